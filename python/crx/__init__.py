@@ -1,0 +1,1 @@
+"""Contextual retrieval over your own documents, on your own machine."""

@@ -1,0 +1,322 @@
+"""The native core: the whole contract between `rust/` and `python/`.
+
+Offsets are code points, half open. Keys of chunks are int64, larger scores are better, and equal
+scores go to the smaller key. Failures raise the classes of `crx.errors`; a bad argument raises
+`ValueError`. Every call that loops or touches a disk releases the GIL; every object may be used
+from several threads.
+"""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+# text: analyze and split
+
+def analyze(text: str, lang: str = "") -> list[str]:
+    """Return the terms of a text, in order, as the index and the query see them."""
+
+def detect_lang(text: str) -> str:
+    """Return the ISO 639-1 code of the text's language, or "" where it is not reliable."""
+
+def split(
+    text: str,
+    *,
+    cuts: NDArray[np.uint32],
+    token_starts: NDArray[np.uint32] | None,
+    budget: int,
+    overlap: int = 0,
+) -> NDArray[np.uint32]:
+    """Return (n, 2) spans that cover the text, none longer than the budget where that is possible.
+
+    `cuts` is (m, 2): positions at which the structure allows a cut, with a level (1 is the
+    strongest). Paragraphs, sentences, words and characters are found here. The budget counts
+    tokens (a span holds the tokens that start in it) or, with `token_starts=None`, code points.
+    """
+
+def digest(*parts: bytes) -> bytes:
+    """Return the 32-byte BLAKE3 of the parts, each preceded by its length."""
+
+# passages: fuse and widen
+
+def fuse(
+    rankings: Sequence[NDArray[np.int64]], *, weights: Sequence[float], rrf_k: float, k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Fuse rankings by weighted reciprocal ranks (Cormack, Clarke, Buettcher 2009).
+
+    A key's score is the sum over rankings of `weight / (rrf_k + rank)`, ranks from 1; a key that a
+    ranking repeats counts at its best rank. Returns the best k keys and their scores.
+    """
+
+@final
+class PassageRow:
+    """A widened stretch; `hits` are indices into the hits it was made from, best first."""
+
+    doc: int
+    start: int
+    end: int
+    first: int
+    last: int
+    tokens: int
+    score: float
+    hits: list[int]
+
+def widen(
+    docs: NDArray[np.int64],
+    ordinals: NDArray[np.uint32],
+    scores: NDArray[np.float32],
+    *,
+    layouts: dict[int, NDArray[np.uint32]],
+    budget_tokens: int | None = None,
+    window: int | None = None,
+    within_section: bool = False,
+    order: str = "score",
+) -> list[PassageRow]:
+    """Grow each hit by whole neighbouring chunks; runs that touch or overlap become one passage.
+
+    `layouts[doc]` is (n, 5): start, end, token_start, token_end, section of each chunk by ordinal.
+    With `budget_tokens`, a hit grows after and before in turn while the stretch fits; with
+    `window`, by that many chunks on each side. `order` is "score" or "document".
+    """
+
+# the store
+
+@final
+class Filter:
+    """A set of documents, pushed into both legs."""
+
+    def __len__(self) -> int: ...
+
+@final
+class DocumentRow:
+    doc: int
+    uri: str
+    title: str
+    lang: str
+    metadata: str
+    source_hash: bytes
+    source_size: int
+    source_mtime_ns: int
+    chunks: int
+
+@final
+class ChunkRow:
+    key: int
+    doc: int
+    uri: str
+    title: str
+    lang: str
+    ordinal: int
+    start: int
+    end: int
+    token_start: int
+    token_end: int
+    section: int
+    text: str
+    outline: str
+    context: str
+    outcome: str
+
+@final
+class Store:
+    """The handle on `crx.db`: the only truth."""
+
+    @staticmethod
+    def open(path: str, *, write: bool = False, create: bool = False) -> Store:
+        """Open an index folder.
+
+        `write` takes the writer's lock (raises `Locked`, naming the holder); `create` makes the
+        folder (0700) where there is none. Raises `NotAnIndex`, `Incompatible` (another format),
+        `Damaged`, `NoRoom`.
+        """
+
+    def close(self) -> None: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def seq(self) -> int:
+        """The sequence number of the last committed change."""
+
+    @property
+    def writable(self) -> bool: ...
+    def settings(self) -> dict[str, str]:
+        """What the index was built with, by name."""
+
+    def set_settings(self, settings: dict[str, str]) -> None: ...
+    def documents(self) -> list[DocumentRow]:
+        """Return all documents, by URI."""
+
+    def document(self, uri: str) -> DocumentRow | None: ...
+    def document_by_id(self, doc: int) -> DocumentRow | None: ...
+    def text(self, doc: int) -> str:
+        """Return a document's text, checked against its hash."""
+
+    def marks(self, doc: int) -> str:
+        """Return a document's marks, as the JSON they were put with."""
+
+    def layout(self, doc: int) -> NDArray[np.uint32]:
+        """Return (n, 5): start, end, token_start, token_end, section of each chunk by ordinal."""
+
+    def put_document(
+        self,
+        *,
+        uri: str,
+        title: str,
+        lang: str,
+        metadata: str,
+        source_hash: bytes,
+        source_size: int,
+        source_mtime_ns: int,
+        text: str,
+        marks: str,
+        layout: NDArray[np.uint32],
+        outlines: Sequence[str],
+        context_keys: Sequence[bytes],
+        vector_keys: Sequence[bytes],
+    ) -> int:
+        """Put or replace a document and its chunks in one transaction; return its id.
+
+        `layout` is (n, 5) as `layout()` gives it. `context_keys` are b"" or keys already put
+        (`ValueError` otherwise). `vector_keys` say which vector each chunk wants; those that are
+        in the store are linked at once. A chunk whose span text, outline, context key and vector
+        key are unchanged keeps its chunk key.
+        """
+
+    def touch_document(self, uri: str, *, source_mtime_ns: int, source_size: int) -> None:
+        """Note a source's new time stamp; its content is unchanged."""
+
+    def rename_document(self, old: str, new: str, *, source_mtime_ns: int) -> None:
+        """Give a document another URI; nothing else changes."""
+
+    def remove_documents(self, uris: Sequence[str]) -> int:
+        """Remove documents with their chunks; contexts and vectors stay until `gc`. Return how many."""
+
+    def have_vectors(self, keys: Sequence[bytes]) -> list[bool]: ...
+    def put_vectors(self, keys: Sequence[bytes], rows: NDArray[np.float32]) -> None:
+        """Keep (n, d) float32 rows as f16 under their keys, and link every chunk that wants one."""
+
+    def pending(self, *, after: int = 0, limit: int = 1024) -> NDArray[np.int64]:
+        """Return keys above `after` of chunks whose wanted vector is not there yet, ascending."""
+
+    def put_contexts(self, rows: Sequence[tuple[bytes, str, str, str]]) -> None:
+        """Keep contexts: (key, generator, outcome, text). An existing key is left as it is."""
+
+    def contexts(self, keys: Sequence[bytes]) -> list[tuple[str, str, str] | None]:
+        """Return (generator, outcome, text) for each key, or None where there is none."""
+
+    def link_context(self, chunk: int, context_key: bytes, vector_key: bytes) -> None:
+        """Give a chunk its context and the vector it now wants, in one transaction.
+
+        The chunk keeps its old vector until the wanted one is there. The context must be there.
+        """
+
+    def chunks(self, keys: NDArray[np.int64]) -> list[ChunkRow]:
+        """Return the chunks that exist, in the order of `keys`, each checked against its hash."""
+
+    def chunk_keys(self, doc: int) -> NDArray[np.int64]:
+        """Return the keys of a document's chunks by ordinal."""
+
+    def select(self, where: str) -> Filter:
+        """Return the documents that a filter holds for.
+
+        `where` is a JSON object: field -> condition, all must hold. A field is `uri`, `title`,
+        `lang`, `source` (the path) or a metadata name. A condition is a value (equal), a list (any
+        of; for a metadata list: any in common), a text with `*`, `?` or `[` on `uri` (glob; `**`
+        crosses slashes), or an object of `=`, `!=`, `<`, `<=`, `>`, `>=`, `prefix`, `glob`, `in`.
+        Raises `ValueError` on anything else.
+        """
+
+    def langs(self) -> list[str]:
+        """Return the languages of the documents, most frequent first."""
+
+    def stats(self) -> dict[str, int]:
+        """Return counts: documents, chunks, tokens, vectors, pending, contexts, bytes and one
+        `outcome:<outcome>` each."""
+
+    def record_failure(self, uri: str, reason: str) -> None:
+        """Note an input that could not be read; putting or removing the document clears it."""
+
+    def failures(self) -> list[tuple[str, str]]: ...
+    def verify(self) -> list[str]:
+        """Check every row against its hash and SQLite's own checks; return one line a fault."""
+
+    def gc(self, *, contexts: bool = False) -> dict[str, int]:
+        """Drop vectors and texts (and contexts, if asked) nothing points to; return how many each."""
+
+# the legs
+
+@final
+class Lexical:
+    """BM25 over tantivy's postings in `derived/bm25`."""
+
+    @staticmethod
+    def open(folder: str, *, fields: Sequence[str] = ("text", "outline", "context"), write: bool = False) -> Lexical:
+        """Open or (with `write`) create the folder. Other fields than it was built with, a damaged
+        or unreadable folder: with `write` it is made anew, empty, at seq 0; without, `Damaged`."""
+
+    @property
+    def seq(self) -> int:
+        """The store's sequence number it reflects."""
+
+    def __len__(self) -> int:
+        """How many chunks it holds."""
+
+    def put(
+        self,
+        doc: int,
+        keys: NDArray[np.int64],
+        lang: str,
+        texts: Sequence[str],
+        outlines: Sequence[str],
+        contexts: Sequence[str],
+    ) -> None:
+        """Replace a document's chunks; seen after `commit`. No keys: the document leaves."""
+
+    def commit(self, seq: int) -> None: ...
+    def sync(self, store: Store) -> int:
+        """Bring it up to the store; return how many documents were read."""
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int,
+        langs: Sequence[str] = ("en",),
+        k1: float = 1.2,
+        b: float = 0.75,
+        weights: Sequence[float] = (1.0, 1.0, 1.0),
+        only: Filter | None = None,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the best k chunks and their BM25F scores (Robertson, Zaragoza 2009).
+
+        `langs` are the languages whose stems the query's words may take; `weights` are those of
+        the text, the outline and the context.
+        """
+
+@final
+class Dense:
+    """Exact scan of `derived/vectors-<gen>.f16`, or usearch HNSW above `ann_above` rows."""
+
+    @staticmethod
+    def open(folder: str, *, seal_key: bytes, write: bool = False, ann_above: int = 100_000) -> Dense: ...
+    @property
+    def seq(self) -> int: ...
+    def __len__(self) -> int: ...
+    @property
+    def exact(self) -> bool:
+        """Does a search scan every row?"""
+
+    def sync(self, store: Store) -> int:
+        """Bring it up to the store, publishing new files when it is the writer; return how many
+        documents were read."""
+
+    def search(
+        self, query: NDArray[np.float32], *, k: int, only: Filter | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the k rows of largest inner product with the (d,) query, and the products."""
+
+def dense_topk(
+    matrix: NDArray[Any], query: NDArray[np.float32], *, k: int, mask: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the k rows of largest inner product: (n, d) float32 or float16, C order; exact."""

@@ -1,0 +1,81 @@
+"""Everything crx raises, and the exit code of each.
+
+- CrxError
+  - UsageError (2)
+    - NotAnIndex
+  - InputError (3)
+  - IndexFailure (4)
+    - Damaged
+    - Incompatible
+  - Locked (5)
+  - NoRoom (6)
+  - SystemFailure (6)
+  - ModelError (7)
+
+A message is one line, lower case: the thing, the fact, the next step. A bad argument of a
+function is a `ValueError`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class CrxError(Exception):
+    """The root of the tree. `exit_code` is what the command line exits with."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(CrxError):
+    """The command or a setting is wrong, or a path does not exist."""
+
+    exit_code = 2
+
+
+class NotAnIndex(UsageError):
+    """The path is not an index folder."""
+
+
+class InputError(CrxError):
+    """An input could not be read. The message is the reason alone; the caller names the file."""
+
+    exit_code = 3
+
+
+class IndexFailure(CrxError):
+    """The index cannot be used as it is."""
+
+    exit_code = 4
+
+
+class Damaged(IndexFailure):
+    """A row or a file of the index does not match its hash."""
+
+
+class Incompatible(IndexFailure):
+    """The index was built with another format, embedder, splitter or context than asked for."""
+
+
+class Locked(CrxError):
+    """Another process is writing to the index."""
+
+    exit_code = 5
+
+
+class NoRoom(CrxError):
+    """A disk is full or read-only, or memory ran out."""
+
+    exit_code = 6
+
+
+class SystemFailure(CrxError):
+    """The operating system or a library refused."""
+
+    exit_code = 6
+
+
+class ModelError(CrxError):
+    """A model is missing, damaged, of an unknown kind, or failed."""
+
+    exit_code = 7

@@ -1,0 +1,116 @@
+"""The words of crx, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Scalar = str | int | float | bool
+MarkKind = Literal["heading", "definition", "page"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A labelled span of a document's text.
+
+    A heading's span is the section it opens (to the next heading of its level or above), a
+    definition's is the whole definition, a page's the page. `level` is 1 for the outermost
+    heading or definition; 0 for pages. Offsets are code points, half open.
+    """
+
+    kind: MarkKind
+    start: int
+    end: int
+    label: str
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One source text: its URI, normalized text, title, language and metadata.
+
+    `chunks` are spans that must be used as they are, when the source brings them. `title` comes
+    from the content alone, and is "" where the content has none: a renamed file keeps its title.
+    """
+
+    uri: str
+    text: str
+    title: str = ""
+    lang: str = ""
+    metadata: Mapping[str, Scalar | list[Scalar]] = field(default_factory=dict)
+    marks: tuple[Mark, ...] = ()
+    chunks: tuple[tuple[int, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A span of one document: `document.text[start:end] == text`, always.
+
+    `token_start` and `token_end` count the embedder's tokens from the document's start;
+    `section` is 1 + the index of the innermost heading or definition in `document.marks`, or 0.
+    """
+
+    ordinal: int
+    start: int
+    end: int
+    token_start: int
+    token_end: int
+    section: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The text that situates a chunk, and what became of making it.
+
+    `outcome` is "ok", "retried", "rejected:<why>" or "failed:<why>"; the last two have no text.
+    """
+
+    text: str
+    outcome: str = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one stage of a search said of a chunk: its rank, from 1, and its raw score."""
+
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk that answers, with its score and the rank and raw score each stage gave it."""
+
+    key: int
+    score: float
+    uri: str
+    title: str
+    ordinal: int
+    start: int
+    end: int
+    text: str
+    outline: str
+    context: str
+    stages: Mapping[str, Stage]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One stretch of one document around one or more hits: `document.text[start:end] == text`.
+
+    It scores as its best hit does. `page` and `lines` are (first, last), from 1, where known.
+    """
+
+    uri: str
+    title: str
+    start: int
+    end: int
+    text: str
+    score: float
+    tokens: int
+    hits: tuple[Hit, ...]
+    headings: tuple[str, ...] = ()
+    lines: tuple[int, int] | None = None
+    pages: tuple[str, str] | None = None

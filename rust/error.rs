@@ -1,0 +1,69 @@
+//! What can go wrong in the core, and which Python exception says so.
+
+use std::path::Path;
+
+/// A failure of the world: a disk, a lock, a damaged row. Never a programmer's mistake.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Error {
+    /// An argument no caller should have passed (`ValueError`).
+    Invalid(String),
+    /// The path is not an index folder.
+    NotAnIndex(String),
+    /// Another process holds the writer's lock.
+    Locked(String),
+    /// A row or a file does not match its hash.
+    Damaged(String),
+    /// The index was written by another format, embedder or splitter.
+    Incompatible(String),
+    /// The disk is full or read-only, or memory ran out.
+    NoRoom(String),
+    /// Any other failure of the operating system or of a library.
+    System(String),
+}
+
+/// A result whose error is the core's own.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// The class of `crx.errors` (or the builtin) that Python raises.
+    pub fn python_name(&self) -> &'static str {
+        match self {
+            Error::Invalid(_) => "ValueError",
+            Error::NotAnIndex(_) => "NotAnIndex",
+            Error::Locked(_) => "Locked",
+            Error::Damaged(_) => "Damaged",
+            Error::Incompatible(_) => "Incompatible",
+            Error::NoRoom(_) => "NoRoom",
+            Error::System(_) => "SystemFailure",
+        }
+    }
+
+    /// An I/O error that names its path; a full or read-only disk becomes [`Error::NoRoom`].
+    pub fn io(path: &Path, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        let text = format!("{}: {error}", path.display());
+        match error.kind() {
+            ErrorKind::StorageFull
+            | ErrorKind::QuotaExceeded
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::OutOfMemory => Error::NoRoom(text),
+            _ => Error::System(text),
+        }
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::Invalid(text)
+            | Error::NotAnIndex(text)
+            | Error::Locked(text)
+            | Error::Damaged(text)
+            | Error::Incompatible(text)
+            | Error::NoRoom(text)
+            | Error::System(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
