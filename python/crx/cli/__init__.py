@@ -1,0 +1,92 @@
+"""The `crx` command: answers on stdout, all else on stderr, an exit code that means something."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from crx.errors import CrxError, NoRoom
+
+COMMANDS = (
+    "index",
+    "search",
+    "show",
+    "status",
+    "doctor",
+    "models",
+    "eval",
+    "config",
+    "verify",
+    "gc",
+)
+
+INTERRUPTED = 130
+
+
+class _Commands(click.Group):
+    """The verbs, each imported when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"crx.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="crx")
+def cli() -> None:
+    """Search your own documents, on your own machine, offline.
+
+    \b
+    crx index docs/          make or refresh the index in ./.crx
+    crx search "QUESTION"    print the passages that answer
+
+    Exit codes: 0 done, 1 nothing found, 2 usage, 3 some or all inputs failed, 4 index damaged or
+    incompatible, 5 locked, 6 no room or resources, 7 model, 130 interrupted.
+    """
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; return its exit code. Every failure becomes one line on stderr."""
+    try:
+        code = cli.main(arguments, prog_name="crx", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except CrxError as error:
+        return _fail(str(error), error.exit_code)
+    except ValueError as error:
+        return _fail(str(error), 2)
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted; the same command goes on where it stopped", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has gone, as in `| head`; what is buffered must not fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        return _fail("out of memory", NoRoom.exit_code)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            return _fail(f"{error.filename or 'output'}: {error.strerror}", NoRoom.exit_code)
+        raise
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"crx: {message}", file=sys.stderr)  # noqa: T201
+    return code

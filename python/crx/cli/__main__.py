@@ -1,0 +1,5 @@
+"""`python -m crx.cli`."""
+
+from crx.cli import main
+
+main()

@@ -1,0 +1,92 @@
+"""`crx index`: make or refresh an index."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from crx import index as handle
+from crx.build import Report
+from crx.cli.options import (
+    FOLDER,
+    find_index,
+    index_option,
+    json_option,
+    set_option,
+    settings_of,
+)
+from crx.cli.output import note, progress, say, say_json
+from crx.errors import InputError
+
+# Failed inputs that are named one by one; the rest is counted.
+FAILURES_NAMED = 20
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@index_option
+@click.option("--contexts", metavar="HOW", help="none, outline, FILE or outline+FILE.")
+@click.option("--embedder", metavar="SPEC", help="A model's name, st:PATH, hashed, ...")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out; as in .gitignore.")
+@click.option("--rehash", is_flag=True, help="Read every file, also where size and time agree.")
+@set_option
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(
+    *,
+    paths: tuple[Path, ...],
+    folder: str | None,
+    contexts: str | None,
+    embedder: str | None,
+    exclude: tuple[str, ...],
+    rehash: bool,
+    assignments: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Make the index hold what PATHS hold.
+
+    New, changed, renamed and deleted files are found by their content; what has not changed costs
+    nothing. Interrupted, the same command goes on where it stopped.
+    """
+    settings = settings_of(assignments)
+    settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
+    if contexts in ("none", "outline"):
+        settings["contexts"] = contexts
+    place = find_index(folder) or Path(FOLDER)
+    with handle.open(place, settings=settings) as index, progress(quiet=quiet) as show:
+        report = index.add(
+            *paths, contexts=contexts, exclude=exclude, rehash=rehash, on_progress=show
+        )
+    _print(report, place, as_json=as_json)
+    if report.failures:
+        return InputError.exit_code
+    return 0 if report.added or report.changed or report.unchanged or report.renamed else 1
+
+
+def _print(report: Report, place: Path, *, as_json: bool) -> None:
+    if as_json:
+        say_json({"index": str(place), **asdict(report)})
+    else:
+        say(f"{place}: {summary(report)}")
+    for failure in report.failures[:FAILURES_NAMED]:
+        note(f"{failure.uri}: {failure.reason}")
+    if len(report.failures) > FAILURES_NAMED:
+        note(f'and {len(report.failures) - FAILURES_NAMED} more failed; "crx status" lists them')
+    if report.truncated:
+        note(f"{report.truncated} chunks are longer with their context than the embedder reads")
+
+
+def summary(report: Report) -> str:
+    """Return what a build did, in one line."""
+    parts = [
+        f"{getattr(report, name)} {name}"
+        for name in ("added", "changed", "renamed", "removed", "unchanged")
+        if getattr(report, name)
+    ]
+    if report.failures:
+        parts.append(f"{len(report.failures)} failed")
+    done = ", ".join(parts) or "no readable files"
+    return f"{done}; {report.chunks} chunks put, {report.embedded} embedded"

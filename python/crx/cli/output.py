@@ -1,0 +1,96 @@
+"""Printing: answers to stdout, notes and progress to stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+
+import click
+import orjson
+
+from crx.build import Progress
+
+# Seconds between two lines of progress where stderr is no terminal.
+PROGRESS_EVERY = 1.0
+
+
+def say(text: str = "") -> None:
+    """Print a line of the answer."""
+    click.echo(text)
+
+
+def say_json(value: object) -> None:
+    """Print the answer as indented JSON."""
+    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
+    click.echo(orjson.dumps(value, option=options).decode())
+
+
+def note(text: str) -> None:
+    """Print a line about the answer."""
+    click.echo(f"crx: {text}", err=True)
+
+
+def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
+    """Return rows as aligned columns; those named by `right` are flush right."""
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if at in right else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], None]]:
+    """Show a build's progress on stderr: a bar on a terminal, JSON lines elsewhere."""
+    if quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty():
+        with _bar() as show:
+            yield show
+    else:
+        yield _lines()
+
+
+def _lines() -> Callable[[Progress], None]:
+    last = time.monotonic()
+
+    def show(now: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= PROGRESS_EVERY:
+            last = time.monotonic()
+            click.echo(orjson.dumps({"progress": asdict(now)}).decode(), err=True)
+
+    return show
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[Progress], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("documents"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[detail]}"),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, detail="")
+
+        def show(now: Progress) -> None:
+            failed = f", {now.failed} failed" if now.failed else ""
+            detail = f"{now.chunks} chunks, {now.embedded} embedded{failed}"
+            bar.update(
+                task, completed=now.documents, total=max(now.found, now.documents), detail=detail
+            )
+
+        yield show

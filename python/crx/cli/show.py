@@ -1,0 +1,43 @@
+"""`crx show`: print a document, its chunks and what situates them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from crx import index as handle
+from crx.cli.options import existing_index, index_option, json_option
+from crx.cli.output import say, say_json
+from crx.errors import UsageError
+
+
+@click.command()
+@click.argument("uri")
+@index_option
+@click.option("--chunks", is_flag=True, help="Chunk by chunk.")
+@click.option("--contexts", is_flag=True, help="Chunk by chunk, with what situates each.")
+@json_option
+def command(*, uri: str, folder: str | None, chunks: bool, contexts: bool, as_json: bool) -> None:
+    """Print the stored text of the document URI (a path, or path#id)."""
+    with handle.open(existing_index(folder), create=False) as index:
+        store = index.store
+        row = store.document(uri) or store.document(os.path.join(Path.cwd(), uri))
+        if row is None:
+            raise UsageError(f'{uri}: not in the index; "crx status --documents" lists what is')
+        rows = store.chunks(store.chunk_keys(row.doc))
+        if as_json:
+            names = ("ordinal", "start", "end", "text", "outline", "context", "outcome")
+            parts = [{name: getattr(each, name) for name in names} for each in rows]
+            say_json({"uri": row.uri, "title": row.title, "lang": row.lang, "chunks": parts})
+        elif chunks or contexts:
+            for each in rows:
+                say(click.style(f"[{each.ordinal}] {each.start}..{each.end}", bold=True))
+                if contexts:
+                    for label in ("outline", "context", "outcome"):
+                        if value := getattr(each, label):
+                            say(click.style(f"{label}: {value}", dim=True))
+                say(each.text)
+        else:
+            say(store.text(row.doc))

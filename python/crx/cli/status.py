@@ -1,0 +1,41 @@
+"""`crx status`: what an index holds and what it owes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from crx import index as handle
+from crx.cli.options import existing_index, index_option, json_option
+from crx.cli.output import note, say, say_json, table
+
+
+@click.command()
+@index_option
+@click.option("--documents", is_flag=True, help="List the documents.")
+@json_option
+def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
+    """Print what the index holds, what it was built with, and what it owes."""
+    with handle.open(existing_index(folder), create=False) as index:
+        status = index.status()
+        rows = index.store.documents() if documents else []
+    if as_json:
+        listed = [
+            {"uri": r.uri, "title": r.title, "lang": r.lang, "chunks": r.chunks} for r in rows
+        ]
+        say_json({**asdict(status), **({"documents": listed} if documents else {})})
+        return
+    for row in rows:
+        say(row.uri)
+    if not documents:
+        counts = [[name, f"{count:,}"] for name, count in status.counts.items()]
+        built = [[name, value] for name, value in status.settings.items()]
+        say(status.path)
+        say(table(counts, right=(1,)))
+        say(table(built))
+        say("dense search: " + ("exact" if status.exact else "HNSW"))
+    for uri, reason in status.failures:
+        note(f"{uri}: {reason}")
+    for line in status.notes:
+        note(line)

@@ -1,0 +1,216 @@
+"""Settings: what there is, where a value came from, and which one won.
+
+A value is looked for in this order: flag, `CRX_*` variable, project file (`crx.toml` here or
+above), user file (`config.toml` in the user's configuration folder), default.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from crx.errors import UsageError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PROJECT_FILE = "crx.toml"
+# Variables that are read where they matter and are not settings.
+OTHER_VARIABLES = frozenset({"CRX_INDEX", "CRX_MODELS", "CRX_OFFLINE", "CRX_THREADS", "CRX_HOME"})
+
+Scope = Literal["index", "search"]
+Value = str | int | float | bool
+
+
+def _setting(default: Value, scope: Scope, help: str, *, least: float | None = None) -> Any:
+    return field(default=default, metadata={"scope": scope, "help": help, "least": least})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting, typed. Those of scope "index" are fixed when the index is made."""
+
+    embedder: str = _setting("minilm", "index", "embedder: a model's name, st:PATH, hashed, ...")
+    contexts: str = _setting("outline", "index", "contexts made while indexing: none or outline")
+    chunk_tokens: int = _setting(
+        0,
+        "index",
+        "budget of a chunk in the embedder's tokens; 0: what it reads, less the context",
+        least=0,
+    )
+    chunk_chars: int = _setting(
+        0, "index", "budget of a chunk in characters, instead of tokens; 0: off", least=0
+    )
+    chunk_overlap: int = _setting(
+        0, "index", "overlap of neighbours, in the budget's unit", least=0
+    )
+    k: int = _setting(20, "search", "hits wanted", least=1)
+    bm25_depth: int = _setting(150, "search", "chunks taken from BM25", least=0)
+    dense_depth: int = _setting(150, "search", "chunks taken from the dense leg", least=0)
+    bm25_weight: float = _setting(1.0, "search", "weight of BM25 in the fusion", least=0)
+    dense_weight: float = _setting(1.0, "search", "weight of the dense leg in the fusion", least=0)
+    rrf_k: float = _setting(60.0, "search", "the constant of reciprocal rank fusion", least=0)
+    k1: float = _setting(1.2, "search", "BM25's saturation of term frequency", least=0)
+    b: float = _setting(0.75, "search", "BM25's correction for length, 0 to 1", least=0)
+    outline_weight: float = _setting(1.0, "search", "BM25 weight of the outline", least=0)
+    context_weight: float = _setting(1.0, "search", "BM25 weight of the context", least=0)
+    window_tokens: int = _setting(512, "search", "budget of a passage for window=auto", least=0)
+    ann_above: int = _setting(
+        100_000, "search", "rows above which HNSW replaces exact search", least=0
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Settings, and for each name what gave it its value."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a setting is for, and whether it is fixed when the index is made."""
+
+    name: str
+    scope: Scope
+    help: str
+
+
+def describe() -> list[Description]:
+    """Return a description of every setting."""
+    return [Description(f.name, f.metadata["scope"], f.metadata["help"]) for f in fields(Settings)]
+
+
+def parse(name: str, value: object, *, origin: str) -> Value:
+    """Return the value in its setting's type; `origin` says in the error who gave it."""
+    known = {f.name: f for f in fields(Settings)}
+    if name not in known:
+        raise UsageError(f"{origin}: no such setting: {name}{_nearest(name, known)}")
+    default, least = known[name].default, known[name].metadata["least"]
+    wanted = type(default)
+    try:
+        parsed = _convert(value, wanted)
+    except (TypeError, ValueError):
+        raise UsageError(f"{origin}: {name} wants {_kinds[wanted]}, not {value!r}") from None
+    if least is not None and isinstance(parsed, int | float) and not parsed >= least:
+        raise UsageError(f"{origin}: {name} must be at least {least:g}, not {value}")
+    return parsed
+
+
+def resolve(
+    flags: Mapping[str, object] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Resolved:
+    """Return the settings that hold here; None among the flags means not given."""
+    environ = os.environ if environ is None else environ
+    values: dict[str, Value] = {}
+    origins = dict.fromkeys((f.name for f in fields(Settings)), "default")
+
+    def take(given: Mapping[str, object], origin: str) -> None:
+        for name, value in given.items():
+            values[name] = parse(name, value, origin=origin)
+            origins[name] = origin
+
+    user = user_file(environ)
+    for path in (user, _project_file(folder or Path.cwd())):
+        if path is not None and path.is_file():
+            take(_read(path), str(path))
+    for variable, value in environ.items():
+        if variable.startswith("CRX_") and not _is_other(variable):
+            take({variable[4:].lower(): value}, variable)
+    take({name: value for name, value in (flags or {}).items() if value is not None}, "flag")
+    return Resolved(Settings(**values), origins)  # type: ignore[arg-type]
+
+
+def user_file(environ: Mapping[str, str]) -> Path:
+    """Return the path of the user's settings file, whether or not it is there."""
+    if "CRX_HOME" in environ:
+        return Path(environ["CRX_HOME"]) / "config.toml"
+    import platformdirs  # 10 ms that only this path pays
+
+    return Path(platformdirs.user_config_dir("crx")) / "config.toml"
+
+
+def write(path: Path, changes: Mapping[str, Value | None]) -> None:
+    """Set (or, with None, unset) values in a settings file, leaving the others."""
+    values: dict[str, Value] = {}
+    if path.is_file():
+        values = {n: parse(n, v, origin=str(path)) for n, v in _read(path).items()}
+    for name, value in changes.items():
+        if value is None:
+            values.pop(name, None)
+        else:
+            values[name] = parse(name, value, origin=str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [f"{name} = {_toml(value)}\n" for name, value in sorted(values.items())]
+    aside = path.with_suffix(".tmp")
+    aside.write_text("".join(lines), encoding="utf-8")
+    aside.replace(path)
+
+
+_kinds: dict[type, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true/false",
+}
+
+
+def _convert(value: object, wanted: type) -> Value:
+    if wanted is str:
+        if not isinstance(value, str):
+            raise TypeError
+        return value
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise TypeError
+    if wanted is int:
+        if isinstance(value, float):
+            raise ValueError
+        return int(value)
+    number = float(value)
+    if number != number or number in (float("inf"), float("-inf")):
+        raise ValueError
+    return number
+
+
+def _nearest(name: str, known: Mapping[str, object]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]}?" if near else '; "crx config" lists them'
+
+
+def _is_other(variable: str) -> bool:
+    return variable in OTHER_VARIABLES or variable.startswith("CRX_TEST_")
+
+
+def _project_file(folder: Path) -> Path | None:
+    folder = folder.resolve()
+    for place in (folder, *folder.parents):
+        if (place / PROJECT_FILE).is_file():
+            return place / PROJECT_FILE
+    return None
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as TOML: {error}") from None
+
+
+def _toml(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    return repr(value)

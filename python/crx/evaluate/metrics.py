@@ -1,0 +1,51 @@
+"""How good a ranking is, against gold places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crx.evaluate.sets import Gold, Place
+
+
+def ranks_found(chunks: Sequence[Place], gold: Sequence[Gold]) -> list[int | None]:
+    """Return for each gold item the smallest k whose top k chunks find it, from 1, or None.
+
+    An item is found at k when the union of the top k chunks covers at least half of the
+    characters of one of its places.
+    """
+    return [min(_ranks(chunks, item), default=None) for item in gold]
+
+
+def recall_at_k(ranks: Sequence[int | None], k: int) -> float:
+    """Return the share of a query's gold items found at k."""
+    return sum(rank is not None and rank <= k for rank in ranks) / len(ranks)
+
+
+def reciprocal_rank(ranks: Sequence[int | None]) -> float:
+    """Return 1 / the rank at which the first gold item is found, or 0."""
+    return max((1 / rank for rank in ranks if rank is not None), default=0.0)
+
+
+def _ranks(chunks: Sequence[Place], item: Gold) -> list[int]:
+    ranks = (_rank(chunks, place) for place in item.any)
+    return [rank for rank in ranks if rank is not None]
+
+
+def _rank(chunks: Sequence[Place], place: Place) -> int | None:
+    covered: list[tuple[int, int]] = []
+    for rank, chunk in enumerate(chunks, start=1):
+        start, end = max(chunk.start, place.start), min(chunk.end, place.end)
+        if chunk.doc_id != place.doc_id or start >= end:
+            continue
+        covered.append((start, end))
+        if 2 * _union(covered) >= place.end - place.start:
+            return rank
+    return None
+
+
+def _union(spans: Sequence[tuple[int, int]]) -> int:
+    total, reached = 0, -1
+    for start, end in sorted(spans):
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total

@@ -1,0 +1,352 @@
+"""The handle on an index folder: what `crx.open` gives."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import orjson
+
+from crx import _native
+from crx.build import Build, Progress, Report
+from crx.config import Resolved, Settings, describe, resolve, user_file
+from crx.contextualize import parse_rungs
+from crx.embed import load_embedder
+from crx.errors import Damaged, Incompatible, Locked, NoRoom
+from crx.protocols import Embedder
+from crx.search import LEGS, Leg, Result, Searcher, Weights, Window
+from crx.types import Document
+
+Condition: TypeAlias = (
+    str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
+)
+Where: TypeAlias = Mapping[str, Condition]
+
+_FIXED = tuple(each.name for each in describe() if each.scope == "index")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What an index holds: counts by name, settings, what it owes, failed inputs."""
+
+    path: str
+    counts: Mapping[str, int]
+    settings: Mapping[str, str]
+    notes: tuple[str, ...]
+    failures: tuple[tuple[str, str], ...]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """What a writer holds for its time: the store under the lock, and both legs."""
+
+    store: _native.Store
+    lexical: _native.Lexical
+    dense: _native.Dense
+
+    def sync(self) -> None:
+        """Bring the legs up to the store."""
+        self.lexical.sync(self.store)
+        self.dense.sync(self.store)
+
+
+class Index:
+    """An opened index; `crx.open` gives one. Reading takes no lock, writing does for its time."""
+
+    def __init__(self, path: Path, resolved: Resolved) -> None:
+        self.path = path
+        self._settings = resolved.settings
+        self._store = _native.Store.open(str(path))
+        self._fixed = _agree(path, self._store.settings(), resolved)
+        self._embedder: Embedder | None = None
+        self._searcher: Searcher | None = None
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._drop_searcher()
+        self._store.close()
+
+    @property
+    def store(self) -> _native.Store:
+        """The store, for reading."""
+        return self._store
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What the index was built with."""
+        return self._fixed
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder the index was built with, loaded on first use; raises `ModelError`."""
+        if self._embedder is None:
+            embedder = load_embedder(self._fixed["embedder"])
+            built = self._fixed.get("embedder_fingerprint", embedder.fingerprint)
+            if built != embedder.fingerprint:
+                raise Incompatible(
+                    f"{self.path}: built with the embedder {built}, but {self._fixed['embedder']} "
+                    f"is now {embedder.fingerprint}; bring the old model back, or index into a new "
+                    f"folder"
+                )
+            self._embedder = embedder
+        return self._embedder
+
+    def add(
+        self,
+        *paths: str | os.PathLike[str],
+        contexts: str | None = None,
+        exclude: Sequence[str] = (),
+        rehash: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Report:
+        """Make the index hold what files and folders hold; returns what was done.
+
+        `contexts` is `none`, `outline`, a file of contexts, or `outline+FILE`; None is what the
+        index was made with. Raises `Locked`, `UsageError`, `NoRoom`, `ModelError`.
+        """
+        places = [Path(os.path.abspath(path)) for path in paths]
+        with self._build(contexts, on_progress) as build:
+            build.files(places, exclude=exclude, rehash=rehash)
+        return build.report
+
+    def add_documents(
+        self,
+        documents: Iterable[Document],
+        *,
+        contexts: str | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Report:
+        """Put documents that are not files; each replaces the one of its URI."""
+        with self._build(contexts, on_progress) as build:
+            build.documents(documents)
+        return build.report
+
+    def remove(self, *uris: str) -> int:
+        """Remove documents by URI; returns how many there were."""
+        with self._writer() as writer:
+            removed = writer.store.remove_documents(list(uris))
+            writer.sync()
+        return removed
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int | None = None,
+        window: Window = "auto",
+        where: Where | None = None,
+        legs: Sequence[Leg] = LEGS,
+        within_section: bool = False,
+        order: Literal["score", "document"] = "score",
+    ) -> Result:
+        """Return the passages that answer a query, best first.
+
+        `window` is "auto" (up to `window_tokens`), or how many chunks to add on each side.
+        `where` filters documents: {"lang": "en"}, {"year": {">=": 2020}}, {"path": "/docs/**"}.
+        Raises `ValueError` for an empty query, a k below 1 or a malformed filter.
+        """
+        if not query.strip():
+            raise ValueError("the query is empty")
+        k = self._settings.k if k is None else k
+        if k < 1:
+            raise ValueError(f"k must be at least 1, not {k}")
+        only = self._store.select(orjson.dumps(where).decode()) if where else None
+        searcher, notes = self._searching()
+        hits, timings = searcher.search(
+            query, weights=self.weights(), k=k, legs=legs, only=only, embedder=self._for(legs)
+        )
+        passages = searcher.widen(
+            hits,
+            window=window,
+            budget_tokens=self._settings.window_tokens,
+            within_section=within_section,
+            order=order,
+        )
+        return Result(tuple(passages), tuple(hits), tuple(notes), timings)
+
+    def weights(self) -> Weights:
+        """Return how the legs score and how they are fused here."""
+        values = asdict(self._settings)
+        return Weights(**{each.name: values[each.name] for each in fields(Weights)})
+
+    def status(self) -> Status:
+        """Return what the index holds and what it owes."""
+        searcher, notes = self._searching()
+        return Status(
+            path=str(self.path),
+            counts=self._store.stats(),
+            settings=self._fixed,
+            notes=tuple(notes),
+            failures=tuple(self._store.failures()),
+            exact=searcher.exact,
+        )
+
+    def verify(self) -> list[str]:
+        """Check every row against its hash; returns one line a fault."""
+        return self._store.verify()
+
+    def gc(self, *, contexts: bool = False) -> dict[str, int]:
+        """Drop vectors and texts (and contexts, if asked) that nothing points to."""
+        with self._writer() as writer:
+            return writer.store.gc(contexts=contexts)
+
+    def searcher(self) -> Searcher:
+        """Return the opened legs, brought up to the store where that is possible."""
+        return self._searching()[0]
+
+    @contextlib.contextmanager
+    def _build(
+        self, contexts: str | None, on_progress: Callable[[Progress], None] | None
+    ) -> Iterator[Build]:
+        rungs = parse_rungs(contexts or self._fixed["contexts"])
+        embedder = self.embedder
+        with self._writer() as writer:
+            self._fixed = {**self._fixed, "embedder_fingerprint": embedder.fingerprint}
+            writer.store.set_settings(self._fixed)
+            yield Build(
+                writer.store,
+                embedder=embedder,
+                rungs=rungs,
+                chunk_tokens=int(self._fixed["chunk_tokens"]),
+                chunk_chars=int(self._fixed["chunk_chars"]),
+                chunk_overlap=int(self._fixed["chunk_overlap"]),
+                on_progress=on_progress,
+                on_commit=writer.sync,
+            )
+            writer.sync()
+
+    @contextlib.contextmanager
+    def _writer(self) -> Iterator[_Writer]:
+        store = _native.Store.open(str(self.path), write=True)
+        try:
+            lexical, dense = self._legs(write=True)
+            yield _Writer(store, lexical, dense)
+        finally:
+            store.close()
+            self._drop_searcher()
+
+    def _legs(self, *, write: bool) -> tuple[_native.Lexical, _native.Dense]:
+        derived = self.path / "derived"
+        lexical = _native.Lexical.open(str(derived / "bm25"), write=write)
+        dense = _native.Dense.open(
+            str(derived), seal_key=seal_key(), write=write, ann_above=self._settings.ann_above
+        )
+        return lexical, dense
+
+    def _for(self, legs: Sequence[Leg]) -> Embedder | None:
+        """Return the embedder where the dense leg is asked for."""
+        return self.embedder if "dense" in legs else None
+
+    def _searching(self) -> tuple[Searcher, list[str]]:
+        """Return the legs and, in one line each, what they lack of the store."""
+        searcher = self._searcher or self._open_searcher()
+        if searcher is None or searcher.lag() > 0:
+            self._catch_up()
+            searcher = self._open_searcher()
+        if searcher is None:
+            raise Damaged(
+                f"{self.path}: the BM25 leg is damaged and cannot be rebuilt here; "
+                f'"crx verify" where the folder can be written mends it'
+            )
+        self._searcher = searcher
+        notes = []
+        if lag := searcher.lag():
+            notes.append(f"BM25 is {lag} changes behind: another process is writing")
+        if pending := self._store.stats()["pending"]:
+            notes.append(f'{pending} chunks are not embedded yet; "crx index" goes on with them')
+        return searcher, notes
+
+    def _open_searcher(self) -> Searcher | None:
+        self._drop_searcher()
+        try:
+            lexical, dense = self._legs(write=False)
+        except Damaged:
+            return None
+        dense.sync(self._store)
+        return Searcher(self._store, lexical, dense)
+
+    def _catch_up(self) -> None:
+        """Bring the legs up to the store, unless another process does or nobody can."""
+        with contextlib.suppress(Locked, NoRoom), self._writer() as writer:
+            writer.sync()
+
+    def _drop_searcher(self) -> None:
+        if self._searcher is not None:
+            self._searcher.close()
+            self._searcher = None
+
+
+def open(
+    path: str | os.PathLike[str],
+    *,
+    create: bool = True,
+    settings: Mapping[str, object] | None = None,
+) -> Index:
+    """Open an index folder, made with defaults where there is none (unless `create` is false).
+
+    `settings` go before `CRX_*` variables, the project file and the user file. Raises `NotAnIndex`,
+    `Incompatible` (built with other settings than asked for), `Damaged`, `NoRoom`.
+    """
+    folder = Path(os.path.abspath(path))
+    resolved = resolve(settings)
+    if create and not (folder / "crx.db").exists():
+        _create(folder, resolved.settings)
+    return Index(folder, resolved)
+
+
+def seal_key() -> bytes:
+    """Return this user's key of 32 bytes that derived files are sealed with, made on first use.
+
+    It lies outside every index, so that a folder that was handed over cannot bring its own seals.
+    Where it cannot be kept, each process has another key and derived files are made anew.
+    """
+    path = user_file(os.environ).with_name("seal.key")
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(32))
+    try:
+        key = path.read_bytes()
+    except OSError:
+        return _EPHEMERAL_KEY
+    return key if len(key) == 32 else _EPHEMERAL_KEY
+
+
+_EPHEMERAL_KEY = secrets.token_bytes(32)
+
+
+def _create(folder: Path, settings: Settings) -> None:
+    store = _native.Store.open(str(folder), write=True, create=True)
+    try:
+        values = asdict(settings)
+        store.set_settings({name: str(values[name]) for name in _FIXED})
+        derived = folder / "derived"
+        _native.Lexical.open(str(derived / "bm25"), write=True).sync(store)
+    finally:
+        store.close()
+
+
+def _agree(path: Path, built: Mapping[str, str], resolved: Resolved) -> Mapping[str, str]:
+    """Return what the index was built with; raises where somebody asked for something else."""
+    asked = asdict(resolved.settings)
+    for name in _FIXED:
+        origin = resolved.origins[name]
+        if origin != "default" and str(asked[name]) != built.get(name, str(asked[name])):
+            raise Incompatible(
+                f"{path}: built with {name} = {built[name]}, but {origin} says {asked[name]}; "
+                f"leave it out, or index into a new folder"
+            )
+    return built

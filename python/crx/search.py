@@ -1,0 +1,259 @@
+"""Which step comes next when a query is answered: retrieve, fuse, rerank, widen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal, overload
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from crx import _native
+from crx.protocols import Embedder
+from crx.types import Hit, Mark, Passage, Stage
+
+Window = int | Literal["auto"]
+Leg = Literal["bm25", "dense"]
+LEGS: tuple[Leg, ...] = ("bm25", "dense")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Chunk keys and scores, best first; equal scores go to the smaller key."""
+
+    keys: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The passages that answer, best first, and the hits they were widened from.
+
+    `notes` says in one line each what a reader must know: a leg that lags, a word without terms.
+    `timings_ms` holds the milliseconds of each stage.
+    """
+
+    passages: tuple[Passage, ...]
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+    timings_ms: Mapping[str, float] | None = None
+
+    def __iter__(self) -> Iterator[Passage]:
+        return iter(self.passages)
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    @overload
+    def __getitem__(self, at: int) -> Passage: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Passage, ...]: ...
+    def __getitem__(self, at: int | slice) -> Passage | tuple[Passage, ...]:
+        return self.passages[at]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """How the legs score and how they are fused; see `config.Settings` for each."""
+
+    bm25_depth: int
+    dense_depth: int
+    bm25_weight: float
+    dense_weight: float
+    rrf_k: float
+    k1: float
+    b: float
+    outline_weight: float
+    context_weight: float
+
+
+class Searcher:
+    """The two legs of one opened index, and what puts their rankings together."""
+
+    def __init__(
+        self,
+        store: _native.Store,
+        lexical: _native.Lexical,
+        dense: _native.Dense,
+    ) -> None:
+        self._store = store
+        self._lexical = lexical
+        self._dense = dense
+        self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="crx-bm25")
+
+    def close(self) -> None:
+        """End the thread of the BM25 leg."""
+        self._threads.shutdown()
+
+    @property
+    def exact(self) -> bool:
+        """Does the dense leg scan every row?"""
+        return self._dense.exact
+
+    def lag(self) -> int:
+        """Return how many changes of the store BM25 has not seen."""
+        return self._store.seq - self._lexical.seq
+
+    def retrieve(
+        self,
+        query: str,
+        *,
+        weights: Weights,
+        embedder: Embedder | None,
+        legs: Sequence[Leg] = LEGS,
+        only: _native.Filter | None = None,
+    ) -> dict[Leg, Ranking]:
+        """Return the ranking of each leg, both searched at once."""
+        rankings: dict[Leg, Ranking] = {}
+        waiting = None
+        if "bm25" in legs and weights.bm25_depth:
+            waiting = self._threads.submit(self._bm25, query, weights=weights, only=only)
+        if "dense" in legs and weights.dense_depth and embedder is not None:
+            vector = embedder.embed([query], query=True)[0]
+            found = self._dense.search(vector, k=weights.dense_depth, only=only)
+            rankings["dense"] = Ranking(*found)
+        if waiting is not None:
+            rankings["bm25"] = waiting.result()
+        return rankings
+
+    def _bm25(self, query: str, *, weights: Weights, only: _native.Filter | None) -> Ranking:
+        return Ranking(
+            *self._lexical.search(
+                query,
+                k=weights.bm25_depth,
+                langs=self._store.langs(),
+                k1=weights.k1,
+                b=weights.b,
+                weights=(1.0, weights.outline_weight, weights.context_weight),
+                only=only,
+            )
+        )
+
+    def search(
+        self,
+        query: str,
+        *,
+        weights: Weights,
+        k: int,
+        embedder: Embedder | None,
+        legs: Sequence[Leg] = LEGS,
+        only: _native.Filter | None = None,
+    ) -> tuple[list[Hit], dict[str, float]]:
+        """Return the k best hits and the milliseconds of each stage."""
+        started = time.perf_counter()
+        rankings = self.retrieve(query, weights=weights, embedder=embedder, legs=legs, only=only)
+        retrieved = time.perf_counter()
+        fused = fuse(rankings, weights=weights, k=k)
+        hits = self.hits(fused, rankings)
+        done = time.perf_counter()
+        return hits, {
+            "retrieve": 1000 * (retrieved - started),
+            "fuse": 1000 * (done - retrieved),
+        }
+
+    def hits(self, fused: Ranking, rankings: Mapping[Leg, Ranking]) -> list[Hit]:
+        """Return the hits of a ranking; a chunk that has left the store meanwhile is dropped."""
+        stages = {leg: _stages(ranking) for leg, ranking in rankings.items()}
+        score = dict(zip(fused.keys.tolist(), fused.scores.tolist(), strict=True))
+        return [
+            Hit(
+                key=row.key,
+                score=score[row.key],
+                uri=row.uri,
+                title=row.title,
+                ordinal=row.ordinal,
+                start=row.start,
+                end=row.end,
+                text=row.text,
+                outline=row.outline,
+                context=row.context,
+                stages={leg: of[row.key] for leg, of in stages.items() if row.key in of},
+            )
+            for row in self._store.chunks(fused.keys)
+        ]
+
+    def widen(
+        self,
+        hits: Sequence[Hit],
+        *,
+        window: Window,
+        budget_tokens: int,
+        within_section: bool = False,
+        order: Literal["score", "document"] = "score",
+    ) -> list[Passage]:
+        """Return the passages around the hits: `auto` up to the budget, else `window` chunks."""
+        rows = self._store.chunks(np.array([hit.key for hit in hits], dtype=np.int64))
+        kept = {row.key: row for row in rows}
+        hits = [hit for hit in hits if hit.key in kept]
+        docs = [kept[hit.key].doc for hit in hits]
+        widened = _native.widen(
+            np.array(docs, dtype=np.int64),
+            np.array([kept[hit.key].ordinal for hit in hits], dtype=np.uint32),
+            np.array([hit.score for hit in hits], dtype=np.float32),
+            layouts={doc: self._store.layout(doc) for doc in set(docs)},
+            budget_tokens=budget_tokens if window == "auto" else None,
+            window=None if window == "auto" else window,
+            within_section=within_section,
+            order=order,
+        )
+        texts = {doc: self._store.text(doc) for doc in {row.doc for row in widened}}
+        marks = {doc: read_marks(self._store.marks(doc)) for doc in texts}
+        return [_passage(row, hits, texts[row.doc], marks[row.doc]) for row in widened]
+
+
+def fuse(rankings: Mapping[Leg, Ranking], *, weights: Weights, k: int) -> Ranking:
+    """Return the best k of the legs' rankings fused; the ranking itself where there is one leg."""
+    if len(rankings) == 1:
+        (only,) = rankings.values()
+        return Ranking(only.keys[:k], only.scores[:k])
+    weight = {"bm25": weights.bm25_weight, "dense": weights.dense_weight}
+    return Ranking(
+        *_native.fuse(
+            [ranking.keys for ranking in rankings.values()],
+            weights=[weight[leg] for leg in rankings],
+            rrf_k=weights.rrf_k,
+            k=k,
+        )
+    )
+
+
+def read_marks(marks: str) -> list[Mark]:
+    """Return the marks that a document was put with."""
+    return [Mark(**mark) for mark in orjson.loads(marks)]
+
+
+def path_of(marks: Sequence[Mark], position: int) -> tuple[str, ...]:
+    """Return the labels of the headings and definitions around a position, outermost first."""
+    around = [m for m in marks if m.kind != "page" and m.start <= position < m.end]
+    return tuple(m.label for m in sorted(around, key=lambda m: (m.start, -m.end)))
+
+
+def _passage(
+    row: _native.PassageRow, hits: Sequence[Hit], text: str, marks: Sequence[Mark]
+) -> Passage:
+    best = hits[row.hits[0]]
+    pages = [m.label for m in marks if m.kind == "page" and m.start < row.end and m.end > row.start]
+    first = text.count("\n", 0, row.start) + 1
+    last = first + text.count("\n", row.start, max(row.start, row.end - 1))
+    return Passage(
+        uri=best.uri,
+        title=best.title,
+        start=row.start,
+        end=row.end,
+        text=text[row.start : row.end],
+        score=row.score,
+        tokens=row.tokens,
+        hits=tuple(hits[i] for i in row.hits),
+        headings=path_of(marks, best.start),
+        lines=(first, last),
+        pages=(pages[0], pages[-1]) if pages else None,
+    )
+
+
+def _stages(ranking: Ranking) -> dict[int, Stage]:
+    pairs = zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True)
+    return {key: Stage(rank, score) for rank, (key, score) in enumerate(pairs, start=1)}
