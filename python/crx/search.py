@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.protocols import Embedder
+from crx.split import labels_around
 from crx.types import Hit, Mark, Passage, Stage
 
 Window = int | Literal["auto"]
@@ -226,12 +227,6 @@ def read_marks(marks: str) -> list[Mark]:
     return [Mark(**mark) for mark in orjson.loads(marks)]
 
 
-def path_of(marks: Sequence[Mark], position: int) -> tuple[str, ...]:
-    """Return the labels of the headings and definitions around a position, outermost first."""
-    around = [m for m in marks if m.kind != "page" and m.start <= position < m.end]
-    return tuple(m.label for m in sorted(around, key=lambda m: (m.start, -m.end)))
-
-
 def _passage(
     row: _native.PassageRow, hits: Sequence[Hit], text: str, marks: Sequence[Mark]
 ) -> Passage:
@@ -248,7 +243,7 @@ def _passage(
         score=row.score,
         tokens=row.tokens,
         hits=tuple(hits[i] for i in row.hits),
-        headings=path_of(marks, best.start),
+        headings=labels_around(marks, best.start),
         lines=(first, last),
         pages=(pages[0], pages[-1]) if pages else None,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,6 +62,12 @@ def sections_at(marks: tuple[Mark, ...], positions: list[int]) -> list[int]:
             around.pop()
         sections.append(around[-1] + 1 if around else 0)
     return sections
+
+
+def labels_around(marks: Sequence[Mark], position: int) -> tuple[str, ...]:
+    """Return the labels of the headings and definitions around a position, outermost first."""
+    around = [m for m in marks if m.kind != "page" and m.start <= position < m.end]
+    return tuple(m.label for m in sorted(around, key=lambda m: (m.start, -m.end)))
 
 
 def _cuts(marks: tuple[Mark, ...]) -> NDArray[np.uint32]:

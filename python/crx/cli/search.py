@@ -76,7 +76,7 @@ def command(
         say_json(as_object(query, result))
     else:
         for rank, passage in enumerate(result, start=1):
-            _print(rank, passage, explain=explain, full=full)
+            print_passage(rank, passage, explain=explain, full=full)
     if not result.passages:
         note("nothing found")
     return 0 if result.passages else 1
@@ -152,7 +152,10 @@ def place_of(passage: Passage) -> str:
     return f"{path}:{passage.lines[0]}-{passage.lines[1]}" if passage.lines else path
 
 
-def _print(rank: int, passage: Passage, *, explain: bool, full: bool) -> None:
+def print_passage(
+    rank: int, passage: Passage, *, explain: bool = False, full: bool = False
+) -> None:
+    """Print one passage: where it stands, the headings around it, its first lines."""
     trail = " > ".join(passage.headings) or passage.title
     head = f"{rank}. {click.style(place_of(passage), bold=True)}"
     say(f"{head}  {click.style(trail, dim=True)}".rstrip())

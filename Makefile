@@ -1,0 +1,56 @@
+# make demo   index real files, ask three questions
+# make test   everything that CI runs
+# make bench  the benchmarks, against their rivals (long; see benches/README.md)
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CARGO := cargo
+STAMPS := $(VENV)/.stamps
+MODEL := $(VENV)/share/crx/models/minilm/model.json
+RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The environment of a developer must not change what a test sees.
+unexport CRX_INDEX CRX_MODELS CRX_HOME CRX_OFFLINE
+
+.PHONY: demo test test-rust test-python lint build model bench clean
+
+demo: build model
+	$(BIN)/python -m crx.demo
+
+test: lint test-rust test-python
+
+lint: build
+	$(CARGO) fmt --check
+	$(CARGO) clippy --release --all-features --all-targets --locked -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest crx._native
+
+test-rust:
+	$(CARGO) test --release --locked
+
+test-python: build model
+	$(BIN)/pytest
+
+build: $(STAMPS)/built
+model: $(MODEL)
+
+$(STAMPS)/tools: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet maturin
+	mkdir -p $(STAMPS) && touch $@
+
+# An editable install: Python sources are seen as they are, Rust ones after a build.
+$(STAMPS)/built: $(STAMPS)/tools $(RUST)
+	$(BIN)/maturin develop --release --locked --quiet --extras onnx,dev
+	touch $@
+
+$(MODEL): $(STAMPS)/built models/minilm/fetch.py
+	$(BIN)/python models/minilm/fetch.py --into $(VENV)/share/crx/models
+	touch $@
+
+clean:
+	rm -rf $(VENV) target python/crx/*.so

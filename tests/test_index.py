@@ -1,0 +1,211 @@
+"""The index end to end, on real files with the embedder that has no weights."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import crx
+from crx.build import Report
+from crx.errors import Incompatible, Locked, NotAnIndex, UsageError
+from crx.types import Document
+
+SETTINGS = {"embedder": "hashed", "chunk_chars": 200}
+
+
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRX_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "whales.md").write_text(
+        "# Whales\n\nThe blue whale is the largest animal.\n\n"
+        "## Food\n\nBlue whales eat krill, four tonnes a day.\n\n"
+        "## Song\n\nHumpbacks sing for hours, and the song changes every year.\n"
+    )
+    (folder / "bread.md").write_text(
+        "# Bread\n\nA sourdough starter is flour and water.\n\n"
+        "## Baking\n\nBake at 240 degrees with steam for twenty minutes.\n"
+    )
+    return folder
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> crx.Index:
+    return crx.open(tmp_path / "notes.crx", settings=SETTINGS)
+
+
+def done(report: Report) -> dict[str, int]:
+    names = ("added", "changed", "renamed", "removed", "unchanged", "embedded")
+    return {name: getattr(report, name) for name in names if getattr(report, name)}
+
+
+def test_a_question_finds_the_passage_and_its_text_is_the_source(
+    index: crx.Index, docs: Path
+) -> None:
+    index.add(docs)
+    best = index.search("what do whales eat?")[0]
+    source = (docs / "whales.md").read_text()
+    assert "krill" in best.text
+    assert best.text == source[best.start : best.end]
+    assert best.uri == str(docs / "whales.md")
+
+
+def test_every_hit_says_what_each_leg_gave_it(index: crx.Index, docs: Path) -> None:
+    index.add(docs)
+    hit = index.search("krill").hits[0]
+    assert hit.stages["bm25"].rank == 1
+    assert hit.stages["bm25"].score > 0
+    assert set(hit.stages) == {"bm25", "dense"}
+
+
+def test_an_unchanged_folder_costs_nothing(index: crx.Index, docs: Path) -> None:
+    assert done(index.add(docs))["added"] == 2
+    assert done(index.add(docs)) == {"unchanged": 2}
+
+
+def test_a_touched_file_is_read_and_found_unchanged(index: crx.Index, docs: Path) -> None:
+    index.add(docs)
+    os.utime(docs / "bread.md", (1, 1))
+    assert done(index.add(docs)) == {"unchanged": 2}
+
+
+def test_an_edit_embeds_the_changed_chunk_alone(index: crx.Index, docs: Path) -> None:
+    index.add(docs)
+    path = docs / "whales.md"
+    path.write_text(path.read_text().replace("four tonnes", "several tonnes"))
+    assert done(index.add(docs)) == {"changed": 1, "unchanged": 1, "embedded": 1}
+    assert "several tonnes" in index.search("how much krill a day")[0].text
+
+
+def test_a_renamed_file_costs_nothing_and_is_found_under_its_new_name(
+    index: crx.Index, docs: Path
+) -> None:
+    index.add(docs)
+    (docs / "whales.md").rename(docs / "cetacea.md")
+    assert done(index.add(docs)) == {"renamed": 1, "unchanged": 1}
+    assert index.search("krill")[0].uri == str(docs / "cetacea.md")
+    assert index.search("krill", where={"path": str(docs / "cetacea.md")}).passages
+
+
+def test_a_deleted_file_leaves(index: crx.Index, docs: Path) -> None:
+    index.add(docs)
+    (docs / "whales.md").unlink()
+    assert done(index.add(docs)) == {"removed": 1, "unchanged": 1}
+    assert all("bread" in hit.uri for hit in index.search("krill").hits)
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_in(
+    index: crx.Index, docs: Path
+) -> None:
+    (docs / "noise.txt").write_bytes(bytes(range(256)) * 20)
+    report = index.add(docs)
+    assert [Path(f.uri).name for f in report.failures] == ["noise.txt"]
+    assert report.added == 2
+    assert len(index.status().failures) == 1
+
+
+def test_removing_a_document_by_uri(index: crx.Index, docs: Path) -> None:
+    index.add(docs)
+    assert index.remove(str(docs / "whales.md"), "nothing") == 1
+    assert index.status().counts["documents"] == 1
+
+
+def test_documents_that_are_no_files(index: crx.Index) -> None:
+    text = "First part. Second part."
+    document = Document("mem:1", text, title="Note", chunks=((0, 11), (12, 24)))
+    index.add_documents([document])
+    hits = index.search("second", window=0).hits
+    assert [hit.text for hit in hits] == ["Second part.", "First part."]
+
+
+def test_a_filter_is_applied_before_the_cut(index: crx.Index) -> None:
+    index.add_documents(
+        Document(f"mem:{n}", "the same words everywhere", metadata={"n": n}) for n in range(30)
+    )
+    found = index.search("same words", k=3, where={"n": {">=": 27}}).hits
+    assert {hit.uri for hit in found} == {"mem:27", "mem:28", "mem:29"}
+
+
+def test_the_index_reopens_as_it_was(tmp_path: Path, index: crx.Index, docs: Path) -> None:
+    index.add(docs)
+    before = [hit.key for hit in index.search("whale song").hits]
+    index.close()
+    with crx.open(tmp_path / "notes.crx") as again:
+        assert [hit.key for hit in again.search("whale song").hits] == before
+
+
+def test_derived_files_are_made_anew_from_the_truth(
+    tmp_path: Path, index: crx.Index, docs: Path
+) -> None:
+    import shutil
+
+    index.add(docs)
+    before = [(hit.key, hit.score) for hit in index.search("whale song").hits]
+    index.close()
+    shutil.rmtree(tmp_path / "notes.crx" / "derived")
+    with crx.open(tmp_path / "notes.crx") as again:
+        assert [(hit.key, hit.score) for hit in again.search("whale song").hits] == before
+
+
+def test_another_embedder_is_refused_by_name(tmp_path: Path, index: crx.Index) -> None:
+    index.close()
+    with pytest.raises(Incompatible, match="built with embedder = hashed, but flag says minilm"):
+        crx.open(tmp_path / "notes.crx", settings={"embedder": "minilm"})
+
+
+def test_a_second_writer_is_told_who_is_first(tmp_path: Path, index: crx.Index, docs: Path) -> None:
+    from crx import _native
+
+    writer = _native.Store.open(str(tmp_path / "notes.crx"), write=True)
+    with pytest.raises(Locked, match=str(os.getpid())):
+        index.add(docs)
+    writer.close()
+    assert index.add(docs).added == 2
+
+
+def test_a_missing_path_is_a_usage_error(index: crx.Index, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file or folder"):
+        index.add(tmp_path / "nowhere")
+
+
+def test_a_folder_that_is_no_index_is_refused(docs: Path) -> None:
+    with pytest.raises(NotAnIndex):
+        crx.open(docs, create=False)
+
+
+@pytest.mark.parametrize("query", ["", "  \n"])
+def test_an_empty_query_is_refused(index: crx.Index, query: str) -> None:
+    with pytest.raises(ValueError, match="the query is empty"):
+        index.search(query)
+
+
+def test_k_below_one_is_refused(index: crx.Index) -> None:
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        index.search("x", k=0)
+
+
+def test_an_empty_index_answers_nothing(index: crx.Index) -> None:
+    assert len(index.search("anything")) == 0
+
+
+def test_vectors_that_a_killed_run_owes_are_made_by_the_next(
+    index: crx.Index, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(index.embedder), "embed", die)
+    with pytest.raises(KeyboardInterrupt):
+        index.add(docs)
+    monkeypatch.undo()
+    owed = index.status().counts["pending"]
+    assert owed > 0
+    assert done(index.add(docs)) == {"unchanged": 2, "embedded": owed}
+    assert index.status().counts["pending"] == 0

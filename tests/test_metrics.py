@@ -1,0 +1,69 @@
+"""What counts as found."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crx.evaluate.metrics import ranks_found, recall_at_k, reciprocal_rank
+from crx.evaluate.sets import Gold, Place
+
+
+def gold(*places: tuple[str, int, int]) -> Gold:
+    return Gold(tuple(Place(*place) for place in places))
+
+
+def chunks(*places: tuple[str, int, int]) -> list[Place]:
+    return [Place(*place) for place in places]
+
+
+def test_half_of_the_characters_find_an_item_and_one_less_does_not() -> None:
+    item = gold(("a", 10, 20))
+    assert ranks_found(chunks(("a", 0, 15)), [item]) == [1]
+    assert ranks_found(chunks(("a", 0, 14)), [item]) == [None]
+
+
+def test_the_union_of_chunks_counts_and_an_overlap_counts_once() -> None:
+    item = gold(("a", 0, 10))
+    assert ranks_found(chunks(("a", 0, 3), ("a", 1, 4), ("a", 4, 5)), [item]) == [3]
+
+
+def test_another_document_does_not_count() -> None:
+    assert ranks_found(chunks(("b", 0, 10)), [gold(("a", 0, 10))]) == [None]
+
+
+def test_any_of_the_places_will_do_and_the_first_counts() -> None:
+    item = gold(("a", 0, 10), ("b", 0, 10))
+    assert ranks_found(chunks(("c", 0, 1), ("b", 0, 10), ("a", 0, 10)), [item]) == [2]
+
+
+def test_halves_of_two_places_do_not_add_up() -> None:
+    item = gold(("a", 0, 10), ("b", 0, 10))
+    assert ranks_found(chunks(("a", 0, 4), ("b", 0, 4)), [item]) == [None]
+
+
+def test_recall_and_reciprocal_rank_of_known_ranks() -> None:
+    ranks = [3, None, 1, 20]
+    assert [recall_at_k(ranks, k) for k in (1, 3, 20)] == [0.25, 0.5, 0.75]
+    assert reciprocal_rank(ranks) == 1.0
+    assert reciprocal_rank([None]) == 0.0
+
+
+spans = st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(1, 10)).map(
+    lambda t: (t[0], t[1], t[1] + t[2])
+)
+
+
+@given(st.lists(spans, max_size=8), spans)
+def test_the_rank_is_that_of_a_plain_count_of_characters(
+    ranking: list[tuple[str, int, int]], place: tuple[str, int, int]
+) -> None:
+    wanted = {(place[0], at) for at in range(place[1], place[2])}
+    seen: set[tuple[str, int]] = set()
+    expected = None
+    for rank, (doc, start, end) in enumerate(ranking, start=1):
+        seen |= {(doc, at) for at in range(start, end)}
+        if 2 * len(seen & wanted) >= len(wanted):
+            expected = rank
+            break
+    assert ranks_found(chunks(*ranking), [gold(place)]) == [expected]
