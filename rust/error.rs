@@ -50,6 +50,62 @@ impl Error {
             _ => Error::System(text),
         }
     }
+
+    /// The same error with the path it happened at before its text; a bad argument has none.
+    pub fn at(self, path: &Path) -> Self {
+        let name = |text: String| match text.starts_with(&*path.to_string_lossy()) {
+            true => text,
+            false => format!("{}: {text}", path.display()),
+        };
+        match self {
+            Error::Invalid(text) => Error::Invalid(text),
+            Error::NotAnIndex(text) => Error::NotAnIndex(name(text)),
+            Error::Locked(text) => Error::Locked(name(text)),
+            Error::Damaged(text) => Error::Damaged(name(text)),
+            Error::Incompatible(text) => Error::Incompatible(name(text)),
+            Error::NoRoom(text) => Error::NoRoom(name(text)),
+            Error::System(text) => Error::System(name(text)),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    /// What SQLite reports, without the path: see [`Error::at`].
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::Error as Sql;
+        use rusqlite::ErrorCode as Code;
+        match &error {
+            Sql::InvalidColumnType(..)
+            | Sql::FromSqlConversionFailure(..)
+            | Sql::IntegralValueOutOfRange(..)
+            | Sql::Utf8Error(..) => {
+                Error::Damaged(format!("{error}; `crx verify` lists every fault"))
+            }
+            Sql::SqliteFailure(failure, _) => match failure.code {
+                Code::DiskFull => Error::NoRoom(format!(
+                    "{error}; free some space and run the same command again: what was committed \
+                     is kept"
+                )),
+                Code::ReadOnly => {
+                    Error::NoRoom(format!("{error}; make the folder and its disk writable"))
+                }
+                Code::OutOfMemory => {
+                    Error::NoRoom(format!("{error}; free some memory and run it again"))
+                }
+                Code::CannotOpen | Code::PermissionDenied => {
+                    Error::System(format!("{error}; check who may read and write the folder"))
+                }
+                Code::DatabaseCorrupt | Code::NotADatabase => {
+                    Error::Damaged(format!("{error}; `crx verify` lists every fault"))
+                }
+                Code::DatabaseBusy | Code::DatabaseLocked => Error::Locked(format!(
+                    "{error}; wait for the other process and run it again"
+                )),
+                _ => Error::System(error.to_string()),
+            },
+            _ => Error::System(error.to_string()),
+        }
+    }
 }
 
 impl std::fmt::Display for Error {

@@ -1,7 +1,419 @@
 //! The door to the store.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
 
-pub(super) fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-    Ok(())
+use super::raise;
+use crate::error::{Error, Result};
+use crate::store::{self, ContextRow, Entry, Span};
+
+/// A set of documents, pushed into both legs.
+#[pyclass(frozen, module = "crx._native")]
+pub(crate) struct Filter {
+    pub(crate) inner: Arc<store::Filter>,
+}
+
+#[pymethods]
+impl Filter {
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+}
+
+/// One document, without its text.
+#[pyclass(frozen, get_all, module = "crx._native")]
+pub(crate) struct DocumentRow {
+    doc: i64,
+    uri: String,
+    title: String,
+    lang: String,
+    metadata: String,
+    source_hash: Vec<u8>,
+    source_size: i64,
+    source_mtime_ns: i64,
+    chunks: i64,
+}
+
+impl From<store::DocumentRow> for DocumentRow {
+    fn from(row: store::DocumentRow) -> Self {
+        DocumentRow {
+            doc: row.doc,
+            uri: row.uri,
+            title: row.title,
+            lang: row.lang,
+            metadata: row.metadata,
+            source_hash: row.source_hash,
+            source_size: row.source_size,
+            source_mtime_ns: row.source_mtime_ns,
+            chunks: row.chunks,
+        }
+    }
+}
+
+/// One chunk with its document's words.
+#[pyclass(frozen, get_all, module = "crx._native")]
+pub(crate) struct ChunkRow {
+    key: i64,
+    doc: i64,
+    uri: String,
+    title: String,
+    lang: String,
+    ordinal: u32,
+    start: u32,
+    end: u32,
+    token_start: u32,
+    token_end: u32,
+    section: u32,
+    text: String,
+    outline: String,
+    context: String,
+    outcome: String,
+}
+
+impl From<store::ChunkRow> for ChunkRow {
+    fn from(row: store::ChunkRow) -> Self {
+        ChunkRow {
+            key: row.key,
+            doc: row.doc,
+            uri: row.uri,
+            title: row.title,
+            lang: row.lang,
+            ordinal: row.ordinal,
+            start: row.start,
+            end: row.end,
+            token_start: row.token_start,
+            token_end: row.token_end,
+            section: row.section,
+            text: row.text,
+            outline: row.outline,
+            context: row.context,
+            outcome: row.outcome,
+        }
+    }
+}
+
+/// The handle on `crx.db`: the only truth.
+#[pyclass(frozen, module = "crx._native")]
+pub(crate) struct Store {
+    pub(crate) inner: Arc<store::Store>,
+}
+
+impl Store {
+    /// Runs the core without the GIL.
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&store::Store) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| work(&self.inner)).map_err(raise)
+    }
+}
+
+#[pymethods]
+impl Store {
+    #[staticmethod]
+    #[pyo3(signature = (path, *, write=false, create=false))]
+    fn open(py: Python<'_>, path: PathBuf, write: bool, create: bool) -> PyResult<Self> {
+        let opened = py
+            .detach(|| store::Store::open(&path, write, create))
+            .map_err(raise)?;
+        Ok(Store {
+            inner: Arc::new(opened),
+        })
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.inner.close());
+    }
+
+    #[getter]
+    fn path(&self) -> String {
+        self.inner.path().to_string_lossy().into_owned()
+    }
+
+    #[getter]
+    fn seq(&self, py: Python<'_>) -> PyResult<i64> {
+        self.run(py, store::Store::seq)
+    }
+
+    #[getter]
+    fn writable(&self) -> bool {
+        self.inner.writable()
+    }
+
+    fn settings(&self, py: Python<'_>) -> PyResult<BTreeMap<String, String>> {
+        self.run(py, |store| Ok(store.settings()?.into_iter().collect()))
+    }
+
+    fn set_settings(&self, py: Python<'_>, settings: BTreeMap<String, String>) -> PyResult<()> {
+        let settings = Vec::from_iter(settings);
+        self.run(py, |store| store.set_settings(&settings))
+    }
+
+    fn documents(&self, py: Python<'_>) -> PyResult<Vec<DocumentRow>> {
+        let rows = self.run(py, store::Store::documents)?;
+        Ok(rows.into_iter().map(DocumentRow::from).collect())
+    }
+
+    fn document(&self, py: Python<'_>, uri: &str) -> PyResult<Option<DocumentRow>> {
+        Ok(self
+            .run(py, |store| store.document(uri))?
+            .map(DocumentRow::from))
+    }
+
+    fn document_by_id(&self, py: Python<'_>, doc: i64) -> PyResult<Option<DocumentRow>> {
+        Ok(self
+            .run(py, |store| store.document_by_id(doc))?
+            .map(DocumentRow::from))
+    }
+
+    fn text(&self, py: Python<'_>, doc: i64) -> PyResult<String> {
+        self.run(py, |store| store.text(doc))
+    }
+
+    fn marks(&self, py: Python<'_>, doc: i64) -> PyResult<String> {
+        self.run(py, |store| store.marks(doc))
+    }
+
+    fn layout<'py>(&self, py: Python<'py>, doc: i64) -> PyResult<Bound<'py, PyArray2<u32>>> {
+        let spans = self.run(py, |store| store.layout(doc))?;
+        let flat: Vec<u32> = spans
+            .iter()
+            .flat_map(|span| {
+                [
+                    span.start,
+                    span.end,
+                    span.token_start,
+                    span.token_end,
+                    span.section,
+                ]
+            })
+            .collect();
+        flat.into_pyarray(py).reshape([spans.len(), 5])
+    }
+
+    #[pyo3(signature = (*, uri, title, lang, metadata, source_hash, source_size, source_mtime_ns,
+                        text, marks, layout, outlines, context_keys, vector_keys))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the columns of a document, all by name"
+    )]
+    fn put_document(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        title: &str,
+        lang: &str,
+        metadata: &str,
+        source_hash: &[u8],
+        source_size: i64,
+        source_mtime_ns: i64,
+        text: &str,
+        marks: &str,
+        layout: PyReadonlyArray2<'_, u32>,
+        outlines: Vec<String>,
+        context_keys: Vec<Vec<u8>>,
+        vector_keys: Vec<Vec<u8>>,
+    ) -> PyResult<i64> {
+        let layout = spans(&layout)?;
+        let entry = Entry {
+            uri,
+            title,
+            lang,
+            metadata,
+            source_hash,
+            source_size,
+            source_mtime_ns,
+            text,
+            marks,
+            layout: &layout,
+            outlines: &outlines,
+            context_keys: &context_keys,
+            vector_keys: &vector_keys,
+        };
+        self.run(py, |store| store.put_document(&entry))
+    }
+
+    #[pyo3(signature = (uri, *, source_mtime_ns, source_size))]
+    fn touch_document(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        source_mtime_ns: i64,
+        source_size: i64,
+    ) -> PyResult<()> {
+        self.run(py, |store| {
+            store.touch_document(uri, source_mtime_ns, source_size)
+        })
+    }
+
+    #[pyo3(signature = (old, new, *, source_mtime_ns))]
+    fn rename_document(
+        &self,
+        py: Python<'_>,
+        old: &str,
+        new: &str,
+        source_mtime_ns: i64,
+    ) -> PyResult<()> {
+        self.run(py, |store| store.rename_document(old, new, source_mtime_ns))
+    }
+
+    fn remove_documents(&self, py: Python<'_>, uris: Vec<String>) -> PyResult<usize> {
+        self.run(py, |store| store.remove_documents(&uris))
+    }
+
+    fn have_vectors(&self, py: Python<'_>, keys: Vec<Vec<u8>>) -> PyResult<Vec<bool>> {
+        self.run(py, |store| store.have_vectors(&keys))
+    }
+
+    fn put_vectors(
+        &self,
+        py: Python<'_>,
+        keys: Vec<Vec<u8>>,
+        rows: PyReadonlyArray2<'_, f32>,
+    ) -> PyResult<()> {
+        let [count, dim] = *rows.shape() else {
+            return Err(raise(shape("rows", "(n, d)")));
+        };
+        if count != keys.len() {
+            return Err(raise(Error::Invalid(format!(
+                "{} keys for {count} rows",
+                keys.len()
+            ))));
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        let rows = rows.as_array().iter().copied().collect::<Vec<f32>>();
+        self.run(py, |store| store.put_vectors(&keys, &rows, dim))
+    }
+
+    #[pyo3(signature = (*, after=0, limit=1024))]
+    fn pending<'py>(
+        &self,
+        py: Python<'py>,
+        after: i64,
+        limit: usize,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        Ok(self
+            .run(py, |store| store.pending(after, limit))?
+            .into_pyarray(py))
+    }
+
+    fn put_contexts(
+        &self,
+        py: Python<'_>,
+        rows: Vec<(Vec<u8>, String, String, String)>,
+    ) -> PyResult<()> {
+        let row = |(key, generator, outcome, text)| {
+            (
+                key,
+                ContextRow {
+                    generator,
+                    outcome,
+                    text,
+                },
+            )
+        };
+        let rows: Vec<_> = rows.into_iter().map(row).collect();
+        self.run(py, |store| store.put_contexts(&rows))
+    }
+
+    fn contexts(
+        &self,
+        py: Python<'_>,
+        keys: Vec<Vec<u8>>,
+    ) -> PyResult<Vec<Option<(String, String, String)>>> {
+        let rows = self.run(py, |store| store.contexts(&keys))?;
+        let words = |row: ContextRow| (row.generator, row.outcome, row.text);
+        Ok(rows.into_iter().map(|row| row.map(words)).collect())
+    }
+
+    fn link_context(
+        &self,
+        py: Python<'_>,
+        chunk: i64,
+        context_key: &[u8],
+        vector_key: &[u8],
+    ) -> PyResult<()> {
+        self.run(py, |store| {
+            store.link_context(chunk, context_key, vector_key)
+        })
+    }
+
+    fn chunks(&self, py: Python<'_>, keys: PyReadonlyArray1<'_, i64>) -> PyResult<Vec<ChunkRow>> {
+        let keys = keys.as_array().to_vec();
+        let rows = self.run(py, |store| store.chunks(&keys))?;
+        Ok(rows.into_iter().map(ChunkRow::from).collect())
+    }
+
+    fn chunk_keys<'py>(&self, py: Python<'py>, doc: i64) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        Ok(self
+            .run(py, |store| store.chunk_keys(doc))?
+            .into_pyarray(py))
+    }
+
+    #[pyo3(signature = (r#where))]
+    fn select(&self, py: Python<'_>, r#where: &str) -> PyResult<Filter> {
+        Ok(Filter {
+            inner: Arc::new(self.run(py, |store| store.select(r#where))?),
+        })
+    }
+
+    fn langs(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.run(py, store::Store::langs)
+    }
+
+    fn stats(&self, py: Python<'_>) -> PyResult<BTreeMap<String, i64>> {
+        self.run(py, store::Store::stats)
+    }
+
+    fn record_failure(&self, py: Python<'_>, uri: &str, reason: &str) -> PyResult<()> {
+        self.run(py, |store| store.record_failure(uri, reason))
+    }
+
+    fn failures(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        self.run(py, store::Store::failures)
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.run(py, store::Store::verify)
+    }
+
+    #[pyo3(signature = (*, contexts=false))]
+    fn gc(&self, py: Python<'_>, contexts: bool) -> PyResult<BTreeMap<String, i64>> {
+        self.run(py, |store| store.gc(contexts))
+    }
+}
+
+fn shape(name: &str, wanted: &str) -> Error {
+    Error::Invalid(format!("{name}: its shape is not {wanted}"))
+}
+
+fn spans(layout: &PyReadonlyArray2<'_, u32>) -> PyResult<Vec<Span>> {
+    let [_, 5] = *layout.shape() else {
+        return Err(raise(shape("layout", "(n, 5)")));
+    };
+    let span = |row: numpy::ndarray::ArrayView1<'_, u32>| Span {
+        start: row[0],
+        end: row[1],
+        token_start: row[2],
+        token_end: row[3],
+        section: row[4],
+    };
+    Ok(layout.as_array().rows().into_iter().map(span).collect())
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Filter>()?;
+    module.add_class::<DocumentRow>()?;
+    module.add_class::<ChunkRow>()?;
+    module.add_class::<Store>()
 }

@@ -1,133 +1,160 @@
 //! What is true: documents, texts, chunks, contexts, vectors and pointers, in one SQLite file.
+//!
+//! One handle, one connection, one mutex: every call is a transaction of its own. A change that a
+//! leg of the search could see raises the sequence number, and the log says of which documents.
+
+mod body;
+mod changes;
+mod chunks;
+mod contexts;
+mod documents;
+mod filter;
+mod gc;
+mod glob;
+mod lock;
+mod open;
+mod pointers;
+mod put;
+mod row;
+mod schema;
+mod select;
+mod vectors;
+mod verify;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+pub use chunks::ChunkRow;
+pub use contexts::ContextRow;
+pub use documents::DocumentRow;
+pub use filter::Filter;
+pub use pointers::Derived;
+pub use put::{Entry, Span};
 
 use crate::error::{Error, Result};
+use lock::Lock;
 
-/// The handle on `crx.db`.
-pub struct Store;
-
-/// One chunk with its document's words, as the steps read it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChunkRow {
-    /// The chunk's key: never reused.
-    pub key: i64,
-    /// Its document.
-    pub doc: i64,
-    /// The document's URI.
-    pub uri: String,
-    /// The document's title.
-    pub title: String,
-    /// The document's language (ISO 639-1, "" unknown).
-    pub lang: String,
-    /// Its place in the document, from 0.
-    pub ordinal: u32,
-    /// Code points of the document's text, half open.
-    pub start: u32,
-    /// End of the span.
-    pub end: u32,
-    /// Embedder tokens of the document, half open.
-    pub token_start: u32,
-    /// End of the token span.
-    pub token_end: u32,
-    /// The innermost heading or definition it lies in, as an index into the document's marks + 1; 0 is none.
-    pub section: u32,
-    /// `document.text[start:end]`.
-    pub text: String,
-    /// The model-free context.
-    pub outline: String,
-    /// The model's context, or "".
-    pub context: String,
-    /// What became of the model's context: "", "ok", "retried", "rejected:...", "failed:...".
-    pub outcome: String,
+/// The handle on `crx.db`; may be used from several threads.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    writable: bool,
+    open: Mutex<Option<Open>>,
 }
 
-/// A pointer to a published derived file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Derived {
-    /// File name below `derived/`.
-    pub file: String,
-    /// The store's sequence number it reflects.
-    pub seq: i64,
-    /// Keyed BLAKE3 of its bytes.
-    pub seal: [u8; 32],
-}
-
-/// A set of document ids, as a bitmap: bit `doc` of word `doc / 64`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
-    words: Vec<u64>,
-}
-
-impl Filter {
-    /// The set of these documents. Negative ids are a programmer's mistake.
-    pub fn from_docs(docs: impl IntoIterator<Item = i64>) -> Self {
-        let mut words = Vec::new();
-        for doc in docs {
-            let doc = usize::try_from(doc).unwrap_or_else(|_| panic!("negative document id"));
-            if words.len() <= doc / 64 {
-                words.resize(doc / 64 + 1, 0u64);
-            }
-            words[doc / 64] |= 1 << (doc % 64);
-        }
-        Filter { words }
-    }
-
-    /// Is the document in the set?
-    #[inline]
-    pub fn contains(&self, doc: i64) -> bool {
-        self.words
-            .get(doc as usize / 64)
-            .is_some_and(|word| word >> (doc as usize % 64) & 1 == 1)
-    }
-
-    /// How many documents it holds.
-    pub fn len(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    /// Does it hold none?
-    pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|&word| word == 0)
-    }
+/// What a handle holds until it is closed. Fields drop in order: the lock goes last.
+#[derive(Debug)]
+struct Open {
+    db: Connection,
+    _lock: Option<Lock>,
 }
 
 impl Store {
-    /// The sequence number of the last committed change.
-    pub fn seq(&self) -> Result<i64> {
-        Err(Error::System("not built yet".into()))
+    /// Opens an index folder; `write` takes the writer's lock, `create` makes what is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotAnIndex`], [`Error::Locked`] (naming the holder), [`Error::Incompatible`]
+    /// (another format), [`Error::Damaged`], [`Error::NoRoom`].
+    pub fn open(path: &Path, write: bool, create: bool) -> Result<Self> {
+        let missing = !open::exists(path)?;
+        if missing && !create {
+            return Err(open::not_an_index(path));
+        }
+        if missing {
+            open::make_folder(path)?;
+        }
+        let lock = if write || missing {
+            Some(Lock::take(path)?)
+        } else {
+            None
+        };
+        let opened = match &lock {
+            Some(_) => open::writer(path, create),
+            None => open::reader(path),
+        };
+        let mut open = Open {
+            db: opened.map_err(|error| error.at(path))?,
+            _lock: lock,
+        };
+        if !write && missing {
+            drop(open);
+            open = Open {
+                db: open::reader(path).map_err(|error| error.at(path))?,
+                _lock: None,
+            };
+        }
+        if write {
+            open::make_derived(path)?;
+        }
+        Ok(Store {
+            path: path.to_path_buf(),
+            writable: write,
+            open: Mutex::new(Some(open)),
+        })
     }
 
-    /// Documents put, changed or removed after `seq`, ascending, each once.
-    pub fn changed_since(&self, seq: i64) -> Result<Vec<i64>> {
-        let _ = seq;
-        Err(Error::System("not built yet".into()))
+    /// Lets go of the file and the lock. A closed handle answers every call with an error.
+    pub fn close(&self) {
+        *self.guard() = None;
     }
 
-    /// The chunks of a document in order; empty when it is gone.
-    pub fn doc_chunks(&self, doc: i64) -> Result<Vec<ChunkRow>> {
-        let _ = doc;
-        Err(Error::System("not built yet".into()))
-    }
-
-    /// `(chunk key, f16 little-endian bytes)` of a document's embedded chunks; empty when it is gone.
-    pub fn doc_vectors(&self, doc: i64) -> Result<Vec<(i64, Vec<u8>)>> {
-        let _ = doc;
-        Err(Error::System("not built yet".into()))
-    }
-
-    /// The published derived file of that name.
-    pub fn derived(&self, name: &str) -> Result<Option<Derived>> {
-        let _ = name;
-        Err(Error::System("not built yet".into()))
-    }
-
-    /// Points a name at a published file, or (None) at nothing.
-    pub fn set_derived(&self, name: &str, derived: Option<&Derived>) -> Result<()> {
-        let _ = (name, derived);
-        Err(Error::System("not built yet".into()))
+    /// The index folder.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Is this handle the writer?
     pub fn writable(&self) -> bool {
-        false
+        self.writable
+    }
+
+    fn guard(&self) -> MutexGuard<'_, Option<Open>> {
+        // A panic while it was held has rolled its transaction back: the connection is sound.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `read` in one snapshot.
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        self.run(TransactionBehavior::Deferred, |transaction| {
+            read(transaction)
+        })
+    }
+
+    /// Runs `write` in one transaction: all of it is kept, or nothing.
+    fn write<T>(&self, write: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        if !self.writable {
+            let path = self.path.display();
+            return Err(Error::Invalid(format!(
+                "{path}: opened for reading; open it with write=True to change it"
+            )));
+        }
+        self.run(TransactionBehavior::Immediate, write)
+    }
+
+    fn run<T>(
+        &self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut guard = self.guard();
+        let Some(open) = guard.as_mut() else {
+            let path = self.path.display();
+            return Err(Error::Invalid(format!(
+                "{path}: this handle is closed; open it again"
+            )));
+        };
+        let result = (|| {
+            let transaction = open.db.transaction_with_behavior(behavior)?;
+            let result = work(&transaction)?;
+            transaction.commit()?;
+            Ok(result)
+        })();
+        result.map_err(|error: Error| error.at(&self.path))
     }
 }

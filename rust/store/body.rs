@@ -1,0 +1,199 @@
+//! What does a text say between two code points? Texts, kept in pieces by content.
+//!
+//! A chunk is read from the one or two pieces it lies in, so that a hit in a document of 200 MB
+//! costs what a hit in a note does.
+
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use super::row::{self, Existing, all, check, first, insert, next_key};
+use super::schema::{BODY, PIECE};
+use crate::error::{Error, Result};
+
+/// Bytes of a piece, at most: four pages of SQLite, a few chunks.
+const PIECE_BYTES: usize = 16 << 10;
+
+/// The key of a text with its marks: BLAKE3 of both, each with its length before it.
+pub(super) fn content_key(text: &str, marks: &str) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    for part in [text, marks] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// Keeps a text of `chars` code points with its marks, once; returns its body.
+///
+/// A body that is there but damaged is written anew: the caller holds what it should say.
+pub(super) fn keep(db: &Connection, text: &str, chars: i64, marks: &str) -> Result<i64> {
+    let key = content_key(text, marks);
+    let existing = row::value::<i64>(db, "SELECT body FROM body WHERE key = ?", [&key[..]])?;
+    let body = match existing {
+        Some(body) if intact(db, body)? => return Ok(body),
+        Some(body) => body,
+        None => next_key(db, &BODY)?,
+    };
+    db.prepare_cached("DELETE FROM piece WHERE body = ?")?
+        .execute([body])?;
+    let fields = [
+        ValueRef::Integer(body),
+        ValueRef::Blob(&key),
+        ValueRef::Integer(chars),
+        row::text(marks),
+    ];
+    insert(db, &BODY, Existing::Replace, &fields)?;
+    let mut start = 0;
+    for text in pieces(text) {
+        let chars = text.chars().count() as i64;
+        let fields = [
+            ValueRef::Integer(next_key(db, &PIECE)?),
+            ValueRef::Integer(body),
+            ValueRef::Integer(start),
+            ValueRef::Integer(chars),
+            row::text(text),
+        ];
+        insert(db, &PIECE, Existing::Refuse, &fields)?;
+        start += chars;
+    }
+    Ok(body)
+}
+
+fn intact(db: &Connection, body: i64) -> Result<bool> {
+    match read(db, body) {
+        Ok(_) => Ok(true),
+        Err(Error::Damaged(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The whole text and its marks, checked against their key.
+pub(super) fn read(db: &Connection, body: i64) -> Result<(String, String)> {
+    let (key, marks) = head(db, body)?;
+    let mut text = String::new();
+    let sql =
+        "SELECT piece, body, start, chars, text, hash FROM piece WHERE body = ? ORDER BY start";
+    all(db, sql, [body], |row| {
+        check(&PIECE, row, 0)?;
+        text.push_str(row.get_ref(4)?.as_str().map_err(rusqlite::Error::from)?);
+        Ok(())
+    })?;
+    if key != content_key(&text, &marks) {
+        return Err(Error::Damaged(format!(
+            "body {body} does not match its key; `crx verify` lists every fault"
+        )));
+    }
+    Ok((text, marks))
+}
+
+/// The marks of a text.
+pub(super) fn marks(db: &Connection, body: i64) -> Result<String> {
+    head(db, body).map(|(_, marks)| marks)
+}
+
+fn head(db: &Connection, body: i64) -> Result<(Vec<u8>, String)> {
+    let sql = "SELECT body, key, chars, marks, hash FROM body WHERE body = ?";
+    let head = first(db, sql, [body], |row| {
+        check(&BODY, row, 0)?;
+        Ok((row.get(1)?, row.get(3)?))
+    })?;
+    head.ok_or_else(|| missing(body))
+}
+
+/// `text[start..end]` of a body, in code points.
+pub(super) fn slice(db: &Connection, body: i64, start: u32, end: u32) -> Result<String> {
+    let sql = "SELECT piece, body, start, chars, text, hash FROM piece WHERE body = ?1 \
+               AND start >= (SELECT max(start) FROM piece WHERE body = ?1 AND start <= ?2) \
+               AND start < ?3 ORDER BY start";
+    let mut text = String::new();
+    let mut next = None;
+    all(db, sql, (body, start, end), |row| {
+        check(&PIECE, row, 0)?;
+        let (at, chars): (u32, u32) = (row.get(2)?, row.get(3)?);
+        if next.is_some_and(|next| next != at) {
+            return Err(missing(body));
+        }
+        next = Some(at + chars);
+        let piece = row.get_ref(4)?.as_str().map_err(rusqlite::Error::from)?;
+        let mut cursor = Cursor::new(piece);
+        let from = cursor.advance(start.saturating_sub(at) as usize);
+        let to = cursor.advance((end - at).min(chars) as usize);
+        text.push_str(&piece[from..to]);
+        Ok(())
+    })?;
+    if next.is_none_or(|next| next < end) {
+        return Err(missing(body));
+    }
+    Ok(text)
+}
+
+fn missing(body: i64) -> Error {
+    Error::Damaged(format!(
+        "body {body} lacks a part of its text; `crx verify` lists every fault"
+    ))
+}
+
+/// The byte at which each code point of a text starts, asked for in ascending order.
+pub(super) struct Cursor<'a> {
+    text: &'a [u8],
+    chars: usize,
+    bytes: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Cursor {
+            text: text.as_bytes(),
+            chars: 0,
+            bytes: 0,
+        }
+    }
+
+    /// The first byte of code point `char`, or the text's length.
+    pub(super) fn advance(&mut self, char: usize) -> usize {
+        while self.chars < char && self.bytes < self.text.len() {
+            self.bytes += match self.text[self.bytes] {
+                0x00..=0x7f => 1,
+                0x80..=0xdf => 2,
+                0xe0..=0xef => 3,
+                0xf0..=0xff => 4,
+            };
+            self.chars += 1;
+        }
+        self.bytes
+    }
+}
+
+/// A text in pieces of at most [`PIECE_BYTES`], none cut within a code point.
+fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let mut end = text.len().min(PIECE_BYTES);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (piece, rest) = text.split_at(end);
+        text = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn pieces_are_the_text_again() {
+        let text = "aé漢🦀".repeat(9000);
+        assert_eq!(pieces(&text).collect::<String>(), text);
+        assert!(pieces(&text).all(|piece| piece.len() <= PIECE_BYTES));
+        assert_eq!(pieces("").count(), 0);
+    }
+
+    #[test]
+    fn a_cursor_finds_the_bytes_of_code_points() {
+        let mut cursor = Cursor::new("aé漢🦀z");
+        let found: Vec<usize> = (0..=7).map(|char| cursor.advance(char)).collect();
+        assert_eq!(found, [0, 1, 3, 6, 10, 11, 11, 11]);
+    }
+}

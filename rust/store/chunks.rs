@@ -1,0 +1,243 @@
+//! Here are chunk keys: what do the chunks say?
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Params, Row};
+
+use super::Store;
+use super::body::{self, Cursor};
+use super::put::Span;
+use super::row::{self, Existing, HASH_BYTES, all, check, first, insert};
+use super::schema::{CHUNK, CONTEXT, DOCUMENT};
+use crate::error::Result;
+
+/// One chunk with its document's words, as the steps read it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChunkRow {
+    /// The chunk's key: never reused.
+    pub key: i64,
+    /// Its document.
+    pub doc: i64,
+    /// The document's URI.
+    pub uri: String,
+    /// The document's title.
+    pub title: String,
+    /// The document's language (ISO 639-1, "" unknown).
+    pub lang: String,
+    /// Its place in the document, from 0.
+    pub ordinal: u32,
+    /// Code points of the document's text, half open.
+    pub start: u32,
+    /// End of the span.
+    pub end: u32,
+    /// Embedder tokens of the document, half open.
+    pub token_start: u32,
+    /// End of the token span.
+    pub token_end: u32,
+    /// The innermost heading or definition it lies in, as an index into the document's marks + 1; 0 is none.
+    pub section: u32,
+    /// `document.text[start:end]`.
+    pub text: String,
+    /// The model-free context.
+    pub outline: String,
+    /// The model's context, or "".
+    pub context: String,
+    /// What became of the model's context: "", "ok", "retried", "rejected:...", "failed:...".
+    pub outcome: String,
+}
+
+impl Store {
+    /// The chunks that exist, in the order of `keys`.
+    pub fn chunks(&self, keys: &[i64]) -> Result<Vec<ChunkRow>> {
+        self.read(|db| {
+            let mut found = Vec::with_capacity(keys.len());
+            let sql = joined("chunk.chunk = ?");
+            for &key in keys {
+                let chunk = first(db, &sql, [key], chunk_and_body)?;
+                if let Some((mut chunk, body)) = chunk {
+                    chunk.text = body::slice(db, body, chunk.start, chunk.end)?;
+                    found.push(chunk);
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// The keys of a document's chunks by ordinal.
+    pub fn chunk_keys(&self, doc: i64) -> Result<Vec<i64>> {
+        self.read(|db| {
+            Ok(Stored::of_document(db, doc)?
+                .iter()
+                .map(|chunk| chunk.key)
+                .collect())
+        })
+    }
+
+    /// The spans of a document's chunks by ordinal.
+    pub fn layout(&self, doc: i64) -> Result<Vec<Span>> {
+        self.read(|db| {
+            Ok(Stored::of_document(db, doc)?
+                .iter()
+                .map(|chunk| chunk.span)
+                .collect())
+        })
+    }
+
+    /// The chunks of a document in order; empty when it is gone.
+    pub fn doc_chunks(&self, doc: i64) -> Result<Vec<ChunkRow>> {
+        self.read(|db| {
+            let sql = joined("chunk.doc = ? ORDER BY chunk.ordinal");
+            let chunks = all(db, &sql, [doc], chunk_and_body)?;
+            let Some(&(_, body)) = chunks.first() else {
+                return Ok(Vec::new());
+            };
+            let (text, _) = body::read(db, body)?;
+            let mut rows: Vec<ChunkRow> = chunks.into_iter().map(|(row, _)| row).collect();
+            let spans: Vec<_> = rows.iter().map(|row| (row.start, row.end)).collect();
+            for (row, part) in rows.iter_mut().zip(cut(&text, &spans)) {
+                row.text = part.to_string();
+            }
+            Ok(rows)
+        })
+    }
+}
+
+/// Chunks with their document and their context: 13 + 11 + 5 columns.
+fn joined(condition: &str) -> String {
+    format!(
+        "SELECT {}, {}, {} FROM chunk JOIN document ON document.doc = chunk.doc \
+         LEFT JOIN context ON context.key = chunk.context_key WHERE {condition}",
+        CHUNK.select(),
+        DOCUMENT.select(),
+        CONTEXT.select()
+    )
+}
+
+/// A chunk whose text is still to be filled in, and the body it is in.
+fn chunk_and_body(row: &Row<'_>) -> Result<(ChunkRow, i64)> {
+    let stored = Stored::read(row)?;
+    let document = CHUNK.width() + 1;
+    check(&DOCUMENT, row, document)?;
+    let context = document + DOCUMENT.width() + 1;
+    let (outcome, context) = match stored.context_key.is_empty() {
+        true => (String::new(), String::new()),
+        false => {
+            check(&CONTEXT, row, context)?;
+            (row.get(context + 2)?, row.get(context + 3)?)
+        }
+    };
+    let Span {
+        start,
+        end,
+        token_start,
+        token_end,
+        section,
+    } = stored.span;
+    let chunk = ChunkRow {
+        key: stored.key,
+        doc: stored.doc,
+        uri: row.get(document + 1)?,
+        title: row.get(document + 2)?,
+        lang: row.get(document + 3)?,
+        ordinal: stored.ordinal,
+        start,
+        end,
+        token_start,
+        token_end,
+        section,
+        text: String::new(),
+        outline: stored.outline,
+        context,
+        outcome,
+    };
+    Ok((chunk, row.get(document + 8)?))
+}
+
+/// `text[start..end]` of spans whose starts and ends both ascend, in one walk.
+pub(super) fn cut<'a>(text: &'a str, spans: &[(u32, u32)]) -> Vec<&'a str> {
+    let (mut starts, mut ends) = (Cursor::new(text), Cursor::new(text));
+    let part = |&(start, end): &(u32, u32)| {
+        let from = starts.advance(start as usize);
+        &text[from..ends.advance(end as usize).max(from)]
+    };
+    spans.iter().map(part).collect()
+}
+
+/// A row of `chunk`. Empty keys are none.
+#[derive(Debug, Clone)]
+pub(super) struct Stored {
+    pub(super) key: i64,
+    pub(super) doc: i64,
+    pub(super) ordinal: u32,
+    pub(super) span: Span,
+    pub(super) outline: String,
+    pub(super) context_key: Vec<u8>,
+    /// The vector it should have.
+    pub(super) wanted_key: Vec<u8>,
+    /// The vector it has.
+    pub(super) vector_key: Vec<u8>,
+}
+
+impl Stored {
+    /// The chunks that `condition` holds for.
+    pub(super) fn find(db: &Connection, condition: &str, params: impl Params) -> Result<Vec<Self>> {
+        let sql = format!("SELECT {} FROM chunk WHERE {condition}", CHUNK.select());
+        all(db, &sql, params, Stored::read)
+    }
+
+    /// A document's chunks by ordinal.
+    pub(super) fn of_document(db: &Connection, doc: i64) -> Result<Vec<Self>> {
+        Stored::find(db, "doc = ? ORDER BY ordinal", [doc])
+    }
+
+    /// The chunk at the start of a row, checked.
+    pub(super) fn read(row: &Row<'_>) -> Result<Self> {
+        check(&CHUNK, row, 0)?;
+        let key = |column| -> Result<Vec<u8>> {
+            Ok(row.get::<_, Option<Vec<u8>>>(column)?.unwrap_or_default())
+        };
+        Ok(Stored {
+            key: row.get(0)?,
+            doc: row.get(1)?,
+            ordinal: row.get(2)?,
+            span: Span {
+                start: row.get(3)?,
+                end: row.get(4)?,
+                token_start: row.get(5)?,
+                token_end: row.get(6)?,
+                section: row.get(7)?,
+            },
+            outline: row.get(8)?,
+            context_key: key(9)?,
+            wanted_key: key(10)?,
+            vector_key: key(11)?,
+        })
+    }
+
+    fn fields(&self) -> [ValueRef<'_>; 12] {
+        let number = |number: u32| ValueRef::Integer(i64::from(number));
+        [
+            ValueRef::Integer(self.key),
+            ValueRef::Integer(self.doc),
+            number(self.ordinal),
+            number(self.span.start),
+            number(self.span.end),
+            number(self.span.token_start),
+            number(self.span.token_end),
+            number(self.span.section),
+            row::text(&self.outline),
+            row::key(&self.context_key),
+            row::key(&self.wanted_key),
+            row::key(&self.vector_key),
+        ]
+    }
+
+    /// Writes the row, in place of the one with its key.
+    pub(super) fn write(&self, db: &Connection) -> Result<()> {
+        insert(db, &CHUNK, Existing::Replace, &self.fields()).map(drop)
+    }
+
+    /// The hash [`Stored::write`] would keep.
+    pub(super) fn sealed(&self) -> [u8; HASH_BYTES] {
+        row::sealed(&CHUNK, &self.fields())
+    }
+}

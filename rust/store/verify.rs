@@ -1,0 +1,142 @@
+//! Is everything as it was written? Every row's hash, SQLite's own checks, and what rows promise
+//! of each other.
+
+use rusqlite::Connection;
+
+use super::row::{all, fault, intact};
+use super::schema::{DOCUMENT, TABLES, Table};
+use super::{Store, body};
+use crate::error::{Error, Result};
+
+/// What must select no row: a line made of the first column, and the query.
+const PROMISES: [(&str, &str); 9] = [
+    (
+        "document {} does not have its chunks 0, 1, 2, ...",
+        "SELECT doc FROM document LEFT JOIN chunk USING (doc) GROUP BY doc HAVING \
+         count(chunk) <> chunks OR (count(chunk) > 0 \
+         AND (min(ordinal) <> 0 OR max(ordinal) <> count(chunk) - 1))",
+    ),
+    (
+        "chunk {} does not lie within its document's text",
+        "SELECT chunk FROM chunk JOIN document USING (doc) JOIN body USING (body) \
+         WHERE chunk.start < 0 OR chunk.start >= chunk.\"end\" OR chunk.\"end\" > body.chars \
+         OR token_start > token_end",
+    ),
+    (
+        "body {} does not have all pieces of its text",
+        "SELECT body FROM body LEFT JOIN piece USING (body) GROUP BY body \
+         HAVING coalesce(sum(piece.chars), 0) <> body.chars",
+    ),
+    (
+        "vector {} is not as long as it says",
+        "SELECT hex(key) FROM vector WHERE length(data) <> 2 * dim",
+    ),
+    (
+        "vectors of {} numbers are mixed with others; index again with one embedder",
+        "SELECT DISTINCT dim FROM chunk JOIN vector ON key = vector_key \
+         WHERE vector_key = wanted_key AND dim <> (SELECT dim FROM chunk JOIN vector \
+         ON key = vector_key WHERE vector_key = wanted_key ORDER BY chunk LIMIT 1)",
+    ),
+    (
+        "chunk {} is not linked to the vector it wants, which is there",
+        "SELECT chunk FROM chunk JOIN vector ON key = wanted_key \
+         WHERE vector_key IS NOT wanted_key",
+    ),
+    (
+        "document {} is not in the change log",
+        "SELECT doc FROM document WHERE doc NOT IN (SELECT doc FROM change)",
+    ),
+    (
+        "document {} has a key that may be given again",
+        "SELECT doc FROM document WHERE doc > \
+         (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'document')",
+    ),
+    (
+        "chunk {} has a key that may be given again",
+        "SELECT chunk FROM chunk WHERE chunk > \
+         (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'chunk')",
+    ),
+];
+
+impl Store {
+    /// Checks every row against its hash, SQLite's own checks, and the rows against each other;
+    /// returns one line a fault.
+    pub fn verify(&self) -> Result<Vec<String>> {
+        self.read(|db| {
+            let mut faults = Vec::new();
+            note(&mut faults, "sqlite", sqlite(db))?;
+            for table in TABLES {
+                note(&mut faults, table.name, rows(db, table))?;
+            }
+            note(&mut faults, "body", texts(db))?;
+            for (line, sql) in PROMISES {
+                note(&mut faults, "rows", broken(db, line, sql))?;
+            }
+            Ok(faults)
+        })
+    }
+}
+
+/// Adds what a check found; a check that damage itself stopped is a fault too.
+fn note(faults: &mut Vec<String>, what: &str, found: Result<Vec<String>>) -> Result<()> {
+    match found {
+        Ok(lines) => faults.extend(lines),
+        Err(Error::Damaged(text)) => faults.push(format!("{what}: {text}")),
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+fn sqlite(db: &Connection) -> Result<Vec<String>> {
+    let mut lines = all(db, "PRAGMA integrity_check", [], |row| {
+        Ok(row.get::<_, String>(0)?)
+    })?;
+    lines.retain(|line| line != "ok");
+    lines.extend(all(db, "PRAGMA foreign_key_check", [], |row| {
+        let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
+        let key = row.get::<_, Option<i64>>(1)?.unwrap_or(0);
+        Ok(format!(
+            "{table} {key} points to a row of {parent} that is not there"
+        ))
+    })?);
+    Ok(lines)
+}
+
+fn rows(db: &Connection, table: &Table) -> Result<Vec<String>> {
+    let sql = format!("SELECT {} FROM {} ORDER BY 1", table.select(), table.name);
+    let lines = all(db, &sql, [], |row| {
+        Ok(if intact(table, row, 0)? {
+            None
+        } else {
+            Some(fault(table, row.get_ref(0)?))
+        })
+    })?;
+    Ok(lines.into_iter().flatten().collect())
+}
+
+/// Each text against its key, and each document's metadata.
+fn texts(db: &Connection) -> Result<Vec<String>> {
+    let mut lines = Vec::new();
+    for body in all(db, "SELECT body FROM body", [], |row| {
+        Ok(row.get::<_, i64>(0)?)
+    })? {
+        note(&mut lines, "text", body::read(db, body).map(|_| Vec::new()))?;
+    }
+    let name = DOCUMENT.name;
+    lines.extend(broken(
+        db,
+        "document {} has metadata that is no JSON",
+        &format!("SELECT doc FROM {name} WHERE NOT json_valid(metadata)"),
+    )?);
+    Ok(lines)
+}
+
+fn broken(db: &Connection, line: &str, sql: &str) -> Result<Vec<String>> {
+    all(db, sql, [], |row| {
+        let key = match row.get_ref(0)? {
+            rusqlite::types::ValueRef::Integer(number) => number.to_string(),
+            other => String::from_utf8_lossy(other.as_bytes().unwrap_or_default()).into_owned(),
+        };
+        Ok(line.replace("{}", &key))
+    })
+}
