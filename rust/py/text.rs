@@ -1,7 +1,65 @@
 //! The door to analysis and splitting.
 
+use numpy::ndarray::Array2;
+use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-pub(super) fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+use crate::split::{Cut, Size};
+
+#[pyfunction]
+#[pyo3(signature = (text, *, cuts, token_starts, budget, overlap=0))]
+fn split<'py>(
+    py: Python<'py>,
+    text: &str,
+    cuts: PyReadonlyArray2<'py, u32>,
+    token_starts: Option<PyReadonlyArray1<'py, u32>>,
+    budget: u32,
+    overlap: u32,
+) -> PyResult<Bound<'py, PyArray2<u32>>> {
+    if overlap >= budget {
+        return Err(PyValueError::new_err(format!(
+            "overlap: {overlap} is not less than the budget of {budget}"
+        )));
+    }
+    let contiguous = |name| PyValueError::new_err(format!("{name}: not contiguous; copy it first"));
+    let levels = cuts.as_slice().map_err(|_| contiguous("cuts"))?;
+    if cuts.shape()[1] != 2 {
+        return Err(PyValueError::new_err(format!(
+            "cuts: {} columns; position and level are 2",
+            cuts.shape()[1]
+        )));
+    }
+    let tokens = token_starts
+        .as_ref()
+        .map(|starts| starts.as_slice().map_err(|_| contiguous("token_starts")))
+        .transpose()?;
+    let spans = py.detach(|| {
+        if tokens.is_some_and(|tokens| !tokens.is_sorted()) {
+            return None;
+        }
+        let cuts: Vec<Cut> = levels
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&[at, level]| Cut { at, level })
+            .collect();
+        let spans = crate::split::split(text, &cuts, tokens, Size { budget, overlap });
+        Some(
+            spans
+                .into_iter()
+                .flat_map(|(start, end)| [start, end])
+                .collect::<Vec<u32>>(),
+        )
+    });
+    let spans = spans.ok_or_else(|| PyValueError::new_err("token_starts: not ascending"))?;
+    let rows = spans.len() / 2;
+    let spans = Array2::from_shape_vec((rows, 2), spans)
+        .map_err(|error| PyValueError::new_err(format!("spans: {error}")))?;
+    Ok(spans.into_pyarray(py))
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(split, module)?)?;
     Ok(())
 }
