@@ -251,7 +251,9 @@ class Lexical:
     """BM25 over tantivy's postings in `derived/bm25`."""
 
     @staticmethod
-    def open(folder: str, *, fields: Sequence[str] = ("text", "outline", "context"), write: bool = False) -> Lexical:
+    def open(
+        folder: str, *, fields: Sequence[str] = ("text", "outline", "context"), write: bool = False
+    ) -> Lexical:
         """Open or (with `write`) create the folder. Other fields than it was built with, a damaged
         or unreadable folder: with `write` it is made anew, empty, at seq 0; without, `Damaged`."""
 
@@ -299,7 +301,9 @@ class Dense:
     """Exact scan of `derived/vectors-<gen>.f16`, or usearch HNSW above `ann_above` rows."""
 
     @staticmethod
-    def open(folder: str, *, seal_key: bytes, write: bool = False, ann_above: int = 100_000) -> Dense: ...
+    def open(
+        folder: str, *, seal_key: bytes, write: bool = False, ann_above: int = 100_000
+    ) -> Dense: ...
     @property
     def seq(self) -> int: ...
     def __len__(self) -> int: ...
@@ -317,6 +321,10 @@ class Dense:
         """Return the k rows of largest inner product with the (d,) query, and the products."""
 
 def dense_topk(
-    matrix: NDArray[Any], query: NDArray[np.float32], *, k: int, mask: NDArray[np.bool_] | None = None
+    matrix: NDArray[Any],
+    query: NDArray[np.float32],
+    *,
+    k: int,
+    mask: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the k rows of largest inner product: (n, d) float32 or float16, C order; exact."""
