@@ -4,6 +4,7 @@
   - UsageError (2)
     - NotAnIndex
   - InputError (3)
+    - NotText
   - IndexFailure (4)
     - Damaged
     - Incompatible
@@ -41,6 +42,10 @@ class InputError(CrxError):
     """An input could not be read. The message is the reason alone; the caller names the file."""
 
     exit_code = 3
+
+
+class NotText(InputError):
+    """The input is no text. Found in a folder it is skipped and counted; named, it failed."""
 
 
 class IndexFailure(CrxError):
