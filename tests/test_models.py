@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from safetensors.numpy import save_file
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from crx.backends.onnx import OnnxEmbedder
 from crx.errors import ModelError
@@ -21,55 +18,15 @@ from crx.models import ModelCard, add, available, find, reference, remove, verif
 from crx.models.folder import read_folder
 from crx.models.tokens import Tokens
 from crx.models.weights import read_weights
-
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "revenue", "of", "grew", "第", "二"]
-HIDDEN, WIDE, LAYERS, HEADS, POSITIONS = 16, 32, 2, 4, 24
+from tiny_model import HIDDEN, make_model, write_json
 
 Make = Callable[..., Path]
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Make a folder of a tiny model with random weights, as sentence-transformers saves one."""
-
-    def make(
-        name: str = "Tiny Model",
-        *,
-        family: str = "bert",
-        pooling: str = "mean_tokens",
-        config: Mapping[str, Any] = {},
-        dense: int = 0,
-        head: bool = False,
-        seed: int = 0,
-    ) -> Path:
-        folder = tmp_path / name
-        folder.mkdir()
-        modules = ["Transformer", "Pooling", *(["Dense"] if dense else []), "Normalize"]
-        listed = [
-            {"type": f"sentence_transformers.models.{kind}", "path": f"{at}_{kind}" if at else ""}
-            for at, kind in enumerate(modules)
-        ]
-        architecture = "ForSequenceClassification" if head else "Model"
-        settings = {"model_type": family, "architectures": [f"Any{architecture}"], **SHAPES[family]}
-        write(folder / "config.json", {**settings, **config})
-        write(folder / "modules.json", listed)
-        write(folder / "1_Pooling/config.json", {f"pooling_mode_{pooling}": True})
-        write(folder / "sentence_bert_config.json", {"max_seq_length": 20})
-        prompts = {"query": "the ", "passage": ""}
-        write(folder / "config_sentence_transformers.json", {"prompts": prompts})
-        (folder / "README.md").write_text("---\nlicense: mit\n---\n# Tiny\n")
-        tokenizer().save(str(folder / "tokenizer.json"))
-        numbers = np.random.default_rng(seed)
-        save_file(tensors(family, numbers, head=head), folder / "model.safetensors")
-        if dense:
-            function = "torch.nn.modules.activation.Tanh"
-            sizes = {"in_features": HIDDEN, "out_features": dense, "activation_function": function}
-            write(folder / "2_Dense/config.json", sizes)
-            shapes = {"linear.weight": (dense, HIDDEN), "linear.bias": (dense,)}
-            save_file(drawn(shapes, numbers), folder / "2_Dense/model.safetensors")
-        return folder
-
-    return make
+    """Make the folder of a tiny model."""
+    return lambda name="Tiny Model", **options: make_model(tmp_path / name, **options)
 
 
 @pytest.fixture(autouse=True)
@@ -77,102 +34,6 @@ def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setattr("sys.prefix", str(tmp_path / "prefix"))
-
-
-BERT_SHAPE = {
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": HEADS,
-    "hidden_size": HIDDEN,
-    "intermediate_size": WIDE,
-    "vocab_size": len(WORDS),
-    "max_position_embeddings": POSITIONS,
-    "type_vocab_size": 2,
-    "hidden_act": "gelu",
-}
-SHAPES: dict[str, dict[str, Any]] = {
-    "bert": BERT_SHAPE,
-    "roberta": {**BERT_SHAPE, "type_vocab_size": 1, "pad_token_id": 1},
-    "xlm-roberta": {**BERT_SHAPE, "type_vocab_size": 1, "pad_token_id": 1},
-    "distilbert": {
-        "n_layers": LAYERS,
-        "n_heads": HEADS,
-        "dim": HIDDEN,
-        "hidden_dim": WIDE,
-        "vocab_size": len(WORDS),
-        "max_position_embeddings": POSITIONS,
-        "activation": "gelu",
-    },
-    "t5": BERT_SHAPE,
-}
-
-
-def write(path: Path, value: object) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(value))
-
-
-def tokenizer() -> Tokenizer:
-    tokenizer = Tokenizer(
-        models.WordPiece({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]")
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    tokenizer.enable_padding(length=12)
-    tokenizer.enable_truncation(5)
-    return tokenizer
-
-
-def drawn(shapes: Mapping[str, tuple[int, ...]], numbers: np.random.Generator) -> dict[str, Any]:
-    return {
-        name: numbers.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()
-    }
-
-
-def tensors(family: str, numbers: np.random.Generator, *, head: bool) -> dict[str, Any]:
-    names = (
-        ["attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin"],
-        ["ffn.lin1", "ffn.lin2"],
-        ["sa_layer_norm", "output_layer_norm"],
-        "transformer.layer",
-    )
-    if family != "distilbert":
-        attention = ["self.query", "self.key", "self.value", "output.dense"]
-        names = (
-            [f"attention.{part}" for part in attention],
-            ["intermediate.dense", "output.dense"],
-            ["attention.output.LayerNorm", "output.LayerNorm"],
-            "encoder.layer",
-        )
-    square, (up, down), norms, layer = names
-    shapes: dict[str, tuple[int, ...]] = {
-        "embeddings.word_embeddings.weight": (len(WORDS), HIDDEN),
-        "embeddings.position_embeddings.weight": (POSITIONS, HIDDEN),
-        "embeddings.LayerNorm.weight": (HIDDEN,),
-        "embeddings.LayerNorm.bias": (HIDDEN,),
-    }
-    if family != "distilbert":
-        segments = SHAPES[family]["type_vocab_size"]
-        shapes["embeddings.token_type_embeddings.weight"] = (segments, HIDDEN)
-    for index in range(LAYERS):
-        at = f"{layer}.{index}"
-        for name in square:
-            shapes[f"{at}.{name}.weight"] = (HIDDEN, HIDDEN)
-            shapes[f"{at}.{name}.bias"] = (HIDDEN,)
-        shapes |= {f"{at}.{up}.weight": (WIDE, HIDDEN), f"{at}.{up}.bias": (WIDE,)}
-        shapes |= {f"{at}.{down}.weight": (HIDDEN, WIDE), f"{at}.{down}.bias": (HIDDEN,)}
-        for name in norms:
-            shapes |= {f"{at}.{name}.weight": (HIDDEN,), f"{at}.{name}.bias": (HIDDEN,)}
-    if not head:
-        return drawn(shapes, numbers)
-    inner, outer = ("classifier.dense", "classifier.out_proj")
-    if family == "bert":
-        inner, outer = ("bert.pooler.dense", "classifier")
-    shapes = {f"{family.removeprefix('xlm-')}.{name}": shape for name, shape in shapes.items()}
-    shapes |= {f"{inner}.weight": (HIDDEN, HIDDEN), f"{inner}.bias": (HIDDEN,)}
-    shapes |= {f"{outer}.weight": (1, HIDDEN), f"{outer}.bias": (1,)}
-    return drawn(shapes, numbers)
 
 
 # converting
@@ -289,7 +150,7 @@ def test_a_module_outside_the_folder_is_refused(make: Make) -> None:
     folder = make()
     listed = json.loads((folder / "modules.json").read_text())
     listed[1]["path"] = "../elsewhere"
-    write(folder / "modules.json", listed)
+    write_json(folder / "modules.json", listed)
     with pytest.raises(ModelError, match="outside of it"):
         add(folder)
 

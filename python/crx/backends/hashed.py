@@ -11,8 +11,9 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ _VERSION = 1
 # Scripts written without spaces: there each character is a token.
 _ALONE = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_ALONE}]|[^\W{_ALONE}]+|[^\w\s]")
-_WORD = re.compile(rf"[{_ALONE}]+|[^\W{_ALONE}]+")
+_RUN = re.compile(rf"([{_ALONE}]+)|[^\W{_ALONE}]+")
 
 # A word counts four times as much as one of its letter triples, and a long word, which is rarer,
 # more than a short one.
@@ -85,7 +86,7 @@ class HashedEmbedder:
 
     def _vector(self, text: str) -> NDArray[np.float64]:
         sums = np.zeros(self._dimensions, np.int64)
-        for word, count in Counter(_WORD.findall(_folded(text))).items():
+        for word, count in Counter(_words(_folded(text))).items():
             slots, weights = _features(word, self._dimensions)
             # A word's tenth mention says less than its first.
             np.add.at(sums, slots, weights * count.bit_length())
@@ -93,6 +94,16 @@ class HashedEmbedder:
             sums[0] = 1
         unit: NDArray[np.float64] = sums / np.sqrt(np.sum(sums * sums))
         return unit
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield the words; of a script without spaces, each two neighbours."""
+    for run in _RUN.finditer(text):
+        word = run.group()
+        if run.group(1) is None or len(word) == 1:
+            yield word
+        else:
+            yield from map("".join, pairwise(word))
 
 
 def _folded(text: str) -> str:

@@ -46,7 +46,7 @@ def write_graph(
         output = helper.make_tensor_value_info(LOGITS, TensorProto.FLOAT, ["n"])
     else:
         pooled = writer.project(_pool(graph, x, pooling), weights)
-        graph.op("LpNormalization", pooled, axis=-1, p=2, output=VECTORS)
+        _unit(graph, pooled)
         size = weights.dense[-1].linear.bias.size if weights.dense else shape.hidden
         output = helper.make_tensor_value_info(VECTORS, TensorProto.FLOAT, ["n", size])
     body = helper.make_graph(graph.nodes, "crx", inputs, [output], graph.constants)
@@ -63,8 +63,12 @@ def append_pooling(
     """
     opsets = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
     graph = _Graph(max(opsets), mark="crx_pooling")
-    pooled = output if pooling == "graph" else _pool(graph, output, pooling)
-    graph.op("LpNormalization", pooled, axis=-1, p=2, output=VECTORS)
+    if pooling == "graph":
+        sizes = graph.integers(-1, 1, dimensions)
+        pooled = graph.op("Reshape", output, sizes)
+    else:
+        pooled = _pool(graph, output, pooling)
+    _unit(graph, pooled)
     model.graph.node.extend(graph.nodes)
     model.graph.initializer.extend(graph.constants)
     del model.graph.output[:]
@@ -89,7 +93,7 @@ class _Graph:
         *inputs: str,
         domain: str = "",
         output: str = "",
-        **attributes: int | float | str | list[int],
+        **attributes: int | float | str | list[int] | onnx.TensorProto,
     ) -> str:
         output = output or f"{self._mark}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))  # type: ignore[arg-type]
@@ -204,11 +208,28 @@ class _Encoder:
 
 
 def _pool(graph: _Graph, x: str, pooling: Pooling) -> str:
-    """Write the pooling of a (n, length, d) tensor; returns the (n, d) one."""
-    if pooling in ("cls", "last"):
-        at = graph.constant(np.int64(0 if pooling == "cls" else -1))
-        return graph.op("Gather", x, at, axis=1)
-    kind = "ReduceMean" if pooling == "mean" else "ReduceMax"
-    if graph.opset < _AXES_ARE_INPUTS:
-        return graph.op(kind, x, axes=[1], keepdims=0)
-    return graph.op(kind, x, graph.integers(1), keepdims=0)
+    """Write the pooling of a (n, length, d) tensor; returns the (n, 1, d) one.
+
+    A sum is written as a product of matrices: ONNX Runtime orders the additions of `ReduceMean`
+    by the number of texts, so that a vector's last bit would depend on its batch.
+    """
+    if pooling == "max":
+        kind = "ReduceMax"
+        if graph.opset < _AXES_ARE_INPUTS:
+            return graph.op(kind, x, axes=[1], keepdims=1)
+        return graph.op(kind, x, graph.integers(1), keepdims=1)
+    if pooling != "mean":
+        return graph.op("Gather", x, graph.integers(0 if pooling == "cls" else -1), axis=1)
+    length = graph.op("Gather", graph.op("Shape", x), graph.integers(1))
+    row = graph.op("Concat", graph.integers(1), length, axis=0)
+    one = helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])
+    total = graph.op("MatMul", graph.op("ConstantOfShape", row, value=one), x)
+    return graph.op("Div", total, graph.op("Cast", length, to=TensorProto.FLOAT))
+
+
+def _unit(graph: _Graph, x: str) -> None:
+    """Write the unit rows of a (n, 1, d) tensor as the (n, d) output."""
+    square = graph.op("MatMul", x, graph.op("Transpose", x, perm=[0, 2, 1]))
+    unit = graph.op("Div", x, graph.op("Sqrt", square))
+    size = graph.op("Gather", graph.op("Shape", x), graph.integers(0, 2))
+    graph.op("Reshape", unit, size, output=VECTORS)
