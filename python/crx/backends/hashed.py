@@ -1,0 +1,127 @@
+"""An embedder without weights: words and their letters, hashed into a few hundred dimensions.
+
+Feature hashing with signs (Weinberger et al. 2009) over whole words and over the letter triples of
+each word, so that inflections and misspellings stay near each other. Sums are of integers and only
+the last step divides, so a vector is the same to the last bit on every machine.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crx.backends.spec import split_options
+from crx.errors import ModelError
+
+_VERSION = 1
+
+# Scripts written without spaces: there each character is a token.
+_ALONE = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_TOKEN = re.compile(rf"[{_ALONE}]|[^\W{_ALONE}]+|[^\w\s]")
+_RUN = re.compile(rf"([{_ALONE}]+)|[^\W{_ALONE}]+")
+
+# A word counts four times as much as one of its letter triples, and a long word, which is rarer,
+# more than a short one.
+_WORD_WEIGHT = 4
+_LONG = 8
+
+Features = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def load(spec: str) -> HashedEmbedder:
+    """Make an embedder from its options, as in "d=64,max_tokens=128"."""
+    _, options = split_options(f":{spec}", known={"d", "max_tokens"})
+    try:
+        numbers = {name: int(value) for name, value in options.items()}
+        return HashedEmbedder(
+            dimensions=numbers.get("d", 256), max_tokens=numbers.get("max_tokens", 512)
+        )
+    except ValueError as error:
+        raise ModelError(f"hashed:{spec}: {error}; write hashed:d=256,max_tokens=512") from error
+
+
+class HashedEmbedder:
+    """Texts to (n, `dimensions`) by hashing; reads the first `max_tokens` tokens of a text."""
+
+    def __init__(self, *, dimensions: int = 256, max_tokens: int = 512) -> None:
+        if not 8 <= dimensions <= 65536 or max_tokens < 1:
+            raise ValueError(f"{dimensions} dimensions of {max_tokens} tokens")
+        self._dimensions = dimensions
+        self._max_tokens = max_tokens
+
+    @property
+    def fingerprint(self) -> str:
+        return f"hashed:{_VERSION}:{self._dimensions}:{self._max_tokens}"
+
+    @property
+    def dimensions(self) -> int:
+        return self._dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        return self._max_tokens
+
+    def token_starts(self, text: str) -> NDArray[np.uint32]:
+        """Return the code point at which each word, mark or lone character starts, ascending."""
+        return np.fromiter((match.start() for match in _TOKEN.finditer(text)), np.uint32)
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """Return (n, d) float32 unit rows, in order; queries are read as passages are."""
+        vectors = np.empty((len(texts), self._dimensions), np.float32)
+        for row, text in enumerate(texts):
+            vectors[row] = self._vector(text[: self._end(text)])
+        return vectors
+
+    def _end(self, text: str) -> int:
+        starts = self.token_starts(text)
+        return int(starts[self._max_tokens]) if len(starts) > self._max_tokens else len(text)
+
+    def _vector(self, text: str) -> NDArray[np.float64]:
+        sums = np.zeros(self._dimensions, np.int64)
+        for word, count in Counter(_words(_folded(text))).items():
+            slots, weights = _features(word, self._dimensions)
+            # A word's tenth mention says less than its first.
+            np.add.at(sums, slots, weights * count.bit_length())
+        if not sums.any():
+            sums[0] = 1
+        unit: NDArray[np.float64] = sums / np.sqrt(np.sum(sums * sums))
+        return unit
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield the words; of a script without spaces, each two neighbours."""
+    for run in _RUN.finditer(text):
+        word = run.group()
+        if run.group(1) is None or len(word) == 1:
+            yield word
+        else:
+            yield from map("".join, pairwise(word))
+
+
+def _folded(text: str) -> str:
+    """Return the text without case and accents."""
+    parts = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(part for part in parts if not unicodedata.combining(part))
+
+
+@lru_cache(maxsize=1 << 16)
+def _features(word: str, dimensions: int) -> Features:
+    """Return the dimensions that a word and its letter triples fall on, and signed weights."""
+    framed = f"<{word}>"
+    names = [framed, *(framed[at : at + 3] for at in range(len(framed) - 2))]
+    crcs = np.array([zlib.crc32(name.encode("utf-8", "surrogatepass")) for name in names])
+    # Two multiplications spread the checksum's bits (Steele and Vigna 2021 list such constants).
+    mixed = (crcs * 0x9E3779B1) & 0xFFFFFFFF
+    mixed = ((mixed ^ (mixed >> 15)) * 0x85EBCA6B) & 0xFFFFFFFF
+    weights = np.full(len(names), min(len(word), _LONG), np.int64)
+    weights[0] *= _WORD_WEIGHT
+    slots = (mixed >> 1) % dimensions
+    return slots.astype(np.int64), np.where(mixed & 1, weights, -weights)

@@ -1,0 +1,106 @@
+"""Embedders of the model store, run by OpenVINO: the fastest where the CPU has AMX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crx.backends.cores import threads
+from crx.backends.spec import split_options
+from crx.errors import ModelError
+from crx.models.card import GRAPH, TOKENIZER, ModelCard, check_files, read_card
+from crx.models.store import find
+from crx.models.tokens import Tokens, equal_lengths, feed
+
+Arithmetic = Literal["f32", "bf16"]
+
+_BATCH_TOKENS = 512
+
+
+def load(spec: str) -> OpenVinoEmbedder:
+    """Load a model by name or path, as in "minilm" or "minilm:arithmetic=bf16"."""
+    name, options = split_options(spec, known={"arithmetic"})
+    arithmetic = options.get("arithmetic", "f32")
+    if arithmetic not in ("f32", "bf16"):
+        raise ModelError(f"arithmetic={arithmetic}: no such arithmetic; take f32 or bf16")
+    return OpenVinoEmbedder(find(name), arithmetic="bf16" if arithmetic == "bf16" else "f32")
+
+
+class OpenVinoEmbedder:
+    """A model of the store, in single precision or, on a CPU with AMX, in bfloat16."""
+
+    def __init__(self, folder: Path, *, arithmetic: Arithmetic = "f32") -> None:
+        """Load a model's folder; `ModelError` where a file, the package or AMX is missing."""
+        card = read_card(folder)
+        if card.kind != "embedder" or card.precision != "fp32":
+            raise ModelError(
+                f"{folder}: {card.precision} {card.kind}; OpenVINO runs fp32 embedders here"
+            )
+        check_files(folder, card)
+        self.card: ModelCard = card
+        self._arithmetic = arithmetic
+        self._tokens = Tokens(folder / TOKENIZER, sequence=card.sequence)
+        self._compiled, self._queue = _compile(folder / GRAPH, arithmetic)
+        self._inputs = [entry.get_any_name() for entry in self._compiled.inputs]
+
+    @property
+    def fingerprint(self) -> str:
+        return f"openvino:{self._arithmetic}:{self.card.fingerprint}"
+
+    @property
+    def dimensions(self) -> int:
+        return self.card.dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of a passage that are read: special tokens and the prefix are taken off."""
+        return self.card.max_tokens
+
+    def token_starts(self, text: str) -> NDArray[np.uint32]:
+        """Return the code point at which each token of the whole text starts, ascending."""
+        return self._tokens.starts(text)
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """Return (n, d) float32 unit rows, in order; `ModelError` for a vector that is not one."""
+        prefix = self.card.query_prefix if query else self.card.passage_prefix
+        ids = self._tokens.encode(texts, prefix=prefix)
+        vectors = np.empty((len(texts), self.dimensions), np.float32)
+
+        def keep(request: Any, rows: list[int]) -> None:
+            vectors[rows] = request.get_output_tensor(0).data
+
+        self._queue.set_callback(keep)
+        for rows, batch in equal_lengths(ids, tokens=_BATCH_TOKENS):
+            self._queue.start_async(feed(self._inputs, batch), rows)
+        self._queue.wait_all()
+        if not np.isfinite(vectors).all():
+            raise ModelError(f"{self.card.name}: gave a vector that is not finite; add it again")
+        return vectors
+
+
+def _compile(path: Path, arithmetic: Arithmetic) -> tuple[Any, Any]:
+    try:
+        openvino = import_module("openvino")
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f'{path}: needs {error.name}; install it with pip install "crx[openvino]"'
+        ) from error
+    core = openvino.Core()
+    able = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    if arithmetic == "bf16" and "BF16" not in able:
+        raise ModelError("arithmetic=bf16: this CPU has no AMX; take arithmetic=f32")
+    settings = {
+        "INFERENCE_PRECISION_HINT": arithmetic,
+        "INFERENCE_NUM_THREADS": threads(),
+        "NUM_STREAMS": threads(),
+    }
+    try:
+        compiled = core.compile_model(core.read_model(path), "CPU", settings)
+    except RuntimeError as error:
+        raise ModelError(f"{path}: not loaded by OpenVINO ({error})") from error
+    return compiled, openvino.AsyncInferQueue(compiled, threads())

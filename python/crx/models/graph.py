@@ -1,0 +1,235 @@
+"""A BERT-family encoder as one ONNX graph, pooling and normalization inside.
+
+The graph is plain ONNX, for texts of one length: there is no padding and so no mask. Weights are
+stored in half precision and cast when the graph is loaded; arithmetic is in single precision.
+With `precision="int8"` the large weights are signed bytes with a scale a column, and activations
+are quantized as they come (ONNX Runtime's `DynamicQuantizeMatMul`), so a text's vector then
+depends on what else is in its batch: run such a graph one text at a time.
+
+Inputs are `input_ids` (n, length) int64 and, for rerankers, `token_type_ids` of that shape. The
+output is `vectors` (n, d) float32 unit rows, or `logits` (n,) float32.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from crx.models.card import Pooling, Precision
+from crx.models.folder import Architecture
+from crx.models.weights import Layer, Linear, Norm, Weights
+
+OPSET = 20
+VECTORS = "vectors"
+LOGITS = "logits"
+_RUNTIME = "com.microsoft"
+_AXES_ARE_INPUTS = 18
+
+
+def write_graph(
+    weights: Weights, shape: Architecture, *, pooling: Pooling, precision: Precision
+) -> onnx.ModelProto:
+    """Return the graph of a model: a reranker's where the weights have a head."""
+    writer = _Encoder(shape, precision)
+    x = writer.encode(weights)
+    graph = writer.graph
+    inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["n", "length"])]
+    if weights.head is not None:
+        graph.op("Reshape", writer.head(x, weights), graph.integers(-1), output=LOGITS)
+        inputs.append(
+            helper.make_tensor_value_info("token_type_ids", TensorProto.INT64, ["n", "length"])
+        )
+        output = helper.make_tensor_value_info(LOGITS, TensorProto.FLOAT, ["n"])
+    else:
+        pooled = writer.project(_pool(graph, x, pooling), weights)
+        _unit(graph, pooled)
+        size = weights.dense[-1].linear.bias.size if weights.dense else shape.hidden
+        output = helper.make_tensor_value_info(VECTORS, TensorProto.FLOAT, ["n", size])
+    body = helper.make_graph(graph.nodes, "crx", inputs, [output], graph.constants)
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(_RUNTIME, 1)]
+    return helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="crx")
+
+
+def append_pooling(
+    model: onnx.ModelProto, *, output: str, dimensions: int, pooling: Pooling
+) -> onnx.ModelProto:
+    """Return the model with pooling and normalization after its (n, length, d) or (n, d) output.
+
+    `pooling="graph"` says that the output is pooled already.
+    """
+    opsets = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
+    graph = _Graph(max(opsets), mark="crx_pooling")
+    if pooling == "graph":
+        sizes = graph.integers(-1, 1, dimensions)
+        pooled = graph.op("Reshape", output, sizes)
+    else:
+        pooled = _pool(graph, output, pooling)
+    _unit(graph, pooled)
+    model.graph.node.extend(graph.nodes)
+    model.graph.initializer.extend(graph.constants)
+    del model.graph.output[:]
+    model.graph.output.append(
+        helper.make_tensor_value_info(VECTORS, TensorProto.FLOAT, ["n", dimensions])
+    )
+    return model
+
+
+class _Graph:
+    """Nodes and constants in the order they are written; a tensor is known by its name."""
+
+    def __init__(self, opset: int, *, mark: str) -> None:
+        self.opset = opset
+        self._mark = mark
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+
+    def op(
+        self,
+        kind: str,
+        *inputs: str,
+        domain: str = "",
+        output: str = "",
+        **attributes: int | float | str | list[int] | onnx.TensorProto,
+    ) -> str:
+        output = output or f"{self._mark}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))  # type: ignore[arg-type]
+        return output
+
+    def constant(self, value: NDArray[np.generic] | np.generic) -> str:
+        name = f"{self._mark}_constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
+        return name
+
+    def integers(self, *values: int) -> str:
+        return self.constant(np.array(values, np.int64))
+
+
+class _Encoder:
+    """Writes an encoder of one shape, in one precision."""
+
+    def __init__(self, shape: Architecture, precision: Precision) -> None:
+        self.graph = _Graph(OPSET, mark="crx")
+        self._shape = shape
+        self._precision = precision
+
+    def encode(self, weights: Weights) -> str:
+        """Write the encoder; returns its (n, length, hidden) output."""
+        x = self._norm(self._embeddings(weights), weights.norm)
+        for layer in weights.layers:
+            attended = self._linear(self._attention(x, layer), layer.out)
+            x = self._norm(self.graph.op("Add", x, attended), layer.attention_norm)
+            wide = self._activate(self._linear(x, layer.up))
+            x = self._norm(self.graph.op("Add", x, self._linear(wide, layer.down)), layer.norm)
+        return x
+
+    def project(self, x: str, weights: Weights) -> str:
+        """Write the dense projections of a pooled vector."""
+        for dense in weights.dense:
+            x = self._single(x, dense.linear)
+            x = self.graph.op("Tanh", x) if dense.activation == "tanh" else x
+        return x
+
+    def head(self, x: str, weights: Weights) -> str:
+        """Write a reranker's classifier; returns its (n, 1) output."""
+        if weights.head is None:
+            raise ValueError("the model has no classifier")
+        first = self.graph.op("Gather", x, self.graph.constant(np.int64(0)), axis=1)
+        hidden = self.graph.op("Tanh", self._single(first, weights.head.dense))
+        return self._single(hidden, weights.head.out)
+
+    def _embeddings(self, weights: Weights) -> str:
+        # Only the rows that are looked up are cast: a cast of the whole table is a third of the
+        # time a load takes.
+        graph = self.graph
+        one, length = graph.integers(1), graph.op("Shape", "input_ids", start=1, end=2)
+        positions = weights.positions
+        words = self._rows(weights.words, "input_ids")
+        if weights.head is None:
+            positions = positions + weights.segments[0]
+        else:
+            words = graph.op("Add", words, self._rows(weights.segments, "token_type_ids"))
+        table = graph.constant(positions.astype(np.float16))
+        zero = graph.integers(0)
+        rows = graph.op("Slice", table, zero, length, zero, one)
+        return graph.op("Add", words, graph.op("Cast", rows, to=TensorProto.FLOAT))
+
+    def _rows(self, table: NDArray[np.float32], at: str) -> str:
+        rows = self.graph.op("Gather", self.graph.constant(table.astype(np.float16)), at)
+        return self.graph.op("Cast", rows, to=TensorProto.FLOAT)
+
+    def _attention(self, x: str, layer: Layer) -> str:
+        graph, heads = self.graph, self._shape.heads
+        size = self._shape.hidden // heads
+        split = graph.integers(0, 0, heads, size)
+        query, key, value = (
+            graph.op("Reshape", self._linear(x, part), split)
+            for part in (layer.query, layer.key, layer.value)
+        )
+        query = graph.op("Transpose", query, perm=[0, 2, 1, 3])
+        key = graph.op("Transpose", key, perm=[0, 2, 3, 1])
+        value = graph.op("Transpose", value, perm=[0, 2, 1, 3])
+        scale = graph.constant(np.float32(1 / math.sqrt(size)))
+        scores = graph.op("Mul", graph.op("MatMul", query, key), scale)
+        mixed = graph.op("MatMul", graph.op("Softmax", scores, axis=-1), value)
+        mixed = graph.op("Transpose", mixed, perm=[0, 2, 1, 3])
+        return graph.op("Reshape", mixed, graph.integers(0, 0, self._shape.hidden))
+
+    def _linear(self, x: str, part: Linear) -> str:
+        if self._precision == "fp32":
+            return self._single(x, part)
+        scale = np.maximum(np.abs(part.weight).max(axis=0) / 127, np.finfo(np.float32).tiny)
+        signed = np.round(part.weight / scale).astype(np.int8)
+        weight = (self.graph.constant(value) for value in (signed, scale.astype(np.float32)))
+        bias = self.graph.constant(part.bias)
+        return self.graph.op("DynamicQuantizeMatMul", x, *weight, "", bias, domain=_RUNTIME)
+
+    def _single(self, x: str, part: Linear) -> str:
+        weight = self.graph.constant(part.weight.astype(np.float16))
+        weight = self.graph.op("Cast", weight, to=TensorProto.FLOAT)
+        return self.graph.op(
+            "Add", self.graph.op("MatMul", x, weight), self.graph.constant(part.bias)
+        )
+
+    def _norm(self, x: str, part: Norm) -> str:
+        scale, shift = self.graph.constant(part.scale), self.graph.constant(part.shift)
+        return self.graph.op(
+            "LayerNormalization", x, scale, shift, axis=-1, epsilon=self._shape.epsilon
+        )
+
+    def _activate(self, x: str) -> str:
+        if self._shape.activation == "relu":
+            return self.graph.op("Relu", x)
+        exact = self._shape.activation == "gelu"
+        return self.graph.op("Gelu", x, approximate="none" if exact else "tanh")
+
+
+def _pool(graph: _Graph, x: str, pooling: Pooling) -> str:
+    """Write the pooling of a (n, length, d) tensor; returns the (n, 1, d) one.
+
+    A sum is written as a product of matrices: ONNX Runtime orders the additions of `ReduceMean`
+    by the number of texts, so that a vector's last bit would depend on its batch.
+    """
+    if pooling == "max":
+        kind = "ReduceMax"
+        if graph.opset < _AXES_ARE_INPUTS:
+            return graph.op(kind, x, axes=[1], keepdims=1)
+        return graph.op(kind, x, graph.integers(1), keepdims=1)
+    if pooling != "mean":
+        return graph.op("Gather", x, graph.integers(0 if pooling == "cls" else -1), axis=1)
+    length = graph.op("Gather", graph.op("Shape", x), graph.integers(1))
+    row = graph.op("Concat", graph.integers(1), length, axis=0)
+    one = helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])
+    total = graph.op("MatMul", graph.op("ConstantOfShape", row, value=one), x)
+    return graph.op("Div", total, graph.op("Cast", length, to=TensorProto.FLOAT))
+
+
+def _unit(graph: _Graph, x: str) -> None:
+    """Write the unit rows of a (n, 1, d) tensor as the (n, d) output."""
+    square = graph.op("MatMul", x, graph.op("Transpose", x, perm=[0, 2, 1]))
+    unit = graph.op("Div", x, graph.op("Sqrt", square))
+    size = graph.op("Gather", graph.op("Shape", x), graph.integers(0, 2))
+    graph.op("Reshape", unit, size, output=VECTORS)

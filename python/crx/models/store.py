@@ -1,0 +1,178 @@
+"""The store: one folder a model, on a search path of places.
+
+The places, in order: those of `CRX_MODELS` (separated as `PATH` is), the user's data folder, and
+`share/crx/models` of the Python that runs. A model is published whole: it is built beside its
+place, synced, and renamed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+import platformdirs
+
+from crx.errors import ModelError
+from crx.models.card import CARD, ModelCard, Precision, check_files, read_card, write_card
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}(@int8)?")
+
+
+def places() -> list[Path]:
+    """Return the folders that are searched for models, in order, whether or not they exist."""
+    named = [Path(place) for place in os.environ.get("CRX_MODELS", "").split(os.pathsep) if place]
+    return [*named, _user_place(), Path(sys.prefix) / "share" / "crx" / "models"]
+
+
+def available() -> list[ModelCard]:
+    """Return the cards of the models that are here, by name; the first place wins.
+
+    Raises `ModelError` for a card that cannot be read.
+    """
+    cards: dict[str, ModelCard] = {}
+    for place in places():
+        for path in sorted(place.glob(f"*/{CARD}")):
+            if _NAME.fullmatch(path.parent.name):
+                cards.setdefault(path.parent.name, read_card(path.parent))
+    return [cards[name] for name in sorted(cards)]
+
+
+def find(name: str) -> Path:
+    """Return the folder of a model, by its name or by the path of its folder.
+
+    Raises `ModelError`, naming the models that are here, where there is none.
+    """
+    candidates = [place / name for place in places()] if _NAME.fullmatch(name) else []
+    for folder in (*candidates, Path(name)):
+        if (folder / CARD).is_file():
+            return folder
+    here = ", ".join(card.name for card in available()) or "none"
+    raise ModelError(f"{name}: no such model; here: {here}; add one with crx models add FOLDER")
+
+
+def verify(name: str) -> ModelCard:
+    """Check every file of a model against its card; `ModelError` names the first that differs."""
+    folder = find(name)
+    card = read_card(folder)
+    check_files(folder, card)
+    return card
+
+
+def add(
+    source: Path,
+    *,
+    name: str | None = None,
+    precision: Precision = "fp32",
+    into: Path | None = None,
+    query_prefix: str | None = None,
+    passage_prefix: str | None = None,
+) -> ModelCard:
+    """Convert a model's folder and publish it; returns its card.
+
+    `source` is a folder as sentence-transformers saves it. The name is that of the folder, in
+    lower case, where none is given; an int8 model's ends in "@int8". A model of the same name in
+    the same place is replaced. The prefixes are the folder's own unless they are given. Raises
+    `ModelError` for a folder that cannot be converted.
+    """
+    name = _full_name(name or _plain(source.resolve().name), precision)
+    place = _writable(into)
+    aside = Path(tempfile.mkdtemp(prefix=".adding-", dir=place))
+    try:
+        card: ModelCard = _converter().convert(
+            source,
+            aside,
+            name=name,
+            precision=precision,
+            query_prefix=query_prefix,
+            passage_prefix=passage_prefix,
+        )
+        write_card(aside, card)
+        _publish(aside, place / name)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return card
+
+
+def remove(name: str) -> None:
+    """Remove a model's folder; `ModelError` where there is none or it cannot be removed."""
+    if not _NAME.fullmatch(name):
+        raise ModelError(f"{name}: not the name of a model; crx models lists what is here")
+    folder = find(name)
+    aside = folder.with_name(f".removed-{os.getpid()}-{folder.name}")
+    try:
+        folder.rename(aside)
+        shutil.rmtree(aside)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ModelError(f"{folder}: not removed, {reason}; remove the folder yourself") from error
+
+
+def _user_place() -> Path:
+    return Path(platformdirs.user_data_dir("crx", appauthor=False)) / "models"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")
+
+
+def _full_name(name: str, precision: Precision) -> str:
+    if precision == "int8" and not name.endswith("@int8"):
+        name += "@int8"
+    if not _NAME.fullmatch(name) or (precision == "fp32") == name.endswith("@int8"):
+        raise ModelError(f"{name!r}: not a name for a {precision} model; take letters and digits")
+    return name
+
+
+def _writable(into: Path | None) -> Path:
+    named = [Path(place) for place in os.environ.get("CRX_MODELS", "").split(os.pathsep) if place]
+    candidates = [into] if into is not None else [*named[:1], _user_place()]
+    reason = ""
+    for place in candidates:
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            continue
+        if os.access(place, os.W_OK | os.X_OK):
+            return place
+        reason = "not writable"
+    raise ModelError(f"{candidates[0]}: {reason}; name a folder to write to with --into")
+
+
+def _converter() -> ModuleType:
+    try:
+        from crx.models import convert
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f'adding a model needs {error.name}; install it with pip install "crx[onnx]"'
+        ) from error
+    return convert
+
+
+def _publish(aside: Path, folder: Path) -> None:
+    """Sync the files and the folder built aside, and move it to its place."""
+    for path in aside.iterdir():
+        _sync(path)
+    aside.chmod(0o755)
+    _sync(aside)
+    old = folder.with_name(f".replaced-{os.getpid()}-{folder.name}")
+    if folder.exists():
+        folder.rename(old)
+    aside.rename(folder)
+    _sync(folder.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
