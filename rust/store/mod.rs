@@ -81,7 +81,10 @@ impl Filter {
 
     /// How many documents it holds.
     pub fn len(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
     }
 
     /// Does it hold none?
