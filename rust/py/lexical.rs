@@ -1,7 +1,114 @@
 //! The door to BM25.
 
-use pyo3::prelude::*;
+use std::path::Path;
 
-pub(super) fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-    Ok(())
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+
+use super::raise;
+use crate::bm25::{Bm25, FIELDS};
+use crate::lexical::{Entry, Query};
+
+#[pyclass(frozen, module = "crx._native")]
+struct Lexical(crate::lexical::Lexical);
+
+type Scored<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>);
+
+#[pymethods]
+impl Lexical {
+    #[staticmethod]
+    #[pyo3(signature = (folder, *, fields = None, write = false))]
+    fn open(
+        py: Python<'_>,
+        folder: &str,
+        fields: Option<Vec<String>>,
+        write: bool,
+    ) -> PyResult<Self> {
+        let fields =
+            fields.unwrap_or_else(|| ["text", "outline", "context"].map(str::to_owned).to_vec());
+        py.detach(|| crate::lexical::Lexical::open(Path::new(folder), &fields, write))
+            .map(Lexical)
+            .map_err(raise)
+    }
+
+    #[getter]
+    fn seq(&self) -> i64 {
+        self.0.seq()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len() as usize
+    }
+
+    #[pyo3(signature = (doc, keys, lang, texts, outlines, contexts))]
+    fn put(
+        &self,
+        py: Python<'_>,
+        doc: i64,
+        keys: PyReadonlyArray1<'_, i64>,
+        lang: &str,
+        texts: Vec<PyBackedStr>,
+        outlines: Vec<PyBackedStr>,
+        contexts: Vec<PyBackedStr>,
+    ) -> PyResult<()> {
+        let keys = keys.as_slice()?;
+        let count = keys.len();
+        if [texts.len(), outlines.len(), contexts.len()] != [count; FIELDS] {
+            return Err(PyValueError::new_err(format!(
+                "{count} keys, {} texts, {} outlines and {} contexts; give one of each a chunk",
+                texts.len(),
+                outlines.len(),
+                contexts.len()
+            )));
+        }
+        let entries: Vec<Entry> = (0..count)
+            .map(|i| Entry {
+                key: keys[i],
+                fields: [&texts[i], &outlines[i], &contexts[i]],
+            })
+            .collect();
+        py.detach(|| self.0.put(doc, lang, &entries)).map_err(raise)
+    }
+
+    fn commit(&self, py: Python<'_>, seq: i64) -> PyResult<()> {
+        py.detach(|| self.0.commit(seq)).map_err(raise)
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.0.close()).map_err(raise)
+    }
+
+    #[pyo3(signature = (query, *, k, langs = None, k1 = 1.2, b = 0.75, weights = None))]
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        query: &str,
+        k: usize,
+        langs: Option<Vec<String>>,
+        k1: f64,
+        b: f64,
+        weights: Option<[f64; FIELDS]>,
+    ) -> PyResult<Scored<'py>> {
+        let langs = langs.unwrap_or_else(|| vec!["en".to_owned()]);
+        let query = Query {
+            text: query,
+            langs: &langs,
+            k,
+            bm25: Bm25 {
+                k1,
+                b,
+                weights: weights.unwrap_or([1.0; FIELDS]),
+            },
+            only: None,
+        };
+        let ranking = py.detach(|| self.0.search(&query)).map_err(raise)?;
+        let (keys, scores): (Vec<i64>, Vec<f32>) = ranking.into_iter().unzip();
+        Ok((keys.into_pyarray(py), scores.into_pyarray(py)))
+    }
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Lexical>()
 }

@@ -1,0 +1,116 @@
+//! Which spellings are one?
+
+use unicode_normalization::char::decompose_canonical;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
+
+/// Writes the text in NFKC, without the characters that show nothing (soft hyphens, zero-width
+/// spaces and joiners, variation selectors, marks of direction).
+pub(super) fn clean(text: &str, out: &mut String) {
+    out.clear();
+    let shown = text.chars().filter(|&c| !is_invisible(c));
+    if is_nfkc_quick(text.chars()) == IsNormalized::Yes {
+        out.extend(shown);
+    } else {
+        out.extend(shown.nfkc());
+    }
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
+        | '\u{1F3FB}'..='\u{1F3FF}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// Appends a character of a word in lower case, its accents kept.
+pub(super) fn lower(c: char, out: &mut String) {
+    if c.is_ascii() {
+        out.push(c.to_ascii_lowercase());
+    } else {
+        match c {
+            // The two letters whose lower case depends on where they stand.
+            'İ' => out.push('i'),
+            'ς' => out.push('σ'),
+            _ => out.extend(c.to_lowercase()),
+        }
+    }
+}
+
+/// Appends a lower-case word without its accents.
+pub(super) fn unaccented(word: &str, out: &mut String) {
+    for c in word.chars() {
+        match c {
+            'a'..='z' | '0'..='9' => out.push(c),
+            'ß' => out.push_str("ss"),
+            'æ' => out.push_str("ae"),
+            'œ' => out.push_str("oe"),
+            'þ' => out.push_str("th"),
+            'đ' | 'ð' => out.push('d'),
+            'ø' => out.push('o'),
+            'ł' => out.push('l'),
+            'ħ' => out.push('h'),
+            'ŧ' => out.push('t'),
+            'ı' => out.push('i'),
+            'ĸ' => out.push('k'),
+            'ŋ' => out.push('n'),
+            // й is a letter of its own to its readers and to their stemmer, not an и with a mark.
+            'й' => out.push(c),
+            _ => decompose_canonical(c, |part| {
+                if !is_accent(part) {
+                    out.push(part);
+                }
+            }),
+        }
+    }
+}
+
+/// Marks that a word may be typed without: European accents, Hebrew points, Arabic vowels. The
+/// marks of Indic scripts are letters.
+fn is_accent(c: char) -> bool {
+    matches!(c,
+        '\u{300}'..='\u{36F}' | '\u{483}'..='\u{487}' | '\u{591}'..='\u{5C7}' | '\u{640}'
+        | '\u{64B}'..='\u{65F}' | '\u{670}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}'
+        | '\u{20D0}'..='\u{20FF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded(word: &str) -> String {
+        let (mut text, mut small, mut out) = (String::new(), String::new(), String::new());
+        clean(word, &mut text);
+        text.chars().for_each(|c| lower(c, &mut small));
+        unaccented(&small, &mut out);
+        out
+    }
+
+    #[test]
+    fn spellings_of_one_word_fold_to_one() {
+        for (word, want) in [
+            ("Élève", "eleve"),
+            ("E\u{301}le\u{300}ve", "eleve"),
+            ("STRASSE", "strasse"),
+            ("Straße", "strasse"),
+            ("İstanbul", "istanbul"),
+            ("ısı", "isi"),
+            ("ＡＢＣ１２", "abc12"),
+            ("ﬁn", "fin"),
+            ("co\u{AD}opé\u{200B}rer", "cooperer"),
+            ("Đường", "duong"),
+            ("ΣΊΣΥΦΟΣ", "σισυφοσ"),
+            ("Ёлка", "елка"),
+            ("чай", "чай"),
+            ("שָׁלוֹם", "שלום"),
+        ] {
+            assert_eq!(folded(word), want, "{word}");
+        }
+    }
+
+    #[test]
+    fn half_width_kana_become_kana() {
+        let mut out = String::new();
+        clean("ｶﾞｰﾃﾞﾝ", &mut out);
+        assert_eq!(out, "ガーデン");
+    }
+}

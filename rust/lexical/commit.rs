@@ -1,0 +1,101 @@
+//! What a commit says of itself, and how tantivy's failures are told.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tantivy::TantivyError;
+use tantivy::directory::error::OpenReadError;
+
+use crate::analyze;
+use crate::error::{Error, Result};
+
+/// A commit's payload. tantivy keeps no checksum of the file it stands in, so it brings its own.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Payload {
+    seq: i64,
+    analyzer: u32,
+    check: String,
+}
+
+impl Payload {
+    pub(super) fn new(seq: i64) -> Self {
+        Payload {
+            seq,
+            analyzer: analyze::VERSION,
+            check: check_of(seq, analyze::VERSION),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::System(error.to_string()))
+    }
+
+    /// The sequence number a commit reflects.
+    pub(super) fn seq_of(folder: &Path, json: Option<&str>) -> Result<i64> {
+        let payload: Payload = json
+            .and_then(|json| serde_json::from_str(json).ok())
+            .ok_or_else(|| damaged(folder, "its last commit cannot be read"))?;
+        if payload.check != check_of(payload.seq, payload.analyzer) {
+            return Err(damaged(
+                folder,
+                "its last commit does not match its checksum",
+            ));
+        }
+        if payload.analyzer != analyze::VERSION {
+            return Err(damaged(
+                folder,
+                "it was made by another version of the analyzer",
+            ));
+        }
+        Ok(payload.seq)
+    }
+}
+
+fn check_of(seq: i64, analyzer: u32) -> String {
+    let hash = blake3::hash(format!("{seq} {analyzer}").as_bytes());
+    hash.to_hex()[..16].to_owned()
+}
+
+/// The folder is of no use as it is; a writer makes it anew.
+pub(super) fn damaged(folder: &Path, why: &str) -> Error {
+    Error::Damaged(format!(
+        "{}: {why}; the next command that writes rebuilds it",
+        folder.display()
+    ))
+}
+
+/// A failure of tantivy's, as one of the core's.
+pub(super) fn told(folder: &Path, error: TantivyError) -> Error {
+    match error {
+        TantivyError::IoError(error)
+        | TantivyError::OpenReadError(OpenReadError::IoError {
+            io_error: error, ..
+        }) => match error.kind() {
+            // A file cut short, or one whose bytes make no sense.
+            ErrorKind::UnexpectedEof | ErrorKind::InvalidData => {
+                damaged(folder, &error.to_string())
+            }
+            _ => Error::io(folder, &error),
+        },
+        TantivyError::OpenReadError(_)
+        | TantivyError::DataCorruption(_)
+        | TantivyError::IncompatibleIndex(_)
+        | TantivyError::DeserializeError(_)
+        | TantivyError::SchemaError(_)
+        | TantivyError::FieldNotFound(_) => damaged(folder, &one_line(&error)),
+        error => {
+            let text = format!("{}: {}", folder.display(), one_line(&error));
+            // A worker thread passes on only the words of what stopped it (ENOSPC is 28).
+            if text.contains("(os error 28)") {
+                Error::NoRoom(text)
+            } else {
+                Error::System(text)
+            }
+        }
+    }
+}
+
+fn one_line(error: &TantivyError) -> String {
+    error.to_string().replace('\n', " ")
+}
