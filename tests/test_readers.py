@@ -6,8 +6,9 @@ import pytest
 from crx.errors import InputError, NotText
 from crx.read import read_bytes, structure
 from crx.types import Document, Mark
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from pdfs import pdf
 
 
 def one(data: bytes | str, name: str) -> Document:
@@ -410,6 +411,108 @@ class TestJsonLines:
             one(f'{{"text": "abc", "chunks": {chunks}}}', "x.jsonl")
 
 
+class TestHtml:
+    def test_a_page_is_what_its_reader_reads(self) -> None:
+        page = """<!DOCTYPE html><html lang="fr-CA"><head><title> A &amp;  B </title>
+            <meta name="description" content="On  cats"><style>x{}</style></head><body>
+            <nav>menu</nav><h1>Top <b>one</b></h1><p>Hello,   <i>wor</i>ld&eacute;<br>next</p>
+            <div hidden>no</div><p style="display: none">no</p><p aria-hidden="true">no</p>
+            <ul><li>one<li>two<ol><li>a<li><p>b</p></ol></ul>
+            <table><tr><th>A<th>B<tr><td>1<td><p>2</p></table>
+            <pre>  x\n    y</pre><h2>Sub</h2>text<script>no</script></body></html>"""
+        document = one(page, "a.html")
+        assert document.text == (
+            "Top one\n\nHello, worldé\nnext\n\n- one\n- two\n\n1. a\n2. b\n\n"
+            "A\tB\n1\t2\n\n  x\n    y\n\nSub\n\ntext"
+        )
+        assert (document.title, document.lang) == ("A & B", "fr")
+        assert document.metadata == {"ext": "html", "format": "html", "description": "On cats"}
+        assert outline(document) == [(1, "Top one"), (2, "Sub")]
+        assert spans(document)["Sub"] == "Sub\n\ntext"
+
+    def test_a_table_that_lays_out_a_page_is_read_as_blocks(self) -> None:
+        page = "<table><tr><td><h1>A</h1><p>b</p></td><td><p>c</p><p>d</p></td></tr></table>"
+        assert one(page, "a.html").text == "A\n\nb\n\nc\n\nd"
+
+    def test_the_encoding_that_a_page_declares_is_used(self) -> None:
+        page = b"<meta charset=euc-kr><p>" + "모든 인간".encode("euc_kr")
+        assert one(page, "a.html").text == "모든 인간"
+
+    def test_a_page_is_known_without_an_extension(self) -> None:
+        assert one("<!doctype html><p>a", "index").metadata == {"format": "html"}
+
+    def test_a_page_nests_as_deep_as_it_likes(self) -> None:
+        assert one("<div>" * 20_000 + "deep", "a.html").text == "deep"
+
+    def test_a_page_without_text_is_no_document(self) -> None:
+        with pytest.raises(InputError, match="no text"):
+            one("<script>x</script>", "a.html")
+
+
+class TestPdf:
+    def test_pages_are_marks_with_the_labels_they_are_printed_with(self) -> None:
+        document = one(
+            pdf([["one"], ["two", "more"]], labels="0 << /S /r /St 4 >> 1 << /S /D >>"), "a.pdf"
+        )
+        assert document.text == "one\n\f\ntwo\nmore"
+        assert document.marks == (Mark("page", 0, 6, "iv"), Mark("page", 6, 14, "1"))
+        assert document.metadata == {"ext": "pdf", "format": "pdf", "pages": 2}
+
+    def test_pages_without_labels_count_from_one(self) -> None:
+        assert outline(one(pdf([["a"], ["b"]]), "a.pdf"), "page") == [(0, "1"), (0, "2")]
+
+    def test_bookmarks_are_headings_where_the_page_says_them(self) -> None:
+        document = one(
+            pdf([["Intro", "Scope", "words"], ["Terms"]], outline=[("Scope", 0), ("terms", 1)]),
+            "a.pdf",
+        )
+        assert spans(document)["Scope"] == "Scope\nwords\n\f\n"
+        assert spans(document)["terms"] == "Terms"
+
+    def test_without_bookmarks_headings_are_those_of_the_text(self) -> None:
+        assert outline(one(pdf([["1. TERM", "words"], ["2. FEES"]]), "a.pdf")) == [
+            (1, "1. TERM"),
+            (1, "2. FEES"),
+        ]
+
+    def test_a_word_that_a_line_breaks_is_whole(self) -> None:
+        lines = ["exam-", "ples of well-", "known and Smith-", "Jones, well-known"]
+        assert (
+            one(pdf([lines]), "a.pdf").text == "examples of well-known and Smith-Jones, well-known"
+        )
+
+    @pytest.mark.parametrize(
+        ("written", "title"),
+        [
+            ("A café", "A café"),
+            ("Microsoft Word - a.doc", ""),
+            ("thesis.tex", ""),
+            ("Untitled", ""),
+        ],
+    )
+    def test_the_title_is_the_authors_not_the_programs(self, written: str, title: str) -> None:
+        assert one(pdf([["words"]], info=f"/Title ({written})"), "a.pdf").title == title
+
+    def test_an_encrypted_file_says_so(self) -> None:
+        with pytest.raises(InputError, match="is encrypted; save"):
+            one(pdf([["a"]], encrypted=True), "a.pdf")
+
+    def test_a_scan_says_so(self) -> None:
+        with pytest.raises(InputError, match="has no text: a scan needs OCR first"):
+            one(pdf([[], []]), "a.pdf")
+
+    def test_pages_without_text_are_counted(self) -> None:
+        assert one(pdf([["a"], []]), "a.pdf").metadata["pages_without_text"] == 1
+
+    @pytest.mark.parametrize("data", [b"%PDF-1.7 cut", pdf([["a"]])[:300]])
+    def test_a_damaged_file_says_so(self, data: bytes) -> None:
+        with pytest.raises(InputError, match="is a damaged PDF"):
+            one(data, "a.pdf")
+
+    def test_a_file_is_known_by_its_first_bytes(self) -> None:
+        assert one(pdf([["a"]]), "scan").metadata["format"] == "pdf"
+
+
 NAMES = [
     "a.txt",
     "a.md",
@@ -431,6 +534,21 @@ FRAGMENTS = [
 ]  # fmt: skip
 
 
+SAMPLES = [
+    ("a.pdf", pdf([["Intro", "one"], ["two"]], info="/Title (A)", outline=[("Intro", 0)])),
+    (
+        "a.html",
+        b"<html lang=en><title>a</title><h1>b</h1><table><tr><td>c<td>d</table><ul><li>e</ul>",
+    ),
+    ("a.md", b"---\ntitle: a\ntags: [b]\n---\n# c\n\nd\n---\n\n```\n# e\n```\n"),
+    ("a.jsonl", b'{"id": "a", "text": "b c", "chunks": [[0, 1]], "metadata": {"d": [1]}}\n' * 2),
+    ("a.txt", JAPANESE.encode("shift_jis")),
+    ("b.txt", FRENCH.encode("utf-16")),
+    ("a.py", b"@a\nclass B:\n    def c(self):\n        return 1\n"),
+    ("a.cpp", b"namespace a { template <class T> class B { int c() { return 1; } }; }\n"),
+]
+
+
 class TestPromises:
     @given(st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join), st.sampled_from(NAMES))
     def test_marks_lie_in_the_text_and_in_each_other(self, source: str, name: str) -> None:
@@ -447,7 +565,20 @@ class TestPromises:
             for document in read_bytes(data, name=name):
                 document.text.encode()
         except InputError as why:
-            assert "\n" not in str(why)
+            assert "\n" not in str(why)  # noqa: PT017
+
+    @given(st.data())
+    @settings(deadline=None)
+    def test_a_damaged_file_is_documents_or_an_input_error(self, data: st.DataObject) -> None:
+        name, whole = data.draw(st.sampled_from(SAMPLES))
+        at = data.draw(st.integers(0, len(whole)))
+        cut = data.draw(st.integers(0, 40))
+        damaged = whole[:at] + data.draw(st.binary(max_size=20)) + whole[at + cut :]
+        try:
+            for document in read_bytes(damaged, name=name):
+                check_marks(document.text, document.marks)
+        except InputError as why:
+            assert "\n" not in str(why)  # noqa: PT017
 
     @given(st.text(max_size=300))
     def test_structure_takes_any_text(self, source: str) -> None:
