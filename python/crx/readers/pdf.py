@@ -1,8 +1,8 @@
 """PDF: the text layer, page by page.
 
 Pages are set apart by a form feed on a line of its own, and each is a mark from its first character
-to the next page's. A word with a hyphen at a line's end is joined, since a search for it would miss its
-halves. The hyphen goes as well, being the layout's, unless the document spells the word with it
+to the next page's. A word with a hyphen at a line's end is joined, since a search for it would miss
+its halves. The hyphen goes as well, being the layout's, unless the document spells the word with it
 elsewhere, or what follows is no small letter.
 """
 
