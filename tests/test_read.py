@@ -197,6 +197,12 @@ class TestPlug:
             next(read_bytes(b"words", name="a.txt"))
 
 
+@pytest.mark.parametrize("name", ["text", "markdown", "html", "pdf", "jsonl", "code"])
+def test_a_reader_is_found_by_each_of_its_extensions(name: str) -> None:
+    reader = readers.built_in(name)
+    assert {readers.reader_for(extension) for extension in reader.extensions} == {reader}
+
+
 def test_a_format_costs_nothing_until_a_file_asks_for_it(tmp_path: Path) -> None:
     grow(tmp_path, "a.txt", "b.md")
     script = (

@@ -23,8 +23,8 @@ extensions = (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".log", ".t
 # A text above this is a log or a dump, and its headings would cost more than they are worth.
 LARGEST = 20_000_000
 # Where a heading may start: a line, or what follows a wide gap (texts that were taken from paged
-# formats often run many paragraphs into one line, and leave the gaps). Every pattern that searches
-# begins with literal characters, which makes it ten times faster; so a text is given a newline first.
+# formats often run many paragraphs into one line, and leave the gaps). A pattern that begins with
+# literal characters searches ten times faster, so a text is given a newline first.
 _LINE = re.compile(r"\n[ \t\f]*(?=[\dASCPTE])")
 _WIDE = re.compile(r"   +")
 _FIRST = frozenset("0123456789ASCPTE")
