@@ -133,6 +133,7 @@ def _wide(data: bytes) -> Decoded | None:
 
 
 def _declared(data: bytes, encoding: str) -> Decoded | None:
+    _refuse_binary(data)
     try:
         return Decoded(data.decode(encoding), codecs.lookup(encoding).name) if encoding else None
     except (LookupError, UnicodeError):

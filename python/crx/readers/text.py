@@ -84,6 +84,7 @@ _REFERS = re.compile(
     r"\b(?:sections?|articles?|clauses?|paragraphs?|exhibits?|schedules?)$", re.IGNORECASE
 )
 _OPENING = 3000
+_CONTENTS_GAP = 60  # characters at most between entries of a table of contents
 _RECURS = 3  # a line in capitals seen this often is the head or foot of a page
 
 
@@ -145,7 +146,24 @@ def headings(text: str) -> tuple[Mark, ...]:
         Heading(start - 1, heading.label, heading.level)
         for start, heading in sorted(by_start.items())
     ]
-    return sections(found, end=len(text))
+    return sections(_without_contents(found), end=len(text))
+
+
+def _without_contents(found: Sequence[Heading]) -> list[Heading]:
+    """Return the headings less the entries of a table of contents.
+
+    Nothing but the next entry follows one, and a later heading says the same.
+    """
+    kept: list[Heading] = []
+    later: set[str] = set()
+    after: Heading | None = None
+    for heading in reversed(found):
+        empty = after and after.start - heading.start - len(heading.label) <= _CONTENTS_GAP
+        if not (empty and heading.label in later):
+            kept.append(heading)
+        later.add(heading.label)
+        after = heading
+    return kept[::-1]
 
 
 def _starts(text: str) -> list[int]:
