@@ -138,7 +138,10 @@ ACME INC.
         assert covered["2.1 Late Payment"] == "2.1 Late Payment. Interest accrues.\n\n"
 
     def test_a_table_of_contents_gives_no_headings(self) -> None:
-        text = "1. TERM     1.1 Start     2. FEES\n\n1. TERM\n1.1 Start. At once.\n\n2. FEES\n\nNone.\n"
+        text = (
+            "1. TERM     1.1 Start     2. FEES\n\n"
+            "1. TERM\n1.1 Start. At once.\n\n2. FEES\n\nNone.\n"
+        )
         document = one(text, "a.txt")
         assert outline(document) == [(1, "1. TERM"), (2, "1.1 Start"), (1, "2. FEES")]
         assert spans(document)["2. FEES"] == "2. FEES\n\nNone.\n"
