@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from crx.errors import InputError, NotText
 from crx.read import read_bytes, structure
 from crx.types import Document, Mark
-from hypothesis import given
-from hypothesis import strategies as st
+from pdfs import pdf
 
 
 def one(data: bytes | str, name: str) -> Document:
@@ -135,6 +137,15 @@ ACME INC.
         assert covered["2. Payment Terms"].endswith("Interest accrues.\n\n")
         assert covered["2.1 Late Payment"] == "2.1 Late Payment. Interest accrues.\n\n"
 
+    def test_a_table_of_contents_gives_no_headings(self) -> None:
+        text = (
+            "1. TERM     1.1 Start     2. FEES\n\n"
+            "1. TERM\n1.1 Start. At once.\n\n2. FEES\n\nNone.\n"
+        )
+        document = one(text, "a.txt")
+        assert outline(document) == [(1, "1. TERM"), (2, "1.1 Start"), (1, "2. FEES")]
+        assert spans(document)["2. FEES"] == "2. FEES\n\nNone.\n"
+
     def test_underlined_lines_are_headings_by_the_order_of_their_marks(self) -> None:
         text = (
             "Guide\n=====\n\nwords\n\nFirst step\n----------\n\nwords\n\nSecond step\n-----------\n"
@@ -161,7 +172,8 @@ class TestMarkdown:
     def test_headings_are_found_and_code_is_not(self) -> None:
         text = (
             "# The *Guide*\n\nwords\n\n```sh\n# no heading\n```\n\n"
-            "Set up\n------\n\n~~~~\n## none\n~~~\n# none\n~~~~\n\n### [Deep](x.md) `er` ###\n#none\n\n"
+            "Set up\n------\n\n~~~~\n## none\n~~~\n# none\n~~~~\n\n"
+            "### [Deep](x.md) `er` ###\n#none\n\n"
             "- item\n---\n\ntwo lines\nof words\n---\n"
         )
         document = one(text, "a.md")
@@ -170,7 +182,10 @@ class TestMarkdown:
         assert document.text == text
 
     def test_front_matter_is_metadata(self) -> None:
-        text = '---\ntitle: "On: cats"\nlang: fr\ndate: 2024-05-01\ntags: [a, "b c"]\nkeywords:\n- x\n---\n# One\n'
+        text = (
+            '---\ntitle: "On: cats"\nlang: fr\ndate: 2024-05-01\n'
+            'tags: [a, "b c"]\nkeywords:\n- x\n---\n# One\n'
+        )
         document = one(text, "a.md")
         assert (document.title, document.lang) == ("On: cats", "fr")
         assert document.metadata == {
@@ -189,122 +204,180 @@ class TestMarkdown:
         assert one("only words", "Great Title.md").title == ""
 
 
+# What each source defines, as an outline.
+SOURCES = {
+    "a.py": (
+        """\
+import os
+
+TABLE = {
+    1: 2,
+    3: 4,
+}
+X = 1
+
+@decorated
+class Foo(Base):
+    async def bar(self):
+        def inner(): ...
+
+def baz(): ...
+""",
+        """\
+constant TABLE
+class Foo
+  def bar
+    def inner
+def baz""",
+    ),
+    "a.rs": (
+        """\
+#[derive(Debug)]
+pub struct Diff<A> { a: A }
+
+impl<A: B> Executor<A> for Diff<A> {
+    fn new() -> Self { todo!() }
+}
+impl<A> Diff<A> {}
+mod tests { fn t() {} }
+trait T { fn f(); }
+enum E { A }
+macro_rules! m { () => {} }
+""",
+        """\
+struct Diff
+impl Executor for Diff
+  fn new
+impl Diff
+mod tests
+  fn t
+trait T
+  fn f
+enum E
+macro_rules m""",
+    ),
+    "a.js": (
+        """\
+export default class A { run() {} }
+export const f = (x) => x;
+function g() { const h = () => 1; }
+const one = [1];
+""",
+        """\
+class A
+  method run
+function f
+function g""",
+    ),
+    "a.ts": (
+        """\
+export interface I { a: string }
+export enum E { A }
+type T = string;
+abstract class C { m(): void {} }
+namespace N { function f() {} }
+""",
+        """\
+interface I
+enum E
+type T
+class C
+  method m
+namespace N
+  function f""",
+    ),
+    "a.tsx": ("const A = () => <p>hi</p>;\n", "function A"),
+    "a.go": (
+        """\
+package a
+
+// Server serves.
+type Server struct { n int }
+type R interface { Read() }
+func (s *Server) Start() error { return nil }
+func main() {}
+""",
+        """\
+type Server
+interface R
+func (*Server) Start
+func main""",
+    ),
+    "A.java": (
+        """\
+package a;
+@Final
+public class A<T> {
+  A() {}
+  <U> void m() {}
+  enum E { X }
+}
+interface I { void n(); }
+record R(int a) {}
+""",
+        """\
+class A
+  constructor A
+  method m
+  enum E
+interface I
+  method n
+record R""",
+    ),
+    "a.c": (
+        """\
+struct point { int x; };
+typedef struct { int a; } pair;
+enum e { A };
+static char *name(int a) { return 0; }
+int (*pick(void))(int) { return 0; }
+int declared(void);
+""",
+        """\
+struct point
+typedef pair
+enum e
+function name
+function pick""",
+    ),
+    "a.cpp": (
+        """\
+namespace n {
+template <class T>
+class C : public D {
+ public:
+  C() {}
+  int get() const { return 1; }
+};
+int& C::ref() { static int i; return i; }
+bool operator==(C a, C b) { return true; }
+}
+""",
+        """\
+namespace n
+  class C
+    function C
+    function get
+  function C::ref
+  function operator==""",
+    ),
+}
+
+
 class TestCode:
-    @pytest.mark.parametrize(
-        ("name", "source", "expected"),
-        [
-            (
-                "a.py",
-                "import os\n\nTABLE = {\n    1: 2,\n    3: 4,\n}\nX = 1\n\n\n"
-                "# Says hello.\n@decorated\nclass Foo(Base):\n    async def bar(self):\n"
-                "        def inner(): ...\n\ndef baz(): ...\n",
-                [
-                    (1, "constant TABLE"),
-                    (1, "class Foo"),
-                    (2, "def bar"),
-                    (3, "def inner"),
-                    (1, "def baz"),
-                ],
-            ),
-            (
-                "a.rs",
-                "/// Doc.\n#[derive(Debug)]\npub struct Diff<A> { a: A }\n\n"
-                "impl<A: B> Executor<A> for Diff<A> {\n    fn new() -> Self { todo!() }\n}\n\n"
-                "impl<A> Diff<A> {}\nmod tests { fn t() {} }\ntrait T { fn f(); }\nenum E { A }\n",
-                [
-                    (1, "struct Diff"),
-                    (1, "impl Executor for Diff"),
-                    (2, "fn new"),
-                    (1, "impl Diff"),
-                    (1, "mod tests"),
-                    (2, "fn t"),
-                    (1, "trait T"),
-                    (2, "fn f"),
-                    (1, "enum E"),
-                ],
-            ),
-            (
-                "a.js",
-                "export default class A { run() {} }\nexport const f = (x) => x;\n"
-                "function g() { const h = () => 1; }\n",
-                [(1, "class A"), (2, "method run"), (1, "function f"), (1, "function g")],
-            ),
-            (
-                "a.ts",
-                "export interface I { a: string }\nexport enum E { A }\ntype T = string;\n"
-                "abstract class C { m(): void {} }\nnamespace N { function f() {} }\n",
-                [
-                    (1, "interface I"),
-                    (1, "enum E"),
-                    (1, "type T"),
-                    (1, "class C"),
-                    (2, "method m"),
-                    (1, "namespace N"),
-                    (2, "function f"),
-                ],
-            ),
-            ("a.tsx", "const A = () => <p>hi</p>;\n", [(1, "function A")]),
-            (
-                "a.go",
-                "package a\n\n// Server serves.\ntype Server struct { n int }\ntype R interface { Read() }\n"
-                "func (s *Server) Start() error { return nil }\nfunc main() {}\n",
-                [
-                    (1, "type Server"),
-                    (1, "interface R"),
-                    (1, "func (*Server) Start"),
-                    (1, "func main"),
-                ],
-            ),
-            (
-                "A.java",
-                "package a;\n/** Doc. */\n@Final\npublic class A<T> {\n  A() {}\n  <U> void m() {}\n"
-                "  enum E { X }\n}\ninterface I { void n(); }\nrecord R(int a) {}\n",
-                [
-                    (1, "class A"),
-                    (2, "constructor A"),
-                    (2, "method m"),
-                    (2, "enum E"),
-                    (1, "interface I"),
-                    (2, "method n"),
-                    (1, "record R"),
-                ],
-            ),
-            (
-                "a.c",
-                "struct point { int x; };\ntypedef struct { int a; } pair;\nenum e { A };\n"
-                "static char *name(int a) { return 0; }\nint (*pick(void))(int) { return 0; }\nint f(void);\n",
-                [
-                    (1, "struct point"),
-                    (1, "typedef pair"),
-                    (1, "enum e"),
-                    (1, "function name"),
-                    (1, "function pick"),
-                ],
-            ),
-            (
-                "a.cpp",
-                "namespace n {\ntemplate <class T>\nclass C : public D {\n public:\n  C() {}\n  int get() const { return 1; }\n};\n"
-                "int& C::ref() { static int i; return i; }\nbool operator==(C a, C b) { return true; }\n}\n",
-                [
-                    (1, "namespace n"),
-                    (2, "class C"),
-                    (3, "function C"),
-                    (3, "function get"),
-                    (2, "function C::ref"),
-                    (2, "function operator=="),
-                ],
-            ),
-        ],
-    )
-    def test_definitions_are_called_as_programmers_say_them(
-        self, name: str, source: str, expected: list[tuple[int, str]]
-    ) -> None:
+    @pytest.mark.parametrize("name", SOURCES)
+    def test_definitions_are_called_as_programmers_say_them(self, name: str) -> None:
+        source, expected = SOURCES[name]
         document = one(source, name)
-        assert outline(document, "definition") == expected
+        said = ["  " * (level - 1) + label for level, label in outline(document, kind="definition")]
+        assert said == expected.split("\n")
         assert structure(source, name=name) == (document.metadata["format"], document.marks)
 
     def test_comments_and_decorators_belong_to_a_definition(self) -> None:
-        source = "x = 1  # é: not of it\n# of it\n@a\n@b(1)\ndef f():\n    pass\n\n# apart\n\ndef g(): ...\n"
+        source = (
+            "x = 1  # é: not of it\n# of it\n@a\n@b(1)\ndef f():\n    pass\n\n"
+            "# apart\n\ndef g(): ...\n"
+        )
         assert spans(one(source, "a.py")) == {
             "def f": "# of it\n@a\n@b(1)\ndef f():\n    pass",
             "def g": "def g(): ...",
@@ -367,8 +440,9 @@ class TestStructure:
 class TestJsonLines:
     def test_a_line_is_a_document(self) -> None:
         lines = (
-            b'{"id": "a", "title": "T", "text": "one two", "chunks": [[0, 3], [4, 7]], "lang": "en",'
-            b' "metadata": {"year": 2024, "tags": ["x"]}, "url": "u"}\n\n{"text": "three"}\n'
+            b'{"id": "a", "title": "T", "text": "one two", "chunks": [[0, 3], [4, 7]],'
+            b' "lang": "en", "metadata": {"year": 2024, "tags": ["x"]}, "url": "u"}\n\n'
+            b'{"text": "three"}\n'
         )
         assert list(read_bytes(lines, name="/x.jsonl")) == [
             Document(
@@ -392,13 +466,16 @@ class TestJsonLines:
         assert [document.text[start:end] for start, end in document.chunks] == ["a\n", "bc\nd"]
 
     def test_bad_lines_are_named_after_the_good_ones_were_given(self) -> None:
-        lines = b'{"id": 1, "text": "a"}\n{"text"\n{"id": 2}\n[]\n{"id": 1, "text": "b"}\n{"id": 3, "text": "c"}'
+        lines = (
+            b'{"id": 1, "text": "a"}\n{"text"\n{"id": 2}\n[]\n'
+            b'{"id": 1, "text": "b"}\n{"id": 3, "text": "c"}'
+        )
         documents = read_bytes(lines, name="x.jsonl")
         assert [next(documents).uri, next(documents).uri] == ["x.jsonl#1", "x.jsonl#3"]
         with pytest.raises(
             InputError,
-            match=r'line 2: is no JSON .*; line 3: has no "text"; line 4: .*; line 5: id \'1\' was there'
-            r".* \(2 other documents were read\)",
+            match=r'line 2: is no JSON .*; line 3: has no "text"; line 4: is no JSON object; '
+            r"line 5: id '1' was there before \(2 other documents were read\)",
         ):
             next(documents)
 
@@ -406,8 +483,110 @@ class TestJsonLines:
         "chunks", ["[[0, 9]]", "[[2, 2]]", "[[1, 2], [0, 1]]", "[1]", "[[0, true]]", "[]"]
     )
     def test_spans_that_do_not_fit_are_an_error(self, chunks: str) -> None:
-        with pytest.raises(InputError, match="line 1: has .*chunk"):
+        with pytest.raises(InputError, match=r"line 1: has .*chunk"):
             one(f'{{"text": "abc", "chunks": {chunks}}}', "x.jsonl")
+
+
+class TestHtml:
+    def test_a_page_is_what_its_reader_reads(self) -> None:
+        page = """<!DOCTYPE html><html lang="fr-CA"><head><title> A &amp;  B </title>
+            <meta name="description" content="On  cats"><style>x{}</style></head><body>
+            <nav>menu</nav><h1>Top <b>one</b></h1><p>Hello,   <i>wor</i>ld&eacute;<br>next</p>
+            <div hidden>no</div><p style="display: none">no</p><p aria-hidden="true">no</p>
+            <ul><li>one<li>two<ol><li>a<li><p>b</p></ol></ul>
+            <table><tr><th>A<th>B<tr><td>1<td><p>2</p></table>
+            <pre>  x\n    y</pre><h2>Sub</h2>text<script>no</script></body></html>"""
+        document = one(page, "a.html")
+        assert document.text == (
+            "Top one\n\nHello, worldé\nnext\n\n- one\n- two\n\n1. a\n2. b\n\n"
+            "A\tB\n1\t2\n\n  x\n    y\n\nSub\n\ntext"
+        )
+        assert (document.title, document.lang) == ("A & B", "fr")
+        assert document.metadata == {"ext": "html", "format": "html", "description": "On cats"}
+        assert outline(document) == [(1, "Top one"), (2, "Sub")]
+        assert spans(document)["Sub"] == "Sub\n\ntext"
+
+    def test_a_table_that_lays_out_a_page_is_read_as_blocks(self) -> None:
+        page = "<table><tr><td><h1>A</h1><p>b</p></td><td><p>c</p><p>d</p></td></tr></table>"
+        assert one(page, "a.html").text == "A\n\nb\n\nc\n\nd"
+
+    def test_the_encoding_that_a_page_declares_is_used(self) -> None:
+        page = b"<meta charset=euc-kr><p>" + "모든 인간".encode("euc_kr")
+        assert one(page, "a.html").text == "모든 인간"
+
+    def test_a_page_is_known_without_an_extension(self) -> None:
+        assert one("<!doctype html><p>a", "index").metadata == {"format": "html"}
+
+    def test_a_page_nests_as_deep_as_it_likes(self) -> None:
+        assert one("<div>" * 20_000 + "deep", "a.html").text == "deep"
+
+    def test_a_page_without_text_is_no_document(self) -> None:
+        with pytest.raises(InputError, match="no text"):
+            one("<script>x</script>", "a.html")
+
+
+class TestPdf:
+    def test_pages_are_marks_with_the_labels_they_are_printed_with(self) -> None:
+        document = one(
+            pdf([["one"], ["two", "more"]], labels="0 << /S /r /St 4 >> 1 << /S /D >>"), "a.pdf"
+        )
+        assert document.text == "one\n\f\ntwo\nmore"
+        assert document.marks == (Mark("page", 0, 6, "iv"), Mark("page", 6, 14, "1"))
+        assert document.metadata == {"ext": "pdf", "format": "pdf", "pages": 2}
+
+    def test_pages_without_labels_count_from_one(self) -> None:
+        assert outline(one(pdf([["a"], ["b"]]), "a.pdf"), "page") == [(0, "1"), (0, "2")]
+
+    def test_bookmarks_are_headings_where_the_page_says_them(self) -> None:
+        document = one(
+            pdf([["Intro", "Scope", "words"], ["Terms"]], outline=[("Scope", 0), ("terms", 1)]),
+            "a.pdf",
+        )
+        assert spans(document)["Scope"] == "Scope\nwords\n\f\n"
+        assert spans(document)["terms"] == "Terms"
+
+    def test_without_bookmarks_headings_are_those_of_the_text(self) -> None:
+        assert outline(one(pdf([["1. TERM", "words"], ["2. FEES"]]), "a.pdf")) == [
+            (1, "1. TERM"),
+            (1, "2. FEES"),
+        ]
+
+    def test_a_word_that_a_line_breaks_is_whole(self) -> None:
+        lines = ["exam-", "ples of well-", "known and Smith-", "Jones, well-known"]
+        assert (
+            one(pdf([lines]), "a.pdf").text == "examples of well-known and Smith-Jones, well-known"
+        )
+
+    @pytest.mark.parametrize(
+        ("written", "title"),
+        [
+            ("A café", "A café"),
+            ("Microsoft Word - a.doc", ""),
+            ("thesis.tex", ""),
+            ("Untitled", ""),
+        ],
+    )
+    def test_the_title_is_the_authors_not_the_programs(self, written: str, title: str) -> None:
+        assert one(pdf([["words"]], info=f"/Title ({written})"), "a.pdf").title == title
+
+    def test_an_encrypted_file_says_so(self) -> None:
+        with pytest.raises(InputError, match="is encrypted; save"):
+            one(pdf([["a"]], encrypted=True), "a.pdf")
+
+    def test_a_scan_says_so(self) -> None:
+        with pytest.raises(InputError, match="has no text: a scan needs OCR first"):
+            one(pdf([[], []]), "a.pdf")
+
+    def test_pages_without_text_are_counted(self) -> None:
+        assert one(pdf([["a"], []]), "a.pdf").metadata["pages_without_text"] == 1
+
+    @pytest.mark.parametrize("data", [b"%PDF-1.7 cut", pdf([["a"]])[:300]])
+    def test_a_damaged_file_says_so(self, data: bytes) -> None:
+        with pytest.raises(InputError, match="is a damaged PDF"):
+            one(data, "a.pdf")
+
+    def test_a_file_is_known_by_its_first_bytes(self) -> None:
+        assert one(pdf([["a"]]), "scan").metadata["format"] == "pdf"
 
 
 NAMES = [
@@ -424,11 +603,28 @@ NAMES = [
     "a",
 ]
 FRAGMENTS = [
-    "# A\n", "==\n", "```\n", "1. DEFINITIONS\n", "ARTICLE I\n", "\n", "   ", "def f():\n", "class A {",
-    "}", "(", "fn f() {", "<h1>", "</h1>", "<table><tr><td>", "<li>", "<pre>", "é", "猫", "\U0001f600",
-    "\r\n", "\f", "// c\n", "#[a]\n", "---\n", "a: b\n", "'", '"', "/*", "impl A for B {", "namespace a {",
-    '{"text": "a", "chunks": [[0,1]]}\n', "\x00", "1.1 Term. ", "Section 2 Pay\n", "@d\n",
+    "# A\n", "==\n", "```\n", "1. DEFINITIONS\n", "ARTICLE I\n", "\n", "   ", "def f():\n",
+    "class A {", "}", "(", "fn f() {", "<h1>", "</h1>", "<table><tr><td>", "<li>", "<pre>",
+    "é", "猫", "\U0001f600",
+    "\r\n", "\f", "// c\n", "#[a]\n", "---\n", "a: b\n", "'", '"', "/*", "impl A for B {",
+    "@d\n", '{"text": "a", "chunks": [[0,1]]}\n', "\x00", "1.1 Term. ", "Section 2 Pay\n",
+    "namespace a {",
 ]  # fmt: skip
+
+
+SAMPLES = [
+    ("a.pdf", pdf([["Intro", "one"], ["two"]], info="/Title (A)", outline=[("Intro", 0)])),
+    (
+        "a.html",
+        b"<html lang=en><title>a</title><h1>b</h1><table><tr><td>c<td>d</table><ul><li>e</ul>",
+    ),
+    ("a.md", b"---\ntitle: a\ntags: [b]\n---\n# c\n\nd\n---\n\n```\n# e\n```\n"),
+    ("a.jsonl", b'{"id": "a", "text": "b c", "chunks": [[0, 1]], "metadata": {"d": [1]}}\n' * 2),
+    ("a.txt", JAPANESE.encode("shift_jis")),
+    ("b.txt", FRENCH.encode("utf-16")),
+    ("a.py", b"@a\nclass B:\n    def c(self):\n        return 1\n"),
+    ("a.cpp", b"namespace a { template <class T> class B { int c() { return 1; } }; }\n"),
+]
 
 
 class TestPromises:
@@ -447,7 +643,20 @@ class TestPromises:
             for document in read_bytes(data, name=name):
                 document.text.encode()
         except InputError as why:
-            assert "\n" not in str(why)
+            assert "\n" not in str(why)  # noqa: PT017
+
+    @given(st.data())
+    @settings(deadline=None)
+    def test_a_damaged_file_is_documents_or_an_input_error(self, data: st.DataObject) -> None:
+        name, whole = data.draw(st.sampled_from(SAMPLES))
+        at = data.draw(st.integers(0, len(whole)))
+        cut = data.draw(st.integers(0, 40))
+        damaged = whole[:at] + data.draw(st.binary(max_size=20)) + whole[at + cut :]
+        try:
+            for document in read_bytes(damaged, name=name):
+                check_marks(document.text, document.marks)
+        except InputError as why:
+            assert "\n" not in str(why)  # noqa: PT017
 
     @given(st.text(max_size=300))
     def test_structure_takes_any_text(self, source: str) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from crx.errors import InputError, NotText
 from crx.readers.encoding import encoding_of
+from crx.types import Scalar
 
 # UTF-32 first: the little-endian mark of UTF-16 is a prefix of its own.
 _MARKS = (
@@ -39,9 +40,9 @@ class Decoded:
     encoding: str
     undecodable: int = 0
 
-    def metadata(self) -> dict[str, str | int | float | bool]:
+    def metadata(self) -> dict[str, Scalar | list[Scalar]]:
         """Say what is out of the ordinary: an encoding that is not UTF-8, lost characters."""
-        said: dict[str, str | int | float | bool] = {}
+        said: dict[str, Scalar | list[Scalar]] = {}
         if self.encoding != "utf-8":
             said["encoding"] = self.encoding
         if self.undecodable:
@@ -78,7 +79,9 @@ def normalize(text: str) -> str:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
         text = text.replace("\0", "")
-    if _SURROGATE.search(text):
+    try:
+        text.encode("utf-8")  # ten times faster than to search
+    except UnicodeEncodeError:
         text = _SURROGATE.sub("\ufffd", text)
     return text
 
@@ -130,6 +133,7 @@ def _wide(data: bytes) -> Decoded | None:
 
 
 def _declared(data: bytes, encoding: str) -> Decoded | None:
+    _refuse_binary(data)
     try:
         return Decoded(data.decode(encoding), codecs.lookup(encoding).name) if encoding else None
     except (LookupError, UnicodeError):

@@ -7,6 +7,8 @@ the one is taken whose letters are best those of a single language.
 
 from __future__ import annotations
 
+import re
+
 # Those that whole countries have written files in, in the order in which they win a tie. (Russian
 # hardly ever decodes as Hebrew or Greek, but both decode as Russian letters, so they go before.)
 # Left out are the EBCDIC and DOS code pages, which "decode" anything.
@@ -25,6 +27,7 @@ _ALPHABETS = {
     "cp1251": ("абвгдежзийклмнопрстуфхцчшщъыьэюяё", "абвгґдеєжзиіїйклмнопрстуфхцчшщьюя"),
     "koi8_r": ("абвгдежзийклмнопрстуфхцчшщъыьэюяё",),
 }  # fmt: skip
+_BEYOND = re.compile(r"[^\x00-\x7f]+")
 _WIDE = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
 
 
@@ -36,13 +39,19 @@ def encoding_of(sample: bytes) -> str:
     best = found.best()
     if best is None:
         return ""
-    if best.encoding in _WIDE:
+    if best.encoding in _WIDE and _runs(sample, best.encoding):
         return best.encoding
     candidates = {match.encoding for match in found} | {"cp1252"}
     return max(
         (encoding for encoding in _ALPHABETS if encoding in candidates),
         key=lambda encoding: _likeness(sample, encoding),
     )
+
+
+def _runs(sample: bytes, encoding: str) -> bool:
+    """Do the characters beyond ASCII come in runs, as in East Asian texts, and not one by one?"""
+    runs = _BEYOND.findall(sample.decode(encoding, errors="replace"))
+    return sum(map(len, runs)) >= 2 * len(runs)
 
 
 def _likeness(sample: bytes, encoding: str) -> float:

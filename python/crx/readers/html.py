@@ -39,6 +39,7 @@ _CHARSET = re.compile(
     rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
 )
 _META = frozenset(("description", "keywords", "author", "date"))
+_LAYOUT = "table, h1, h2, h3, h4, h5, h6, ul, ol, dl, pre, p + p"
 _SPACE = re.compile(r"[ \t\n\r\f\v]+")
 
 
@@ -68,52 +69,55 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 
 @dataclass(slots=True)
 class _Page:
-    """The text so far; `owed` counts the newlines, and `space` says whether a space, comes next."""
+    """The text so far, and what comes before the next: newlines, a bullet or a tab, a space."""
 
     parts: list[str] = field(default_factory=list)
     length: int = 0
-    owed: int = 0
+    newlines: int = 0
+    prefix: str = ""
     space: bool = False
+    cells: int = 0
     headings: list[Heading] = field(default_factory=list)
 
     def words(self, text: str) -> None:
         """Add running text; any white space in it is one space."""
         squeezed = _SPACE.sub(" ", text)
-        if squeezed[:1] == " ":
+        if squeezed.startswith(" "):
             self.space = True
         if core := squeezed.strip(" "):
-            self._settle()
-            self._put(core)
-            self.space = squeezed[-1] == " "
+            self.verbatim(core)
+            self.space = squeezed.endswith(" ")
 
     def verbatim(self, text: str) -> None:
-        """Add text with its white space."""
-        if text:
-            self._settle()
-            self._put(text)
+        """Add text as it is."""
+        if self.length and self.newlines:
+            self._put("\n" * self.newlines)
+        if self.prefix:
+            self._put(self.prefix)
+        elif self.space and self.length and not self.newlines:
+            self._put(" ")
+        self._put(text)
+        self.newlines, self.prefix, self.space = 0, "", False
 
     def apart(self, newlines: int) -> None:
-        """Have what follows start on a new line (1) or after a blank one (2)."""
-        self.owed = max(self.owed, newlines)
-        self.space = False
+        """Have what follows start on a new line (1) or after a blank one (2).
+
+        It does already after a bullet, and a cell of a table stays on the line of its row.
+        """
+        if self.cells or self.prefix:
+            self.space = True
+        else:
+            self.newlines = max(self.newlines, newlines)
 
     def start(self) -> int:
         """Return where text that is added now will start."""
-        return self.length + (self.owed if self.length else 0)
+        return self.length + (self.newlines if self.length else 0)
 
     def finish(self) -> tuple[str, list[Heading]]:
-        """Return the text, without white space at its end, and its headings."""
+        """Return the text, without white space at its end, and its headings in order."""
         text = "".join(self.parts).rstrip()
-        return text, [
-            heading for heading in self.headings if heading.label and heading.start < len(text)
-        ]
-
-    def _settle(self) -> None:
-        if self.length and self.owed:
-            self._put("\n" * self.owed)
-        elif self.length and self.space:
-            self._put(" ")
-        self.owed, self.space = 0, False
+        said = [heading for heading in self.headings if heading.label and heading.start < len(text)]
+        return text, sorted(said, key=lambda heading: heading.start)
 
     def _put(self, text: str) -> None:
         self.parts.append(text)
@@ -123,57 +127,79 @@ class _Page:
 def _walk(root: LexborNode, page: _Page) -> None:
     """Add a node's text to the page. Not recursive: pages nest deeper than Python's stack."""
     preformatted = 0
-    counters: list[int] = []
-    opened: list[tuple[int, int]] = []  # of headings: where, and the parts before
+    counters: list[int] = []  # of the lists around: the last number, or -1 for bullets
+    opened: list[tuple[int, int]] = []  # headings: where, and the parts before
     stack: list[tuple[LexborNode, bool]] = [(root, False)]
     while stack:
         node, closing = stack.pop()
         tag = node.tag or ""
         if tag == "-text":
             text = normalize(node.text(deep=False) or "")
-            page.verbatim(text) if preformatted else page.words(text)
+            if preformatted and text:
+                page.verbatim(text)
+            else:
+                page.words(text)
+            continue
+        if not closing and (tag.startswith("-") or tag in _DROPPED or _hidden(node)):
             continue
         if closing:
-            if tag in _LEVELS:
-                start, parts = opened.pop()
-                page.headings.append(
-                    Heading(start, _squeezed("".join(page.parts[parts:])), _LEVELS[tag])
-                )
             preformatted -= tag == "pre"
-            if tag in ("ul", "ol"):
-                counters.pop()
-        elif tag.startswith("-") or tag in _DROPPED or _hidden(node):
-            continue
-        page.apart(2 if tag in _APART else 1 if tag in _LINE else 0)
-        if closing:
-            continue
-        if tag in ("td", "th"):
-            _cell(node, page)
-        elif tag == "li":
-            _item(page, counters)
-        elif tag in ("ul", "ol"):
-            counters.append(0 if tag == "ol" else -1)
-        elif tag in _LEVELS:
-            opened.append((page.start(), len(page.parts)))
-        preformatted += tag == "pre"
-        stack.append((node, True))
-        stack.extend((child, False) for child in reversed(list(node.iter(include_text=True))))
+            _close(tag, node, page, counters, opened)
+        if newlines := 2 if tag in _APART else 1 if tag in _LINE else 0:
+            page.apart(newlines)
+        if not closing:
+            preformatted += tag == "pre"
+            _open(tag, node, page, counters, opened)
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(list(node.iter(include_text=True))))
 
 
-def _cell(node: LexborNode, page: _Page) -> None:
+def _open(
+    tag: str, node: LexborNode, page: _Page, counters: list[int], opened: list[tuple[int, int]]
+) -> None:
+    if tag in ("td", "th"):
+        if not _is_cell(node):
+            page.apart(1)
+            return
+        if _follows_cell(node):
+            page.newlines, page.prefix = 0, page.prefix + "\t"
+        page.cells += 1
+    elif tag == "li":
+        counters[-1:] = [number + (number >= 0) for number in counters[-1:]]
+        page.prefix = f"{counters[-1]}. " if counters and counters[-1] > 0 else "- "
+    elif tag in ("ul", "ol"):
+        counters.append(0 if tag == "ol" else -1)
+    elif tag in _LEVELS:
+        opened.append((page.start(), len(page.parts)))
+
+
+def _close(
+    tag: str, node: LexborNode, page: _Page, counters: list[int], opened: list[tuple[int, int]]
+) -> None:
+    if tag in ("td", "th"):
+        page.cells -= _is_cell(node)
+    elif tag == "li":
+        page.prefix = ""  # of an empty item
+    elif tag in ("ul", "ol"):
+        counters.pop()
+    elif tag == "tr":
+        page.prefix = ""  # of empty cells at a row's end
+    elif tag in _LEVELS:
+        start, parts = opened.pop()
+        label = _squeezed("".join(page.parts[parts:]))
+        page.headings.append(Heading(start, label, _LEVELS[tag]))
+
+
+def _is_cell(node: LexborNode) -> bool:
+    """Is this a cell of data, not a part of a page that a table lays out?"""
+    return node.css_first(_LAYOUT) is None
+
+
+def _follows_cell(node: LexborNode) -> bool:
     before = node.prev
     while before is not None and before.tag not in ("td", "th"):
         before = before.prev
-    if before is not None:
-        page.verbatim("\t")
-
-
-def _item(page: _Page, counters: list[int]) -> None:
-    if counters and counters[-1] >= 0:
-        counters[-1] += 1
-        page.verbatim(f"{counters[-1]}. ")
-    else:
-        page.verbatim("- ")
+    return before is not None
 
 
 def _hidden(node: LexborNode) -> bool:

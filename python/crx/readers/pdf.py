@@ -1,8 +1,9 @@
 """PDF: the text layer, page by page.
 
 Pages are set apart by a form feed on a line of its own, and each is a mark from its first character
-to the next page's. A word that PDFium finds hyphenated at a line's end is joined: the hyphen is the
-layout's, and a search for the word would miss its halves. Hyphens that are spelled stay.
+to the next page's. A word with a hyphen at a line's end is joined, since a search for it would miss
+its halves. The hyphen goes as well, being the layout's, unless the document spells the word with it
+elsewhere, or what follows is no small letter.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ extensions = (".pdf",)
 _PDFIUM = Lock()  # PDFium is not thread-safe, not even across documents
 _BREAK = "\n\f\n"
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
-# How PDFium writes a hyphen of the layout, by version: U+0002 or U+FFFE.
-_HYPHEN = re.compile("[\x02\ufffe][ \t]*\n?")
+# How PDFium writes a hyphen at a line's end, by version: U+0002 or U+FFFE, and no newline.
+_HYPHEN = re.compile("(\\w*)[\x02\ufffe][ \\t]*\\n?(\\w*)")
+_HYPHENATED = re.compile(r"\w+-\w+")
 # What programs write where the author wrote no title.
 _NO_TITLE = re.compile(
     r"untitled|document\d*$|microsoft (?:word|powerpoint|excel)\b|(?:slide|page) ?\d+$"
@@ -94,11 +96,23 @@ def _pages(pdf: Any) -> tuple[list[str], list[str]]:
     for number in range(len(pdf)):
         page = pdf[number]
         layer = page.get_textpage()
-        texts.append(_HYPHEN.sub("", normalize(layer.get_text_range())).rstrip())
+        texts.append(normalize(layer.get_text_range()).rstrip())
         labels.append(_line(pdf.get_page_label(number)) or str(number + 1))
         layer.close()
         page.close()
-    return texts, labels
+    return _joined(texts), labels
+
+
+def _joined(texts: list[str]) -> list[str]:
+    """Return the texts without the hyphens that the layout put at the ends of lines."""
+    spelled = {word.lower() for text in texts for word in _HYPHENATED.findall(text)}
+
+    def join(match: re.Match[str]) -> str:
+        before, after = match.groups()
+        keep = not after[:1].islower() or f"{before}-{after}".lower() in spelled
+        return f"{before}-{after}" if keep else before + after
+
+    return [_HYPHEN.sub(join, text) for text in texts]
 
 
 def _starts(texts: list[str]) -> list[int]:

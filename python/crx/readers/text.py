@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from crx.readers.decode import decode
@@ -20,9 +20,14 @@ from crx.types import Document, Mark
 
 extensions = (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".log", ".tex")
 
+# A text above this is a log or a dump, and its headings would cost more than they are worth.
+LARGEST = 20_000_000
 # Where a heading may start: a line, or what follows a wide gap (texts that were taken from paged
-# formats often run many paragraphs into one line, and leave the gaps).
-_SEGMENT = re.compile(r"(?:\A|\n|(?<=\S) {3,})[ \t\f]*")
+# formats often run many paragraphs into one line, and leave the gaps). A pattern that begins with
+# literal characters searches ten times faster, so a text is given a newline first.
+_LINE = re.compile(r"\n[ \t\f]*(?=[\dASCPTE])")
+_WIDE = re.compile(r"   +")
+_FIRST = frozenset("0123456789ASCPTE")
 _NUMBER = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,4})(\.|\))?[ \t]+")
 _NAMED = re.compile(
     r"(ARTICLE|SECTION|CHAPTER|PART|TITLE|EXHIBIT|SCHEDULE|APPENDIX|ANNEX|ATTACHMENT)[ \t]+"
@@ -48,7 +53,10 @@ _COMPANY = re.compile(
     r"\b(?:inc|ltd|llc|l\.l\.c|corp|corporation|limited|co|company|l\.p|lp|llp|gmbh|plc|n\.a|s\.a)\.?\s*$",
     re.I,
 )
-_UNDERLINED = re.compile(r"([=\-~^\"*+#])\1{2,}[ \t]*$")
+_UNDERLINED = re.compile(r"\n[ \t]*([=\-~^\"*+#])\1{2,}[ \t]*(?=\n|\Z)")
+_CAPITAL = re.compile(r"\n[ \t\f]*([^\W\d_a-z][^a-z\n]{3,89})(?=\n|\Z)")
+_BLANK = re.compile(r"\n[^\S\n]*(?=\n|\Z)")
+_LONGEST = 100  # characters of a line that is a heading
 _TOP = frozenset(
     (
         "article",
@@ -76,6 +84,7 @@ _REFERS = re.compile(
     r"\b(?:sections?|articles?|clauses?|paragraphs?|exhibits?|schedules?)$", re.IGNORECASE
 )
 _OPENING = 3000
+_CONTENTS_GAP = 60  # characters at most between entries of a table of contents
 _RECURS = 3  # a line in capitals seen this often is the head or foot of a page
 
 
@@ -92,18 +101,21 @@ class _Numbered:
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text with its sections."""
     decoded = decode(data)
+    metadata = {**decoded.metadata(), "format": "text"}
+    if len(decoded.text) > LARGEST:
+        metadata["unstructured"] = f"larger than {LARGEST:,} characters"
     yield Document(
         uri=name,
         text=decoded.text,
         title=title(decoded.text),
-        metadata={**decoded.metadata(), "format": "text"},
+        metadata=metadata,
         marks=headings(decoded.text),
     )
 
 
 def title(text: str) -> str:
     """Return the first line of the opening that is set as a title, or ""."""
-    opening = text[:_OPENING]
+    opening = "\n" + text[:_OPENING]
     lines = sorted((*_underlined(opening), *_capitals(opening)), key=lambda heading: heading.start)
     pieces = (piece.strip() for piece in _GAP.split(opening))
     labels = [
@@ -114,21 +126,59 @@ def title(text: str) -> str:
 
 
 def headings(text: str) -> tuple[Mark, ...]:
-    """Return the sections of underlined, numbered, named and capital headings."""
+    """Return the sections of underlined, numbered, named and capital headings.
+
+    A text above `LARGEST` characters has none.
+    """
+    if len(text) > LARGEST:
+        return ()
+    padded = "\n" + text
+    starts = _starts(padded)
     by_start: dict[int, Heading] = {}
     taken: set[int] = set()
-    for heading, below in _named(text):
+    for heading, below in _named(padded, starts):
         by_start[heading.start] = heading
         taken.add(below)
-    for heading in (*_numbered(text), *_underlined(text), *_capitals(text)):
+    for heading in (*_numbered(padded, starts), *_underlined(padded), *_capitals(padded)):
         if heading.start not in taken:
             by_start.setdefault(heading.start, heading)
-    return sections([by_start[start] for start in sorted(by_start)], end=len(text))
+    found = [
+        Heading(start - 1, heading.label, heading.level)
+        for start, heading in sorted(by_start.items())
+    ]
+    return sections(_without_contents(found), end=len(text))
 
 
-def _numbered(text: str) -> list[Heading]:
+def _without_contents(found: Sequence[Heading]) -> list[Heading]:
+    """Return the headings less the entries of a table of contents.
+
+    Nothing but the next entry follows one, and a later heading says the same.
+    """
+    kept: list[Heading] = []
+    later: set[str] = set()
+    after: Heading | None = None
+    for heading in reversed(found):
+        empty = after and after.start - heading.start - len(heading.label) <= _CONTENTS_GAP
+        if not (empty and heading.label in later):
+            kept.append(heading)
+        later.add(heading.label)
+        after = heading
+    return kept[::-1]
+
+
+def _starts(text: str) -> list[int]:
+    """Return where a numbered or named heading may start."""
+    starts = {match.end() for match in _LINE.finditer(text)}
+    for gap in _WIDE.finditer(text):
+        after = gap.end()
+        if text[after : after + 1] in _FIRST and not text[gap.start() - 1].isspace():
+            starts.add(after)
+    return sorted(starts)
+
+
+def _numbered(text: str, starts: Sequence[int]) -> list[Heading]:
     """`3. TERM`, `3.2 Payment. The buyer ...`: those that go on with a numbering."""
-    candidates = list(_number_candidates(text))
+    candidates = list(_number_candidates(text, starts))
     numbers: dict[str, set[tuple[int, ...]]] = defaultdict(set)
     for candidate in candidates:
         numbers[candidate.title].add(candidate.number)
@@ -142,9 +192,8 @@ def _numbered(text: str) -> list[Heading]:
     return found
 
 
-def _number_candidates(text: str) -> Iterator[_Numbered]:
-    for segment in _SEGMENT.finditer(text):
-        start = segment.end()
+def _number_candidates(text: str, starts: Sequence[int]) -> Iterator[_Numbered]:
+    for start in starts:
         if (match := _NUMBER.match(text, start)) and (title := _title(text, match.end())):
             number, dotted = _parts(match[1]), "." in match[0]
             if not dotted and not (title.isupper() and _line_is(title, text, match.end())):
@@ -153,10 +202,9 @@ def _number_candidates(text: str) -> Iterator[_Numbered]:
             yield _Numbered(heading, number, title, dotted)
 
 
-def _named(text: str) -> Iterator[tuple[Heading, int]]:
+def _named(text: str, starts: Sequence[int]) -> Iterator[tuple[Heading, int]]:
     """`ARTICLE IV`, `Section 3.2: Payment`; and where the line that titles it starts, or -1."""
-    for segment in _SEGMENT.finditer(text):
-        start = segment.end()
+    for start in starts:
         match = _NAMED.match(text, start)
         if not match or not match[1][0].isupper() or match[2] != match[2].upper():
             continue
@@ -239,17 +287,20 @@ def _parts(written: str) -> tuple[int, ...]:
 
 def _capitals(text: str) -> list[Heading]:
     """Lines in capitals that stand alone between blank lines."""
-    found: list[Heading] = []
-    offset, blank = 0, True
-    lines = text.split("\n")
-    for line, after in zip(lines, [*lines[1:], ""], strict=True):
-        stripped = line.strip()
-        if blank and stripped and not after.strip() and _is_capital(stripped):
-            start = offset + len(line) - len(line.lstrip())
-            found.append(Heading(start, " ".join(stripped.split()), 1))
-        blank, offset = not stripped, offset + len(line) + 1
+    found = [
+        Heading(match.start(1), " ".join(match[1].split()), 1)
+        for match in _CAPITAL.finditer(text)
+        if _is_capital(match[1].rstrip())
+        and not _line_before(text, match.start()).strip()
+        and (match.end() == len(text) or _BLANK.match(text, match.end()))
+    ]
     seen = Counter(heading.label for heading in found)
     return [heading for heading in found if seen[heading.label] < _RECURS]
+
+
+def _line_before(text: str, newline: int) -> str:
+    """Return the line that a newline ends; of one that is too long for a heading, its end."""
+    return text[max(text.rfind("\n", 0, newline) + 1, newline - _LONGEST - 1) : newline]
 
 
 def _is_capital(line: str) -> bool:
@@ -272,13 +323,11 @@ def _underlined(text: str) -> list[Heading]:
     """A line over a line of one mark that is about as long, as in reStructuredText."""
     found: list[Heading] = []
     order: dict[str, int] = {}
-    offset = 0
-    previous = ""
-    for line in text.split("\n"):
-        if (under := _UNDERLINED.match(line)) and len(previous) <= 100:
-            label = previous.strip()
-            if label and label[0].isalnum() and abs(len(line.rstrip()) - len(label)) <= 2:
-                level = order.setdefault(under[1], len(order) + 1)
-                found.append(Heading(offset - len(previous) - 1, label, level))
-        previous, offset = line, offset + len(line) + 1
+    for match in _UNDERLINED.finditer(text):
+        line = _line_before(text, match.start())
+        label = line.strip()
+        fits = len(line) <= _LONGEST and abs(len(match[0].strip()) - len(label)) <= 2
+        if fits and label[:1].isalnum():
+            level = order.setdefault(match[1], len(order) + 1)
+            found.append(Heading(match.start() - len(line), label, level))
     return found
