@@ -119,11 +119,10 @@ impl Store {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `read` in one snapshot.
+    /// Runs `read` in one snapshot, which is let go of and not committed: a damaged page that was
+    /// met while reading would fail the commit, and hide what was read.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        self.run(TransactionBehavior::Deferred, |transaction| {
-            read(transaction)
-        })
+        self.run(|db| read(&*db.transaction()?))
     }
 
     /// Runs `write` in one transaction: all of it is kept, or nothing.
@@ -134,27 +133,21 @@ impl Store {
                 "{path}: opened for reading; open it with write=True to change it"
             )));
         }
-        self.run(TransactionBehavior::Immediate, write)
-    }
-
-    fn run<T>(
-        &self,
-        behavior: TransactionBehavior,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let mut guard = self.guard();
-        let Some(open) = guard.as_mut() else {
-            let path = self.path.display();
-            return Err(Error::Invalid(format!(
-                "{path}: this handle is closed; open it again"
-            )));
-        };
-        let result = (|| {
-            let transaction = open.db.transaction_with_behavior(behavior)?;
-            let result = work(&transaction)?;
+        self.run(|db| {
+            let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let result = write(&transaction)?;
             transaction.commit()?;
             Ok(result)
-        })();
-        result.map_err(|error: Error| error.at(&self.path))
+        })
+    }
+
+    fn run<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+        match self.guard().as_mut() {
+            Some(open) => work(&mut open.db).map_err(|error| error.at(&self.path)),
+            None => {
+                let path = self.path.display();
+                Err(Error::Invalid(format!("{path}: this handle is closed; open it again")))
+            }
+        }
     }
 }

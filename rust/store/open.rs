@@ -5,6 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::schema;
@@ -230,6 +231,8 @@ fn common(db: &Connection) -> Result<()> {
     db.pragma_update(None, "mmap_size", 0)?;
     db.pragma_update(None, "cell_size_check", true)?;
     db.pragma_update(None, "cache_size", -16_384)?;
+    // Without it a statement is planned anew whenever a value bound to it could change its plan.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.set_prepared_statement_cache_capacity(64);
     super::select::register(db)
 }
