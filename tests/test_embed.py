@@ -332,8 +332,11 @@ def test_vectors_are_those_of_sentence_transformers(
 ) -> None:
     pytest.importorskip("sentence_transformers")
     source = make_model(tmp_path / "one", family=family, pooling=pooling, dense=dense)
-    add(source, into=tmp_path)
-    ours, theirs = load_embedder(f"onnx:{tmp_path / 'one'}"), load_embedder(f"st:{source}")
+    add(source, into=tmp_path / "store")
+    ours, theirs = (
+        load_embedder(f"onnx:{tmp_path / 'store' / 'one'}"),
+        load_embedder(f"st:{source}"),
+    )
     for query in (False, True):
         cosines = (ours.embed(TEXTS, query=query) * theirs.embed(TEXTS, query=query)).sum(axis=1)
         assert cosines.min() > 0.99999

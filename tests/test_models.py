@@ -205,6 +205,13 @@ def test_adding_again_replaces(make: Make) -> None:
     assert first.fingerprint != second.fingerprint
 
 
+def test_a_folder_that_is_no_model_is_never_replaced(make: Make, tmp_path: Path) -> None:
+    source = make("tiny")
+    with pytest.raises(ModelError, match="not a model, and not replaced"):
+        add(source, into=tmp_path)
+    assert (source / "config.json").is_file()
+
+
 def test_the_same_folder_gives_the_same_files(make: Make) -> None:
     folder = make()
     assert add(folder, name="one").files == add(folder, name="two").files

@@ -26,8 +26,8 @@ _BERT = {
 }
 _CONFIGS: Mapping[str, Mapping[str, Any]] = {
     "bert": _BERT,
-    "roberta": {**_BERT, "type_vocab_size": 1, "pad_token_id": 1},
-    "xlm-roberta": {**_BERT, "type_vocab_size": 1, "pad_token_id": 1},
+    "roberta": {**_BERT, "type_vocab_size": 1, "pad_token_id": 0},
+    "xlm-roberta": {**_BERT, "type_vocab_size": 1, "pad_token_id": 0},
     "distilbert": {
         "n_layers": LAYERS,
         "n_heads": HEADS,

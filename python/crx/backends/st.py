@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -14,8 +13,9 @@ from numpy.typing import NDArray
 from crx.backends.cores import threads
 from crx.backends.spec import split_options
 from crx.errors import ModelError
+from crx.models.tokens import Tokens, equal_lengths
 
-_BATCH = 32
+_BATCH_TOKENS = 8192
 
 
 def load(spec: str) -> SentenceTransformersEmbedder:
@@ -47,9 +47,11 @@ class SentenceTransformersEmbedder:
         except (OSError, ValueError, RuntimeError, AssertionError) as error:
             line = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ModelError(f"st:{name}: not loaded ({line}); name a folder") from error
-        self._tokenizer = self._model.tokenizer
+        # Our own copy of the tokenizer: the model's own pads and cuts as it was last used.
+        tokenizer = self._model.tokenizer.backend_tokenizer.to_str()
+        self._tokens = Tokens(tokenizer, sequence=int(self._model.max_seq_length))
         self._query, self._passage = _prefixes(self._model.prompts, self._model.default_prompt_name)
-        self._fingerprint = f"st:{self.dimensions}:{_digest(self._model)}"
+        self._fingerprint = f"st:{self.dimensions}:{_digest(self._model, tokenizer)}"
 
     @property
     def fingerprint(self) -> str:
@@ -62,36 +64,28 @@ class SentenceTransformersEmbedder:
     @property
     def max_tokens(self) -> int:
         """Tokens of a passage that are read: special tokens and the prefix are taken off."""
-        special = int(self._tokenizer.num_special_tokens_to_add())
-        return int(self._model.max_seq_length) - special - len(self.token_starts(self._passage))
+        return self._tokens.room(self._passage)
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         """Return the code point at which each token of the whole text starts, ascending."""
-        offsets = self._tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).offsets
-        return np.array([start for start, _ in offsets], np.uint32)
+        return self._tokens.starts(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Return (n, d) float32 unit rows, in order; `ModelError` for a vector that is not one."""
         prefix = self._query if query else self._passage
         vectors = np.empty((len(texts), self.dimensions), np.float32)
-        for rows in self._equal_lengths([prefix + text for text in texts]):
+        ids = self._tokens.encode(texts, prefix=prefix)
+        for rows, _ in equal_lengths(ids, tokens=_BATCH_TOKENS):
             vectors[rows] = self._model.encode(
                 [prefix + texts[row] for row in rows],
                 prompt="",
-                batch_size=_BATCH,
+                batch_size=len(rows),
                 normalize_embeddings=True,
                 show_progress_bar=False,
             )
         if not np.isfinite(vectors).all():
             raise ModelError("sentence-transformers gave a vector that is not finite")
         return vectors
-
-    def _equal_lengths(self, texts: Sequence[str]) -> list[list[int]]:
-        by_length: dict[int, list[int]] = defaultdict(list)
-        for row, text in enumerate(texts):
-            length = min(len(self.token_starts(text)), int(self._model.max_seq_length))
-            by_length[length].append(row)
-        return list(by_length.values())
 
 
 def _prefixes(prompts: dict[str, str], default_name: str | None) -> tuple[str, str]:
@@ -100,12 +94,15 @@ def _prefixes(prompts: dict[str, str], default_name: str | None) -> tuple[str, s
     return prompts.get("query", default), next(passages, default)
 
 
-def _digest(model: Any) -> str:
+def _digest(model: Any, tokenizer: str) -> str:
     """Return a short hash over the weights, the tokenizer, the modules and the limits."""
     digest = hashlib.blake2b(digest_size=10)
     for name, tensor in sorted(model.state_dict().items()):
+        # A pooler that nobody trained is drawn at random, and nothing here reads it.
+        if ".pooler." in name:
+            continue
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().float().numpy().tobytes())
-    digest.update(model.tokenizer.backend_tokenizer.to_str().encode())
+    digest.update(tokenizer.encode())
     digest.update(repr((model.max_seq_length, sorted(model.prompts.items()), str(model))).encode())
     return digest.hexdigest()

@@ -81,6 +81,8 @@ def add(
     """
     name = _full_name(name or _plain(source.resolve().name), precision)
     place = _writable(into)
+    if (place / name).exists() and not (place / name / CARD).is_file():
+        raise ModelError(f"{place / name}: not a model, and not replaced; take another name")
     aside = Path(tempfile.mkdtemp(prefix=".adding-", dir=place))
     try:
         card: ModelCard = _converter().convert(

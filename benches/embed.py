@@ -1,0 +1,168 @@
+"""How fast are chunks embedded? crx against sentence-transformers, same model, same texts.
+
+Corpus: chunks of natural length cut at blank lines from the sources of Python's standard library,
+about 200 tokens each. Every contestant runs in a process of its own, on the same number of
+threads, in turns; the table shows the median of the rounds, ratios within this one run, and the
+lowest cosine to sentence-transformers' vectors.
+
+    python benches/embed.py FOLDER --texts 5000 --rounds 3
+
+FOLDER is the sentence-transformers folder of the model that the store has as `minilm` and
+`minilm@int8`. `--st-python` and `--openvino-python` name interpreters that have those packages,
+where this one has not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+RIVAL = "sentence-transformers"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="embed chunks with every backend")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--texts", type=int, default=5000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--st-python", default=sys.executable)
+    parser.add_argument("--openvino-python", default=sys.executable)
+    parser.add_argument("--only", nargs="*", help="specifications to run beside the rival")
+    parser.add_argument("--run", help=argparse.SUPPRESS)
+    parser.add_argument("--place", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.run:
+        run_one(arguments)
+    else:
+        compare(arguments)
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Run every contestant in turns and print the table."""
+    contestants = {RIVAL: arguments.st_python, "minilm": sys.executable}
+    contestants |= {"minilm@int8": sys.executable, "openvino:minilm": arguments.openvino_python}
+    if has_amx():
+        contestants["openvino:minilm:arithmetic=bf16"] = arguments.openvino_python
+    if arguments.only is not None:
+        contestants = {n: p for n, p in contestants.items() if n == RIVAL or n in arguments.only}
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        texts = list(islice(chunks(), arguments.texts))
+        (place / "texts.json").write_text(json.dumps(texts))
+        seconds: dict[str, list[float]] = {name: [] for name in contestants}
+        for _ in range(arguments.rounds):
+            for spec, python in contestants.items():
+                seconds[spec].append(start(arguments, spec, python, place))
+        print(table(seconds, place, len(texts), arguments.threads))
+
+
+def start(arguments: argparse.Namespace, spec: str, python: str, place: Path) -> float:
+    """Run one contestant in a process of its own; returns its seconds."""
+    options = ["--run", spec, "--place", str(place), "--threads", str(arguments.threads)]
+    command = [python, __file__, str(arguments.folder), *options]
+    threads = str(arguments.threads)
+    environment = {**os.environ, "CRX_THREADS": threads, "RAYON_NUM_THREADS": threads}
+    run = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE)
+    return float(run.stdout.split()[-1])
+
+
+def run_one(arguments: argparse.Namespace) -> None:
+    """Load, warm up, embed; leave the vectors in the place and print the seconds."""
+    texts = json.loads((arguments.place / "texts.json").read_text())
+    if arguments.run == RIVAL:
+        import torch
+        from sentence_transformers import SentenceTransformer
+
+        torch.set_num_threads(arguments.threads)
+        model = SentenceTransformer(str(arguments.folder), device="cpu", local_files_only=True)
+
+        def embed(texts: list[str]) -> np.ndarray:
+            return model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+    else:
+        from crx.embed import load_embedder
+
+        embed = load_embedder(arguments.run).embed
+    embed(texts[:32])
+    begun = time.perf_counter()
+    vectors = embed(texts)
+    taken = time.perf_counter() - begun
+    np.save(arguments.place / f"{arguments.run.replace(':', '-')}.npy", vectors)
+    print(taken)
+
+
+def table(seconds: dict[str, list[float]], place: Path, count: int, threads: int) -> str:
+    """Return the Markdown table of the medians."""
+    wanted = np.load(place / f"{RIVAL}.npy")
+    rival = statistics.median(seconds[RIVAL])
+    lines = [
+        f"{count} chunks, {threads} threads, {len(seconds[RIVAL])} rounds, "
+        f"{processor()}, Python {platform.python_version()}",
+        "",
+        "| embedder | seconds (least to most) | chunks/s | ratio | lowest cosine | mean cosine |",
+        "|---|---|---|---|---|---|",
+    ]
+    for spec, taken in seconds.items():
+        middle = statistics.median(taken)
+        cosines = (np.load(place / f"{spec.replace(':', '-')}.npy") * wanted).sum(axis=1)
+        lines.append(
+            f"| {spec} | {middle:.1f} ({min(taken):.1f} to {max(taken):.1f}) | {count / middle:.1f}"
+            f" | {rival / middle:.2f} | {cosines.min():.7f} | {cosines.mean():.7f} |"
+        )
+    return "\n".join(lines)
+
+
+def chunks() -> Iterator[str]:
+    """Yield chunks of the standard library's sources, in an order that is always the same."""
+    numbers = random.Random(1)
+    paths = sorted(Path(sysconfig.get_path("stdlib")).glob("*/*.py"))
+    numbers.shuffle(paths)
+    for path in paths:
+        if "site-packages" in path.parts or "idle_test" in path.parts:
+            continue
+        chunk, size = "", length(numbers)
+        for paragraph in path.read_text(encoding="utf-8", errors="replace").split("\n\n"):
+            chunk += paragraph + "\n\n"
+            if len(chunk) >= size:
+                yield chunk.strip()
+                chunk, size = "", length(numbers)
+
+
+def length(numbers: random.Random) -> float:
+    """Draw the least length of a chunk, in code points."""
+    return numbers.lognormvariate(math.log(300), 0.7)
+
+
+def has_amx() -> bool:
+    """Tell whether the CPU multiplies matrices in bfloat16."""
+    info = Path("/proc/cpuinfo")
+    return info.exists() and "amx_bf16" in info.read_text()
+
+
+def processor() -> str:
+    """Return the CPU's name."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+if __name__ == "__main__":
+    main()
