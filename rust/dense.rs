@@ -1,1 +1,3 @@
 //! dense.
+
+pub mod scan;
