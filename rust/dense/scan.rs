@@ -81,6 +81,7 @@ impl Best {
 
     /// Takes in the best of another part.
     pub fn merge(mut self, other: Best) -> Best {
+        debug_assert_eq!(self.k, other.k);
         self.kept.extend(other.kept);
         self.cut();
         self
@@ -141,7 +142,6 @@ fn scan_with<T: Sync>(
         0,
         "the matrix is not whole rows of {dim}"
     );
-    let k = k.min(values.len() / dim);
     let scan_block = |best: &mut Best, (block, rows): (usize, &[T])| {
         for (row, values) in (block * BLOCK..).zip(rows.chunks_exact(dim)) {
             if let Some(key) = key_of(row) {
