@@ -443,7 +443,8 @@ fn each_edge(stretch: &str, grain: Grain, mut edge: impl FnMut(u32, usize, f32))
         Grain::Sentence => {}
         Grain::Clause => each_clause(stretch, edge),
         Grain::Word => each_word(stretch, edge),
-        Grain::Grapheme => {
+        // In ASCII a character is a grapheme, and need not be looked up.
+        Grain::Grapheme if !stretch.is_ascii() => {
             let mut at = 0;
             for (byte, grapheme) in stretch.grapheme_indices(true) {
                 if at > 0 && !grapheme.starts_with(char::is_whitespace) {
@@ -452,7 +453,7 @@ fn each_edge(stretch: &str, grain: Grain, mut edge: impl FnMut(u32, usize, f32))
                 at += grapheme.chars().count() as u32;
             }
         }
-        Grain::Character => {
+        Grain::Grapheme | Grain::Character => {
             for (at, (byte, c)) in (0..).zip(stretch.char_indices()) {
                 if at > 0 && !c.is_whitespace() {
                     edge(at, byte, GRAPHEME);

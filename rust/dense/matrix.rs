@@ -1,0 +1,210 @@
+//! Here is `vectors-<gen>.f16`: which rows does it hold, of which chunks?
+//!
+//! 64 bytes of header (magic, version, dimensions, rows, sequence number), the chunks' keys, their
+//! documents, and from the next multiple of 64 the rows: all little-endian, in document order.
+
+use std::io::Write;
+use std::path::Path;
+
+use half::f16;
+use memmap2::Mmap;
+
+use crate::error::{Error, Result};
+use crate::seal::{self, Draft, Key, Seal};
+
+const MAGIC: [u8; 8] = *b"crx.f16\0";
+const VERSION: u32 = 1;
+/// The length of the header, and what the rows are aligned to: a cache line.
+const ALIGN: usize = 64;
+
+const _: () = assert!(
+    cfg!(target_endian = "little"),
+    "the file is read as it lies in memory"
+);
+
+/// The rows of a generation, mapped into memory.
+pub struct Matrix {
+    map: Mmap,
+    dim: usize,
+    rows: usize,
+    seq: i64,
+}
+
+impl Matrix {
+    /// Opens a published file.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the seal or the header does not hold; [`Error::System`] where it
+    /// cannot be read.
+    pub fn open(path: &Path, key: &Key, seal: &Seal) -> Result<Self> {
+        let map = seal::open(path, key, seal)?;
+        let damaged = || Error::Damaged(format!("{}: not a matrix of rows", path.display()));
+        let header = map.first_chunk::<ALIGN>().ok_or_else(damaged)?;
+        let word = |at: usize| -> [u8; 8] { std::array::from_fn(|byte| header[at + byte]) };
+        let half = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| header[at + byte]));
+        let (dim, rows) = (half(12) as usize, u64::from_le_bytes(word(16)) as usize);
+        let known = header.starts_with(&MAGIC) && half(8) == VERSION && dim > 0;
+        let length = rows
+            .checked_mul(dim)
+            .and_then(|values| values.checked_mul(2))
+            .and_then(|bytes| bytes.checked_add(rows_at(rows)?));
+        if !known || length != Some(map.len()) {
+            return Err(damaged());
+        }
+        Ok(Matrix {
+            dim,
+            rows,
+            seq: i64::from_le_bytes(word(24)),
+            map,
+        })
+    }
+
+    /// Values a row.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// The store's sequence number it reflects.
+    pub fn seq(&self) -> i64 {
+        self.seq
+    }
+
+    /// The chunk of each row.
+    pub fn keys(&self) -> &[i64] {
+        // SAFETY: any bits are an i64; `open` has checked that so many lie there.
+        unsafe { self.values(ALIGN, self.rows) }
+    }
+
+    /// The document of each row, ascending.
+    pub fn docs(&self) -> &[i64] {
+        // SAFETY: as above.
+        unsafe { self.values(ALIGN + self.rows * 8, self.rows) }
+    }
+
+    /// The values, row by row.
+    pub fn values_f16(&self) -> &[f16] {
+        let at = rows_at(self.rows).unwrap_or(ALIGN);
+        // SAFETY: any bits are an f16; `open` has checked that so many lie there.
+        unsafe { self.values(at, self.rows * self.dim) }
+    }
+
+    /// The values of one row.
+    pub fn row(&self, row: usize) -> &[f16] {
+        &self.values_f16()[row * self.dim..][..self.dim]
+    }
+
+    /// # Safety
+    /// `count` values of `T` must lie at `at`, and any bits must be a `T`.
+    unsafe fn values<T>(&self, at: usize, count: usize) -> &[T] {
+        // The map starts at a page and `at` is a multiple of 8.
+        let start = self.map[at..].as_ptr().cast::<T>();
+        // SAFETY: the caller vouches for the extent, the map lives as long as the slice.
+        unsafe { std::slice::from_raw_parts(start, count) }
+    }
+}
+
+/// Where the rows begin.
+fn rows_at(rows: usize) -> Option<usize> {
+    rows.checked_mul(16)?
+        .checked_add(ALIGN)?
+        .checked_next_multiple_of(ALIGN)
+}
+
+/// A row on its way into a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// The chunk.
+    pub key: i64,
+    /// Its document.
+    pub doc: i64,
+    /// `dim` values.
+    pub values: &'a [f16],
+}
+
+/// Publishes rows, which come in document order; returns the seal.
+///
+/// # Errors
+/// [`Error::NoRoom`] or [`Error::System`].
+pub fn write(path: &Path, key: &Key, dim: usize, seq: i64, rows: &[Row<'_>]) -> Result<Seal> {
+    let mut draft = Draft::new(path, key)?;
+    write_to(&mut draft, dim, seq, rows).map_err(|error| Error::io(path, &error))?;
+    draft.publish()
+}
+
+fn write_to(out: &mut impl Write, dim: usize, seq: i64, rows: &[Row<'_>]) -> std::io::Result<()> {
+    let mut head = Vec::with_capacity(ALIGN + rows.len() * 16 + ALIGN);
+    head.extend(MAGIC);
+    head.extend(VERSION.to_le_bytes());
+    head.extend((dim as u32).to_le_bytes());
+    head.extend((rows.len() as u64).to_le_bytes());
+    head.extend(seq.to_le_bytes());
+    head.resize(ALIGN, 0);
+    head.extend(rows.iter().flat_map(|row| row.key.to_le_bytes()));
+    head.extend(rows.iter().flat_map(|row| row.doc.to_le_bytes()));
+    head.resize(head.len().next_multiple_of(ALIGN), 0);
+    out.write_all(&head)?;
+    let mut line = Vec::with_capacity(dim * 2);
+    for row in rows {
+        line.clear();
+        line.extend(row.values.iter().flat_map(|value| value.to_le_bytes()));
+        out.write_all(&line)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const KEY: Key = [3; 32];
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vectors-1.f16");
+        let values: Vec<f16> = (0..9).map(|value| f16::from_f32(value as f32)).collect();
+        let rows: Vec<Row<'_>> = (0..3usize)
+            .map(|row| Row {
+                key: 10 - row as i64,
+                doc: row as i64,
+                values: &values[row * 3..][..3],
+            })
+            .collect();
+        let seal = write(&path, &KEY, 3, 42, &rows).unwrap();
+        let matrix = Matrix::open(&path, &KEY, &seal).unwrap();
+        assert_eq!((matrix.dim(), matrix.len(), matrix.seq()), (3, 3, 42));
+        assert_eq!(
+            (matrix.keys(), matrix.docs()),
+            (&[10, 9, 8][..], &[0, 1, 2][..])
+        );
+        assert_eq!(
+            (matrix.values_f16(), matrix.row(2)),
+            (&values[..], &values[6..])
+        );
+        assert_eq!(matrix.values_f16().as_ptr() as usize % ALIGN, 0);
+    }
+
+    #[test]
+    fn a_sealed_file_of_another_shape_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vectors-1.f16");
+        let seal = write(&path, &KEY, 4, 1, &[]).unwrap();
+        assert_eq!(Matrix::open(&path, &KEY, &seal).unwrap().len(), 0);
+        let good = std::fs::read(&path).unwrap();
+        for at in 0..24 {
+            let mut bytes = good.clone();
+            bytes[at] ^= 0x55;
+            std::fs::write(&path, &bytes).unwrap();
+            let seal = *blake3::keyed_hash(&KEY, &bytes).as_bytes();
+            // With no rows, any number of dimensions above 0 is a matrix.
+            let refused = matches!(Matrix::open(&path, &KEY, &seal), Err(Error::Damaged(_)));
+            assert_eq!(refused, !(12..16).contains(&at), "byte {at}");
+        }
+    }
+}

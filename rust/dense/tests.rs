@@ -1,0 +1,361 @@
+//! Dense against a brute-force scan of a small store in memory.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const KEY: Key = [5; 32];
+
+/// A store of vectors: what `Store` promises to `Dense`, in a map.
+#[derive(Default)]
+struct Shelf {
+    docs: Mutex<BTreeMap<i64, (i64, Vec<Scored>)>>,
+    pointers: Mutex<BTreeMap<String, Derived>>,
+    seq: Mutex<i64>,
+    reads_only: bool,
+}
+
+impl Shelf {
+    /// Puts a document whose rows are `(key, angle)`: unit vectors of two dimensions.
+    fn put(&self, doc: i64, rows: &[(i64, f32)]) {
+        let mut seq = self.seq.lock().unwrap();
+        *seq += 1;
+        let rows = rows
+            .iter()
+            .map(|&(key, score)| Scored { key, score })
+            .collect();
+        self.docs.lock().unwrap().insert(doc, (*seq, rows));
+    }
+
+    fn nearest(&self, angle: f32, k: usize, only: Option<&Filter>) -> Vec<i64> {
+        let mut best = Best::new(k);
+        for (&doc, (_, rows)) in &*self.docs.lock().unwrap() {
+            for row in rows
+                .iter()
+                .filter(|_| only.is_none_or(|only| only.contains(doc)))
+            {
+                best.push(scan::product(&unit(row.score), &query(angle)), || row.key);
+            }
+        }
+        best.into_sorted().into_iter().map(|row| row.key).collect()
+    }
+}
+
+fn query(angle: f32) -> [f32; 2] {
+    [angle.cos(), angle.sin()]
+}
+
+fn unit(angle: f32) -> [f16; 2] {
+    query(angle).map(f16::from_f32)
+}
+
+impl Source for Shelf {
+    fn seq(&self) -> Result<i64> {
+        Ok(*self.seq.lock().unwrap())
+    }
+    fn changed_since(&self, since: i64) -> Result<Vec<i64>> {
+        let docs = self.docs.lock().unwrap();
+        let changed = docs.iter().filter(|(_, (seq, _))| *seq > since);
+        Ok(changed.map(|(&doc, _)| doc).collect())
+    }
+    fn doc_vectors(&self, doc: i64) -> Result<Vec<(i64, Vec<u8>)>> {
+        let docs = self.docs.lock().unwrap();
+        let bytes = |angle| {
+            unit(angle)
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect()
+        };
+        Ok(docs[&doc]
+            .1
+            .iter()
+            .map(|row| (row.key, bytes(row.score)))
+            .collect())
+    }
+    fn derived(&self, name: &str) -> Result<Option<Derived>> {
+        Ok(self.pointers.lock().unwrap().get(name).cloned())
+    }
+    fn set_derived(&self, name: &str, derived: Option<&Derived>) -> Result<()> {
+        let mut pointers = self.pointers.lock().unwrap();
+        match derived {
+            Some(derived) => pointers.insert(name.into(), derived.clone()),
+            None => pointers.remove(name),
+        };
+        Ok(())
+    }
+    fn writable(&self) -> bool {
+        !self.reads_only
+    }
+}
+
+fn keys(dense: &Dense, angle: f32, k: usize, only: Option<&Filter>) -> Vec<i64> {
+    let found = dense.search(&query(angle), k, only).unwrap();
+    found.into_iter().map(|row| row.key).collect()
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let names = folder.read_dir().unwrap();
+    let mut names: Vec<_> = names
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A shelf of three documents, published, and its folder.
+fn published() -> (Shelf, tempfile::TempDir) {
+    let (shelf, folder) = (Shelf::default(), tempfile::tempdir().unwrap());
+    shelf.put(1, &[(10, 0.0), (11, 0.5)]);
+    shelf.put(2, &[(12, 1.0)]);
+    shelf.put(3, &[(13, 1.5), (14, 0.5)]);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    assert_eq!(writer.sync(&shelf).unwrap(), 3);
+    assert_eq!(files(folder.path()), [] as [&str; 0]);
+    writer.publish(&shelf).unwrap();
+    assert_eq!(files(folder.path()), ["vectors-1.f16"]);
+    (shelf, folder)
+}
+
+#[test]
+fn a_reader_finds_published_rows_without_reading_documents() {
+    let (shelf, folder) = published();
+    let reader = Dense::open(folder.path(), KEY, false, 100_000);
+    assert_eq!(reader.sync(&shelf).unwrap(), 0);
+    assert_eq!((reader.len(), reader.seq(), reader.exact()), (5, 3, true));
+    // 11 and 14 are the same vector.
+    assert_eq!(keys(&reader, 0.4, 3, None), [11, 14, 10]);
+    assert_eq!(
+        keys(&reader, 0.5, 3, Some(&Filter::from_docs([2, 3]))),
+        [14, 12, 13]
+    );
+    assert_eq!(reader.faults(), [] as [&str; 0]);
+}
+
+#[test]
+fn a_changed_document_is_searched_as_it_is_now() {
+    let (shelf, folder) = published();
+    let reader = Dense::open(folder.path(), KEY, false, 100_000);
+    reader.sync(&shelf).unwrap();
+    shelf.put(1, &[(11, 0.5), (20, 0.75)]);
+    shelf.put(2, &[]);
+    assert_eq!(keys(&reader, 0.0, 9, None), [10, 11, 14, 12, 13]);
+    assert_eq!(reader.sync(&shelf).unwrap(), 2);
+    assert_eq!(keys(&reader, 0.0, 9, None), [11, 14, 20, 13]);
+    assert_eq!(reader.sync(&shelf).unwrap(), 0);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    writer.publish(&shelf).unwrap();
+    assert_eq!(files(folder.path()), ["vectors-2.f16"]);
+    assert_eq!(keys(&writer, 0.0, 9, None), [11, 14, 20, 13]);
+    // The reader still holds the generation that is gone, and goes over to the new one.
+    assert_eq!(keys(&reader, 0.0, 9, None), [11, 14, 20, 13]);
+    assert_eq!((reader.sync(&shelf).unwrap(), reader.len()), (0, 4));
+}
+
+#[test]
+fn a_damaged_file_is_read_around_by_a_reader_and_replaced_by_the_writer() {
+    let (shelf, folder) = published();
+    let path = folder.path().join("vectors-1.f16");
+    let good = std::fs::read(&path).unwrap();
+    for at in (0..good.len()).step_by(7) {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let reader = Dense::open(folder.path(), KEY, false, 100_000);
+        assert_eq!(reader.sync(&shelf).unwrap(), 3, "byte {at}");
+        assert_eq!(keys(&reader, 0.4, 3, None), [11, 14, 10]);
+        let fault = format!(
+            "{}: does not match its seal; rows are read from the store",
+            path.display()
+        );
+        assert_eq!(reader.faults(), [fault.as_str()]);
+        assert_eq!(
+            (reader.sync(&shelf).unwrap(), reader.faults().len()),
+            (0, 1)
+        );
+    }
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    writer.sync(&shelf).unwrap();
+    assert_eq!(
+        (writer.faults().len(), files(folder.path())),
+        (1, vec!["vectors-2.f16".into()])
+    );
+    let reader = Dense::open(folder.path(), KEY, false, 100_000);
+    assert_eq!(
+        (reader.sync(&shelf).unwrap(), reader.faults().len()),
+        (0, 0)
+    );
+}
+
+#[test]
+fn a_missing_file_another_key_and_a_pointer_out_of_the_folder_are_faults() {
+    let (shelf, folder) = published();
+    let refused = |key: Key| {
+        let reader = Dense::open(folder.path(), key, false, 100_000);
+        reader.sync(&shelf).unwrap();
+        (reader.faults().len(), reader.len())
+    };
+    assert_eq!(refused(KEY), (0, 5));
+    assert_eq!(refused([6; 32]), (1, 5));
+    let pointer = shelf.derived(VECTORS).unwrap().unwrap();
+    let outside = Derived {
+        file: "../vectors-1.f16".into(),
+        ..pointer.clone()
+    };
+    shelf.set_derived(VECTORS, Some(&outside)).unwrap();
+    assert_eq!(refused(KEY), (1, 5));
+    shelf.set_derived(VECTORS, Some(&pointer)).unwrap();
+    std::fs::remove_file(folder.path().join("vectors-1.f16")).unwrap();
+    assert_eq!(refused(KEY), (1, 5));
+}
+
+#[test]
+fn what_a_crash_left_behind_goes_with_the_next_generation() {
+    let (shelf, folder) = published();
+    std::fs::write(folder.path().join("vectors-2.f16"), b"no row points here").unwrap();
+    std::fs::write(folder.path().join("vectors-3.f16.tmp"), b"half").unwrap();
+    std::fs::write(folder.path().join("notes.txt"), b"not ours").unwrap();
+    shelf.put(4, &[(30, 0.1)]);
+    Dense::open(folder.path(), KEY, true, 100_000)
+        .publish(&shelf)
+        .unwrap();
+    assert_eq!(files(folder.path()), ["notes.txt", "vectors-4.f16"]);
+}
+
+#[test]
+fn the_writer_folds_a_grown_tail_by_itself() {
+    let (shelf, folder) = published();
+    let rows: Vec<(i64, f32)> = (100..100 + TAIL as i64).map(|key| (key, 0.001)).collect();
+    shelf.put(4, &rows);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    writer.sync(&shelf).unwrap();
+    assert_eq!(files(folder.path()), ["vectors-1.f16"]);
+    shelf.put(5, &[(99, 0.0)]);
+    writer.sync(&shelf).unwrap();
+    assert_eq!(
+        (files(folder.path()), writer.len()),
+        (vec!["vectors-2.f16".into()], TAIL + 6)
+    );
+    assert_eq!(keys(&writer, 0.0, 3, None), [10, 99, 100]);
+}
+
+#[test]
+fn rows_of_different_dimensions_and_queries_of_others_are_refused() {
+    let (shelf, folder) = published();
+    let reader = Dense::open(folder.path(), KEY, false, 100_000);
+    assert_eq!(reader.search(&[1.0], 1, None), Ok(Vec::new()));
+    reader.sync(&shelf).unwrap();
+    assert!(matches!(
+        reader.search(&[1.0], 1, None),
+        Err(Error::Invalid(_))
+    ));
+    let mut state = State::default();
+    state.add(1, 1, &[0; 4]).unwrap();
+    assert!(matches!(
+        state.add(1, 2, &[0; 6]),
+        Err(Error::Incompatible(_))
+    ));
+    assert!(matches!(reader.publish(&shelf), Err(Error::Invalid(_))));
+}
+
+#[test]
+fn above_its_limit_a_graph_answers_and_a_damaged_one_never_does() {
+    let (shelf, folder) = (Shelf::default(), tempfile::tempdir().unwrap());
+    for doc in 0..50 {
+        let rows: Vec<(i64, f32)> = (0..10)
+            .map(|i| (doc * 10 + i, (doc * 10 + i) as f32 / 100.0))
+            .collect();
+        shelf.put(doc, &rows);
+    }
+    let writer = Dense::open(folder.path(), KEY, true, 100);
+    writer.publish(&shelf).unwrap();
+    assert!(!writer.exact());
+    assert_eq!(files(folder.path()), ["ann-1.usearch", "vectors-1.f16"]);
+    shelf.put(50, &[(900, 2.0)]);
+    shelf.put(20, &[]);
+    let reader = Dense::open(folder.path(), KEY, false, 100);
+    reader.sync(&shelf).unwrap();
+    for only in [
+        None,
+        Some(Filter::from_docs(10..40)),
+        Some(Filter::from_docs([3])),
+    ] {
+        let expected = shelf.nearest(2.0, 5, only.as_ref());
+        assert_eq!(keys(&reader, 2.0, 5, only.as_ref()), expected);
+    }
+    let path = folder.path().join("ann-1.usearch");
+    let good = std::fs::read(&path).unwrap();
+    for at in (0..good.len()).step_by(997) {
+        let mut bytes = good.clone();
+        bytes[at] ^= 0x80;
+        std::fs::write(&path, &bytes).unwrap();
+        let reader = Dense::open(folder.path(), KEY, false, 100);
+        reader.sync(&shelf).unwrap();
+        assert_eq!(
+            (reader.exact(), reader.faults().len()),
+            (true, 1),
+            "byte {at}"
+        );
+        assert_eq!(keys(&reader, 2.0, 5, None), shelf.nearest(2.0, 5, None));
+    }
+    let writer = Dense::open(folder.path(), KEY, true, 100);
+    writer.sync(&shelf).unwrap();
+    assert_eq!(files(folder.path()), ["ann-2.usearch", "vectors-2.f16"]);
+    assert!(!writer.exact());
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Put(i64, Vec<f32>),
+    Sync,
+    Publish,
+    Reopen,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let put = (0i64..6, prop::collection::vec(0.0f32..6.0, 0..5));
+    let step = prop_oneof![
+        4 => put.prop_map(|(doc, rows)| Step::Put(doc, rows)),
+        2 => Just(Step::Sync),
+        1 => Just(Step::Publish),
+        1 => Just(Step::Reopen),
+    ];
+    prop::collection::vec(step, 1..30)
+}
+
+proptest! {
+    #[test]
+    fn after_any_history_it_finds_what_a_scan_of_the_store_finds(
+        steps in steps(),
+        angle in 0.0f32..6.0,
+        k in 0usize..12,
+        only in prop::collection::vec(0i64..6, 0..4),
+    ) {
+        let (shelf, folder) = (Shelf::default(), tempfile::tempdir().unwrap());
+        let open = |write| Dense::open(folder.path(), KEY, write, 100_000);
+        let (mut writer, reader) = (open(true), open(false));
+        let mut key = 0;
+        for step in steps {
+            match step {
+                Step::Put(doc, rows) => {
+                    let rows: Vec<(i64, f32)> = (key..).zip(rows).collect();
+                    key += rows.len() as i64;
+                    shelf.put(doc, &rows);
+                }
+                Step::Sync => drop(writer.sync(&shelf).unwrap()),
+                Step::Publish => writer.publish(&shelf).unwrap(),
+                Step::Reopen => writer = open(true),
+            }
+        }
+        let only = Filter::from_docs(only);
+        for dense in [&writer, &reader] {
+            dense.sync(&shelf).unwrap();
+            prop_assert_eq!(keys(dense, angle, k, None), shelf.nearest(angle, k, None));
+            let expected = shelf.nearest(angle, k, Some(&only));
+            prop_assert_eq!(keys(dense, angle, k, Some(&only)), expected);
+            prop_assert_eq!(dense.faults(), Vec::<String>::new());
+        }
+    }
+}
