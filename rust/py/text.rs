@@ -9,7 +9,7 @@ use crate::analyze;
 #[pyo3(name = "analyze", signature = (text, lang = ""))]
 fn analyze_text(py: Python<'_>, text: &str, lang: &str) -> Vec<String> {
     py.detach(|| {
-        analyze::terms(text, &[lang])
+        analyze::terms(text, lang)
             .iter()
             .map(str::to_owned)
             .collect()
