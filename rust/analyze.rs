@@ -12,13 +12,15 @@
 //! * A compound (`parse_args`, `parseArgs`, `TS-999`, `v1.2.3`, `a/b.py`, `don't`) gives itself,
 //!   without its joiners, and its parts ([`compound`]).
 //!
-//! Stop words stay: the weight BM25 gives them is small enough, and they may be all a query has.
+//! Stop words stay in the index, where they may be all a query has; [`ask`] makes them weigh less.
 
+mod ask;
 mod compound;
 mod fold;
 mod script;
 mod voice;
 
+pub use ask::{Word, ask};
 pub use voice::detect_lang;
 
 use compound::Compound;
@@ -86,11 +88,19 @@ pub struct Analyzer {
 }
 
 impl Analyzer {
-    /// An analyzer that gives each word the distinct stems of all these languages (ISO 639-1).
-    /// No language means [`voice`]'s default, as "" does.
-    pub fn new<S: AsRef<str>>(langs: &[S]) -> Self {
+    /// An analyzer of documents in a language (ISO 639-1; "" where it is not known).
+    pub fn of_documents(lang: &str) -> Self {
+        Self::with_voices(Voices::new(&[lang], false))
+    }
+
+    /// An analyzer of queries, which gives each word the distinct stems of all these languages.
+    pub fn of_queries<S: AsRef<str>>(langs: &[S]) -> Self {
+        Self::with_voices(Voices::new(langs, true))
+    }
+
+    fn with_voices(voices: Voices) -> Self {
         Analyzer {
-            voices: Voices::new(langs),
+            voices,
             compound: Compound::default(),
             clean: String::new(),
         }
@@ -124,10 +134,10 @@ impl Analyzer {
     }
 }
 
-/// The terms of a text in the manner of these languages.
-pub fn terms<S: AsRef<str>>(text: &str, langs: &[S]) -> Terms {
+/// The terms of a document's text.
+pub fn terms(text: &str, lang: &str) -> Terms {
     let mut terms = Terms::default();
-    Analyzer::new(langs).append(text, &mut terms);
+    Analyzer::of_documents(lang).append(text, &mut terms);
     terms
 }
 

@@ -4,14 +4,15 @@
 //! into one before saturation. With `tf' = sum_f w_f tf_f` and `len' = sum_f w_f len_f`,
 //!
 //! ```text
-//! score = sum over distinct terms of  idf * (k1 + 1) * tf' / (tf' + k1 (1 - b + b len' / mean len'))
+//! score = sum over distinct terms of  q * idf * (k1 + 1) * tf' / (tf' + k1 (1 - b + b len' / mean len'))
 //! idf   = ln(1 + (N - df + 0.5) / (df + 0.5))
 //! ```
 //!
-//! where N, df and the mean count live chunks only, and df those that hold the term in a field of
-//! positive weight. The factor k1 + 1 is kept: it changes no order, and makes a single occurrence in
-//! a chunk of mean length worth its idf. A term that the query repeats counts once: queries are
-//! short, and a question that says a word twice means it no more.
+//! where q is the word's weight in the query ([`crate::analyze::ask`]), N, df and the mean count live
+//! chunks only, and df those that hold the term in a field of positive weight. The factor k1 + 1 is
+//! kept: it changes no order, and makes a single occurrence in a chunk of mean length worth its
+//! idf. A term that the query repeats counts once: queries are short, and a question that says a
+//! word twice means it no more.
 
 use crate::error::{Error, Result};
 

@@ -184,12 +184,9 @@ impl Lexical {
         if query.k == 0 {
             return Err(Error::Invalid("k is 0; it must be 1 or more".into()));
         }
-        let words = analyze::terms(query.text, query.langs);
-        let mut terms: Vec<&str> = words.iter().collect();
-        terms.sort_unstable();
-        terms.dedup();
+        let words = analyze::ask(query.text, query.langs);
         let ask = Ask {
-            terms: &terms,
+            words: &words,
             k: query.k,
             bm25: query.bm25,
             only: query.only,

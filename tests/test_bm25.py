@@ -26,6 +26,9 @@ class Setting:
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
 
+#: The function words among the words below; in a query they weigh a quarter.
+FUNCTION = {"the", "of", "a"}
+
 Chunk = tuple[str, str, str]
 Index = dict[int, tuple[list[int], list[Chunk]]]
 
@@ -50,9 +53,10 @@ def reference(index: Index, query: str, s: Setting) -> dict[int, float]:
     for term in set(analyze(query, "en")):
         holders = [key for key in rows if tf[key][term] > 0]
         idf = math.log(1 + (len(rows) - len(holders) + 0.5) / (len(holders) + 0.5))
+        worth = (0.25 if term in FUNCTION else 1) * idf * (s.k1 + 1)
         for key in holders:
             norm = s.k1 * (1 - s.b + s.b * length[key] / mean)
-            scores[key] += idf * (s.k1 + 1) * tf[key][term] / (tf[key][term] + norm)
+            scores[key] += worth * tf[key][term] / (tf[key][term] + norm)
     return {key: score for key, score in scores.items() if score > 0}
 
 

@@ -1,11 +1,14 @@
 //! Where does a word end, and which words is it made of?
 //!
 //! A compound is a stretch of letters and digits, held together by joiners with a letter or digit
-//! on both sides. It is cut into parts at its joiners, where lower case turns to upper, and between
-//! letters and digits. Parts that only case, `_` or `-` separate make an identifier; identifiers
+//! on both sides. It is cut into parts at its joiners and where lower case turns to upper (not
+//! between letters and digits: `utf8`, `x86` and `B2B` are words, and cutting them cost a point of
+//! recall on code). Parts that only case, `_` or `-` separate make an identifier; identifiers
 //! that `.`, `/`, `:` and the like separate make a path. Each gives a term: the path, its
 //! identifiers, their parts. A whole is written without its joiners, so `parse_args`, `parse-args`
 //! and `parseArgs` are one term; between two digits a joiner stays, as a point.
+
+use std::ops::Range;
 
 use super::script::{Class, class_of};
 use super::voice::Voices;
@@ -15,10 +18,16 @@ use super::{Terms, fold};
 /// parts.
 const MAX_WHOLE: usize = 64;
 
+/// Words that French and Italian write before a vowel with an apostrophe.
+const ELIDED: [&str; 19] = [
+    "l", "d", "j", "m", "n", "s", "t", "c", "qu", "jusqu", "lorsqu", "puisqu", "quoiqu", "un",
+    "all", "dall", "dell", "nell", "sull",
+];
+
 /// What stands before a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Joint {
-    /// Nothing: a change of case, or between letters and digits.
+    /// Nothing: a change of case.
     Change,
     /// `_` or `-`.
     Hyphen,
@@ -86,7 +95,7 @@ impl Compound {
                 let start = self.lower.len();
                 if let Some(joint) = joint.take() {
                     self.parts.push(Part { start, joint });
-                } else if changes(kind, here) {
+                } else if (kind, here) == (Kind::Lower, Kind::Upper) {
                     self.cut(start);
                 } else if here == Kind::Lower && uppers >= 2 && !is_plural(&text[at..]) {
                     self.cut(previous);
@@ -120,24 +129,43 @@ impl Compound {
     /// Appends the whole of several parts, its identifiers and their parts.
     fn speak(&mut self, voices: &mut Voices, terms: &mut Terms) {
         let count = self.parts.len();
-        let mut from = 0;
-        let mut is_path = false;
-        for i in 1..=count {
-            if i < count && self.parts[i].joint != Joint::Point {
-                continue;
-            }
-            if i < count && !is_path {
-                is_path = true;
-                self.speak_whole(0, count, voices, terms);
-            }
-            if i - from > 1 {
-                self.speak_whole(from, i, voices, terms);
-            }
-            for part in from..i {
-                self.speak_part(part, voices, terms);
-            }
-            from = i;
+        let is_point = |part: &Part| part.joint == Joint::Point;
+        if self.parts[1..].iter().any(is_point) {
+            self.speak_whole(0..count, voices, terms);
         }
+        let mut from = 0;
+        while from < count {
+            let rest = &self.parts[from + 1..];
+            let to = rest
+                .iter()
+                .position(is_point)
+                .map_or(count, |length| from + 1 + length);
+            self.speak_identifier(self.without_clitics(from..to), voices, terms);
+            from = to;
+        }
+    }
+
+    fn speak_identifier(&mut self, parts: Range<usize>, voices: &mut Voices, terms: &mut Terms) {
+        if parts.len() > 1 {
+            self.speak_whole(parts.clone(), voices, terms);
+        }
+        for i in parts {
+            self.speak_part(i, voices, terms);
+        }
+    }
+
+    /// Leaves away an elided article before the word (`l'`, `qu'`) and a possessive after it (`'s`):
+    /// they belong to its sentence, not to its name.
+    fn without_clitics(&self, parts: Range<usize>) -> Range<usize> {
+        let Range { mut start, mut end } = parts;
+        let hangs = |i: usize| self.parts[i].joint == Joint::Apostrophe;
+        if end - start > 1 && hangs(start + 1) && ELIDED.contains(&self.part(start)) {
+            start += 1;
+        }
+        if end - start > 1 && hangs(end - 1) && self.part(end - 1) == "s" {
+            end -= 1;
+        }
+        start..end
     }
 
     fn part(&self, i: usize) -> &str {
@@ -148,7 +176,7 @@ impl Compound {
         &self.lower[self.parts[i].start..end]
     }
 
-    /// A single letter beside an apostrophe (`l'`, `'s`, `d'`) is no word of its own.
+    /// A single letter beside an apostrophe (`don't`, `O'Brien`) is no word of its own.
     fn speak_part(&self, i: usize, voices: &mut Voices, terms: &mut Terms) {
         let elided = self.parts[i].joint == Joint::Apostrophe
             || self
@@ -161,12 +189,12 @@ impl Compound {
         }
     }
 
-    fn speak_whole(&mut self, from: usize, to: usize, voices: &mut Voices, terms: &mut Terms) {
+    fn speak_whole(&mut self, parts: Range<usize>, voices: &mut Voices, terms: &mut Terms) {
         let mut whole = std::mem::take(&mut self.whole);
         whole.clear();
-        for i in from..to {
+        for i in parts.clone() {
             let part = self.part(i);
-            if i > from
+            if i > parts.start
                 && self.parts[i].joint != Joint::Change
                 && whole.ends_with(char::is_numeric)
                 && part.starts_with(char::is_numeric)
@@ -198,11 +226,6 @@ impl Compound {
         }
         length
     }
-}
-
-/// Does a part end between these two characters?
-fn changes(before: Kind, here: Kind) -> bool {
-    (before == Kind::Digit) != (here == Kind::Digit) || (before, here) == (Kind::Lower, Kind::Upper)
 }
 
 /// Is this lower case only the plural of the capitals before it, as in URLs?

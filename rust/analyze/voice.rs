@@ -19,7 +19,8 @@ enum Voice {
     /// The folded word.
     Folded,
     /// The word as written and, where that differs, folded: tones tell words apart, and are often
-    /// not typed.
+    /// not typed. A query is taken at its word: with tones it means them, without it may mean any.
+    /// (To ask for both as well cost two points of recall@5.)
     Toned,
 }
 
@@ -57,10 +58,12 @@ pub(super) struct Voices {
     voices: Vec<Voice>,
     cache: HashMap<Box<str>, (Box<str>, u32), BuildHasherDefault<WordHasher>>,
     folded: String,
+    asks: bool,
 }
 
 impl Voices {
-    pub(super) fn new<S: AsRef<str>>(langs: &[S]) -> Self {
+    /// The voices of a document or, with `asks`, of a query.
+    pub(super) fn new<S: AsRef<str>>(langs: &[S], asks: bool) -> Self {
         let mut names: Vec<&str> = langs.iter().map(AsRef::as_ref).collect();
         if names.is_empty() {
             names.push("");
@@ -71,6 +74,7 @@ impl Voices {
             voices: names.into_iter().map(Voice::of).collect(),
             cache: HashMap::default(),
             folded: String::new(),
+            asks,
         }
     }
 
@@ -105,7 +109,9 @@ impl Voices {
                 Voice::Folded => add(&self.folded),
                 Voice::Toned => {
                     add(word);
-                    add(&self.folded);
+                    if !self.asks {
+                        add(&self.folded);
+                    }
                 }
             }
         }

@@ -9,6 +9,7 @@ use tantivy::{TERMINATED, Term};
 
 use super::schema::Fields;
 use super::snapshot::{Segment, Snapshot};
+use crate::analyze::Word;
 use crate::bm25::{Bm25, FIELDS};
 use crate::store::Filter;
 
@@ -21,7 +22,7 @@ const FULL_SCORE: f64 = (1 << 30) as f64;
 
 /// What one search asks of a snapshot.
 pub(super) struct Ask<'a> {
-    pub(super) terms: &'a [&'a str],
+    pub(super) words: &'a [Word],
     pub(super) k: usize,
     pub(super) bm25: Bm25,
     pub(super) only: Option<&'a Filter>,
@@ -34,19 +35,20 @@ pub(super) fn best(
     ask: &Ask,
 ) -> tantivy::Result<Vec<(i64, f32)>> {
     let mut lists: Vec<Vec<Postings>> = Vec::new();
-    let mut doc_freqs = vec![0; ask.terms.len()];
+    let mut doc_freqs = vec![0; ask.words.len()];
     for segment in &snapshot.segments {
-        let mut of_segment = Vec::with_capacity(ask.terms.len());
-        for (term, doc_freq) in ask.terms.iter().zip(&mut doc_freqs) {
-            let mut postings = Postings::open(segment, fields, term, &ask.bm25)?;
+        let mut of_segment = Vec::with_capacity(ask.words.len());
+        for (word, doc_freq) in ask.words.iter().zip(&mut doc_freqs) {
+            let mut postings = Postings::open(segment, fields, &word.term, &ask.bm25)?;
             *doc_freq += postings.doc_freq(segment);
-            of_segment.push(Postings::open(segment, fields, term, &ask.bm25)?);
+            of_segment.push(Postings::open(segment, fields, &word.term, &ask.bm25)?);
         }
         lists.push(of_segment);
     }
     let ceilings: Vec<f64> = doc_freqs
         .iter()
-        .map(|&doc_freq| ask.bm25.ceiling(snapshot.chunks, doc_freq))
+        .zip(ask.words)
+        .map(|(&doc_freq, word)| word.weight * ask.bm25.ceiling(snapshot.chunks, doc_freq))
         .collect();
     let unit = FULL_SCORE / ceilings.iter().sum::<f64>();
     let mean = snapshot.mean_length(&ask.bm25);

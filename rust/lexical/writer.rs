@@ -95,7 +95,7 @@ impl Writer {
             operations.par_extend(
                 entries
                     .par_iter()
-                    .map_init(|| Analyzer::new(&[lang]), document),
+                    .map_init(|| Analyzer::of_documents(lang), document),
             );
         } else {
             let analyzer = self.analyzer(lang);
@@ -116,7 +116,7 @@ impl Writer {
             Some(at) => at,
             None => {
                 self.analyzers
-                    .push((lang.to_owned(), Analyzer::new(&[lang])));
+                    .push((lang.to_owned(), Analyzer::of_documents(lang)));
                 self.analyzers.len() - 1
             }
         };

@@ -66,7 +66,7 @@ fn split<'py>(
 #[pyo3(name = "analyze", signature = (text, lang = ""))]
 fn analyze_text(py: Python<'_>, text: &str, lang: &str) -> Vec<String> {
     py.detach(|| {
-        analyze::terms(text, &[lang])
+        analyze::terms(text, lang)
             .iter()
             .map(str::to_owned)
             .collect()
