@@ -180,11 +180,12 @@ class Store:
         `layout` is (n, 5) as `layout()` gives it. `context_keys` are b"" or keys already put
         (`ValueError` otherwise). `vector_keys` say which vector each chunk wants; those that are
         in the store are linked at once. A chunk whose span text, outline, context key and vector
-        key are unchanged keeps its chunk key.
+        key, and token length, are unchanged keeps its chunk key. Putting what is there changes
+        nothing; a document whose rows are damaged is written anew.
         """
 
     def touch_document(self, uri: str, *, source_mtime_ns: int, source_size: int) -> None:
-        """Note a source's new time stamp; its content is unchanged."""
+        """Note a source's new time stamp and size; its content and `seq` are unchanged."""
 
     def rename_document(self, old: str, new: str, *, source_mtime_ns: int) -> None:
         """Give a document another URI; nothing else changes."""
@@ -221,18 +222,19 @@ class Store:
         """Return the documents that a filter holds for.
 
         `where` is a JSON object: field -> condition, all must hold. A field is `uri`, `title`,
-        `lang`, `source` (the path) or a metadata name. A condition is a value (equal), a list (any
-        of; for a metadata list: any in common), a text with `*`, `?` or `[` on `uri` (glob; `**`
-        crosses slashes), or an object of `=`, `!=`, `<`, `<=`, `>`, `>=`, `prefix`, `glob`, `in`.
-        Raises `ValueError` on anything else.
+        `lang`, `source` (the URI without its `#fragment`) or a metadata name. A condition is a
+        value (equal), a list (any of; for a metadata list: any in common), a text with `*`, `?` or
+        `[` on `uri` or `source` (glob; `**` crosses slashes), or an object of `=`, `!=`, `<`, `<=`,
+        `>`, `>=`, `prefix`, `glob`, `in`. Numbers compare with numbers, texts with texts; `!=` is
+        "not `=`", so a document without the field matches. Raises `ValueError` on anything else.
         """
 
     def langs(self) -> list[str]:
         """Return the languages of the documents, most frequent first."""
 
     def stats(self) -> dict[str, int]:
-        """Return counts: documents, chunks, tokens, vectors, pending, contexts, bytes and one
-        `outcome:<outcome>` each."""
+        """Return counts: documents, chunks, tokens, vectors, pending, contexts, failures, bytes (of
+        the folder) and the chunks of each `outcome:<outcome>`."""
 
     def record_failure(self, uri: str, reason: str) -> None:
         """Note an input that could not be read; putting or removing the document clears it."""

@@ -146,7 +146,9 @@ impl Store {
             Some(open) => work(&mut open.db).map_err(|error| error.at(&self.path)),
             None => {
                 let path = self.path.display();
-                Err(Error::Invalid(format!("{path}: this handle is closed; open it again")))
+                Err(Error::Invalid(format!(
+                    "{path}: this handle is closed; open it again"
+                )))
             }
         }
     }
