@@ -12,36 +12,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from local_server import Fault, JsonHandler, count_tokens, serving_with
 
 KEY = "sk-test"
 MINIMUM = {"claude-sonnet-5": 1024, "claude-haiku-4-5": 4096, "claude-opus-5": 512}
 TTL_S = {"5m": 300.0, "1h": 3600.0}
-
-_PIECE = re.compile(r"\w{1,4}|[^\w\s]|\s+")
-
-
-@cache
-def count_tokens(text: str) -> int:
-    return len(_PIECE.findall(text))
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Answer with this status instead; `cut` sends half an answer, `garbage` no JSON."""
-
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    message: str = "a fault"
-    cut: bool = False
-    garbage: bool = False
 
 
 @dataclass(frozen=True)
@@ -209,16 +190,12 @@ def _error(status: int, message: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Server
-
-    def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers["content-length"] or 0))
-        body = json.loads(raw) if raw else {}
-        service = self.server.service
+class _Handler(JsonHandler[MessagesServer]):
+    def do_POST(self) -> None:  # noqa: N802 - the name is http.server's
+        body = self.body()
+        service = self.service
         if not self._authorized():
-            return self._send(401, _error(401, "invalid x-api-key"))
+            return self.send(401, _error(401, "invalid x-api-key"))
         if self.path == "/v1/messages/batches":
             return self._create_batch(body)
         if self.path.endswith("/cancel"):
@@ -226,26 +203,24 @@ class _Handler(BaseHTTPRequestHandler):
         service.asked += 1
         fault = service.fault(service.asked, body)
         if fault and fault.status != 200:
-            return self._send(fault.status, _error(fault.status, fault.message), fault.headers)
+            return self.send(fault.status, _error(fault.status, fault.message), fault.headers)
         if objection := _objection(body):
-            return self._send(objection[0], _error(*objection))
+            return self.send(objection[0], _error(*objection))
         message = service.respond(body)
-        if fault and fault.garbage:
-            return self._send_bytes(200, b"<html>not what you asked", "text/html")
-        return self._send(200, message, cut=bool(fault and fault.cut))
+        return self.send(200, message, fault=fault)
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         if not self._authorized():
-            return self._send(401, _error(401, "invalid x-api-key"))
+            return self.send(401, _error(401, "invalid x-api-key"))
         parts = self.path.strip("/").split("/")
-        batch = self.server.service.batches[parts[3]]
+        batch = self.service.batches[parts[3]]
         if parts[-1] == "results":
             lines = "".join(json.dumps(line) + "\n" for line in reversed(batch.lines))
-            return self._send_bytes(200, lines.encode(), "application/x-jsonl")
+            return self.send_bytes(200, lines.encode(), "application/x-jsonl")
         batch.polls += 1
         if batch.polls == 2:
             self._process(batch)
-        return self._send(200, self._describe(parts[3]))
+        return self.send(200, self._describe(parts[3]))
 
     def _authorized(self) -> bool:
         """The key comes in either header, by the age of the SDK."""
@@ -253,20 +228,20 @@ class _Handler(BaseHTTPRequestHandler):
         return KEY in (self.headers.get("x-api-key"), bearer)
 
     def _create_batch(self, body: dict[str, Any]) -> None:
-        batches = self.server.service.batches
+        batches = self.service.batches
         name = f"msgbatch_{len(batches) + 1}"
         ids = [request["custom_id"] for request in body["requests"]]
         assert len(set(ids)) == len(ids)
         assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", i) for i in ids)
         batches[name] = Batch(body["requests"])
-        self._send(200, self._describe(name))
+        self.send(200, self._describe(name))
 
     def _cancel_batch(self, name: str) -> None:
-        self.server.service.batches[name].canceled = True
-        self._send(200, self._describe(name))
+        self.service.batches[name].canceled = True
+        self.send(200, self._describe(name))
 
     def _process(self, batch: Batch) -> None:
-        service = self.server.service
+        service = self.service
         served = []
         for request in batch.requests:
             service.asked += 1
@@ -284,7 +259,7 @@ class _Handler(BaseHTTPRequestHandler):
             batch.lines.append({"custom_id": request["custom_id"], "result": result})
 
     def _describe(self, name: str) -> dict[str, Any]:
-        batch = self.server.service.batches[name]
+        batch = self.service.batches[name]
         ended = batch.polls >= 2
         host, port = self.server.server_address[:2]
         url = f"http://{host}:{port}/v1/messages/batches/{name}/results"
@@ -302,53 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
             "results_url": url if ended else None,
         }
 
-    def _send(
-        self, status: int, body: Any, headers: dict[str, str] | None = None, *, cut: bool = False
-    ) -> None:
-        self._send_bytes(status, json.dumps(body).encode(), "application/json", headers, cut=cut)
 
-    def _send_bytes(
-        self,
-        status: int,
-        body: bytes,
-        kind: str,
-        headers: dict[str, str] | None = None,
-        *,
-        cut: bool = False,
-    ) -> None:
-        self.send_response(status)
-        for name, value in {"content-type": kind, **(headers or {})}.items():
-            self.send_header(name, value)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if cut else body)
-        self.close_connection = self.close_connection or cut
-
-    def log_message(self, format: str, *args: object) -> None:
-        return
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    service: MessagesServer
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is what some tests are about; all else is a fault of ours."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
-
-
-@contextmanager
-def serving(service: MessagesServer) -> Iterator[str]:
+def serving(service: MessagesServer) -> AbstractContextManager[str]:
     """Serve on a free port of 127.0.0.1; yield the address."""
-    server = _Server(("127.0.0.1", 0), _Handler)
-    server.service = service
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return serving_with(_Handler, service)

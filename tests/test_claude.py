@@ -23,7 +23,8 @@ from crx.protocols import Contextualizer
 from crx.remote import Patience
 from crx.spend import Price, Usage
 from crx.types import Chunk, Context, Document
-from messages_server import KEY, Fault, MessagesServer, count_tokens, first_word, serving
+from local_server import Fault, count_tokens
+from messages_server import KEY, MessagesServer, first_word, serving
 
 LIVE = os.environ.get("CRX_TEST_LIVE") == "1" and "ANTHROPIC_API_KEY" in os.environ
 CODEBASES = Path(__file__).parents[2] / "shared" / "eval" / "codebases"
@@ -281,7 +282,16 @@ def test_the_service_says_how_long_to_wait(claude, server, rest: Rest) -> None:
         (Fault(529, message="overloaded"), "529: overloaded"),
         (Fault(429, message="slow down"), "429: slow down"),
         (Fault(cut=True), "the answer broke off"),
-        (Fault(garbage=True), "the answer is not what the protocol says"),
+        *(
+            (Fault(garbage=garbage), "the answer is not what the protocol says")
+            for garbage in [
+                ("text/html", b"<html>not what you asked"),
+                ("application/json", b"{"),
+                ("application/json", b"{}"),
+                ("application/json", b"[]"),
+                ("application/json", b'{"content": [{"type": "text"}], "usage": 7}'),
+            ]
+        ),
     ],
 )
 def test_trouble_that_lasts_costs_the_chunk_and_not_the_run(claude, server, fault, why) -> None:

@@ -8,6 +8,7 @@ costs one chunk its context, the third ends the run after what was paid for has 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import threading
@@ -92,7 +93,7 @@ def translated(sdk: ModuleType, *, service: str, model: str, key: str) -> Iterat
         why = f"{service}: cannot be reached" if unreachable else "the answer broke off"
         hint = "; is it running, and is the address right?" if unreachable else ""
         raise Again(why + hint, lost=not unreachable, unreachable=unreachable) from None
-    except sdk.APIResponseValidationError:
+    except (sdk.APIResponseValidationError, json.JSONDecodeError):
         raise Again(NO_PROTOCOL, lost=True) from None
 
 

@@ -188,7 +188,7 @@ class Hold:
 
 def parse_dollars(text: str) -> float:
     """Return the dollars of a text like `$2` or `$0.50`; `UsageError` where it names none."""
-    if not re.fullmatch(r"\$\d+(\.\d+)?", text):
+    if not re.fullmatch(r"\$[0-9]+(\.[0-9]+)?", text):
         raise UsageError(f"\"{text}\": not an amount in dollars; write it like '$2' or '$0.50'")
     dollars = float(text[1:])
     if dollars == 0:

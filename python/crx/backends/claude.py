@@ -20,7 +20,7 @@ from crx.backends.claude_models import known
 from crx.backends.claude_requests import Job, Terms
 from crx.errors import BudgetSpent, ModelError, UsageError
 from crx.prompt import Prompt
-from crx.remote import NO_PROTOCOL, Again, Patience, refuse_offline, stream, translated
+from crx.remote import Patience, refuse_offline, stream, translated
 from crx.spend import Estimate, Meter, Price, Usage
 from crx.types import Chunk, Context, Document
 from crx.visit import Answer, Visit
@@ -170,8 +170,6 @@ class Claude:
                 params = self._terms.params(job, chunk, firmer=firmer)
                 with self._translated():
                     message = await client.messages.create(**params)
-                if not isinstance(message, self._sdk.types.Message):
-                    raise Again(NO_PROTOCOL, lost=True)
                 answer, used = self._terms.read(message)
                 job.learn(used)
                 return answer, used

@@ -104,22 +104,25 @@ class _Wish:
         self.tries += 1
         kind = "lost" if result is None else result.type
         if kind == "succeeded":
-            answer, used = terms.read(result.message)
+            try:
+                answer, used = terms.read(result.message)
+            except Again as again:
+                hold.lose()
+                return self._fail(str(again), last=self.tries >= _TRIES)
             hold.settle(used)
             self.job.learn(used)
             context = answer.judged(self.job.gate, self.job.chunks[self.chunk].text)
             was_asked = self.context is not None and context.outcome == "ok"
             self.context = replace(context, outcome="retried") if was_asked else context
-            return
+            return None
         hold.release()
         if kind != "errored":
-            self._fail(f"the batch's request was {kind}", last=self.tries >= _TRIES)
-            return
+            return self._fail(f"the batch's request was {kind}", last=self.tries >= _TRIES)
         error = result.error.error
         why = f"{error.type}: {error.message}"
         if error.type in _ENDS_RUN:
             raise ModelError(f"claude: {why}; check the key, the account and the model's name")
-        self._fail(why, last=self.tries >= _TRIES or error.type not in _AGAIN)
+        return self._fail(why, last=self.tries >= _TRIES or error.type not in _AGAIN)
 
     @property
     def done(self) -> bool:

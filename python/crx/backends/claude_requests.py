@@ -10,6 +10,7 @@ from typing import Any
 from crx.backends.claude_models import Model
 from crx.gate import Gate
 from crx.prompt import Prompt
+from crx.remote import NO_PROTOCOL, Again
 from crx.spend import Price, Usage
 from crx.types import Chunk, Document
 from crx.visit import Answer
@@ -105,19 +106,28 @@ class Terms:
         return self.dollars(most) or 0.0
 
     def read(self, message: Any) -> tuple[Answer, Usage]:
-        """Return what a message says, and what it used."""
-        text = "".join(block.text for block in message.content if block.type == "text")
-        finished = message.stop_reason != "max_tokens"
-        refused = message.stop_reason == "refusal"
-        counts = message.usage
-        used = Usage(
-            requests=1,
-            input=counts.input_tokens,
-            written=counts.cache_creation_input_tokens or 0,
-            read=counts.cache_read_input_tokens or 0,
-            output=counts.output_tokens,
-        )
-        return Answer(text, finished=finished, refused=refused), self.priced(used)
+        """Return what a message says, and what it used; `Again` where it is none.
+
+        The SDK builds its objects unchecked, so that a field may be missing or of another type.
+        """
+        try:
+            text = "".join(block.text for block in message.content if block.type == "text")
+            answer = Answer(
+                text,
+                finished=message.stop_reason != "max_tokens",
+                refused=message.stop_reason == "refusal",
+            )
+            counts = message.usage
+            used = Usage(
+                requests=1,
+                input=int(counts.input_tokens),
+                written=int(counts.cache_creation_input_tokens or 0),
+                read=int(counts.cache_read_input_tokens or 0),
+                output=int(counts.output_tokens),
+            )
+        except (AttributeError, TypeError, ValueError):
+            raise Again(NO_PROTOCOL, lost=True) from None
+        return answer, self.priced(used)
 
     def priced(self, used: Usage) -> Usage:
         """Return a request's usage with its dollars."""
