@@ -59,6 +59,7 @@ class MessagesServer:
         self.answer = answer
         self.stop_reason: Callable[[dict[str, Any]], str] = lambda body: "end_turn"
         self.fault: Callable[[int, dict[str, Any]], Fault | None] = lambda n, body: None
+        self.batch_fault: Fault | None = None
         self.gather = threading.Barrier(1)
         self.now = 0.0
         self.seen: list[Seen] = []
@@ -234,7 +235,7 @@ class _Handler(JsonHandler[MessagesServer]):
         assert len(set(ids)) == len(ids)
         assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", i) for i in ids)
         batches[name] = Batch(body["requests"])
-        self.send(200, self._describe(name))
+        self.send(200, self._describe(name), fault=self.service.batch_fault)
 
     def _cancel_batch(self, name: str) -> None:
         self.service.batches[name].canceled = True

@@ -6,10 +6,14 @@ the real service, with the model of CRX_TEST_LIVE_MODEL.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +21,7 @@ import pytest
 
 pytest.importorskip("anthropic", exc_type=ImportError)
 
-from crx.backends.claude import Claude
+from crx.backends.claude import Claude, plan
 from crx.errors import BudgetSpent, ModelError, Offline, UsageError
 from crx.protocols import Contextualizer
 from crx.remote import Patience
@@ -100,7 +104,7 @@ def service(request: pytest.FixtureRequest, claude):
     if request.param == "local":
         return claude
     model = os.environ.get("CRX_TEST_LIVE_MODEL", "claude-haiku-5-5")
-    return lambda **options: Claude(model, **options)
+    return lambda **options: Claude(**{"model": model} | options)
 
 
 # what is asked, and in what order
@@ -256,6 +260,7 @@ def test_the_published_example_reads_most_of_its_tokens_from_the_cache(
     assert len(documents) == 90
     assert set(server.writes.values()) == {1}
     assert sized.usage.share_read >= 0.85
+    assert sized.plan(documents).usage.prompt == pytest.approx(sized.usage.prompt, rel=0.25)
 
 
 # trouble
@@ -320,11 +325,10 @@ def test_a_document_that_is_too_long_is_asked_for_once(claude, server) -> None:
     assert server.asked == 1
 
 
-def test_a_wrong_key_ends_the_run_at_once(claude, server) -> None:
+def test_a_wrong_key_ends_the_run_at_once(service) -> None:
     doc = document()
-    with pytest.raises(ModelError, match=r"refuses the key \(401: invalid x-api-key\)"):
-        list(claude(key="sk-wrong").situate(doc, paragraphs(doc)))
-    assert server.seen == []
+    with pytest.raises(ModelError, match=r"refuses the key \(401: .*\); check ANTHROPIC_API_KEY"):
+        list(service(key="sk-wrong").situate(doc, paragraphs(doc)))
 
 
 def test_a_key_that_is_withdrawn_loses_nothing_that_was_answered(claude, server) -> None:
@@ -351,10 +355,10 @@ def test_an_answer_that_overtook_what_ended_the_run_is_handed_out(claude, server
     assert answered == len(server.seen)
 
 
-def test_a_model_that_does_not_exist_ends_the_run(claude) -> None:
+def test_a_model_that_does_not_exist_ends_the_run(service) -> None:
     doc = document()
     with pytest.raises(ModelError, match="no model claude-nine"):
-        list(claude("claude-nine").situate(doc, paragraphs(doc)))
+        list(service(model="claude-nine").situate(doc, paragraphs(doc)))
 
 
 def test_no_connection_ends_the_run(claude, rest: Rest) -> None:
@@ -388,6 +392,23 @@ def test_closing_the_iterator_leaves_no_request_behind(claude, server) -> None:
     assert next(contexts) == told("one")
     contexts.close()
     assert not [t for t in threading.enumerate() if t.name == "crx-remote"]
+
+
+def test_documents_may_go_side_by_side(claude, server) -> None:
+    made, docs = claude(), [document(), replace(document("b"), text=document().text + "!")]
+    with ThreadPoolExecutor() as pool:
+        both = pool.map(lambda doc: list(made.situate(doc, paragraphs(doc))), docs)
+    assert [[context.text for context in contexts] for contexts in both] == [
+        [told(n).text for n in NUMBERS]
+    ] * 2
+    assert sorted(server.writes.values()) == [1, 1]
+    assert made.usage.requests == 20
+
+
+def test_the_sdk_is_imported_only_when_it_is_used() -> None:
+    script = "import sys, crx.backends.claude, crx.backends.openai; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert not {b"anthropic", b"openai", b"httpx", b"httpx2"} & set(modules.stdout.split())
 
 
 # the gate
@@ -490,6 +511,13 @@ def test_a_plan_tells_what_caching_and_batches_save(claude) -> None:
     assert plan.dollars_batch < plan.dollars < plan.dollars_uncached
 
 
+def test_a_plan_needs_neither_key_nor_network(monkeypatch) -> None:
+    monkeypatch.setenv("CRX_OFFLINE", "1")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    doc = document()
+    assert plan("claude-opus-5", [(doc, paragraphs(doc))]).dollars > 0
+
+
 def test_a_plan_for_an_unpriced_model_says_so(claude) -> None:
     doc = document()
     plan = claude("claude-nine").plan([(doc, paragraphs(doc))])
@@ -562,6 +590,30 @@ def test_a_batch_keeps_the_cap(claude, server) -> None:
     assert {context for _, _, context in contexts} <= {told(n) for n in NUMBERS}
     assert 0 < len(contexts) < 60
     assert 0.3 * cap < capped.usage.dollars <= cap
+
+
+def test_closing_the_iterator_cancels_the_batch_under_way(claude, server) -> None:
+    waiting = threading.Event()
+
+    async def sleep(wait_s: float) -> None:
+        if len(server.batches) == 2:
+            waiting.set()
+            await asyncio.Event().wait()
+
+    doc = document()
+    contexts = claude(batch=True, patience=Patience(sleep=sleep)).situate(doc, paragraphs(doc))
+    assert next(contexts) == told("one")
+    assert waiting.wait(timeout=10)
+    contexts.close()
+    assert [batch.canceled for batch in server.batches.values()] == [False, True]
+
+
+def test_a_batch_that_may_have_been_taken_is_not_sent_twice(claude, server) -> None:
+    server.batch_fault = Fault(cut=True)
+    doc = document()
+    with pytest.raises(ModelError, match="it may be running and charged"):
+        list(claude(batch=True).situate(doc, paragraphs(doc)))
+    assert len(server.batches) == 1
 
 
 def test_a_wrong_key_ends_a_batch_at_once(claude) -> None:

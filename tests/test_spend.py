@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crx.backends.claude_models import Model, known
 from crx.errors import BudgetSpent, UsageError
-from crx.spend import Meter, Price, Usage, parse_dollars
+from crx.spend import Meter, Price, Usage, parse_dollars, parse_price
 
 PRICE = Price(input=1, output=5, read=0.1, written=1.25, written_hour=2)
 
@@ -145,3 +145,15 @@ def test_a_model_is_known_by_its_family_with_or_without_a_date() -> None:
 def test_a_model_that_is_not_known_has_no_price(name: str) -> None:
     assert known(name) == Model()
     assert known(name).price is None
+
+
+def test_a_price_is_read_and_what_is_left_out_costs_as_input_does() -> None:
+    assert parse_price("1/5/0.1/1.25/2") == PRICE
+    assert parse_price("1/5/0.1") == Price(1, 5, 0.1, 1, 1)
+    assert parse_price("0.27/1.1") == Price(0.27, 1.1, 0.27, 0.27, 0.27)
+
+
+@pytest.mark.parametrize("text", ["", "1", "1/5/1/1", "1/-5", "a/b", "1/5/", "$1/$5"])
+def test_what_is_not_a_price_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="not a price"):
+        parse_price(text)

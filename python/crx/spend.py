@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from crx.errors import BudgetSpent, UsageError
 
 _MILLION = 1_000_000
+_AMOUNT = r"[0-9]+(\.[0-9]+)?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +189,24 @@ class Hold:
 
 def parse_dollars(text: str) -> float:
     """Return the dollars of a text like `$2` or `$0.50`; `UsageError` where it names none."""
-    if not re.fullmatch(r"\$[0-9]+(\.[0-9]+)?", text):
+    if not re.fullmatch(r"\$" + _AMOUNT, text):
         raise UsageError(f"\"{text}\": not an amount in dollars; write it like '$2' or '$0.50'")
     dollars = float(text[1:])
     if dollars == 0:
         raise UsageError(f"{text}: a spending cap must be above 0")
     return dollars
+
+
+def parse_price(text: str) -> Price:
+    """Return the price of `INPUT/OUTPUT[/READ[/WRITTEN/WRITTEN_HOUR]]`, dollars per million tokens.
+
+    What is left out costs as much as input does. `UsageError` on anything else.
+    """
+    parts = text.split("/")
+    if len(parts) not in (2, 3, 5) or not all(re.fullmatch(_AMOUNT, part) for part in parts):
+        raise UsageError(
+            f'"{text}": not a price; write dollars per million tokens like 1/5 or 1/5/0.1/1.25/2'
+        )
+    amounts = [float(part) for part in parts]
+    rest = amounts[2:] + [amounts[0]] * (5 - len(amounts))
+    return Price(amounts[0], amounts[1], *rest)

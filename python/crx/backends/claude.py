@@ -29,8 +29,41 @@ from crx.visit import Answer, Visit
 # model thinks, its thoughts count as output too.
 _MAX_TOKENS, _MAX_TOKENS_THINKING = 600, 4096
 
-# What the 737 published contexts for source files have on average, about 290 characters.
-_USUAL_TOKENS = 90
+# 737 contexts written for source files have about 290 characters on average. How long a model
+# thinks at low effort is a guess.
+_USUAL_TOKENS, _USUAL_TOKENS_THINKING = 90, 400
+
+
+def plan(
+    model: str,
+    documents: Iterable[tuple[Document, Sequence[Chunk]]],
+    *,
+    prompt: Prompt | None = None,
+    price: Price | None = None,
+) -> Estimate:
+    """Estimate tokens and dollars from the lengths of the texts; needs no key and asks nobody."""
+    now = _terms(model, prompt=prompt, price=price)
+    batched = replace(now, hour=True, discount=0.5)
+    silent = now.known.thinking == "off"
+    output_tokens = _USUAL_TOKENS if silent else _USUAL_TOKENS_THINKING
+    total, dollars_batch, dollars_uncached, count = Usage(), 0.0, 0.0, 0
+    for document, chunks in documents:
+        count += 1
+        for used in now.guess(now.job(document, chunks), output_tokens=output_tokens):
+            total += now.priced(used)
+            dollars_batch += batched.dollars(used) or 0.0
+            dollars_uncached += (
+                now.dollars(replace(used, input=used.prompt, written=0, read=0)) or 0.0
+            )
+    priced = now.price is not None
+    return Estimate(
+        documents=count,
+        chunks=total.requests,
+        usage=total,
+        dollars=total.dollars if priced else None,
+        dollars_batch=dollars_batch if priced else None,
+        dollars_uncached=dollars_uncached if priced else None,
+    )
 
 
 class Claude:
@@ -39,7 +72,8 @@ class Claude:
     `cap_dollars` is never exceeded: `situate` then raises `BudgetSpent` after what was paid for
     has been handed out. `price` replaces the price that is known of the model. `batch` sends
     message batches. `width` is how many requests are under way at once. Answers are sampled, and
-    recent models let nobody fix the seed: the same chunk may get another text another day.
+    recent models let nobody fix the seed: the same chunk may get another text another day. May be
+    used from several threads, a document each.
 
     Raises `Offline`, `ModelError` where the SDK or the key is missing, and `UsageError` where a
     cap is to be kept and the price is not known.
@@ -63,23 +97,11 @@ class Claude:
         url: str | None = None,
     ) -> None:
         refuse_offline(f"claude:{model}")
-        if not model:
-            raise UsageError("claude: names no model; write it like claude:claude-haiku-4-5")
-        family = known(model)
-        price = price or family.price
-        if price is None and cap_dollars < math.inf:
-            raise UsageError(f"claude:{model}: its price is not known, so no budget can be kept")
-        silent = family.thinking == "off"
-        self._terms = Terms(
-            model=model,
-            known=family,
-            price=price,
-            prompt=prompt or Prompt.of(),
-            max_tokens=max_tokens or (_MAX_TOKENS if silent else _MAX_TOKENS_THINKING),
-            effort=effort or ("low" if family.thinking == "always" else None),
-            hour=batch,
-            discount=0.5 if batch else 1.0,
+        self._terms = _terms(
+            model, prompt=prompt, price=price, effort=effort, max_tokens=max_tokens, batch=batch
         )
+        if self._terms.price is None and cap_dollars < math.inf:
+            raise UsageError(f"claude:{model}: its price is not known, so no budget can be kept")
         self._batch = batch
         self._width = width
         self._patience = patience or Patience()
@@ -139,29 +161,9 @@ class Claude:
                 yield at, ordinal, context
 
     def plan(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
-        """Estimate tokens and dollars from the lengths of the texts alone; asks nobody."""
-        now = replace(self._terms, hour=False, discount=1.0)
-        batched = replace(self._terms, hour=True, discount=0.5)
-        total = Usage()
-        dollars, dollars_batch, dollars_uncached = 0.0, 0.0, 0.0
-        count = 0
-        for document, chunks in documents:
-            count += 1
-            for used in now.guess(now.job(document, chunks), output_tokens=_USUAL_TOKENS):
-                whole = Usage(input=used.prompt, output=used.output)
-                total += now.priced(used)
-                dollars += now.dollars(used) or 0.0
-                dollars_batch += batched.dollars(used) or 0.0
-                dollars_uncached += now.dollars(whole) or 0.0
-        priced = now.price is not None
-        return Estimate(
-            documents=count,
-            chunks=total.requests,
-            usage=total,
-            dollars=dollars if priced else None,
-            dollars_batch=dollars_batch if priced else None,
-            dollars_uncached=dollars_uncached if priced else None,
-        )
+        """Estimate what a run would use and cost, as `plan` does."""
+        terms = self._terms
+        return plan(terms.model, documents, prompt=terms.prompt, price=terms.price)
 
     async def _visit(self, job: Job, tell: Callable[[Context], None]) -> None:
         async with self._client() as client:
@@ -208,7 +210,7 @@ class Claude:
             client = self._client()
         except self._sdk.AnthropicError as error:
             raise ModelError(f"claude: {error}") from None
-        if not (client.api_key or client.auth_token or client.credentials):
+        if not (client.api_key or client.auth_token or getattr(client, "credentials", None)):
             raise ModelError("claude: no key; set ANTHROPIC_API_KEY")
 
     def _client(self) -> Any:
@@ -217,6 +219,31 @@ class Claude:
     def _translated(self) -> Any:
         name = f"claude:{self._terms.model}"
         return translated(self._sdk, service=name, model=self._terms.model, key="ANTHROPIC_API_KEY")
+
+
+def _terms(
+    model: str,
+    *,
+    prompt: Prompt | None,
+    price: Price | None,
+    effort: str | None = None,
+    max_tokens: int | None = None,
+    batch: bool = False,
+) -> Terms:
+    if not model:
+        raise UsageError("claude: names no model; write it like claude:claude-haiku-5-5")
+    family = known(model)
+    silent = family.thinking == "off"
+    return Terms(
+        model=model,
+        known=family,
+        price=price or family.price,
+        prompt=prompt or Prompt.of(),
+        max_tokens=max_tokens or (_MAX_TOKENS if silent else _MAX_TOKENS_THINKING),
+        effort=effort or ("low" if family.thinking == "always" else None),
+        hour=batch,
+        discount=0.5 if batch else 1.0,
+    )
 
 
 def _sdk() -> ModuleType:
