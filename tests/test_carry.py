@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crx.carry import Matched, Record, match, read_contexts, write_contexts
@@ -27,6 +27,7 @@ RECORD = st.builds(
 GOOD = {"doc_id": "a", "start": 0, "end": 5, "context": "the start"}
 
 
+@settings(deadline=None)
 @given(st.lists(RECORD, unique_by=lambda r: (r.document, r.start, r.end)))
 def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, records) -> None:
     path = tmp_path_factory.mktemp("carry") / "contexts.jsonl"

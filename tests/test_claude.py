@@ -203,8 +203,11 @@ def test_a_document_is_marked_where_caching_can_pay(
     claude, server: MessagesServer, model: str, words: int, chunks: int, *, marked: bool
 ) -> None:
     doc = document(words=words)
-    list(claude(model).situate(doc, paragraphs(doc)[:chunks]))
+    made = claude(model)
+    list(made.situate(doc, paragraphs(doc)[:chunks]))
     assert {seen.marked for seen in server.seen} == {marked}
+    planned = made.plan([(doc, paragraphs(doc)[:chunks])]).usage
+    assert [used.written > 0 for used in (made.usage, planned)] == [marked, marked]
 
 
 def test_a_warming_request_that_fails_is_followed_by_another_alone(
@@ -533,6 +536,8 @@ def test_a_batch_gives_the_same_contexts_at_half_the_price(claude, server) -> No
     assert list(made.situate(doc, paragraphs(doc))) == [told(n) for n in NUMBERS]
     used = made.usage
     assert list(server.writes.values()) == [1]
+    an_hour = server.seen[0].usage["cache_creation"]["ephemeral_1h_input_tokens"]
+    assert an_hour == used.written > 0
     price = used.input * 2 + used.written * 4 + used.read * 0.2 + used.output * 10
     assert used.dollars == pytest.approx(price / 1e6 / 2)
 

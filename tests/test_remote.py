@@ -7,7 +7,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crx.errors import BudgetSpent, ModelError, Offline
@@ -54,6 +54,7 @@ OUTCOMES = st.lists(st.sampled_from(["ok", "failed"]), max_size=12)
 TURNS = st.lists(st.integers(0, 9), min_size=12, max_size=12)
 
 
+@settings(deadline=None)
 @given(OUTCOMES, TURNS, st.integers(1, 5), st.booleans())
 def test_every_item_is_told_once_in_order_however_long_each_takes(
     outcomes, turns, width, warm_first
@@ -67,6 +68,7 @@ def test_every_item_is_told_once_in_order_however_long_each_takes(
     assert end == ""
 
 
+@settings(deadline=None)
 @given(OUTCOMES, TURNS, st.integers(0, 12))
 def test_what_a_budget_allows_is_told_and_nothing_else(outcomes, turns, afford) -> None:
     told, _, end = spread(outcomes, turns, width=3, warm_first=False, afford=afford)
@@ -74,6 +76,7 @@ def test_what_a_budget_allows_is_told_and_nothing_else(outcomes, turns, afford) 
     assert end == ("spent" if afford < len(outcomes) else "")
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["ok", "ends"]), max_size=12), TURNS, st.integers(1, 5))
 def test_what_was_answered_is_told_before_the_run_ends(outcomes, turns, width) -> None:
     told, _, end = spread(outcomes, turns, width=width, warm_first=False)
@@ -82,6 +85,29 @@ def test_what_was_answered_is_told_before_the_run_ends(outcomes, turns, width) -
         expected = Context(str(at)) if outcomes[at] == "ok" else Context("", "failed:the key")
         assert context == expected
     assert not told or told[-1].outcome == "ok"
+
+
+def test_an_item_that_does_not_fit_waits_for_one_under_way_to_give_room() -> None:
+    told: list[Context] = []
+    room = 2
+
+    def admit(at: int) -> None:
+        nonlocal room
+        if room == 0:
+            raise BudgetSpent("spent")
+        room -= 1
+
+    async def do(at: int) -> Context:
+        nonlocal room
+        await asyncio.sleep(0)
+        room += 1
+        return Context(str(at))
+
+    async def main() -> None:
+        await Spread(do, admit=admit, width=9, warm_first=False).run(range(5), told.append)
+
+    asyncio.run(main())
+    assert told == [Context(str(at)) for at in range(5)]
 
 
 def test_items_go_alone_until_one_is_answered() -> None:

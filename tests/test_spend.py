@@ -6,7 +6,7 @@ import math
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crx.backends.claude_models import Model, known
@@ -64,6 +64,7 @@ def test_nothing_sent_is_no_share() -> None:
     assert Usage().share_read == 0.0
 
 
+@settings(deadline=None)
 @given(
     st.floats(0.01, 10),
     st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.sampled_from("slr"))),
