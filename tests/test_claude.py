@@ -320,11 +320,14 @@ def test_a_refused_request_costs_its_chunk_at_once(claude, server, rest: Rest) -
     assert rest.waits == []
 
 
-def test_a_document_that_is_too_long_is_asked_for_once(claude, server) -> None:
-    server.fault = lambda asked, body: Fault(413, message="too large")
+@pytest.mark.parametrize(
+    "fault", [Fault(413, message="too large"), Fault(400, message="prompt is too long: 9 > 8")]
+)
+def test_a_document_that_is_too_long_is_asked_for_once(claude, server, fault: Fault) -> None:
+    server.fault = lambda asked, body: fault
     doc = document()
     outcomes = {context.outcome for context in claude().situate(doc, paragraphs(doc))}
-    assert outcomes == {"failed:413: too large"}
+    assert outcomes == {f"failed:{fault.status}: {fault.message}"}
     assert server.asked == 1
 
 
@@ -579,6 +582,14 @@ def test_a_request_refused_in_a_batch_costs_its_chunk(claude, server) -> None:
         Context("", "failed:invalid_request_error: a fault"),
         told("three"),
     ]
+
+
+def test_a_batch_that_ends_the_run_hands_out_what_was_answered(claude, server) -> None:
+    server.fault = lambda asked, body: Fault(402) if first_word(body).endswith("two") else None
+    doc, contexts = document(paragraphs=4), []
+    with pytest.raises(ModelError, match="billing_error: a fault; check the key, the account"):
+        contexts.extend(claude(batch=True).situate(doc, paragraphs(doc)))
+    assert [context.outcome.split(":")[0] for context in contexts] == ["ok", "failed", "ok", "ok"]
 
 
 def test_a_batch_keeps_the_cap(claude, server) -> None:

@@ -29,6 +29,8 @@ NO_PROTOCOL = "the answer is not what the protocol says"
 
 _AGAIN = frozenset({408, 409, 429})
 _LONGEST_WAIT_S = 300.0
+# As Claude, vLLM and OpenAI, llama-server, and LM Studio put it.
+_TOO_LONG = ("too long", "context length", "context size", "context window")
 
 
 class Again(Exception):
@@ -107,7 +109,7 @@ def _of_status(error: Any, *, service: str, model: str, key: str) -> Exception:
         return ModelError(f"{service}: no model {model} (404: {said}); check the name and address")
     if status in _AGAIN or status >= 500:
         return Again(f"{status}: {said}", after_s=_retry_after_s(error))
-    too_long = status == 413 or "too long" in said or "context length" in said
+    too_long = status == 413 or any(words in said for words in _TOO_LONG)
     return Failed(f"{status}: {said}", document=too_long)
 
 

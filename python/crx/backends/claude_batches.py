@@ -100,7 +100,7 @@ class _Wish:
     context: Context | None = None
 
     def take(self, result: Any, terms: Terms, hold: Hold) -> None:
-        """Note what a batch says of it."""
+        """Note what a batch says of it; `ModelError` where no other would fare better."""
         self.tries += 1
         kind = "lost" if result is None else result.type
         if kind == "succeeded":
@@ -154,15 +154,32 @@ async def in_waves(
             raise
         try:
             results = await desk.send([body for _, body, _ in wave])
-            for (wish, _, hold), result in zip(wave, results, strict=True):
-                wish.take(result, terms, hold)
-                if result is not None and result.type == "succeeded":
-                    warm.add(wish.at)
+            _take(wave, results, terms=terms, warm=warm)
         finally:
             for _, _, hold in wave:
                 hold.release()
             _tell([wish for wish in waiting if wish.done], tell)
         waiting = [wish for wish in waiting if not wish.done]
+
+
+def _take(
+    wave: Sequence[tuple[_Wish, dict[str, Any], Hold]],
+    results: Sequence[Any],
+    *,
+    terms: Terms,
+    warm: set[int],
+) -> None:
+    """Note all results; what ends the run is raised after the last."""
+    stop: ModelError | None = None
+    for (wish, _, hold), result in zip(wave, results, strict=True):
+        try:
+            wish.take(result, terms, hold)
+        except ModelError as error:
+            stop = error
+        if result is not None and result.type == "succeeded":
+            warm.add(wish.at)
+    if stop is not None:
+        raise stop
 
 
 def _tell(wishes: Sequence[_Wish], tell: Callable[[tuple[int, int, Context]], None]) -> None:
