@@ -19,6 +19,7 @@ GATE = Gate(Document("file:acme.txt", TEXT, title="Quarterly Report"))
 FAIR = "From ACME Corp's report of June 2023: the growth follows a quarter of $314 million."
 
 TURNED_AWAY = [
+    ("over length", ["the revenue of the quarter " * 60]),
     ("empty", ["", "   \n", "...", "<think>only a thought</think>", "“”"]),
     (
         "control characters",
@@ -51,7 +52,6 @@ TURNED_AWAY = [
             "Đây là ngữ cảnh của đoạn này.",
         ],
     ),
-    ("over length", ["the revenue of the quarter " * 60]),
     ("copied chunk", [CHUNK, CHUNK.upper() + " Indeed.", "Revenue grew by 3% over the previous"]),
     (
         "wrong script",
@@ -65,12 +65,12 @@ TURNED_AWAY = [
 ]
 
 LET_PASS = [
+    ("over length", "The growth. " * 80),
     ("empty", "1."),
     ("control characters", "The growth of revenue\nafter the first quarter’s — ACME, naïvely."),
     ("thinking", "<think>\nThe report is by ACME.\n</think>\n\nHow revenue grew at ACME."),
     ("refusal", "An aside in which the chairman says that he cannot find the key."),
     ("preamble", "Here in Berlin, ACME reports what its revenue was."),
-    ("over length", "The growth. " * 80),
     ("copied chunk", "Revenue grew by 3% at ACME Corp in the quarter after that of $314 million."),
     ("wrong script", "What ACME says of its growth (成長)."),
     ("unknown number", "One of 3 paragraphs on ACME's headcount of 1250, June 30, 2023."),

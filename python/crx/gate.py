@@ -97,12 +97,13 @@ class Gate:
         self._scripts = _scripts(known)
         self._names_tell = _share_capitalised(known) < FREE_CAPITALS
         self._rules: tuple[tuple[str, Rule], ...] = (
+            # Before the rules that read every character: an answer may be a megabyte.
+            ("over length", lambda text, _: len(text) > self._max_chars),
             ("empty", _empty),
             ("control characters", _control),
             ("thinking", lambda text, _: _OPEN_THOUGHT.search(text) is not None),
             ("refusal", lambda text, _: _REFUSAL.match(text) is not None),
             ("preamble", lambda text, _: _PREAMBLE.match(text) is not None),
-            ("over length", lambda text, _: len(text) > self._max_chars),
             ("copied chunk", _copied),
             ("wrong script", lambda text, _: self._foreign(text)),
             ("unknown number", lambda text, _: any(self._unknown_numbers(text))),
@@ -115,7 +116,8 @@ class Gate:
         `finished` is False where the model was stopped at its limit: what follows the last whole
         sentence is dropped.
         """
-        text = tidy(answer)
+        # What is far too long stays so when cut, and costs no more to turn away.
+        text = tidy(answer[: 20 * self._max_chars])
         if not finished:
             whole = _SENTENCE_END.match(text)
             if whole is None:

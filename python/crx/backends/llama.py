@@ -39,8 +39,9 @@ class Settings:
 
     `places`: chunks decoded together. `window`: tokens of a prompt, at most what the model was
     trained for. `kv`: "f16", "q8_0" (half the memory) or "f32". `gpu_layers`: -1 for all, where
-    llama.cpp was built with a GPU. `memory_bytes`: a limit to the child's memory. `timeout_s`:
-    how long the child may be silent; it speaks every 512 tokens.
+    llama.cpp was built with a GPU. `kv_bytes`: memory for keys and values, else 60% of what is
+    free; fewer chunks are decoded together where it is short. `memory_bytes`: a limit to all of
+    the child's memory. `timeout_s`: how long the child may be silent; it speaks every 512 tokens.
     """
 
     places: int = 8
@@ -49,6 +50,7 @@ class Settings:
     threads: int = 0
     gpu_layers: int = -1
     max_tokens: int = 160
+    kv_bytes: int = 0
     memory_bytes: int = 0
     timeout_s: float = 300.0
 
@@ -57,8 +59,8 @@ class Settings:
             raise ValueError(f'kv is "f16", "q8_0" or "f32", not "{self.kv}"')
         if self.places < 1 or self.max_tokens < 1 or self.timeout_s <= 0:
             raise ValueError("places, max_tokens and timeout_s are above 0")
-        if min(self.window, self.threads, self.memory_bytes) < 0:
-            raise ValueError("window, threads and memory_bytes are not below 0")
+        if min(self.window, self.threads, self.kv_bytes, self.memory_bytes) < 0:
+            raise ValueError("window, threads, kv_bytes and memory_bytes are not below 0")
 
 
 class Llama:
@@ -132,9 +134,8 @@ class Llama:
                 raise ModelError(f"{self._path}: {error}") from None
             self.frame = str(ready["frame"])
             self._window, self._around = int(ready["window"]), int(ready["around"])
-            if not extra_buffers:
-                return
-            self.notes = ()
+            if not ready["shares"]:
+                self.notes += ("a recurrent model: chunks cannot share their document's tokens",)
             return
         raise ModelError(f"{self._path}: {self.notes[0].partition(': ')[2]}; try another build")
 

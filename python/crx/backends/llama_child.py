@@ -9,14 +9,11 @@ from __future__ import annotations
 import os
 import re
 import resource
-import select
-import sys
-import time
 from collections import deque
 from dataclasses import asdict, dataclass
 
 from crx.backends.llama_runtime import Answer, Counts, Log, Model, Refused, Session, Unanswerable
-from crx.backends.pipe import Message, pack, unpack
+from crx.backends.pipe import Message, Parent
 from crx.errors import ModelError
 from crx.frames import Frame, frame_of
 
@@ -62,11 +59,9 @@ class Wording:
 class Worker:
     """One conversation: the model, the session that fits what is asked, and what waits."""
 
-    def __init__(self, source: int, sink: int) -> None:
-        self._source, self._sink = source, sink
-        self._buffer = bytearray()
+    def __init__(self, parent: Parent) -> None:
+        self._parent = parent
         self._log = Log()
-        self._said = 0.0
         self._session: Session | None = None
         self._prefix: list[int] = []
         self._held = False
@@ -76,38 +71,19 @@ class Worker:
         self._slot = 0
 
     def serve(self) -> None:
-        """Answer until the input ends."""
+        """Answer until the parent is gone."""
         while True:
-            working = bool(self._waiting) or (self._session is not None and self._session.busy)
-            try:
-                message = self._next(wait=not working)
-            except EOFError:
-                return
-            if message is not None:
-                self._take(message)
-            elif working:
+            if self._working and not self._parent.waiting():
                 self._work()
+                continue
+            message = self._parent.next()
+            if message is None:
+                return
+            self._take(message)
 
-    def beat(self) -> None:
-        """Say that work goes on, twice a second at most."""
-        if time.monotonic() - self._said > 0.5:
-            self._say({"op": "beat"})
-
-    def _say(self, message: Message) -> None:
-        data = memoryview(pack(message))
-        while data:
-            data = data[os.write(self._sink, data) :]
-        self._said = time.monotonic()
-
-    def _next(self, *, wait: bool) -> Message | None:
-        while (message := unpack(self._buffer)) is None:
-            if not wait and not select.select([self._source], [], [], 0)[0]:
-                return None
-            data = os.read(self._source, 1 << 20)
-            if not data:
-                raise EOFError
-            self._buffer += data
-        return message
+    @property
+    def _working(self) -> bool:
+        return bool(self._waiting) or (self._session is not None and self._session.busy)
 
     def _take(self, message: Message) -> None:
         match message["op"]:
@@ -115,10 +91,10 @@ class Worker:
                 try:
                     self._open(message)
                 except (Refused, Unanswerable, ModelError) as error:
-                    self._say({"op": "refused", "why": str(error)})
+                    self._parent.say({"op": "refused", "why": str(error)})
             case "count":
                 tokens = [len(self._wording.plain(text)) for text in message["texts"]]
-                self._say({"op": "counted", "tokens": tokens})
+                self._parent.say({"op": "counted", "tokens": tokens})
             case "prefix":
                 self._prefix, self._held = self._wording.prefix(message["text"]), False
             case "add":
@@ -134,17 +110,17 @@ class Worker:
             gpu_layers=settings["gpu_layers"],
             extra_buffers=settings["extra_buffers"],
             log=self._log,
-            beat=self.beat,
+            beat=self._parent.beat,
         )
         template = self._model.meta("tokenizer.chat_template")
         frame = frame_of(template, bos=self._model.bos, eos=self._model.eos)
         self._wording = Wording(self._model, frame)
-        free = _free_bytes() * KV_SHARE
-        self._cells = int(free / self._model.cell_bytes(settings["kv"]))
+        free = settings["kv_bytes"] or _free_bytes() * KV_SHARE
+        self._cells = int(free / max(1.0, self._model.cell_bytes(settings["kv"])))
         self._window = min(self._model.window, settings["window"] or self._cells, self._cells)
         self._places = settings["places"] if self._model.shares else 1
         self._probe()
-        self._say(
+        self._parent.say(
             {
                 "op": "ready",
                 "window": self._window,
@@ -208,7 +184,7 @@ class Worker:
             threads=self._settings["threads"],
             max_tokens=self._settings["max_tokens"],
             counts=self._counts,
-            beat=self.beat,
+            beat=self._parent.beat,
         )
 
     def _admit(self, session: Session) -> list[Answer]:
@@ -219,12 +195,12 @@ class Worker:
             chunks.append(self._waiting.popleft())
         for number, _ in chunks:
             self._in_hand.add(number)
-            self._say({"op": "admitted", "number": number})
+            self._parent.say({"op": "admitted", "number": number})
         return session.admit(chunks) if chunks else []
 
     def _answer(self, answer: Answer) -> None:
         self._in_hand.discard(answer.number)
-        self._say(
+        self._parent.say(
             {
                 "op": "answer",
                 "number": answer.number,
@@ -242,9 +218,9 @@ class Worker:
         self._held = False
         if not self._in_hand:
             self._waiting.clear()
-            self._say({"op": "fault", "why": why})
+            self._parent.say({"op": "fault", "why": why})
         for number in sorted(self._in_hand):
-            self._say({"op": "fault", "number": number, "why": why})
+            self._parent.say({"op": "fault", "number": number, "why": why})
         self._in_hand.clear()
 
 
@@ -261,12 +237,9 @@ def _free_bytes() -> int:
 
 
 def main() -> None:
-    """Serve on the standard streams; what libraries print to stdout goes to stderr."""
-    sink = os.dup(1)
-    os.dup2(2, 1)
-    Worker(0, sink).serve()
-    # llama.cpp's teardown may outlive what it tears down; there is nothing left to save.
-    sys.stderr.flush()
+    """Serve on the standard streams."""
+    Worker(Parent()).serve()
+    # llama.cpp's teardown may outlive what it tears down, and there is nothing left to save.
     os._exit(0)
 
 

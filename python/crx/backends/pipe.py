@@ -6,6 +6,7 @@ or no object ends the conversation.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -14,7 +15,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from crx.errors import SystemFailure
@@ -120,6 +121,16 @@ class Child:
                 raise ChildLost(f"silent for {timeout_s:g} s")
             self._read()
 
+    def rest(self) -> Iterator[Message]:
+        """Kill the child and yield what it had still said."""
+        self._process.kill()
+        os.set_blocking(self._out, True)
+        with contextlib.suppress(ChildLost):
+            while True:
+                self._read()
+        while (message := unpack(self._buffer)) is not None:
+            yield message
+
     def end(self) -> None:
         """Kill the child and wait for it; harmless when it is gone."""
         self._process.kill()
@@ -147,3 +158,41 @@ class Child:
             return "killed, perhaps for want of memory"
         how = f"crashed with {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
         return f"{how}: {last[:200]}" if last else how
+
+
+class Parent:
+    """The other end, as the child sees it: messages from its input, messages to its output.
+
+    What libraries print to the standard output goes to the standard error instead.
+    """
+
+    def __init__(self) -> None:
+        self._in, self._out = 0, os.dup(1)
+        os.dup2(2, 1)
+        self._buffer = bytearray()
+        self._spoken = 0.0
+
+    def say(self, message: Message) -> None:
+        """Send a message."""
+        rest = memoryview(pack(message))
+        while rest:
+            rest = rest[os.write(self._out, rest) :]
+        self._spoken = time.monotonic()
+
+    def beat(self) -> None:
+        """Say that work goes on, unless something was said within half a second."""
+        if time.monotonic() - self._spoken > 0.5:
+            self.say({"op": "beat"})
+
+    def next(self) -> Message | None:
+        """Wait for the next message; None when the parent is gone."""
+        while (message := unpack(self._buffer)) is None:
+            data = os.read(self._in, 1 << 20)
+            if not data:
+                return None
+            self._buffer += data
+        return message
+
+    def waiting(self) -> bool:
+        """Is there something to read, a message or the end?"""
+        return bool(self._buffer) or bool(select.select([self._in], [], [], 0)[0])

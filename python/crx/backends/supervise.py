@@ -13,6 +13,7 @@ number all of them, that cannot be answered).
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -20,6 +21,9 @@ from dataclasses import dataclass, field, fields
 from crx.backends.pipe import Child, ChildLost, Message
 from crx.errors import ModelError
 from crx.types import Context
+
+# A child that starts says nothing while its libraries are read from the disk.
+START_S = 120.0
 
 Judge = Callable[[str, bool], Context]
 
@@ -73,6 +77,14 @@ class _Round:
         self.in_hand.discard(number)
         self.done[number] = context
 
+    def ask_again(self, number: int) -> None:
+        """Ask for a chunk once more, in firmer words; a suspect stays first in its line."""
+        self.second.add(number)
+        self.sent.discard(number)
+        self.in_hand.discard(number)
+        if number not in self.suspects:
+            self.waiting.append(number)
+
     def fail(self, why: str) -> None:
         """Fail every chunk that has no context yet."""
         for number in range(len(self.asks)):
@@ -102,7 +114,8 @@ class Supervisor:
         self._child = Child(self._command)
         try:
             self._send({**self._opening, "op": "open"})
-            while (reply := self._receive())["op"] == "beat":
+            patience = max(START_S, self._timeout_s)
+            while (reply := self._receive(patience))["op"] == "beat":
                 pass
         except ChildLost:
             self.close()
@@ -150,9 +163,6 @@ class Supervisor:
                             prepared = True
                         self._ask(state)
                         self._take(state, self._receive())
-                    except (KeyError, TypeError, ValueError):
-                        prepared = False
-                        self._recover(state, "an answer out of turn")
                     except ChildLost as lost:
                         prepared = False
                         self._recover(state, str(lost))
@@ -184,11 +194,17 @@ class Supervisor:
         self._send({"op": "add", "number": number, "text": text})
 
     def _take(self, state: _Round, reply: Message) -> None:
+        try:
+            self._hear(state, reply)
+        except (KeyError, TypeError, ValueError):
+            raise ChildLost("an answer out of turn") from None
+
+    def _hear(self, state: _Round, reply: Message) -> None:
         op, number = reply["op"], reply.get("number")
         if op == "admitted" and number in state.sent:
             state.in_hand.add(number)
         elif op == "answer" and number in state.sent:
-            self._present = Usage(**reply["usage"])
+            self._present = Usage(**reply.get("usage", {}))
             self._judge(state, number, str(reply["text"]), finished=bool(reply["finished"]))
         elif op == "fault" and number in state.sent:
             self._settle(state, number, Context("", f"failed:{reply['why']}"))
@@ -201,12 +217,10 @@ class Supervisor:
         context = state.asks[number].judge(text, finished)
         if context.outcome == "ok" and number in state.second:
             context = Context(context.text, "retried")
-        elif context.outcome != "ok" and number not in state.second:
-            state.second.add(number)
-            state.in_hand.discard(number)
-            self._add(state, number)
-            return
-        self._settle(state, number, context)
+        if context.text or number in state.second:
+            self._settle(state, number, context)
+        else:
+            state.ask_again(number)
 
     def _settle(self, state: _Round, number: int, context: Context) -> None:
         state.settle(number, context)
@@ -214,11 +228,14 @@ class Supervisor:
             state.suspects.popleft()
 
     def _recover(self, state: _Round, why: str) -> None:
-        """Decide what the loss of the child costs.
+        """Decide what the loss of the child costs, once its last words are heard.
 
         One chunk in hand: that chunk. Several: each is asked for alone, and the one that is lost
         again pays. None: the prefix itself, and the second time all chunks that need it.
         """
+        with contextlib.suppress(ChildLost):
+            for reply in self._child.rest() if self._child else ():
+                self._take(state, reply)
         self.close()
         self._past += Usage(restarts=1)
         if len(state.in_hand) == 1:
@@ -237,9 +254,9 @@ class Supervisor:
         assert self._child is not None
         self._child.send(message, timeout_s=self._timeout_s)
 
-    def _receive(self) -> Message:
+    def _receive(self, timeout_s: float | None = None) -> Message:
         assert self._child is not None
-        reply = self._child.receive(timeout_s=self._timeout_s)
+        reply = self._child.receive(timeout_s=timeout_s or self._timeout_s)
         if not isinstance(reply.get("op"), str):
             raise ChildLost("an unreadable answer")
         return reply
