@@ -132,7 +132,7 @@ class Worker:
 
     def _probe(self) -> None:
         """Compute a little: a build that does not suit this processor dies here, not later."""
-        session = self._begin(room=ROOM_STEP, places=1)
+        session = self._begin(room=ROOM_STEP, places=1, counts=Counts())
         session.hold(self._wording.prefix("probe " * 8))
         session.admit([(0, self._wording.suffix("probe"))])
         session.step()
@@ -168,14 +168,16 @@ class Worker:
             if session is not None:
                 session.close()
             self._session = None
-            session = self._begin(room=-(-room // ROOM_STEP) * ROOM_STEP, places=places)
+            session = self._begin(
+                room=-(-room // ROOM_STEP) * ROOM_STEP, places=places, counts=self._counts
+            )
             self._session, self._held = session, False
         if not self._held:
             session.hold(self._prefix)
             self._held = True
         return session
 
-    def _begin(self, *, room: int, places: int) -> Session:
+    def _begin(self, *, room: int, places: int, counts: Counts) -> Session:
         return Session(
             self._model,
             room=room,
@@ -183,7 +185,7 @@ class Worker:
             kv=self._settings["kv"],
             threads=self._settings["threads"],
             max_tokens=self._settings["max_tokens"],
-            counts=self._counts,
+            counts=counts,
             beat=self._parent.beat,
         )
 
