@@ -3,6 +3,7 @@
 - CrxError
   - UsageError (2)
     - NotAnIndex
+    - Offline
   - InputError (3)
     - NotText
   - IndexFailure (4)
@@ -12,6 +13,7 @@
   - NoRoom (6)
   - SystemFailure (6)
   - ModelError (7)
+  - BudgetSpent (0)
 
 A message is one line, lower case: the thing, the fact, the next step. A bad argument of a
 function is a `ValueError`.
@@ -36,6 +38,10 @@ class UsageError(CrxError):
 
 class NotAnIndex(UsageError):
     """The path is not an index folder."""
+
+
+class Offline(UsageError):
+    """`CRX_OFFLINE` is set and the command's purpose is the network."""
 
 
 class InputError(CrxError):
@@ -84,3 +90,9 @@ class ModelError(CrxError):
     """A model is missing, damaged, of an unknown kind, or failed."""
 
     exit_code = 7
+
+
+class BudgetSpent(CrxError):
+    """The run stopped where it was told to; what was done before is kept."""
+
+    exit_code = 0

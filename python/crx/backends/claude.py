@@ -1,0 +1,273 @@
+"""Contexts from Claude, through the vendor's SDK: `claude:MODEL`.
+
+A document is sent as a block that the service caches: the first chunk goes alone and warms the
+cache, the others follow side by side and read it. The published notebook starts five requests at
+once and so writes the same document five times. In batch mode everything costs half, takes up to
+a day, and goes in waves for the same reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from crx.backends.claude_batches import Desk, in_waves
+from crx.backends.claude_models import known
+from crx.backends.claude_requests import Job, Terms
+from crx.errors import BudgetSpent, ModelError, UsageError
+from crx.prompt import Prompt
+from crx.remote import Patience, refuse_offline, stream, translated
+from crx.spend import Estimate, Meter, Price, Usage
+from crx.types import Chunk, Context, Document
+from crx.visit import Answer, Visit
+
+# The gate lets 1,000 characters pass: 250 tokens of English, more of other scripts. Where the
+# model thinks, its thoughts count as output too.
+_MAX_TOKENS, _MAX_TOKENS_THINKING = 600, 4096
+
+# 737 contexts written for source files have about 290 characters on average. How long a model
+# thinks at low effort is a guess.
+_USUAL_TOKENS, _USUAL_TOKENS_THINKING = 90, 400
+
+
+def plan(
+    model: str,
+    documents: Iterable[tuple[Document, Sequence[Chunk]]],
+    *,
+    prompt: Prompt | None = None,
+    price: Price | None = None,
+) -> Estimate:
+    """Estimate tokens and dollars from the lengths of the texts; needs no key and asks nobody."""
+    now = _terms(model, prompt=prompt, price=price)
+    batched = replace(now, hour=True, discount=0.5)
+    silent = now.known.thinking == "off"
+    output_tokens = _USUAL_TOKENS if silent else _USUAL_TOKENS_THINKING
+    total, dollars_batch, dollars_uncached, count = Usage(), 0.0, 0.0, 0
+    for document, chunks in documents:
+        count += 1
+        for used in now.guess(now.job(document, chunks), output_tokens=output_tokens):
+            total += now.priced(used)
+            dollars_batch += batched.dollars(used) or 0.0
+            dollars_uncached += (
+                now.dollars(replace(used, input=used.prompt, written=0, read=0)) or 0.0
+            )
+    priced = now.price is not None
+    return Estimate(
+        documents=count,
+        chunks=total.requests,
+        usage=total,
+        dollars=total.dollars if priced else None,
+        dollars_batch=dollars_batch if priced else None,
+        dollars_uncached=dollars_uncached if priced else None,
+    )
+
+
+class Claude:
+    """A contextualizer on the Messages API.
+
+    `cap_dollars` is never exceeded: `situate` then raises `BudgetSpent` after what was paid for
+    has been handed out. `price` replaces the price that is known of the model. `batch` sends
+    message batches. `width` is how many requests are under way at once. Answers are sampled, and
+    recent models let nobody fix the seed: the same chunk may get another text another day. May be
+    used from several threads, a document each.
+
+    Raises `Offline`, `ModelError` where the SDK or the key is missing, and `UsageError` where a
+    cap is to be kept and the price is not known.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        prompt: Prompt | None = None,
+        batch: bool = False,
+        cap_dollars: float = math.inf,
+        price: Price | None = None,
+        width: int = 8,
+        effort: str | None = None,
+        max_tokens: int | None = None,
+        patience: Patience | None = None,
+        timeout_s: float = 120.0,
+        poll_s: float = 30.0,
+        key: str | None = None,
+        url: str | None = None,
+    ) -> None:
+        refuse_offline(f"claude:{model}")
+        self._terms = _terms(
+            model, prompt=prompt, price=price, effort=effort, max_tokens=max_tokens, batch=batch
+        )
+        if self._terms.price is None and cap_dollars < math.inf:
+            raise UsageError(f"claude:{model}: its price is not known, so no budget can be kept")
+        self._batch = batch
+        self._width = width
+        self._patience = patience or Patience()
+        self._poll_s = poll_s
+        self._meter = Meter(cap_dollars=cap_dollars)
+        self._sdk = _sdk()
+        self._client_options: dict[str, Any] = {
+            "api_key": key,
+            "base_url": url,
+            "timeout": timeout_s,
+            # Tries are counted and paid for here, so they are made here.
+            "max_retries": 0,
+        }
+        self._check_key()
+
+    @property
+    def fingerprint(self) -> str:
+        """Model, prompt and parameters; batches answer as single requests do."""
+        terms = self._terms
+        effort = f" effort={terms.effort}" if terms.effort else ""
+        return f"claude:{terms.model} prompt={terms.prompt.hash} max={terms.max_tokens}{effort}"
+
+    @property
+    def usage(self) -> Usage:
+        """What was used so far, over all documents."""
+        return self._meter.usage
+
+    def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
+        """Yield one context a chunk, in order.
+
+        A chunk that cannot be had is "failed:<why>". What ends the run is raised after all that
+        was answered: `ModelError` (the key, the model, no connection) or `BudgetSpent`.
+        """
+        if not chunks:
+            return
+        refuse_offline(f"claude:{self._terms.model}")
+        job = self._terms.job(document, chunks)
+        if self._batch:
+            yield from _in_order(stream(partial(self._wave, [job])))
+        else:
+            yield from stream(partial(self._visit, job))
+
+    def situate_many(
+        self, documents: Sequence[tuple[Document, Sequence[Chunk]]]
+    ) -> Iterator[tuple[int, int, Context]]:
+        """Yield (document's position, chunk's position, context) as they come.
+
+        In batch mode all documents go together, and this is the way to go: a batch of one
+        document waits as long as one of a thousand.
+        """
+        if self._batch:
+            jobs = [self._terms.job(document, chunks) for document, chunks in documents]
+            yield from stream(partial(self._wave, jobs))
+            return
+        for at, (document, chunks) in enumerate(documents):
+            for ordinal, context in enumerate(self.situate(document, chunks)):
+                yield at, ordinal, context
+
+    def plan(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
+        """Estimate what a run would use and cost, as `plan` does."""
+        terms = self._terms
+        return plan(terms.model, documents, prompt=terms.prompt, price=terms.price)
+
+    async def _visit(self, job: Job, tell: Callable[[Context], None]) -> None:
+        async with self._client() as client:
+
+            async def send(chunk: Chunk, firmer: bool) -> tuple[Answer, Usage]:  # noqa: FBT001
+                params = self._terms.params(job, chunk, firmer=firmer)
+                with self._translated():
+                    message = await client.messages.create(**params)
+                answer, used = self._terms.read(message)
+                job.learn(used)
+                return answer, used
+
+            visit = Visit(
+                job.chunks,
+                gate=job.gate,
+                send=send,
+                worst_dollars=partial(self._terms.worst_dollars, job),
+                meter=self._meter,
+                patience=self._patience,
+                width=self._width,
+                warm_first=job.marked,
+            )
+            await visit.run(tell)
+
+    async def _wave(
+        self, jobs: Sequence[Job], tell: Callable[[tuple[int, int, Context]], None]
+    ) -> None:
+        async with self._client() as client:
+            await in_waves(
+                jobs,
+                tell,
+                desk=Desk(
+                    client.messages.batches,
+                    patience=self._patience,
+                    translated=self._translated,
+                    poll_s=self._poll_s,
+                ),
+                terms=self._terms,
+                meter=self._meter,
+            )
+
+    def _check_key(self) -> None:
+        try:
+            client = self._client()
+        except self._sdk.AnthropicError as error:
+            raise ModelError(f"claude: {error}") from None
+        if not (client.api_key or client.auth_token or getattr(client, "credentials", None)):
+            raise ModelError("claude: no key; set ANTHROPIC_API_KEY")
+
+    def _client(self) -> Any:
+        return self._sdk.AsyncAnthropic(**self._client_options)
+
+    def _translated(self) -> Any:
+        name = f"claude:{self._terms.model}"
+        return translated(self._sdk, service=name, model=self._terms.model, key="ANTHROPIC_API_KEY")
+
+
+def _terms(
+    model: str,
+    *,
+    prompt: Prompt | None,
+    price: Price | None,
+    effort: str | None = None,
+    max_tokens: int | None = None,
+    batch: bool = False,
+) -> Terms:
+    if not model:
+        raise UsageError("claude: names no model; write it like claude:claude-haiku-5-5")
+    family = known(model)
+    silent = family.thinking == "off"
+    return Terms(
+        model=model,
+        known=family,
+        price=price or family.price,
+        prompt=prompt or Prompt.of(),
+        max_tokens=max_tokens or (_MAX_TOKENS if silent else _MAX_TOKENS_THINKING),
+        effort=effort or ("low" if family.thinking == "always" else None),
+        hour=batch,
+        discount=0.5 if batch else 1.0,
+    )
+
+
+def _sdk() -> ModuleType:
+    try:
+        import anthropic
+    except ImportError:
+        raise ModelError('claude: the SDK is not installed; pip install "crx[claude]"') from None
+    return anthropic
+
+
+def _in_order(answers: Iterator[tuple[int, int, Context]]) -> Iterator[Context]:
+    """Yield one document's contexts in order, however they come.
+
+    When the run ends early, a chunk that others overtook is failed, so that those are not lost.
+    """
+    ready: dict[int, Context] = {}
+    told = 0
+    try:
+        for _, at, context in answers:
+            ready[at] = context
+            while told in ready:
+                yield ready[told]
+                told += 1
+    except (ModelError, BudgetSpent) as error:
+        for at in range(told, 1 + max(ready, default=-1)):
+            yield ready.get(at, Context("", f"failed:{error}"))
+        raise

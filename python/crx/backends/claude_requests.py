@@ -1,0 +1,159 @@
+"""What a request to Claude looks like, what it can cost at most, and what its answer says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from crx.backends.claude_models import Model
+from crx.gate import Gate
+from crx.prompt import Prompt
+from crx.remote import NO_PROTOCOL, Again
+from crx.spend import Price, Usage
+from crx.types import Chunk, Document
+from crx.visit import Answer
+
+# Tokens around the words of a message. A token holds at least one byte, so that a text's bytes
+# and these are more than its tokens can be.
+_AROUND = 64
+
+
+@dataclass(slots=True)
+class Job:
+    """One document and the chunks of it that want a context.
+
+    `at_most` bounds the tokens of what comes before the chunk; the first answer tightens it.
+    """
+
+    document: Document
+    chunks: Sequence[Chunk]
+    gate: Gate
+    prefix: str
+    marked: bool
+    at_most: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.at_most = len(self.prefix.encode()) + _AROUND
+
+    def learn(self, used: Usage) -> None:
+        """Note what an answer says of the prefix's length."""
+        self.at_most = min(self.at_most, used.prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Everything that is the same for all requests of a run.
+
+    `hour` keeps what is written to the cache for an hour instead of five minutes; `discount`
+    multiplies all prices.
+    """
+
+    model: str
+    known: Model
+    price: Price | None
+    prompt: Prompt
+    max_tokens: int
+    effort: str | None
+    hour: bool
+    discount: float
+
+    def job(self, document: Document, chunks: Sequence[Chunk]) -> Job:
+        """Prepare a document. Its prefix is marked for the cache where that can pay.
+
+        One chunk alone reads nothing back. The length is taken at its longest: a mark on a prefix
+        that turns out too short does nothing and costs nothing, a mark left out costs dearly.
+        """
+        prefix = self.prompt.prefix(document.text)
+        longest = len(prefix.encode()) * self.known.tokens_per_byte * 1.25
+        return Job(
+            document,
+            chunks,
+            gate=Gate(document, glossary=self.prompt.glossary),
+            prefix=prefix,
+            marked=len(chunks) > 1 and longest >= self.known.least_cached,
+        )
+
+    def params(self, job: Job, chunk: Chunk, *, firmer: bool) -> dict[str, Any]:
+        """Return the body of a request: one user message, the document's block before the chunk's.
+
+        Whatever tags a document holds, it stays within this one message.
+        """
+        head: dict[str, Any] = {"type": "text", "text": job.prefix}
+        if job.marked:
+            head["cache_control"] = {"type": "ephemeral"} | ({"ttl": "1h"} if self.hour else {})
+        tail = {"type": "text", "text": self.prompt.suffix(chunk.text, firmer=firmer)}
+        body: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": self.max_tokens,
+            "messages": [{"role": "user", "content": [head, tail]}],
+        }
+        if self.effort is not None:
+            body["output_config"] = {"effort": self.effort}
+        if self.known.thinking == "off":
+            body["thinking"] = {"type": "disabled"}
+        return body
+
+    def worst_dollars(self, job: Job, chunk: Chunk) -> float:
+        """Return what a request can cost at most; 0 where the price is not known."""
+        suffix = len(self.prompt.suffix(chunk.text, firmer=True).encode())
+        most = (
+            Usage(written=job.at_most, input=suffix, output=self.max_tokens)
+            if job.marked
+            else Usage(input=job.at_most + suffix, output=self.max_tokens)
+        )
+        return self.dollars(most) or 0.0
+
+    def read(self, message: Any) -> tuple[Answer, Usage]:
+        """Return what a message says, and what it used; `Again` where it is none.
+
+        The SDK builds its objects unchecked, so that a field may be missing or of another type.
+        """
+        try:
+            text = "".join(block.text for block in message.content if block.type == "text")
+            answer = Answer(
+                text,
+                finished=message.stop_reason != "max_tokens",
+                refused=message.stop_reason == "refusal",
+            )
+            counts = message.usage
+            used = Usage(
+                requests=1,
+                input=int(counts.input_tokens),
+                written=int(counts.cache_creation_input_tokens or 0),
+                read=int(counts.cache_read_input_tokens or 0),
+                output=int(counts.output_tokens),
+            )
+        except (AttributeError, TypeError, ValueError):
+            raise Again(NO_PROTOCOL, lost=True) from None
+        return answer, self.priced(used)
+
+    def priced(self, used: Usage) -> Usage:
+        """Return a request's usage with its dollars."""
+        return replace(used, dollars=self.dollars(used))
+
+    def dollars(self, used: Usage) -> float | None:
+        """Return what a request costs, or None where the price is not known."""
+        if self.price is None:
+            return None
+        return self.price.dollars(used, hour=self.hour, discount=self.discount)
+
+    def guess(self, job: Job, *, output_tokens: int) -> list[Usage]:
+        """Return about what each chunk's request will use, by the bytes sent."""
+        rate = self.known.tokens_per_byte
+        prefix = math.ceil(len(job.prefix.encode()) * rate)
+        cached = job.marked and prefix >= self.known.least_cached
+        guesses = []
+        for at, chunk in enumerate(job.chunks):
+            suffix = math.ceil(len(self.prompt.suffix(chunk.text).encode()) * rate)
+            guesses.append(
+                Usage(
+                    requests=1,
+                    input=suffix + (0 if cached else prefix),
+                    written=prefix if cached and at == 0 else 0,
+                    read=prefix if cached and at > 0 else 0,
+                    output=output_tokens,
+                )
+            )
+        return guesses

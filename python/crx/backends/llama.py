@@ -1,0 +1,197 @@
+"""`llama:PATH`: contexts from an instruct model in a GGUF file, through llama.cpp, on this machine.
+
+The prompt puts the document first. Its tokens are computed once and shared by all chunks of the
+document, and several chunks' contexts are decoded together (`llama_runtime`), in a child process
+(`llama_child`) that is restarted when it is lost (`supervise`). A document longer than the model's
+window is never cut: `excerpts` arranges its chunks into groups that share a part of it.
+
+Decoding is greedy. An answer that the gate turns away is asked for once more with firmer words.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from crx.backends.excerpts import Excerpt, excerpts
+from crx.backends.pipe import ChildLost, Message
+from crx.backends.supervise import Ask, Supervisor, Usage
+from crx.errors import ModelError
+from crx.gate import Gate
+from crx.prompt import Prompt
+from crx.types import Chunk, Context, Document
+
+# Part of the fingerprint: raised when the same file and prompt may come to give another text.
+REVISION = 1
+
+COMMAND = (sys.executable, "-m", "crx.backends.llama_child")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What can be set; None and 0 leave the choice to the machine.
+
+    `places`: chunks decoded together. `window`: tokens of a prompt, at most what the model was
+    trained for. `kv`: "f16", "q8_0" (half the memory) or "f32". `gpu_layers`: -1 for all, where
+    llama.cpp was built with a GPU. `kv_bytes`: memory for keys and values, else 60% of what is
+    free; fewer chunks are decoded together where it is short. `memory_bytes`: a limit to all of
+    the child's memory. `timeout_s`: how long the child may be silent; it speaks every 512 tokens.
+    """
+
+    places: int = 8
+    window: int = 0
+    kv: str = "f16"
+    threads: int = 0
+    gpu_layers: int = -1
+    max_tokens: int = 160
+    kv_bytes: int = 0
+    memory_bytes: int = 0
+    timeout_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        if self.kv not in ("f16", "q8_0", "f32"):
+            raise ValueError(f'kv is "f16", "q8_0" or "f32", not "{self.kv}"')
+        if self.places < 1 or self.max_tokens < 1 or self.timeout_s <= 0:
+            raise ValueError("places, max_tokens and timeout_s are above 0")
+        if min(self.window, self.threads, self.kv_bytes, self.memory_bytes) < 0:
+            raise ValueError("window, threads, kv_bytes and memory_bytes are not below 0")
+
+
+class Llama:
+    """A contextualizer over a GGUF file. It exists only when its model answers."""
+
+    def __init__(
+        self, path: str | Path, *, prompt: Prompt | None = None, settings: Settings | None = None
+    ) -> None:
+        self._path = Path(path)
+        self._prompt = prompt or Prompt.of()
+        self._settings = settings or Settings()
+        self.notes: tuple[str, ...] = ()
+        _check_file(self._path)
+        if importlib.util.find_spec("llama_cpp") is None:
+            raise ModelError(
+                'llama-cpp-python is not installed; "pip install crx[llama]" brings it'
+            )
+        self._start()
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the file, the prompt, the frame and every setting that changes the text.
+
+        How many chunks are decoded together is not part of it: it does not change the text.
+        """
+        s = self._settings
+        return (
+            f"llama:{_digest(self._path)} prompt={self._prompt.hash} frame={self.frame}"
+            f" kv={s.kv} window={s.window} max_tokens={s.max_tokens} revision={REVISION}"
+        )
+
+    @property
+    def usage(self) -> Usage:
+        """What has been computed so far."""
+        return self._supervisor.usage
+
+    def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
+        """Yield one context a chunk, in order; one that could not be made says why."""
+        gate = Gate(document, glossary=self._prompt.glossary)
+        for excerpt in self._excerpts(document, chunks):
+            prefix = self._prompt.prefix(excerpt.text)
+            group = chunks[excerpt.first : excerpt.last]
+            yield from self._supervisor.situate(prefix, [self._ask(c, gate) for c in group])
+
+    def close(self) -> None:
+        """End the child process; the next call starts it again."""
+        self._supervisor.close()
+
+    def __enter__(self) -> Llama:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        """Load the model; where the processor's own weight layouts crash it, do without them."""
+        for extra_buffers in (True, False):
+            opening: Message = {
+                **asdict(self._settings),
+                "path": str(self._path),
+                "threads": self._settings.threads or _cores(),
+                "extra_buffers": extra_buffers,
+            }
+            self._supervisor = Supervisor(COMMAND, opening, timeout_s=self._settings.timeout_s)
+            try:
+                ready = self._supervisor.start()
+            except ChildLost as lost:
+                self.notes = (f"without the processor's own weight layouts: llama.cpp {lost}",)
+                continue
+            except ModelError as error:
+                raise ModelError(f"{self._path}: {error}") from None
+            self.frame = str(ready["frame"])
+            self._window, self._around = int(ready["window"]), int(ready["around"])
+            if not ready["shares"]:
+                self.notes += ("a recurrent model: chunks cannot share their document's tokens",)
+            return
+        raise ModelError(f"{self._path}: {self.notes[0].partition(': ')[2]}; try another build")
+
+    def _ask(self, chunk: Chunk, gate: Gate) -> Ask:
+        def judge(answer: str, finished: bool) -> Context:  # noqa: FBT001
+            return gate.judge(answer, chunk=chunk.text, finished=finished)
+
+        suffix = self._prompt.suffix(chunk.text)
+        return Ask(suffix, self._prompt.suffix(chunk.text, firmer=True), judge)
+
+    def _excerpts(self, document: Document, chunks: Sequence[Chunk]) -> list[Excerpt]:
+        """Return the whole document for all chunks where it fits, else parts for some each."""
+        if not chunks:
+            return []
+        empty = self._prompt.prefix("")
+        firmer = [self._prompt.suffix(c.text, firmer=True) for c in chunks]
+        text, frame, *suffixes = self._count([document.text, empty, *firmer])
+        taken = frame + max(suffixes) + self._around + self._settings.max_tokens
+        budget = self._window - taken
+        if text <= budget:
+            return [Excerpt(document.text, 0, len(chunks))]
+        return excerpts(document, chunks, budget=budget, count=self._count)
+
+    def _count(self, texts: Sequence[str]) -> list[int]:
+        reply = self._supervisor.call({"op": "count", "texts": list(texts)})
+        return [int(n) for n in reply["tokens"]]
+
+
+def _check_file(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such model; give the path of a GGUF file") from None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
+    if magic != b"GGUF":
+        raise ModelError(f"{path}: not a GGUF file; give the path of one, such as model.Q8_0.gguf")
+
+
+def _digest(path: Path) -> str:
+    stat = path.stat()
+    return _digest_of(str(path), stat.st_size, stat.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=16)
+def _digest_of(path: str, size: int, mtime_ns: int) -> str:
+    """Return 16 hex digits of the file's SHA-256; read once while size and time stamp stay."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 22):
+            digest.update(block)
+    return digest.hexdigest()[:16]
+
+
+def _cores() -> int:
+    """How many cores this process may use; a second thread of a core does not decode faster."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, allowed or 1)

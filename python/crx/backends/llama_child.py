@@ -1,0 +1,249 @@
+"""The child process of `llama:`: loads a model, then answers until its input ends.
+
+`python -m crx.backends.llama_child` speaks the messages that `supervise` describes, and `count`:
+texts to how many tokens each has.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+from collections import deque
+from dataclasses import asdict, dataclass
+
+from crx.backends.llama_runtime import Answer, Counts, Log, Model, Refused, Session, Unanswerable
+from crx.backends.pipe import Message, Parent
+from crx.errors import ModelError
+from crx.frames import Frame, frame_of
+
+# Of the memory that is free, what keys and values may take: the rest is for the model's own
+# buffers and for everybody else.
+KV_SHARE = 0.6
+
+# Sequences grow and shrink; a session is made a little larger than asked, to be kept for longer.
+ROOM_STEP = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Texts to tokens, inside the model's frame: only the frame may name control tokens."""
+
+    model: Model
+    frame: Frame
+
+    def prefix(self, text: str) -> list[int]:
+        head = self.model.tokenize(self.frame.head, special=True, begin=not self.frame.begins)
+        return head + self.plain(text)
+
+    def suffix(self, text: str) -> list[int]:
+        return self.plain(text) + self.model.tokenize(self.frame.tail, special=True)
+
+    def plain(self, text: str) -> list[int]:
+        """Return the tokens of a text that is not to be trusted.
+
+        Some files declare the words of their frame as ordinary; those are cut in two, so that no
+        token of the frame comes from a document.
+        """
+        pieces = [text]
+        for word in self._words():
+            cut = re.compile(f"(?<={re.escape(word[:1])})(?={re.escape(word[1:])})")
+            pieces = [part for piece in pieces for part in cut.split(piece)]
+        return [token for piece in pieces for token in self.model.tokenize(piece)]
+
+    def _words(self) -> list[str]:
+        frame = self.model.tokenize(self.frame.head + self.frame.tail, special=True)
+        return sorted({self.model.token_text(t) for t in frame if not self.model.is_plain(t)})
+
+
+class Worker:
+    """One conversation: the model, the session that fits what is asked, and what waits."""
+
+    def __init__(self, parent: Parent) -> None:
+        self._parent = parent
+        self._log = Log()
+        self._session: Session | None = None
+        self._prefix: list[int] = []
+        self._held = False
+        self._waiting: deque[tuple[int, list[int]]] = deque()
+        self._in_hand: set[int] = set()
+        self._counts = Counts()
+        self._slot = 0
+
+    def serve(self) -> None:
+        """Answer until the parent is gone."""
+        while True:
+            if self._working and not self._parent.waiting():
+                self._work()
+                continue
+            message = self._parent.next()
+            if message is None:
+                return
+            self._take(message)
+
+    @property
+    def _working(self) -> bool:
+        return bool(self._waiting) or (self._session is not None and self._session.busy)
+
+    def _take(self, message: Message) -> None:
+        match message["op"]:
+            case "open":
+                try:
+                    self._open(message)
+                except (Refused, Unanswerable, ModelError) as error:
+                    self._parent.say({"op": "refused", "why": str(error)})
+            case "count":
+                tokens = [len(self._wording.plain(text)) for text in message["texts"]]
+                self._parent.say({"op": "counted", "tokens": tokens})
+            case "prefix":
+                self._prefix, self._held = self._wording.prefix(message["text"]), False
+            case "add":
+                self._waiting.append((message["number"], self._wording.suffix(message["text"])))
+
+    def _open(self, settings: Message) -> None:
+        if settings["memory_bytes"]:
+            limit = int(settings["memory_bytes"])
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        self._settings = settings
+        self._model = Model(
+            settings["path"],
+            gpu_layers=settings["gpu_layers"],
+            extra_buffers=settings["extra_buffers"],
+            log=self._log,
+            beat=self._parent.beat,
+        )
+        template = self._model.meta("tokenizer.chat_template")
+        frame = frame_of(template, bos=self._model.bos, eos=self._model.eos)
+        self._wording = Wording(self._model, frame)
+        free = settings["kv_bytes"] or _free_bytes() * KV_SHARE
+        self._cells = int(free / max(1.0, self._model.cell_bytes(settings["kv"])))
+        self._window = min(self._model.window, settings["window"] or self._cells, self._cells)
+        self._places = settings["places"] if self._model.shares else 1
+        self._probe()
+        self._parent.say(
+            {
+                "op": "ready",
+                "window": self._window,
+                "frame": frame.name,
+                "shares": self._model.shares,
+                "around": len(self._wording.prefix("")) + len(self._wording.suffix("")),
+            }
+        )
+
+    def _probe(self) -> None:
+        """Compute a little: a build that does not suit this processor dies here, not later."""
+        session = self._begin(room=ROOM_STEP, places=1, counts=Counts())
+        session.hold(self._wording.prefix("probe " * 8))
+        session.admit([(0, self._wording.suffix("probe"))])
+        session.step()
+        session.close()
+
+    def _work(self) -> None:
+        """Admit what fits, decode one step, and say what came of it."""
+        try:
+            session = self._session
+            if session is None or not session.busy:
+                session = self._prepare()
+            answers = self._admit(session)
+            if session.busy:
+                answers += session.step()
+        except Unanswerable as error:
+            self._give_up(str(error))
+            return
+        for answer in answers:
+            self._answer(answer)
+
+    def _prepare(self) -> Session:
+        """Return an idle session with room for what waits, holding the prefix."""
+        self._slot = max(len(s) for _, s in self._waiting) + self._settings["max_tokens"]
+        prefix = len(self._prefix)
+        if prefix + self._slot > self._window:
+            raise Unanswerable(
+                f"the prompt takes {prefix + self._slot} tokens and the window holds {self._window}"
+            )
+        places = max(1, min(self._places, (self._cells - prefix) // self._slot))
+        room = prefix + places * self._slot
+        session = self._session
+        if session is None or session.places < places or session.room < room:
+            if session is not None:
+                session.close()
+            self._session = None
+            session = self._begin(
+                room=-(-room // ROOM_STEP) * ROOM_STEP, places=places, counts=self._counts
+            )
+            self._session, self._held = session, False
+        if not self._held:
+            session.hold(self._prefix)
+            self._held = True
+        return session
+
+    def _begin(self, *, room: int, places: int, counts: Counts) -> Session:
+        return Session(
+            self._model,
+            room=room,
+            places=places,
+            kv=self._settings["kv"],
+            threads=self._settings["threads"],
+            max_tokens=self._settings["max_tokens"],
+            counts=counts,
+            beat=self._parent.beat,
+        )
+
+    def _admit(self, session: Session) -> list[Answer]:
+        """Give free places to what waits; what needs a larger slot waits for an idle session."""
+        chunks: list[tuple[int, list[int]]] = []
+        room = self._slot - self._settings["max_tokens"]
+        while self._waiting and len(chunks) < session.free and len(self._waiting[0][1]) <= room:
+            chunks.append(self._waiting.popleft())
+        for number, _ in chunks:
+            self._in_hand.add(number)
+            self._parent.say({"op": "admitted", "number": number})
+        return session.admit(chunks) if chunks else []
+
+    def _answer(self, answer: Answer) -> None:
+        self._in_hand.discard(answer.number)
+        self._parent.say(
+            {
+                "op": "answer",
+                "number": answer.number,
+                "text": self._model.text(answer.tokens),
+                "tokens": answer.tokens,
+                "finished": answer.finished,
+                "usage": asdict(self._counts),
+            }
+        )
+
+    def _give_up(self, why: str) -> None:
+        """Answer nobody in hand, or nobody at all where the prefix is at fault."""
+        if self._session is not None:
+            self._session.reset()
+        self._held = False
+        if not self._in_hand:
+            self._waiting.clear()
+            self._parent.say({"op": "fault", "why": why})
+        for number in sorted(self._in_hand):
+            self._parent.say({"op": "fault", "number": number, "why": why})
+        self._in_hand.clear()
+
+
+def _free_bytes() -> int:
+    """Bytes of memory that can still be had, as Linux tells it; else half of what there is."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            found = re.search(r"MemAvailable:\s*(\d+) kB", lines.read())
+    except OSError:
+        found = None
+    if found:
+        return int(found[1]) * 1024
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def main() -> None:
+    """Serve on the standard streams."""
+    Worker(Parent()).serve()
+    # llama.cpp's teardown may outlive what it tears down, and there is nothing left to save.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

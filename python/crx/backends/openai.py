@@ -1,0 +1,244 @@
+"""Contexts from any server that speaks the chat completions API: `openai:URL#MODEL`.
+
+llama-server, vLLM, Ollama, DeepSeek and others. Such servers keep the beginnings of prompts by
+themselves, so a document's first chunk goes alone and the others follow and share its tokens.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlsplit
+
+from crx.errors import ModelError, UsageError
+from crx.gate import Gate
+from crx.prompt import Prompt
+from crx.remote import NO_PROTOCOL, Again, Patience, refuse_offline, stream, translated
+from crx.spend import Estimate, Meter, Price, Usage
+from crx.types import Chunk, Context, Document
+from crx.visit import Answer, Visit
+
+# The gate lets 1,000 characters pass: 250 tokens of English, more of other scripts.
+_MAX_TOKENS = 600
+_USUAL_TOKENS = 90
+_TOKENS_PER_BYTE = 1 / 3.5
+
+# Whose key goes to which host: a key is sent to its own service and nowhere else.
+_KEYS = {"api.openai.com": "OPENAI_API_KEY", "api.deepseek.com": "DEEPSEEK_API_KEY"}
+_OWN_KEY = "CRX_OPENAI_API_KEY"
+
+
+class OpenAI:
+    """A contextualizer on the chat completions API at `URL#MODEL`.
+
+    `extra` fields are put into every request (`{"chat_template_kwargs": ...}`). With a `price`,
+    dollars are counted and `cap_dollars` is kept: `situate` then raises `BudgetSpent` after what
+    was paid for has been handed out. The key of a server of one's own is in CRX_OPENAI_API_KEY.
+
+    Raises `Offline`, `UsageError` for a bad address or a cap without a price, and `ModelError`
+    where the SDK is missing.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        prompt: Prompt | None = None,
+        cap_dollars: float = math.inf,
+        price: Price | None = None,
+        width: int = 4,
+        max_tokens: int = _MAX_TOKENS,
+        extra: Mapping[str, Any] | None = None,
+        patience: Patience | None = None,
+        timeout_s: float = 300.0,
+        key: str | None = None,
+    ) -> None:
+        refuse_offline(f"openai:{address}")
+        url, host, model = _parsed(address)
+        if price is None and cap_dollars < math.inf:
+            raise UsageError(f"openai:{model}: its price is not known, so no budget can be kept")
+        self._url = url
+        self._model = model
+        self._prompt = prompt or Prompt.of()
+        self._price = price
+        self._width = width
+        self._max_tokens = max_tokens
+        self._parameters = _parameters(host, max_tokens) | dict(extra or {})
+        self._patience = patience or Patience()
+        self._meter = Meter(cap_dollars=cap_dollars)
+        self._sdk = _sdk()
+        self._key_name = _KEYS.get(host, _OWN_KEY)
+        self._client_options: dict[str, Any] = {
+            # The SDK wants a key even where the server does not.
+            "api_key": key or os.environ.get(self._key_name) or "none",
+            "base_url": self._url,
+            "timeout": timeout_s,
+            "max_retries": 0,
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """Model, prompt and parameters; not the address, which says nothing of the answers."""
+        parameters = json.dumps(self._parameters, sort_keys=True)
+        return f"openai:{self._model} prompt={self._prompt.hash} {parameters}"
+
+    @property
+    def usage(self) -> Usage:
+        """What was used so far, over all documents, as the server counts it."""
+        return self._meter.usage
+
+    def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
+        """Yield one context a chunk, in order.
+
+        A chunk that cannot be had is "failed:<why>". What ends the run is raised after all that
+        was answered: `ModelError` (the key, the model, no connection) or `BudgetSpent`.
+        """
+        if not chunks:
+            return
+        refuse_offline(f"openai:{self._url}")
+        yield from stream(partial(self._visit, document, chunks))
+
+    def plan(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
+        """Estimate tokens and dollars from the lengths of the texts alone; asks nobody.
+
+        Where the server keeps no prompts, what is planned as read is sent anew.
+        """
+        total, whole, count = Usage(), Usage(), 0
+        for document, chunks in documents:
+            count += 1
+            prefix = _guess(self._prompt.prefix(document.text))
+            for at, chunk in enumerate(chunks):
+                suffix = _guess(self._prompt.suffix(chunk.text))
+                used = Usage(1, input=suffix, read=prefix, output=_USUAL_TOKENS)
+                sent = Usage(1, input=suffix + prefix, output=_USUAL_TOKENS)
+                total += self._priced(used if at else sent)
+                whole += self._priced(sent)
+        known = self._price is not None
+        return Estimate(
+            documents=count,
+            chunks=total.requests,
+            usage=total,
+            dollars=total.dollars if known else None,
+            dollars_batch=None,
+            dollars_uncached=whole.dollars if known else None,
+        )
+
+    async def _visit(
+        self, document: Document, chunks: Sequence[Chunk], tell: Callable[[Context], None]
+    ) -> None:
+        prefix = self._prompt.prefix(document.text)
+        async with self._sdk.AsyncOpenAI(**self._client_options) as client:
+
+            async def send(chunk: Chunk, firmer: bool) -> tuple[Answer, Usage]:  # noqa: FBT001
+                text = prefix + self._prompt.suffix(chunk.text, firmer=firmer)
+                with self._translated():
+                    completion = await client.chat.completions.create(
+                        model=self._model,
+                        messages=[{"role": "user", "content": text}],
+                        extra_body=self._parameters,
+                    )
+                answer, used = _read(completion)
+                return answer, self._priced(used)
+
+            visit = Visit(
+                chunks,
+                gate=Gate(document, glossary=self._prompt.glossary),
+                send=send,
+                worst_dollars=partial(self._worst_dollars, prefix),
+                meter=self._meter,
+                patience=self._patience,
+                width=self._width,
+                warm_first=len(chunks) > 1,
+            )
+            await visit.run(tell)
+
+    def _worst_dollars(self, prefix: str, chunk: Chunk) -> float:
+        # A token holds at least one byte; 64 for what the server puts around.
+        text = prefix + self._prompt.suffix(chunk.text, firmer=True)
+        most = Usage(input=len(text.encode()) + 64, output=self._max_tokens)
+        return self._priced(most).dollars or 0.0
+
+    def _priced(self, used: Usage) -> Usage:
+        return replace(used, dollars=None if self._price is None else self._price.dollars(used))
+
+    def _translated(self) -> Any:
+        service = f"openai:{self._url}"
+        return translated(self._sdk, service=service, model=self._model, key=self._key_name)
+
+
+def _parsed(address: str) -> tuple[str, str, str]:
+    """Return the URL, its host and the model; `UsageError` where one is missing."""
+    url, _, model = address.partition("#")
+    try:
+        parts = urlsplit(url)
+        host = (parts.scheme in ("http", "https") and parts.port != 0 and parts.hostname) or ""
+    except ValueError:
+        host = ""
+    if not host:
+        raise UsageError(
+            f"openai:{address}: not an address; write it like http://127.0.0.1:8080/v1#MODEL"
+        )
+    if not model:
+        raise UsageError(
+            f"openai:{address}: names no model; write it like http://127.0.0.1:8080/v1#MODEL"
+        )
+    return url.rstrip("/"), host, model
+
+
+def _parameters(host: str, max_tokens: int) -> dict[str, Any]:
+    """Greedy, and no longer than that. The vendor's own models take neither by these names."""
+    if host == "api.openai.com":
+        return {"max_completion_tokens": max_tokens}
+    return {"max_tokens": max_tokens, "temperature": 0}
+
+
+def _read(completion: Any) -> tuple[Answer, Usage]:
+    """Return what a completion says, and what it used; `Again` where it is none.
+
+    The SDK builds its objects unchecked, so that a field may be missing or of another type.
+    """
+    try:
+        choice = completion.choices[0]
+        answer = Answer(
+            str(choice.message.content or ""),
+            finished=choice.finish_reason != "length",
+            refused=choice.finish_reason == "content_filter" or bool(choice.message.refusal),
+        )
+        return answer, _used(completion.usage)
+    except (AttributeError, IndexError, TypeError, ValueError):
+        raise Again(NO_PROTOCOL, lost=True) from None
+
+
+def _used(counts: Any) -> Usage:
+    """Return the server's counts; a server that gives none has only its requests counted."""
+    if counts is None:
+        return Usage(requests=1)
+    details = counts.prompt_tokens_details
+    read = getattr(details, "cached_tokens", None)
+    if read is None:
+        read = getattr(counts, "prompt_cache_hit_tokens", None)  # DeepSeek's word for it
+    read = min(int(read or 0), int(counts.prompt_tokens))
+    return Usage(
+        requests=1,
+        input=int(counts.prompt_tokens) - read,
+        read=read,
+        output=int(counts.completion_tokens),
+    )
+
+
+def _guess(text: str) -> int:
+    return math.ceil(len(text.encode()) * _TOKENS_PER_BYTE)
+
+
+def _sdk() -> ModuleType:
+    try:
+        import openai
+    except ImportError:
+        raise ModelError('openai: the SDK is not installed; pip install "crx[openai]"') from None
+    return openai

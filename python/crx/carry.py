@@ -1,0 +1,180 @@
+"""Contexts as JSON lines, so that they can be made on one machine and carried to another.
+
+One object a line: `{"doc_id" | "path", "start", "end", "context", "generator"}`. Offsets are code
+points of the document's normalized text, half open; `generator` may be missing. Other fields are
+ignored. What a line says of a span is compared with the chunks of an index, never bent to fit.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import orjson
+
+from crx.errors import InputError, NoRoom, SystemFailure, UsageError
+
+Name = Literal["doc_id", "path"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One context as it is carried: of which document and span, and what wrote it."""
+
+    document: str
+    start: int
+    end: int
+    context: str
+    generator: str = ""
+    named_by: Name = "doc_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Which records an index has a chunk for.
+
+    `found` pairs a record with the position of its span among the document's spans.
+    """
+
+    found: tuple[tuple[Record, int], ...]
+    unknown_documents: tuple[str, ...]
+    unmatched_spans: tuple[Record, ...]
+
+
+def read_contexts(path: str | os.PathLike[str]) -> list[Record]:
+    """Return the records of a file, in its order.
+
+    Raises `UsageError` where there is no such file, `InputError` with the line's number where a
+    line is not a record or repeats a span.
+    """
+    try:
+        lines = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    except OSError as error:
+        raise UsageError(f"{os.fspath(path)}: {(error.strerror or str(error)).lower()}") from None
+    records: list[Record] = []
+    seen: dict[tuple[str, int, int], int] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = _record(line)
+        except ValueError as fault:
+            raise InputError(f"line {number}: {fault}") from None
+        span = (record.document, record.start, record.end)
+        if span in seen:
+            raise InputError(
+                f"line {number}: {record.document} {record.start}-{record.end} "
+                f"is already on line {seen[span]}; keep one of them"
+            )
+        seen[span] = number
+        records.append(record)
+    return records
+
+
+def write_contexts(path: str | os.PathLike[str], records: Iterable[Record]) -> int:
+    """Write records to a file and return how many; an old file is replaced only by a whole one."""
+    target = Path(path)
+    count = 0
+    try:
+        with tempfile.NamedTemporaryFile(
+            dir=target.parent, prefix=target.name, delete=False
+        ) as aside:
+            try:
+                for record in records:
+                    aside.write(_line(record))
+                    count += 1
+                aside.flush()
+                os.fsync(aside.fileno())
+                os.replace(aside.name, target)
+            except BaseException:
+                os.unlink(aside.name)
+                raise
+    except FileNotFoundError:
+        raise UsageError(f"{target.parent}: no such folder") from None
+    except PermissionError as error:
+        raise SystemFailure(f"{target}: {(error.strerror or str(error)).lower()}") from None
+    except OSError as error:
+        raise NoRoom(f"{target}: {(error.strerror or str(error)).lower()}") from None
+    return count
+
+
+def match(
+    records: Iterable[Record], spans_by_document: Mapping[str, Sequence[tuple[int, int]]]
+) -> Matched:
+    """Find the chunk of each record: the same document and exactly the same span."""
+    found: list[tuple[Record, int]] = []
+    unknown: dict[str, None] = {}
+    unmatched: list[Record] = []
+    positions: dict[str, dict[tuple[int, int], int]] = {}
+    for record in records:
+        if record.document not in spans_by_document:
+            unknown[record.document] = None
+            continue
+        if record.document not in positions:
+            spans = spans_by_document[record.document]
+            positions[record.document] = {(int(s), int(e)): at for at, (s, e) in enumerate(spans)}
+        at = positions[record.document].get((record.start, record.end))
+        if at is None:
+            unmatched.append(record)
+        else:
+            found.append((record, at))
+    return Matched(tuple(found), tuple(unknown), tuple(unmatched))
+
+
+def _record(line: bytes) -> Record:
+    """Return the record of a line; `ValueError` says what is wrong with it."""
+    try:
+        fields = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise ValueError("not a JSON object in UTF-8") from None
+    if not isinstance(fields, dict):
+        raise ValueError("not a JSON object in UTF-8")
+    named_by = _name(fields)
+    start, end = _offset(fields, "start"), _offset(fields, "end")
+    if start >= end:
+        raise ValueError(f"start {start} is not before end {end}")
+    return Record(
+        document=_text(fields, named_by),
+        start=start,
+        end=end,
+        context=_text(fields, "context"),
+        generator=_text(fields, "generator") if fields.get("generator") else "",
+        named_by=named_by,
+    )
+
+
+def _name(fields: dict[str, object]) -> Name:
+    if ("doc_id" in fields) == ("path" in fields):
+        raise ValueError('needs one of "doc_id" and "path"')
+    return "doc_id" if "doc_id" in fields else "path"
+
+
+def _text(fields: dict[str, object], field: str) -> str:
+    value = fields.get(field)
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f'"{field}" is not a text, or empty')
+    return value
+
+
+def _offset(fields: dict[str, object], field: str) -> int:
+    value = fields.get(field)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f'"{field}" is not a whole number from 0')
+    return value
+
+
+def _line(record: Record) -> bytes:
+    return orjson.dumps(
+        {
+            record.named_by: record.document,
+            "start": record.start,
+            "end": record.end,
+            "context": record.context,
+            "generator": record.generator,
+        },
+        option=orjson.OPT_APPEND_NEWLINE,
+    )

@@ -1,0 +1,120 @@
+"""What a model is asked: a template, its placeholders and a glossary.
+
+The template is cut at its placeholders once. Document, chunk and glossary are only ever laid
+between the pieces, so braces, tags or control tokens in them stay what they are: text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from crx.errors import UsageError
+
+# The prompt of Anthropic's "Introducing Contextual Retrieval" (2024). The document comes first, so
+# that all chunks of a document share its tokens.
+DEFAULT_TEMPLATE = """\
+<document>
+{document}
+</document>
+Here is the chunk we want to situate within the whole document
+<chunk>
+{chunk}
+</chunk>
+Please give a short succinct context to situate this chunk within the overall document for the \
+purposes of improving search retrieval of the chunk. Answer only with the succinct context and \
+nothing else."""
+
+# Said after the prompt when the first answer was turned away: it changes what follows the chunk
+# alone, so the document's tokens are still shared, and the answer is still greedy.
+FIRMER = (
+    "\n\nOne or two plain sentences, in the language of the document. Begin with the context"
+    " itself: no introduction, no apology, no quotation of the chunk, and only names and numbers"
+    " that stand in the document."
+)
+
+_FIELD = re.compile(r"\{(\w*)\}")
+_KNOWN = ("document", "chunk", "glossary")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A template cut at its placeholders, and the glossary that fills one of them.
+
+    `parts` are (text, the placeholder after it); the last placeholder is "".
+    """
+
+    parts: tuple[tuple[str, str], ...]
+    glossary: str = ""
+
+    @staticmethod
+    def of(template: str = DEFAULT_TEMPLATE, *, glossary: str = "", name: str = "prompt") -> Prompt:
+        """Cut a template; a glossary that it has no `{glossary}` for goes before everything.
+
+        `UsageError` names a placeholder that is unknown, missing or in the wrong order.
+        """
+        if glossary and "{glossary}" not in template:
+            template = "<glossary>\n{glossary}\n</glossary>\n" + template
+        pieces = [*_FIELD.split(template), ""]
+        names = pieces[1::2]
+        _check(names[:-1], name)
+        return Prompt(tuple(zip(pieces[::2], names, strict=True)), glossary)
+
+    @staticmethod
+    def read(template: str | Path | None = None, *, glossary: str | Path | None = None) -> Prompt:
+        """Read a template file and a glossary file (UTF-8); without them, the default prompt."""
+        terms = "" if glossary is None else _read(Path(glossary)).strip()
+        if template is None:
+            return Prompt.of(glossary=terms)
+        return Prompt.of(_read(Path(template)).strip("\n"), glossary=terms, name=str(template))
+
+    @property
+    def hash(self) -> str:
+        """Sixteen hex digits that change with the template, the glossary or the firmer words."""
+        digest = hashlib.sha256()
+        for text in (*(t for part in self.parts for t in part), self.glossary, FIRMER):
+            digest.update(f"{len(text)}:{text}".encode())
+        return digest.hexdigest()[:16]
+
+    def prefix(self, document: str) -> str:
+        """Return everything before the chunk: what all chunks of a document share."""
+        return self._fill(self.parts[: self._cut], {"document": document, "chunk": ""})
+
+    def suffix(self, chunk: str, *, firmer: bool = False) -> str:
+        """Return the chunk and everything after it, with a firmer instruction if asked."""
+        return chunk + self._fill(self.parts[self._cut :], {}) + FIRMER * firmer
+
+    @property
+    def _cut(self) -> int:
+        return 1 + [name for _, name in self.parts].index("chunk")
+
+    def _fill(self, parts: tuple[tuple[str, str], ...], texts: dict[str, str]) -> str:
+        values = {**texts, "glossary": self.glossary, "": ""}
+        return "".join(text + values[name] for text, name in parts)
+
+
+def _check(names: list[str], template: str) -> None:
+    for name in names:
+        if name not in _KNOWN:
+            raise UsageError(
+                f"{template}: unknown placeholder {{{name}}}; use {{document}}, {{chunk}} and,"
+                " if you like, {glossary}"
+            )
+    for needed in ("document", "chunk"):
+        if names.count(needed) != 1:
+            raise UsageError(f"{template}: must hold {{{needed}}} exactly once")
+    if names.index("document") > names.index("chunk"):
+        raise UsageError(
+            f"{template}: {{document}} must stand before {{chunk}}, so that chunks can share it"
+        )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as UTF-8 text: {error}") from None

@@ -1,0 +1,103 @@
+"""One document's chunks, asked for one request at a time from a model that charges."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from crx.errors import BudgetSpent
+from crx.gate import Gate
+from crx.remote import Again, Failed, Patience, Spread
+from crx.spend import Hold, Meter, Usage
+from crx.types import Chunk, Context
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model said. `finished` is False where it was stopped at its limit."""
+
+    text: str
+    finished: bool = True
+    refused: bool = False
+
+    def judged(self, gate: Gate, chunk: str) -> Context:
+        """Return what the gate lets through of it."""
+        if self.refused:
+            return Context("", "rejected:refusal")
+        return gate.judge(self.text, chunk=chunk, finished=self.finished)
+
+
+async def ask_twice(ask: Callable[[int], Awaitable[Answer]], *, gate: Gate, chunk: str) -> Context:
+    """Ask for a context, and a second time where the gate turns the first answer away."""
+    context = Context("", "failed:the budget is spent")
+    try:
+        context = (await ask(1)).judged(gate, chunk)
+        if context.outcome == "ok":
+            return context
+        context = (await ask(2)).judged(gate, chunk)
+        return replace(context, outcome="retried") if context.outcome == "ok" else context
+    except BudgetSpent:
+        return context  # the budget leaves no second try
+    except Failed as failed:
+        return Context("", f"failed:{failed}")
+
+
+@dataclass(slots=True)
+class Visit:
+    """How a document's chunks are asked for.
+
+    `send` makes one request for a chunk (firmer, if so) and returns what came and what it used;
+    `worst_dollars` bounds what that can cost. With `warm_first`, the first chunk goes alone.
+    """
+
+    chunks: Sequence[Chunk]
+    gate: Gate
+    send: Callable[[Chunk, bool], Awaitable[tuple[Answer, Usage]]]
+    worst_dollars: Callable[[Chunk], float]
+    meter: Meter
+    patience: Patience
+    width: int
+    warm_first: bool
+    _holds: dict[int, Hold] = field(default_factory=dict)
+    _hopeless: Failed | None = None
+
+    async def run(self, tell: Callable[[Context], None]) -> None:
+        """Tell one context a chunk, in order; what ends the run comes after."""
+        spread = Spread(
+            self._situate, admit=self._admit, width=self.width, warm_first=self.warm_first
+        )
+        await spread.run(range(len(self.chunks)), tell)
+
+    def _admit(self, at: int) -> None:
+        self._holds[at] = self.meter.hold(self.worst_dollars(self.chunks[at]))
+
+    async def _situate(self, at: int) -> Context:
+        chunk, hold = self.chunks[at], self._holds.pop(at)
+
+        async def ask(attempt: int) -> Answer:
+            return await self.patience.keep(lambda: self._ask(chunk, attempt > 1, hold))
+
+        try:
+            return await ask_twice(ask, gate=self.gate, chunk=chunk.text)
+        finally:
+            hold.release()
+
+    async def _ask(self, chunk: Chunk, firmer: bool, hold: Hold) -> Answer:  # noqa: FBT001
+        if self._hopeless:
+            raise self._hopeless
+        hold.renew()
+        try:
+            answer, used = await self.send(chunk, firmer)
+        except asyncio.CancelledError:
+            hold.lose()
+            raise
+        except Again as again:
+            if again.lost:
+                hold.lose()
+            raise
+        except Failed as failed:
+            self._hopeless = failed if failed.document else None
+            raise
+        hold.settle(used)
+        return answer

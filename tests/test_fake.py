@@ -1,0 +1,86 @@
+"""The fake contextualizer, and that a lost child costs the chunk in hand alone."""
+
+from collections import Counter
+
+import pytest
+
+from crx.backends.fake import Fake, Faults
+from crx.errors import UsageError
+from crx.protocols import Contextualizer
+from crx.types import Chunk, Context, Document
+
+LINES = [f"Paragraph {i} tells of heron colony {i * 37} by the river bend." for i in range(120)]
+TEXT = "\n".join(LINES)
+DOCUMENT = Document("file:herons.txt", TEXT, title="Heron survey")
+
+
+def chunks() -> list[Chunk]:
+    starts = [TEXT.index(line) for line in LINES]
+    return [
+        Chunk(i, start, start + len(line), 0, 0, 0, line)
+        for i, (start, line) in enumerate(zip(starts, LINES, strict=True))
+    ]
+
+
+def expected(faults: Faults, chunk: Chunk) -> str:
+    return {
+        "": "ok",
+        "fail": "failed:the fake was told to",
+        "hang": "failed:silent for 1 s",
+        "crash": "failed:crashed with SIGSEGV",
+        "empty": "rejected:empty",
+        "huge": "rejected:over length",
+        "invalid": "rejected:control characters",
+        "refuse": "rejected:refusal",
+        "preamble": "retried",
+    }[faults.of(chunk.text)]
+
+
+def test_it_is_a_contextualizer() -> None:
+    assert isinstance(Fake(), Contextualizer)
+
+
+def test_a_fake_context_names_the_document_and_the_chunk() -> None:
+    assert list(Fake().situate(DOCUMENT, chunks()[:1])) == [
+        Context("Heron survey: Paragraph, colony, heron, river", "ok")
+    ]
+
+
+def test_every_chunk_is_accounted_for_whatever_goes_wrong() -> None:
+    faults = Faults(fail=0.1, empty=0.1, huge=0.1, invalid=0.1, refuse=0.1, preamble=0.1)
+    outcomes = [c.outcome for c in Fake(faults).situate(DOCUMENT, chunks())]
+    assert outcomes == [expected(faults, c) for c in chunks()]
+    assert len(Counter(outcomes)) == 7
+
+
+def test_a_child_that_hangs_or_crashes_costs_the_chunk_in_hand() -> None:
+    faults = Faults(hang=0.02, crash=0.03, fail=0.1, huge=0.1, preamble=0.1)
+    fake = Fake(faults, timeout_s=1.0)
+    contexts = list(fake.situate(DOCUMENT, chunks()))
+    fake.close()
+    assert [c.outcome for c in contexts] == [expected(faults, c) for c in chunks()]
+    lost = sum(faults.of(c.text) in ("hang", "crash") for c in chunks())
+    assert fake.usage.restarts == lost > 2
+
+
+def test_in_a_child_or_not_the_texts_are_the_same() -> None:
+    never = Faults(crash=1e-9)
+    fake = Fake(never)
+    assert list(fake.situate(DOCUMENT, chunks())) == list(Fake().situate(DOCUMENT, chunks()))
+    fake.close()
+
+
+def test_leaving_in_the_middle_leaves_no_child_and_no_answer_behind() -> None:
+    fake = Fake(Faults(crash=1e-9))
+    contexts = fake.situate(DOCUMENT, chunks())
+    first = next(contexts)
+    contexts.close()
+    assert next(fake.situate(DOCUMENT, chunks())) == first
+    fake.close()
+
+
+def test_settings_are_read_from_the_name() -> None:
+    assert Fake.of("latency=5ms,refuse=0.25").fingerprint == Fake(Faults(refuse=0.25)).fingerprint
+    for wrong in ("speed=9", "fail", "fail=2", "fail=0.6,hang=0.6"):
+        with pytest.raises(UsageError, match="fake: "):
+            Fake.of(wrong)
