@@ -259,14 +259,14 @@ def test_touching_and_renaming_keep_everything_else(store: Store) -> None:
     doc = put(store, "a", ["one"])
     before = keys(store, doc)
     store.touch_document("a", source_mtime_ns=77, source_size=5)
-    store.rename_document("a", "b", source_mtime_ns=78)
+    store.rename_document("a", "b", metadata="{}", source_mtime_ns=78)
     row = store.document("b")
     assert row is not None
     assert (row.doc, row.source_mtime_ns, row.source_size) == (doc, 78, 5)
     assert (store.document("a"), keys(store, doc)) == (None, before)
     put(store, "a", ["two"])
     with pytest.raises(ValueError, match="b: there is such a document already"):
-        store.rename_document("a", "b", source_mtime_ns=1)
+        store.rename_document("a", "b", metadata="{}", source_mtime_ns=1)
     with pytest.raises(ValueError, match="c: no such document"):
         store.touch_document("c", source_mtime_ns=1, source_size=1)
     assert store.verify() == []

@@ -162,7 +162,7 @@ class Build:
             uri=document.uri,
             title=document.title,
             lang=document.lang,
-            metadata=orjson.dumps(metadata, option=orjson.OPT_SORT_KEYS).decode(),
+            metadata=_sorted_json(metadata),
             source_hash=source.hash,
             source_size=source.size,
             source_mtime_ns=source.mtime_ns,
@@ -276,8 +276,12 @@ class Build:
                 and rows[0].source_hash == source.hash
                 and Path(path).suffix == found.path.suffix
             ):
+                metadata = {**orjson.loads(rows[0].metadata), "path": source.path}
                 self._store.rename_document(
-                    path, found.uri, path=source.path, source_mtime_ns=found.mtime_ns
+                    path,
+                    found.uri,
+                    metadata=_sorted_json(metadata),
+                    source_mtime_ns=found.mtime_ns,
                 )
                 del gone[path]
                 return True
@@ -342,6 +346,10 @@ def _reason(error: InputError | OSError) -> str:
     if isinstance(error, OSError):
         return (error.strerror or type(error).__name__).lower()
     return str(error)
+
+
+def _sorted_json(value: object) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _batches(items: Iterable[bytes], size: int) -> Iterator[list[bytes]]:

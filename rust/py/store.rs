@@ -254,15 +254,18 @@ impl Store {
         })
     }
 
-    #[pyo3(signature = (old, new, *, source_mtime_ns))]
+    #[pyo3(signature = (old, new, *, metadata, source_mtime_ns))]
     fn rename_document(
         &self,
         py: Python<'_>,
         old: &str,
         new: &str,
+        metadata: &str,
         source_mtime_ns: i64,
     ) -> PyResult<()> {
-        self.run(py, |store| store.rename_document(old, new, source_mtime_ns))
+        self.run(py, |store| {
+            store.rename_document(old, new, metadata, source_mtime_ns)
+        })
     }
 
     fn remove_documents(&self, py: Python<'_>, uris: Vec<String>) -> PyResult<usize> {

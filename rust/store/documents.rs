@@ -111,7 +111,13 @@ impl Store {
     }
 
     /// Gives a document another URI; nothing else changes.
-    pub fn rename_document(&self, old: &str, new: &str, mtime_ns: i64) -> Result<()> {
+    pub fn rename_document(
+        &self,
+        old: &str,
+        new: &str,
+        metadata: &str,
+        mtime_ns: i64,
+    ) -> Result<()> {
         self.write(|db| {
             let mut document = by_uri(db, old)?;
             if old != new && !DocumentRow::find(db, "WHERE uri = ?", [new])?.is_empty() {
@@ -120,6 +126,7 @@ impl Store {
                 )));
             }
             document.uri = new.to_string();
+            document.metadata = metadata.to_string();
             document.source_mtime_ns = mtime_ns;
             document.write(db)?;
             db.prepare_cached("DELETE FROM failure WHERE uri = ?")?
