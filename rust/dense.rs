@@ -221,7 +221,7 @@ impl Dense {
                 }
                 best
             }
-            _ => scan(Rows::F16(base.matrix.values_f16()), query, k, |row| {
+            _ => scan(Rows::F16(base.matrix.all_values()), query, k, |row| {
                 allowed(row).then(|| keys[row])
             }),
         };
@@ -323,7 +323,7 @@ impl Dense {
         let ann = match store.derived(ANN)? {
             Some(graph) if graph.file == name(ANN, generation, "usearch") => {
                 let path = self.folder.join(&graph.file);
-                Ann::open(&path, &self.key, &graph.seal, matrix.dim(), matrix.len()).map(Some)
+                Ann::open(&path, &self.key, &graph.seal, matrix.dim(), matrix.rows()).map(Some)
             }
             // Another generation's: the pointers are set one after the other.
             _ => Ok(None),
@@ -366,7 +366,7 @@ impl Dense {
         let ann = graph
             .map(|graph| {
                 let path = self.folder.join(&graph.file);
-                Ann::open(&path, &self.key, &graph.seal, matrix.dim(), matrix.len())
+                Ann::open(&path, &self.key, &graph.seal, matrix.dim(), matrix.rows())
             })
             .transpose()?;
         let faults = state.faults.clone();
@@ -390,12 +390,12 @@ impl Dense {
 
     /// Publishes the graph of a matrix that is large enough for one.
     fn graph(&self, generation: u64, matrix: &Matrix, seq: i64) -> Result<Option<Derived>> {
-        if matrix.len() <= self.ann_above {
+        if matrix.rows() <= self.ann_above {
             return Ok(None);
         }
         let file = name(ANN, generation, "usearch");
         let path = self.folder.join(&file);
-        let seal = ann::write(&path, &self.key, matrix.dim(), matrix.values_f16())?;
+        let seal = ann::write(&path, &self.key, matrix.dim(), matrix.all_values())?;
         Ok(Some(Derived { file, seq, seal }))
     }
 
@@ -442,8 +442,8 @@ fn share(rows: usize, allowed: impl Fn(usize) -> bool) -> f64 {
 impl State {
     fn of(base: Base) -> Self {
         State {
-            dead: vec![0; base.matrix.len().div_ceil(64)],
-            dim: if base.matrix.len() > 0 {
+            dead: vec![0; base.matrix.rows().div_ceil(64)],
+            dim: if base.matrix.rows() > 0 {
                 base.matrix.dim()
             } else {
                 0
@@ -455,7 +455,7 @@ impl State {
     }
 
     fn base_rows(&self) -> usize {
-        self.base.as_ref().map_or(0, |base| base.matrix.len())
+        self.base.as_ref().map_or(0, |base| base.matrix.rows())
     }
 
     fn len(&self) -> usize {

@@ -32,7 +32,9 @@ def split(
 
     `cuts` is (m, 2): positions at which the structure allows a cut, with a level (1 is the
     strongest). Paragraphs, sentences, words and characters are found here. The budget counts
-    tokens (a span holds the tokens that start in it) or, with `token_starts=None`, code points.
+    tokens (a span holds the tokens that start in it) or, with `token_starts=None`, code points;
+    one token stands for at most 32 code points of it. With `overlap`, a span starts earlier, at
+    the best place within so much of the span before it. A text of nothing but blanks has none.
     """
 
 def digest(*parts: bytes) -> bytes:
@@ -315,9 +317,19 @@ class Dense:
     def exact(self) -> bool:
         """Does a search scan every row?"""
 
+    @property
+    def faults(self) -> list[str]:
+        """Files that could not be used since it was opened, each with what was done instead."""
+
     def sync(self, store: Store) -> int:
-        """Bring it up to the store, publishing new files when it is the writer; return how many
-        documents were read."""
+        """Bring it up to the store; return how many documents were read.
+
+        Before the first `sync` it holds no rows. The writer publishes new files where much has
+        changed, or where a file is damaged.
+        """
+
+    def publish(self, store: Store) -> None:
+        """Bring it up to the store and publish all rows: what a build ends with. Writer only."""
 
     def search(
         self, query: NDArray[np.float32], *, k: int, only: Filter | None = None

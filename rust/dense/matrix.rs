@@ -65,7 +65,7 @@ impl Matrix {
     }
 
     /// How many rows.
-    pub fn len(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.rows
     }
 
@@ -87,7 +87,7 @@ impl Matrix {
     }
 
     /// The values, row by row.
-    pub fn values_f16(&self) -> &[f16] {
+    pub fn all_values(&self) -> &[f16] {
         let at = rows_at(self.rows).unwrap_or(ALIGN);
         // SAFETY: any bits are an f16; `open` has checked that so many lie there.
         unsafe { self.values(at, self.rows * self.dim) }
@@ -95,7 +95,7 @@ impl Matrix {
 
     /// The values of one row.
     pub fn row(&self, row: usize) -> &[f16] {
-        &self.values_f16()[row * self.dim..][..self.dim]
+        &self.all_values()[row * self.dim..][..self.dim]
     }
 
     /// # Safety
@@ -178,16 +178,16 @@ mod tests {
             .collect();
         let seal = write(&path, &KEY, 3, 42, &rows).unwrap();
         let matrix = Matrix::open(&path, &KEY, &seal).unwrap();
-        assert_eq!((matrix.dim(), matrix.len(), matrix.seq()), (3, 3, 42));
+        assert_eq!((matrix.dim(), matrix.rows(), matrix.seq()), (3, 3, 42));
         assert_eq!(
             (matrix.keys(), matrix.docs()),
             (&[10, 9, 8][..], &[0, 1, 2][..])
         );
         assert_eq!(
-            (matrix.values_f16(), matrix.row(2)),
+            (matrix.all_values(), matrix.row(2)),
             (&values[..], &values[6..])
         );
-        assert_eq!(matrix.values_f16().as_ptr() as usize % ALIGN, 0);
+        assert_eq!(matrix.all_values().as_ptr() as usize % ALIGN, 0);
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("vectors-1.f16");
         let seal = write(&path, &KEY, 4, 1, &[]).unwrap();
-        assert_eq!(Matrix::open(&path, &KEY, &seal).unwrap().len(), 0);
+        assert_eq!(Matrix::open(&path, &KEY, &seal).unwrap().rows(), 0);
         let good = std::fs::read(&path).unwrap();
         for at in 0..24 {
             let mut bytes = good.clone();

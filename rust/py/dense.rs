@@ -1,5 +1,7 @@
 //! The door to exact scan and ANN.
 
+use std::path::PathBuf;
+
 use half::f16;
 use numpy::{
     Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray,
@@ -8,10 +10,71 @@ use numpy::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::raise;
+use super::store::{Filter, Store};
 use crate::dense::scan::{Rows, Scored, scan};
 
 /// Keys and their scores, as numpy arrays.
 type Ranked<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>);
+
+/// Exact scan of `derived/vectors-<gen>.f16`, or usearch HNSW above `ann_above` rows.
+#[pyclass(frozen, module = "crx._native")]
+struct Dense(crate::dense::Dense);
+
+#[pymethods]
+impl Dense {
+    #[staticmethod]
+    #[pyo3(signature = (folder, *, seal_key, write=false, ann_above=100_000))]
+    fn open(folder: PathBuf, seal_key: &[u8], write: bool, ann_above: usize) -> PyResult<Self> {
+        let key = seal_key.try_into().map_err(|_| {
+            PyValueError::new_err(format!("seal_key: {} bytes; it has 32", seal_key.len()))
+        })?;
+        Ok(Dense(crate::dense::Dense::open(
+            &folder, key, write, ann_above,
+        )))
+    }
+
+    #[getter]
+    fn seq(&self) -> i64 {
+        self.0.seq()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    #[getter]
+    fn exact(&self) -> bool {
+        self.0.exact()
+    }
+
+    #[getter]
+    fn faults(&self) -> Vec<String> {
+        self.0.faults()
+    }
+
+    fn sync(&self, py: Python<'_>, store: &Store) -> PyResult<usize> {
+        py.detach(|| self.0.sync(&*store.inner)).map_err(raise)
+    }
+
+    fn publish(&self, py: Python<'_>, store: &Store) -> PyResult<()> {
+        py.detach(|| self.0.publish(&*store.inner)).map_err(raise)
+    }
+
+    #[pyo3(signature = (query, *, k, only=None))]
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        query: PyReadonlyArray1<'py, f32>,
+        k: usize,
+        only: Option<&Filter>,
+    ) -> PyResult<Ranked<'py>> {
+        let query = finite(&query)?;
+        let only = only.map(|only| &*only.inner);
+        let found = py.detach(|| self.0.search(query, k, only)).map_err(raise)?;
+        Ok(ranked(py, found))
+    }
+}
 
 fn ranked(py: Python<'_>, found: Vec<Scored>) -> Ranked<'_> {
     let (keys, scores): (Vec<i64>, Vec<f32>) = found
@@ -52,7 +115,13 @@ where
     for<'a> Rows<'a>: From<&'a [T]>,
 {
     let (n, dim) = (matrix.shape()[0], matrix.shape()[1]);
-    let query = unit(query, dim)?;
+    let query = finite(query)?;
+    if query.len() != dim || dim == 0 {
+        return Err(PyValueError::new_err(format!(
+            "query: {} values for rows of {dim}",
+            query.len()
+        )));
+    }
     // `as_slice` takes Fortran order too, where an array is contiguous in it.
     if !matrix.is_c_contiguous() {
         return Err(PyValueError::new_err(
@@ -75,15 +144,9 @@ where
     Ok(ranked(py, found))
 }
 
-/// The query's values, checked to be `dim` finite numbers.
-fn unit<'a>(query: &'a PyReadonlyArray1<'_, f32>, dim: usize) -> PyResult<&'a [f32]> {
+/// The query's values, checked to be numbers.
+fn finite<'a>(query: &'a PyReadonlyArray1<'_, f32>) -> PyResult<&'a [f32]> {
     let query = query.as_slice().map_err(|_| not_contiguous("query"))?;
-    if query.len() != dim || dim == 0 {
-        return Err(PyValueError::new_err(format!(
-            "query: {} values for rows of {dim}",
-            query.len()
-        )));
-    }
     if query.iter().any(|value| !value.is_finite()) {
         return Err(PyValueError::new_err(
             "query: not finite; was the text embedded?",
@@ -97,5 +160,6 @@ fn not_contiguous(name: &str) -> PyErr {
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Dense>()?;
     module.add_function(wrap_pyfunction!(dense_topk, module)?)
 }
