@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
 use super::raise;
+use super::store::{Filter, Store};
 use crate::bm25::{Bm25, FIELDS};
 use crate::lexical::{Entry, Query};
 
@@ -80,7 +81,12 @@ impl Lexical {
         py.detach(|| self.0.close()).map_err(raise)
     }
 
-    #[pyo3(signature = (query, *, k, langs = None, k1 = 1.2, b = 0.75, weights = None))]
+    fn sync(&self, py: Python<'_>, store: &Store) -> PyResult<usize> {
+        let store = &store.inner;
+        py.detach(|| self.0.sync(store)).map_err(raise)
+    }
+
+    #[pyo3(signature = (query, *, k, langs = None, k1 = 1.2, b = 0.75, weights = None, only = None))]
     fn search<'py>(
         &self,
         py: Python<'py>,
@@ -90,6 +96,7 @@ impl Lexical {
         k1: f64,
         b: f64,
         weights: Option<[f64; FIELDS]>,
+        only: Option<&Filter>,
     ) -> PyResult<Scored<'py>> {
         let langs = langs.unwrap_or_else(|| vec!["en".to_owned()]);
         let query = Query {
@@ -101,7 +108,7 @@ impl Lexical {
                 b,
                 weights: weights.unwrap_or([1.0; FIELDS]),
             },
-            only: None,
+            only: only.map(|filter| &*filter.inner),
         };
         let ranking = py.detach(|| self.0.search(&query)).map_err(raise)?;
         let (keys, scores): (Vec<i64>, Vec<f32>) = ranking.into_iter().unzip();
