@@ -2,8 +2,9 @@
 
 Corpus: chunks of natural length cut at blank lines from the sources of Python's standard library,
 about 200 tokens each. Every contestant runs in a process of its own, on the same number of
-threads, in turns; the table shows the median of the rounds, ratios within this one run, and the
-lowest cosine to sentence-transformers' vectors.
+threads, in turns. The table shows medians of the rounds, ratios within this one run (of time on
+the wall and, for a machine that others use too, of CPU time), and cosines to the vectors of
+sentence-transformers.
 
     python benches/embed.py FOLDER --texts 5000 --rounds 3
 
@@ -33,6 +34,7 @@ from pathlib import Path
 import numpy as np
 
 RIVAL = "sentence-transformers"
+Seconds = tuple[float, float]
 
 
 def main() -> None:
@@ -65,21 +67,22 @@ def compare(arguments: argparse.Namespace) -> None:
         place = Path(name)
         texts = list(islice(chunks(), arguments.texts))
         (place / "texts.json").write_text(json.dumps(texts))
-        seconds: dict[str, list[float]] = {name: [] for name in contestants}
+        seconds: dict[str, list[Seconds]] = {name: [] for name in contestants}
         for _ in range(arguments.rounds):
             for spec, python in contestants.items():
                 seconds[spec].append(start(arguments, spec, python, place))
         print(table(seconds, place, len(texts), arguments.threads))
 
 
-def start(arguments: argparse.Namespace, spec: str, python: str, place: Path) -> float:
-    """Run one contestant in a process of its own; returns its seconds."""
+def start(arguments: argparse.Namespace, spec: str, python: str, place: Path) -> Seconds:
+    """Run one contestant in a process of its own; returns its seconds on the wall and of CPU."""
     options = ["--run", spec, "--place", str(place), "--threads", str(arguments.threads)]
     command = [python, __file__, str(arguments.folder), *options]
     threads = str(arguments.threads)
     environment = {**os.environ, "CRX_THREADS": threads, "RAYON_NUM_THREADS": threads}
     run = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE)
-    return float(run.stdout.split()[-1])
+    wall, cpu = run.stdout.split()[-2:]
+    return float(wall), float(cpu)
 
 
 def run_one(arguments: argparse.Namespace) -> None:
@@ -99,32 +102,40 @@ def run_one(arguments: argparse.Namespace) -> None:
 
         embed = load_embedder(arguments.run).embed
     embed(texts[:32])
-    begun = time.perf_counter()
+    begun, used = time.perf_counter(), time.process_time()
     vectors = embed(texts)
-    taken = time.perf_counter() - begun
+    taken = (time.perf_counter() - begun, time.process_time() - used)
     np.save(arguments.place / f"{arguments.run.replace(':', '-')}.npy", vectors)
-    print(taken)
+    print(*taken)
 
 
-def table(seconds: dict[str, list[float]], place: Path, count: int, threads: int) -> str:
+def table(seconds: dict[str, list[Seconds]], place: Path, count: int, threads: int) -> str:
     """Return the Markdown table of the medians."""
     wanted = np.load(place / f"{RIVAL}.npy")
-    rival = statistics.median(seconds[RIVAL])
+    rival, rival_cpu = medians(seconds[RIVAL])
     lines = [
         f"{count} chunks, {threads} threads, {len(seconds[RIVAL])} rounds, "
         f"{processor()}, Python {platform.python_version()}",
         "",
-        "| embedder | seconds (least to most) | chunks/s | ratio | lowest cosine | mean cosine |",
-        "|---|---|---|---|---|---|",
+        "| embedder | seconds (least to most) | chunks/s | ratio | ratio of CPU time "
+        "| lowest cosine | mean cosine |",
+        "|---|---|---|---|---|---|---|",
     ]
     for spec, taken in seconds.items():
-        middle = statistics.median(taken)
+        middle, cpu = medians(taken)
+        walls = [wall for wall, _ in taken]
         cosines = (np.load(place / f"{spec.replace(':', '-')}.npy") * wanted).sum(axis=1)
         lines.append(
-            f"| {spec} | {middle:.1f} ({min(taken):.1f} to {max(taken):.1f}) | {count / middle:.1f}"
-            f" | {rival / middle:.2f} | {cosines.min():.7f} | {cosines.mean():.7f} |"
+            f"| {spec} | {middle:.1f} ({min(walls):.1f} to {max(walls):.1f}) | {count / middle:.1f}"
+            f" | {rival / middle:.2f} | {rival_cpu / cpu:.2f}"
+            f" | {cosines.min():.7f} | {cosines.mean():.7f} |"
         )
     return "\n".join(lines)
+
+
+def medians(taken: list[Seconds]) -> Seconds:
+    """Return the medians of the seconds on the wall and of CPU."""
+    return statistics.median(w for w, _ in taken), statistics.median(c for _, c in taken)
 
 
 def chunks() -> Iterator[str]:

@@ -281,13 +281,13 @@ def test_a_plug_of_another_package_is_called_with_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plug = EntryPoint("mine", "crx.backends.hashed:load", crx.embed.GROUP)
-    monkeypatch.setattr(crx.embed, "entry_points", lambda *, group: [plug])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: [plug])
     assert load_embedder("mine:d=32").dimensions == 32
 
 
 def test_a_plug_that_is_no_embedder_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     plug = EntryPoint("mine", "builtins:str", crx.embed.GROUP)
-    monkeypatch.setattr(crx.embed, "entry_points", lambda *, group: [plug])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: [plug])
     with pytest.raises(ModelError, match="str is not an embedder"):
         load_embedder("mine:x")
 

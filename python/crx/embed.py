@@ -16,13 +16,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crx.errors import ModelError
+from crx.models.store import is_here
 from crx.protocols import Embedder
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 DEFAULT = "minilm"
 GROUP = "crx.embedders"
@@ -50,11 +54,10 @@ def load_embedder(spec: str = DEFAULT) -> Embedder:
     is not installed, naming the command that installs it.
     """
     kind, _, rest = spec.partition(":")
-    plugs = _plugs()
     if kind in _BACKENDS:
         embedder = import_module(_BACKENDS[kind]).load(rest)
-    elif kind in plugs:
-        embedder = plugs[kind].load()(rest)
+    elif not is_here(kind) and (plug := _plugs().get(kind)):
+        embedder = plug.load()(rest)
     else:
         embedder = import_module(_BACKENDS["onnx"]).load(spec)
     if not isinstance(embedder, Embedder):
@@ -87,4 +90,7 @@ def count_truncated(embedder: Embedder, texts: Sequence[str]) -> int:
 
 
 def _plugs() -> dict[str, EntryPoint]:
+    # Imported here: it takes a tenth of a cold start, and a model of the store needs no plug.
+    from importlib.metadata import entry_points
+
     return {plug.name: plug for plug in entry_points(group=GROUP)}

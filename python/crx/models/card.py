@@ -89,20 +89,19 @@ def write_card(folder: Path, card: ModelCard) -> None:
 
 def check_files(folder: Path, card: ModelCard) -> None:
     """Raise `ModelError` for the first file that is missing or differs from the card."""
-    for name, wanted in card.files.items():
-        path = folder / name
-        try:
-            found = file_digest(path)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise ModelError(
-                f"{path}: {reason}; add {card.name} again with crx models add"
-            ) from error
-        if found != wanted:
-            raise ModelError(
-                f"{path}: damaged, its hash is not the card's; "
-                f"add {card.name} again with crx models add"
-            )
+    for name in card.files:
+        check_file(folder / name, card)
+
+
+def check_file(path: Path, card: ModelCard) -> None:
+    """Raise `ModelError` where a file of the model is missing or differs from the card."""
+    again = f"add {card.name} again with crx models add"
+    try:
+        found = file_digest(path)
+    except OSError as error:
+        raise ModelError(f"{path}: {(error.strerror or str(error)).lower()}; {again}") from error
+    if found != card.files[path.name]:
+        raise ModelError(f"{path}: damaged, its hash is not the card's; {again}")
 
 
 def file_digest(path: Path) -> str:

@@ -42,6 +42,11 @@ def available() -> list[ModelCard]:
     return [cards[name] for name in sorted(cards)]
 
 
+def is_here(name: str) -> bool:
+    """Tell whether some place has a model of this name."""
+    return bool(_NAME.fullmatch(name)) and any((at / name / CARD).is_file() for at in places())
+
+
 def find(name: str) -> Path:
     """Return the folder of a model, by its name or by the path of its folder.
 
