@@ -118,3 +118,89 @@ fn options(dim: usize) -> IndexOptions {
 fn failed(path: &Path, error: impl std::fmt::Display) -> Error {
     Error::System(format!("{}: usearch: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::dense::scan::{Rows, scan};
+
+    const DIM: usize = 384;
+
+    /// Numbers about normally distributed, the same on every run (splitmix64).
+    struct Noise(u64);
+
+    impl Noise {
+        fn next(&mut self) -> f32 {
+            let uniform = |_| {
+                self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                ((mixed ^ (mixed >> 31)) >> 40) as f32 / (1u64 << 24) as f32 - 0.5
+            };
+            (0..4).map(uniform).sum()
+        }
+
+        /// A unit vector around another: what chunks on one subject look like to an embedder.
+        fn near(&mut self, centre: &[f32], spread: f32) -> Vec<f32> {
+            let row: Vec<f32> = centre
+                .iter()
+                .map(|value| value + spread * self.next())
+                .collect();
+            let norm = row.iter().map(|value| value * value).sum::<f32>().sqrt();
+            row.iter().map(|value| value / norm).collect()
+        }
+    }
+
+    /// Subjects within fields, and rows around the subjects: cosines of 0.7 within a subject, 0.4
+    /// within a field.
+    fn mixture(rows: usize, queries: usize) -> (Vec<f16>, Vec<Vec<f32>>) {
+        let mut noise = Noise(1);
+        let fields: Vec<_> = (0..12).map(|_| noise.near(&[0.0; DIM], 1.0)).collect();
+        let subjects: Vec<_> = (0..rows / 50)
+            .map(|at| noise.near(&fields[at % 12], 0.09))
+            .collect();
+        let mut row = |at: usize| noise.near(&subjects[at * 7 % subjects.len()], 0.06);
+        let values = (0..rows).flat_map(&mut row).map(f16::from_f32).collect();
+        (values, (0..queries).map(|at| row(at * 13)).collect())
+    }
+
+    fn recall_at_20(rows: usize) -> f64 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ann-1.usearch");
+        let (values, queries) = mixture(rows, 100);
+        let seal = write(&path, &[1; 32], DIM, &values).unwrap();
+        let ann = Ann::open(&path, &[1; 32], &seal, DIM, rows).unwrap();
+        let mut shared = 0;
+        for query in &queries {
+            let exact = scan(Rows::F16(&values), query, 20, |row| Some(row as i64)).into_sorted();
+            let found = ann.search(query, 150, |_| true).unwrap();
+            shared += exact
+                .iter()
+                .filter(|row| found.contains(&(row.key as usize)))
+                .count();
+        }
+        shared as f64 / (20 * queries.len()) as f64
+    }
+
+    #[test]
+    fn it_finds_99_of_100_of_the_best_20() {
+        let recall = recall_at_20(5_000);
+        assert!(recall >= 0.99, "{recall}");
+    }
+
+    #[test]
+    #[ignore = "builds the graph of 100,000 rows: minutes"]
+    fn it_finds_99_of_100_of_the_best_20_at_the_size_it_is_built_from() {
+        let recall = recall_at_20(100_000);
+        assert!(recall >= 0.99, "{recall}");
+    }
+
+    #[test]
+    fn equal_rows_give_an_equal_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (values, _) = mixture(500, 0);
+        let seal = |name: &str| write(&folder.path().join(name), &[1; 32], DIM, &values).unwrap();
+        assert_eq!(seal("a"), seal("b"));
+    }
+}

@@ -1,6 +1,10 @@
-"""The exact scan: the k rows of largest inner product, and nothing else."""
+"""The dense leg: the k rows of largest inner product, as the store has them now."""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from crx._native import dense_topk
+from crx._native import Dense, Store, dense_topk
+
+KEY = bytes(range(32))
 
 
 def by_sorting(
@@ -66,3 +72,102 @@ def test_a_mask_of_another_length_is_refused() -> None:
             k=1,
             mask=np.ones(3, dtype=bool),
         )
+
+
+# the published rows
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store.open(str(tmp_path / "notes.crx"), write=True, create=True)
+    yield store
+    store.close()
+
+
+def put(store: Store, uri: str, rows: list[list[float]], *, lang: str = "en") -> list[int]:
+    """Put a document with one chunk a row, and the rows; return the chunks' keys."""
+    count = len(rows)
+    at = np.arange(count, dtype=np.uint32)
+    names = [f"{uri}-{row}".encode() for row in rows]
+    doc = store.put_document(
+        uri=uri,
+        title="",
+        lang=lang,
+        metadata="{}",
+        source_hash=b"h",
+        source_size=1,
+        source_mtime_ns=1,
+        text="x" * count,
+        marks="[]",
+        layout=np.stack([at, at + 1, at, at + 1, at * 0], axis=1),
+        outlines=[""] * count,
+        context_keys=[b""] * count,
+        vector_keys=names,
+    )
+    if rows:
+        store.put_vectors(names, np.array(rows, dtype=np.float32))
+    return store.chunk_keys(doc).tolist()  # type: ignore[no-any-return]
+
+
+def leg(store: Store, *, write: bool = False) -> Dense:
+    dense = Dense.open(f"{store.path}/derived", seal_key=KEY, write=write)
+    dense.sync(store)
+    return dense
+
+
+def found(dense: Dense, query: list[float], **options: object) -> list[int]:
+    keys, _ = dense.search(np.array(query, dtype=np.float32), **({"k": 9} | options))  # type: ignore[arg-type]
+    return keys.tolist()  # type: ignore[no-any-return]
+
+
+def test_a_row_is_found_as_soon_as_it_is_committed(store: Store) -> None:
+    dense = leg(store, write=True)
+    assert (len(dense), dense.seq, found(dense, [1, 0])) == (0, 0, [])
+    near, far = put(store, "a", [[1, 0], [0, 1]])
+    assert dense.sync(store) == 1
+    assert (len(dense), dense.seq, dense.exact) == (2, store.seq, True)
+    assert found(dense, [1, 0]) == [near, far]
+    store.remove_documents(["a"])
+    dense.sync(store)
+    assert (len(dense), found(dense, [1, 0])) == (0, [])
+
+
+def test_a_reader_opens_what_the_writer_published(store: Store) -> None:
+    keys = put(store, "a", [[1, 0], [0.5, 0.5]]) + put(store, "b", [[0, 1]], lang="fr")
+    leg(store, write=True).publish(store)
+    dense = Dense.open(f"{store.path}/derived", seal_key=KEY)
+    assert dense.sync(store) == 0
+    assert found(dense, [1, 0]) == keys
+    french = store.select(json.dumps({"lang": "fr"}))
+    assert found(dense, [1, 0], only=french) == keys[2:]
+    assert dense.faults == []
+
+
+def test_a_file_that_does_not_match_its_seal_is_named_and_not_used(store: Store) -> None:
+    keys = put(store, "a", [[1, 0], [0, 1]])
+    leg(store, write=True).publish(store)
+    (path,) = Path(store.path, "derived").glob("vectors-*.f16")
+    damaged = bytearray(path.read_bytes())
+    damaged[-1] ^= 1
+    path.write_bytes(damaged)
+    dense = leg(store)
+    assert found(dense, [1, 0]) == keys
+    assert dense.faults == [f"{path}: does not match its seal; rows are read from the store"]
+    leg(store, write=True)
+    assert leg(store).faults == []
+
+
+def test_only_a_writer_publishes(store: Store) -> None:
+    with pytest.raises(ValueError, match="only the writer publishes"):
+        leg(store).publish(store)
+
+
+def test_a_query_of_another_model_is_refused(store: Store) -> None:
+    put(store, "a", [[1, 0]])
+    with pytest.raises(ValueError, match="query: 3 values for rows of 2"):
+        found(leg(store), [1, 0, 0])
+
+
+def test_a_seal_key_has_32_bytes(store: Store) -> None:
+    with pytest.raises(ValueError, match="seal_key: 5 bytes; it has 32"):
+        Dense.open(store.path, seal_key=b"short")
