@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from crx.backends.fake import Fake, Faults
-from crx.errors import UsageError
+from crx.errors import ModelError, UsageError
 from crx.protocols import Contextualizer
 from crx.types import Chunk, Context, Document
 
@@ -77,6 +77,11 @@ def test_leaving_in_the_middle_leaves_no_child_and_no_answer_behind() -> None:
     contexts.close()
     assert next(fake.situate(DOCUMENT, chunks())) == first
     fake.close()
+
+
+def test_a_model_that_only_crashes_ends_the_run() -> None:
+    with pytest.raises(ModelError, match="lost 8 times in a row: crashed with SIGSEGV"):
+        list(Fake(Faults(crash=1.0)).situate(DOCUMENT, chunks()))
 
 
 def test_settings_are_read_from_the_name() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from crx.types import Chunk, Context, Document
 
 pytest.importorskip("llama_cpp")
 
+from crx.backends import llama
 from crx.backends import llama_runtime as runtime
 from crx.backends.llama import Llama, Settings
 from crx.backends.llama_child import Wording
@@ -46,7 +48,9 @@ def load(path: Path, log: runtime.Log) -> runtime.Model:
     return runtime.Model(str(path), gpu_layers=0, extra_buffers=True, log=log, beat=lambda: None)
 
 
-def session(model: runtime.Model, *, places: int, kv: str = "f16") -> runtime.Session:
+def session(
+    model: runtime.Model, *, places: int, kv: str = "f16", shares: bool = True
+) -> runtime.Session:
     return runtime.Session(
         model,
         room=4096,
@@ -55,14 +59,17 @@ def session(model: runtime.Model, *, places: int, kv: str = "f16") -> runtime.Se
         threads=1,
         max_tokens=32,
         counts=runtime.Counts(),
+        shares=shares,
         beat=lambda: None,
     )
 
 
-def together(model: runtime.Model, *, places: int, kv: str = "f16") -> list[tuple[int, ...]]:
+def together(
+    model: runtime.Model, *, places: int, kv: str = "f16", shares: bool = True
+) -> list[tuple[int, ...]]:
     """Decode all suffixes from one prefix, in so many places."""
     wording = Wording(model, CHATML)
-    here = session(model, places=places, kv=kv)
+    here = session(model, places=places, kv=kv, shares=shares)
     here.hold(wording.prefix(PREFIX))
     waiting = [(i, wording.suffix(s)) for i, s in enumerate(SUFFIXES)]
     found: dict[int, tuple[int, ...]] = {}
@@ -101,10 +108,24 @@ def test_sharing_and_batching_change_no_token(
     assert [together(model, places=n, kv=kv) for n in (1, 3, 8)] == [alone] * 3
 
 
-def test_a_recurrent_model_computes_every_prompt_whole(models: Path, log: runtime.Log) -> None:
+def test_a_recurrent_model_shares_its_state_but_cannot_rewind_it(
+    models: Path, log: runtime.Log
+) -> None:
     model = load(models / "recurrent.gguf", log)
-    assert not model.shares
-    assert together(model, places=1) == one_by_one(model)
+    alone = one_by_one(model)
+    assert [together(model, places=n) for n in (1, 8)] == [alone] * 2
+    here = session(model, places=1)
+    here.hold([1, 2, 3, 4])
+    here.hold([1, 2, 3, 9])
+    assert here.counts.prefilled == 4 + 4
+    here.close()
+
+
+def test_where_memory_cannot_share_every_prompt_is_computed_whole(
+    models: Path, log: runtime.Log
+) -> None:
+    model = load(models / "random.gguf", log)
+    assert together(model, places=1, shares=False) == together(model, places=8)
 
 
 def test_a_prefix_is_computed_once_and_what_two_have_in_common_stays(
@@ -240,7 +261,7 @@ def test_nothing_reaches_the_terminal(models: Path, capfd: pytest.CaptureFixture
         ("words", "not a GGUF file"),
         ("header", "cannot be loaded: failed to read key-value pairs"),
         ("truncated", "model is corrupted or incomplete"),
-        ("embedder", 'a model of kind "bert" embeds texts and cannot write'),
+        ("embedder", 'a model of kind "bert" does not continue texts'),
         ("template", "the model's chat template"),
     ],
 )
@@ -265,3 +286,30 @@ def test_a_file_that_is_no_model_is_named(
     assert str(error.value).startswith(f"{path}: ")
     assert fact in str(error.value)
     assert "\n" not in str(error.value)
+
+
+CRASHES_WITH_EXTRA_BUFFERS = """
+import os, signal
+from crx.backends.pipe import Parent
+parent = Parent()
+if parent.next()["extra_buffers"]:
+    os.kill(os.getpid(), signal.SIGSEGV)
+parent.say({"op": "ready", "window": 512, "around": 0, "frame": "plain", "shares": True})
+parent.next()
+"""
+
+
+def test_a_crash_over_weight_layouts_is_met_without_them_and_told(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(llama, "COMMAND", (sys.executable, "-c", CRASHES_WITH_EXTRA_BUFFERS))
+    with Llama(models / "parrot.gguf") as model:
+        assert model.notes == (
+            "without the processor's own weight layouts: llama.cpp crashed with SIGSEGV",
+        )
+
+
+def test_too_little_memory_for_the_model_is_a_model_error(models: Path) -> None:
+    settings = Settings(threads=1, memory_bytes=80 << 20)
+    with pytest.raises(ModelError, match=r"parrot\.gguf: "):
+        Llama(models / "parrot.gguf", settings=settings)

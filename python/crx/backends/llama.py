@@ -135,7 +135,7 @@ class Llama:
             self.frame = str(ready["frame"])
             self._window, self._around = int(ready["window"]), int(ready["around"])
             if not ready["shares"]:
-                self.notes += ("a recurrent model: chunks cannot share their document's tokens",)
+                self.notes += ("chunks cannot share their document's tokens in this kind of model",)
             return
         raise ModelError(f"{self._path}: {self.notes[0].partition(': ')[2]}; try another build")
 

@@ -118,25 +118,36 @@ class Worker:
         free = settings["kv_bytes"] or _free_bytes() * KV_SHARE
         self._cells = int(free / max(1.0, self._model.cell_bytes(settings["kv"])))
         self._window = min(self._model.window, settings["window"] or self._cells, self._cells)
-        self._places = settings["places"] if self._model.shares else 1
-        self._probe()
+        self._shares = self._probe()
+        self._places = settings["places"] if self._shares else 1
         self._parent.say(
             {
                 "op": "ready",
                 "window": self._window,
                 "frame": frame.name,
-                "shares": self._model.shares,
+                "shares": self._shares,
                 "around": len(self._wording.prefix("")) + len(self._wording.suffix("")),
             }
         )
 
-    def _probe(self) -> None:
-        """Compute a little: a build that does not suit this processor dies here, not later."""
-        session = self._begin(room=ROOM_STEP, places=1, counts=Counts())
-        session.hold(self._wording.prefix("probe " * 8))
-        session.admit([(0, self._wording.suffix("probe"))])
-        session.step()
-        session.close()
+    def _probe(self) -> bool:
+        """Compute a little, and say whether sharing a prefix changes nothing.
+
+        A build of llama.cpp that does not suit this processor dies here, not later; and a kind
+        of memory that cannot share is found out, whatever it is called.
+        """
+        prefix = self._wording.prefix("Two herons wait by the river")
+        ends = (" and", ", where", " for 3 fish.", "\nThen")
+        suffixes = [*enumerate(map(self._wording.suffix, ends))]
+        found: list[list[Answer]] = []
+        for shares in (True, False):
+            session = self._begin(room=ROOM_STEP, places=len(ends), shares=shares, max_tokens=1)
+            session.hold(prefix)
+            found.append(session.admit(suffixes))
+            session.close()
+        # One of four may differ where two tokens were about equally likely.
+        same: int = sum(one == other for one, other in zip(*found, strict=True))
+        return same >= len(ends) - 1
 
     def _work(self) -> None:
         """Admit what fits, decode one step, and say what came of it."""
@@ -168,24 +179,25 @@ class Worker:
             if session is not None:
                 session.close()
             self._session = None
-            session = self._begin(
-                room=-(-room // ROOM_STEP) * ROOM_STEP, places=places, counts=self._counts
-            )
+            session = self._begin(room=-(-room // ROOM_STEP) * ROOM_STEP, places=places)
             self._session, self._held = session, False
         if not self._held:
             session.hold(self._prefix)
             self._held = True
         return session
 
-    def _begin(self, *, room: int, places: int, counts: Counts) -> Session:
+    def _begin(
+        self, *, room: int, places: int, shares: bool | None = None, max_tokens: int = 0
+    ) -> Session:
         return Session(
             self._model,
             room=room,
             places=places,
             kv=self._settings["kv"],
             threads=self._settings["threads"],
-            max_tokens=self._settings["max_tokens"],
-            counts=counts,
+            max_tokens=max_tokens or self._settings["max_tokens"],
+            counts=Counts() if max_tokens else self._counts,
+            shares=self._shares if shares is None else shares,
             beat=self._parent.beat,
         )
 

@@ -99,12 +99,11 @@ class Model:
         return pointer
 
     @property
-    def shares(self) -> bool:
-        """Can sequences share the cells of a prefix? A recurrent state is one for each."""
+    def rewinds(self) -> bool:
+        """Can a sequence be cut back to where two texts part? A recurrent state cannot."""
         return not (
             llama.llama_model_is_recurrent(self.pointer)
             or llama.llama_model_is_hybrid(self.pointer)
-            or llama.llama_model_has_encoder(self.pointer)
         )
 
     def cell_bytes(self, kv: str) -> float:
@@ -186,13 +185,11 @@ def _check_answers(header: Any) -> None:
     embeds = (
         _meta(header, f"{arch}.attention.causal") == "false"
         or _meta(header, f"{arch}.pooling_type") not in ("", "0")
-        or not llama.llama_model_has_decoder(header)
+        or llama.llama_model_has_encoder(header)
     )
     llama.llama_model_free(header)
     if embeds:
-        raise Refused(
-            f'a model of kind "{arch}" embeds texts and cannot write; use an instruct model'
-        )
+        raise Refused(f'a model of kind "{arch}" does not continue texts; use an instruct model')
 
 
 @dataclass(slots=True)
@@ -239,8 +236,8 @@ class Row:
 class Session:
     """A prefix and the places that decode from it.
 
-    `room` is how many tokens fit into all sequences together. Where the model does not share,
-    every prompt is computed whole, in one place.
+    `room` is how many tokens fit into all sequences together. With `shares` false, for a memory
+    that cannot copy a sequence faithfully, every prompt is computed whole.
     """
 
     def __init__(
@@ -253,10 +250,12 @@ class Session:
         threads: int,
         max_tokens: int,
         counts: Counts,
+        shares: bool,
         beat: Callable[[], None],
     ) -> None:
         self.room, self.places = room, places
         self.counts = counts
+        self._shares = shares
         self._model = model
         self._max_tokens = max_tokens
         self._beat = beat
@@ -284,9 +283,11 @@ class Session:
     def hold(self, prefix: list[int]) -> None:
         """Make `prefix` what the next chunks share; what it has in common with the last stays."""
         self._prefix = prefix
-        if not self._model.shares:
+        if not self._shares:
             return
         common = _common(self._kept, prefix)
+        if not self._model.rewinds and common < len(self._kept):
+            common = 0
         self._kept = prefix[:common]
         llama.llama_memory_seq_rm(self._memory, 0, common, -1)
         rest = prefix[common:]
@@ -323,7 +324,7 @@ class Session:
 
     def _rows(self, number: int, suffix: list[int]) -> list[Row]:
         sequence = self._free.pop()
-        if self._model.shares:
+        if self._shares:
             start, tokens = len(self._prefix), suffix
             llama.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
         else:

@@ -25,6 +25,9 @@ from crx.types import Context
 # A child that starts says nothing while its libraries are read from the disk.
 START_S = 120.0
 
+# So many losses with no answer between them are no accident of a chunk.
+BARREN = 8
+
 Judge = Callable[[str, bool], Context]
 
 
@@ -101,6 +104,7 @@ class Supervisor:
         self._child: Child | None = None
         self._past = Usage()
         self._present = Usage()
+        self._barren = 0
 
     @property
     def usage(self) -> Usage:
@@ -205,6 +209,7 @@ class Supervisor:
             state.in_hand.add(number)
         elif op == "answer" and number in state.sent:
             self._present = Usage(**reply.get("usage", {}))
+            self._barren = 0
             self._judge(state, number, str(reply["text"]), finished=bool(reply["finished"]))
         elif op == "fault" and number in state.sent:
             self._settle(state, number, Context("", f"failed:{reply['why']}"))
@@ -238,6 +243,9 @@ class Supervisor:
                 self._take(state, reply)
         self.close()
         self._past += Usage(restarts=1)
+        self._barren += 1
+        if self._barren >= BARREN:
+            raise ModelError(f"the model's process was lost {BARREN} times in a row: {why}")
         if len(state.in_hand) == 1:
             self._settle(state, state.in_hand.pop(), Context("", f"failed:{why}"))
         elif state.in_hand:
