@@ -121,6 +121,11 @@ impl Analyzer {
     fn scan(&mut self, text: &str, terms: &mut Terms) {
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
+            if let Some(length) = plain_word(&text.as_bytes()[at..]) {
+                self.voices.speak(&text[at..at + length], terms);
+                at += length;
+                continue;
+            }
             at += match class_of(c) {
                 Class::Word => self.compound.take(&text[at..], &mut self.voices, terms),
                 Class::Unspaced => take_unspaced(&text[at..], terms),
@@ -132,6 +137,24 @@ impl Analyzer {
             };
         }
     }
+}
+
+/// The length of the word a text begins with, if all of it is small ASCII letters and it is no part
+/// of a compound: most words, which need no more than to be looked up.
+fn plain_word(text: &[u8]) -> Option<usize> {
+    const LONGEST: usize = 32;
+    let length = text
+        .iter()
+        .take(LONGEST)
+        .take_while(|byte| byte.is_ascii_lowercase())
+        .count();
+    let ends = match text[length..] {
+        [] => true,
+        [end, ..] if matches!(end, b' ' | b'\n' | b'\t' | b'(' | b')' | b'"' | b',' | b';') => true,
+        [b'.', b' ' | b'\n', ..] => true,
+        _ => false,
+    };
+    (length > 0 && ends).then_some(length)
 }
 
 /// The terms of a document's text.

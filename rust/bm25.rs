@@ -84,6 +84,12 @@ impl Bm25 {
     }
 }
 
+/// `tf' / (tf' + norm)`: the share of its ceiling that a term gives. A frequency is never 0.
+#[inline(always)]
+pub fn saturation(tf: f32, norm: f32) -> f32 {
+    tf / (tf + norm)
+}
+
 /// How rare a term is: `ln(1 + (N - df + 0.5) / (df + 0.5))`, never negative (Lucene's form of
 /// Robertson and Spärck Jones 1976).
 pub fn idf(chunks: u64, doc_freq: u64) -> f64 {

@@ -9,6 +9,7 @@
 //! the store's sequence numbers it reflects.
 
 mod commit;
+mod postings;
 mod schema;
 mod snapshot;
 mod topk;

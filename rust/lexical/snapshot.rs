@@ -13,6 +13,7 @@ use tantivy::{
 };
 
 use super::commit::{Payload, damaged, told};
+use super::postings::Tuning;
 use super::schema::{DOC, Fields, KEY, NAMES, length_name};
 use crate::bm25::{Bm25, FIELDS};
 use crate::error::Result;
@@ -39,7 +40,7 @@ pub(super) struct Segment {
     pub(super) alive: Option<AliveBitSet>,
     keys: Arc<dyn ColumnValues<i64>>,
     docs: Arc<dyn ColumnValues<i64>>,
-    norms: Mutex<Option<(Bm25, f64, Arc<[f32]>)>>,
+    tuning: Mutex<Option<Arc<Tuning>>>,
 }
 
 impl Snapshot {
@@ -178,7 +179,7 @@ impl Segment {
             alive: reader.alive_bitset().cloned(),
             keys: fast.column_first_or_default(KEY)?,
             docs: fast.column_first_or_default(DOC)?,
-            norms: Mutex::new(None),
+            tuning: Mutex::default(),
         })
     }
 
@@ -200,24 +201,22 @@ impl Segment {
         self.docs.get_val(doc)
     }
 
-    /// Each chunk's [`Bm25::norm`], made once for the settings that are asked for again and again.
-    pub(super) fn norms(&self, bm25: &Bm25, mean: f64) -> Arc<[f32]> {
-        let mut kept = self.norms.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((settings, of_mean, norms)) = kept.as_ref()
-            && settings == bm25
-            && *of_mean == mean
+    /// The segment under these settings: made once for those that are asked for again and again.
+    pub(super) fn tuned(&self, bm25: &Bm25, mean: f64) -> Arc<Tuning> {
+        let mut kept = self.tuning.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tuning) = kept.as_ref()
+            && tuning.bm25 == *bm25
+            && tuning.mean == mean
         {
-            return Arc::clone(norms);
+            return Arc::clone(tuning);
         }
-        let norms: Arc<[f32]> = (0..self.max_doc as usize)
-            .map(|doc| {
-                let lengths = std::array::from_fn(|field| {
-                    u64::from(self.lengths[field].get(doc).copied().unwrap_or(0))
-                });
-                bm25.norm(bm25.length(lengths), mean)
-            })
-            .collect();
-        *kept = Some((*bm25, mean, Arc::clone(&norms)));
-        norms
+        let norms = (0..self.max_doc as usize).map(|doc| {
+            let length = |field: usize| self.lengths[field].get(doc).copied().unwrap_or(0);
+            let lengths = std::array::from_fn(|field| u64::from(length(field)));
+            bm25.norm(bm25.length(lengths), mean)
+        });
+        let tuning = Arc::new(Tuning::new(*bm25, mean, norms.collect()));
+        *kept = Some(Arc::clone(&tuning));
+        tuning
     }
 }

@@ -1,20 +1,20 @@
 //! Here are terms: which chunks score best?
+//!
+//! MaxScore (Turtle, Flood 1995) over windows of a segment, as in Lucene's bulk scorer: the terms
+//! that could not together lift a chunk over the k-th best score so far are not essential. Only the
+//! essential ones are read through; a chunk they leave in reach is looked up in the others, the
+//! weightiest first, until it is out of reach.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
-use tantivy::postings::BlockSegmentPostings;
-use tantivy::schema::IndexRecordOption;
-use tantivy::{TERMINATED, Term};
-
+use super::postings::{Facts, Postings, WINDOW};
 use super::schema::Fields;
 use super::snapshot::{Segment, Snapshot};
 use crate::analyze::Word;
-use crate::bm25::{Bm25, FIELDS};
+use crate::bm25::{Bm25, saturation};
 use crate::store::Filter;
-
-/// Documents (tantivy's: here, chunks) that are scored together.
-const WINDOW: usize = 4096;
 
 /// Scores are summed as whole numbers, of which the best imaginable sum is this many. So a sum does
 /// not depend on the order of its terms, and no result on how the work was divided.
@@ -34,146 +34,199 @@ pub(super) fn best(
     fields: &Fields,
     ask: &Ask,
 ) -> tantivy::Result<Vec<(i64, f32)>> {
-    let mut lists: Vec<Vec<Postings>> = Vec::new();
-    let mut doc_freqs = vec![0; ask.words.len()];
-    for segment in &snapshot.segments {
-        let mut of_segment = Vec::with_capacity(ask.words.len());
-        for (word, doc_freq) in ask.words.iter().zip(&mut doc_freqs) {
-            let mut postings = Postings::open(segment, fields, &word.term, &ask.bm25)?;
-            *doc_freq += postings.doc_freq(segment);
-            of_segment.push(Postings::open(segment, fields, &word.term, &ask.bm25)?);
-        }
-        lists.push(of_segment);
-    }
-    let ceilings: Vec<f64> = doc_freqs
-        .iter()
-        .zip(ask.words)
-        .map(|(&doc_freq, word)| word.weight * ask.bm25.ceiling(snapshot.chunks, doc_freq))
-        .collect();
-    let unit = FULL_SCORE / ceilings.iter().sum::<f64>();
     let mean = snapshot.mean_length(&ask.bm25);
-    let mut best = Best::new(ask.k);
-    for (segment, mut lists) in snapshot.segments.iter().zip(lists) {
-        let norms = segment.norms(&ask.bm25, mean);
-        let mut window = Window::new();
-        for start in (0..segment.max_doc).step_by(WINDOW) {
-            for (postings, ceiling) in lists.iter_mut().zip(&ceilings) {
-                postings.add(start, (ceiling * unit) as f32, &norms, &mut window);
+    let mut doc_freqs = vec![0; ask.words.len()];
+    let mut found = Vec::with_capacity(snapshot.segments.len());
+    for segment in &snapshot.segments {
+        let tuning = segment.tuned(&ask.bm25, mean);
+        let mut of_segment = Vec::with_capacity(ask.words.len());
+        for (i, word) in ask.words.iter().enumerate() {
+            if let Some(postings) = Postings::open(segment, fields, &word.term, &ask.bm25)? {
+                let facts = tuning.facts(&word.term, &postings, segment);
+                doc_freqs[i] += u64::from(facts.doc_freq);
+                of_segment.push((i, postings, facts));
             }
-            window.drain(|at, sum| {
-                let doc = start + at;
-                let wanted = segment.is_live(doc)
-                    && ask.only.is_none_or(|only| only.contains(segment.doc(doc)));
-                if wanted {
-                    best.offer(sum, segment.key(doc));
-                }
-            });
         }
+        found.push((segment, tuning, of_segment));
     }
-    Ok(best.into_ranking(1.0 / unit))
+    let ceilings: Vec<f64> = ask
+        .words
+        .iter()
+        .zip(doc_freqs)
+        .map(|(word, doc_freq)| word.weight * ask.bm25.ceiling(snapshot.chunks, doc_freq))
+        .collect();
+    let unit = ceilings.iter().sum::<f64>() / FULL_SCORE;
+    let mut best = Best::new(ask.k);
+    let mut sums = Sums::new();
+    for (segment, tuning, of_segment) in found {
+        let terms = of_segment.into_iter().map(|(i, postings, facts)| Term {
+            postings,
+            facts,
+            ceiling: (ceilings[i] / unit) as f32,
+            most: 0,
+        });
+        let mut scan = Scan {
+            segment,
+            norms: &tuning.norms,
+            only: ask.only,
+            terms: terms.collect(),
+            reach: Vec::new(),
+            candidates: Vec::new(),
+        };
+        scan.run(&mut sums, &mut best);
+    }
+    Ok(best.into_ranking(unit))
 }
 
-/// The postings of one term in one segment: a list for each field that weighs.
-struct Postings {
-    lists: Vec<List>,
+/// One term of the query in one segment.
+struct Term {
+    postings: Postings,
+    facts: Arc<Facts>,
+    /// The score, in units, that it approaches as its frequency grows.
+    ceiling: f32,
+    /// The most it can add in the window at hand.
+    most: i32,
 }
 
-struct List {
-    weight: f32,
-    blocks: BlockSegmentPostings,
-    at: usize,
+/// What a term gives a chunk, in units.
+#[inline(always)]
+fn score(ceiling: f32, saturation: f32) -> i32 {
+    (ceiling * saturation) as i32
 }
 
-impl Postings {
-    fn open(segment: &Segment, fields: &Fields, term: &str, bm25: &Bm25) -> tantivy::Result<Self> {
-        let mut lists = Vec::new();
-        for i in 0..FIELDS {
-            let (Some(field), Some(index)) = (fields.terms[i], &segment.terms[i]) else {
-                continue;
-            };
-            if bm25.weights[i] == 0.0 {
+/// The walk over one segment.
+struct Scan<'a> {
+    segment: &'a Segment,
+    norms: &'a [f32],
+    only: Option<&'a Filter>,
+    terms: Vec<Term>,
+    /// What the terms before each can add together, in the window at hand.
+    reach: Vec<i32>,
+    /// Chunks in reach, and what they have so far.
+    candidates: Vec<(u32, i32)>,
+}
+
+impl Scan<'_> {
+    fn run(&mut self, sums: &mut Sums, best: &mut Best) {
+        for (window, start) in (0..self.segment.max_doc).step_by(WINDOW).enumerate() {
+            let first = self.arrange(window, best.bar());
+            if first == self.terms.len() {
                 continue;
             }
-            let term = Term::from_field_text(field, term);
-            if let Some(blocks) = index.read_block_postings(&term, IndexRecordOption::WithFreqs)? {
-                lists.push(List {
-                    weight: bm25.weights[i] as f32,
-                    blocks,
-                    at: 0,
+            let end = start
+                .saturating_add(WINDOW as u32)
+                .min(self.segment.max_doc);
+            for term in &mut self.terms[first..] {
+                let ceiling = term.ceiling;
+                let norms = self.norms;
+                term.postings.each(start, end, |doc, tf| {
+                    sums.add(
+                        (doc - start) as usize,
+                        score(ceiling, saturation(tf, norms[doc as usize])),
+                    );
                 });
             }
+            self.gather(first, start, sums, best);
+            self.complete(first, best);
         }
-        Ok(Postings { lists })
     }
 
-    /// How many live chunks hold the term.
-    fn doc_freq(&mut self, segment: &Segment) -> u64 {
-        let mut docs = std::collections::HashSet::new();
-        for list in &mut self.lists {
-            list.each(u32::MAX, |doc, _| {
-                if segment.is_live(doc) {
-                    docs.insert(doc);
+    /// Orders the terms by what they can add in the window; returns the first essential one.
+    fn arrange(&mut self, window: usize, bar: i32) -> usize {
+        for term in &mut self.terms {
+            term.most = score(term.ceiling, term.facts.most[window]);
+        }
+        self.terms.sort_unstable_by_key(|term| term.most);
+        self.reach.clear();
+        let mut sum = 0;
+        let mut first = 0;
+        for (i, term) in self.terms.iter().enumerate() {
+            self.reach.push(sum);
+            sum += term.most;
+            if sum < bar || sum == 0 {
+                first = i + 1;
+            }
+        }
+        first
+    }
+
+    /// Takes from the sums the chunks that the other terms may still lift over the bar.
+    fn gather(&mut self, first: usize, start: u32, sums: &mut Sums, best: &mut Best) {
+        let reach = self.reach[first];
+        self.candidates.clear();
+        if reach == 0 {
+            sums.drain(|at, sum| {
+                if sum >= best.bar() {
+                    offer(self.segment, self.only, best, start + at, sum);
+                }
+            });
+        } else {
+            let bar = best.bar() - reach;
+            sums.drain(|at, sum| {
+                if sum >= bar {
+                    self.candidates.push((start + at, sum));
                 }
             });
         }
-        docs.len() as u64
     }
 
-    fn add(&mut self, start: u32, ceiling: f32, norms: &[f32], window: &mut Window) {
-        let end = start + WINDOW as u32;
-        let mut tf = std::collections::BTreeMap::new();
-        for list in &mut self.lists {
-            let weight = list.weight;
-            list.each(end, |doc, freq| {
-                *tf.entry(doc).or_insert(0.0) += weight * freq as f32
+    /// Looks the candidates up in the terms that are not essential, the weightiest first.
+    fn complete(&mut self, first: usize, best: &mut Best) {
+        if self.candidates.is_empty() {
+            return;
+        }
+        for i in (0..first).rev() {
+            let term = &mut self.terms[i];
+            if term.most == 0 {
+                continue;
+            }
+            let bar = best.bar() - self.reach[i];
+            let (ceiling, norms) = (term.ceiling, self.norms);
+            self.candidates.retain_mut(|(doc, sum)| {
+                let tf = term.postings.seek(*doc);
+                if tf > 0.0 {
+                    *sum += score(ceiling, saturation(tf, norms[*doc as usize]));
+                }
+                *sum >= bar
             });
         }
-        for (doc, tf) in tf {
-            let sum: f32 = ceiling * tf / (tf + norms[doc as usize]);
-            window.add((doc - start) as usize, sum as i32);
+        for &(doc, sum) in &self.candidates {
+            if sum >= best.bar() {
+                offer(self.segment, self.only, best, doc, sum);
+            }
         }
     }
 }
 
-impl List {
-    fn each(&mut self, end: u32, mut f: impl FnMut(u32, u32)) {
-        loop {
-            let (docs, freqs) = (self.blocks.docs(), self.blocks.freqs());
-            while self.at < docs.len() {
-                if docs[self.at] >= end {
-                    return;
-                }
-                f(docs[self.at], freqs[self.at]);
-                self.at += 1;
-            }
-            if docs.is_empty() {
-                return;
-            }
-            self.blocks.advance();
-            self.at = 0;
-        }
+fn offer(segment: &Segment, only: Option<&Filter>, best: &mut Best, doc: u32, sum: i32) {
+    let wanted = segment.is_live(doc) && only.is_none_or(|only| only.contains(segment.doc(doc)));
+    if wanted {
+        best.offer(sum, segment.key(doc));
     }
 }
 
-struct Window {
-    sums: Vec<i32>,
-    touched: Vec<u64>,
+/// The sums of a window's chunks, and which have one.
+struct Sums {
+    sums: Box<[i32; WINDOW]>,
+    touched: [u64; WINDOW / 64],
 }
 
-impl Window {
+impl Sums {
     fn new() -> Self {
-        Window {
-            sums: vec![0; WINDOW],
-            touched: vec![0; WINDOW / 64],
+        Sums {
+            sums: Box::new([0; WINDOW]),
+            touched: [0; WINDOW / 64],
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, at: usize, score: i32) {
+        let at = at % WINDOW;
         self.sums[at] += score;
         self.touched[at / 64] |= 1 << (at % 64);
     }
 
+    #[inline(always)]
     fn drain(&mut self, mut f: impl FnMut(u32, i32)) {
         for i in 0..self.touched.len() {
             let mut word = std::mem::take(&mut self.touched[i]);
@@ -201,6 +254,15 @@ impl Best {
         }
     }
 
+    /// The score below which nothing enters; one that equals it may, by its key.
+    #[inline]
+    fn bar(&self) -> i32 {
+        match self.heap.peek() {
+            Some(Reverse((score, _))) if self.heap.len() == self.k => *score,
+            _ => 0,
+        }
+    }
+
     fn offer(&mut self, score: i32, key: i64) {
         let entry = Reverse((score, Reverse(key)));
         if self.heap.len() < self.k {
@@ -220,5 +282,3 @@ impl Best {
             .collect()
     }
 }
-#[allow(unused)]
-const _: u32 = TERMINATED;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, UserOperation};
@@ -34,7 +35,7 @@ pub(super) struct Writer {
     fields: Fields,
     /// Documents that have chunks, committed or not: only they need a deletion.
     docs: HashSet<i64>,
-    analyzers: Vec<(String, Analyzer)>,
+    analyzers: Analyzers,
     pub(super) changed: bool,
 }
 
@@ -61,7 +62,7 @@ impl Writer {
             writer,
             fields,
             docs,
-            analyzers: Vec::new(),
+            analyzers: Analyzers::default(),
             changed: false,
         })
     }
@@ -81,25 +82,14 @@ impl Writer {
         if !entries.is_empty() {
             self.docs.insert(doc);
         }
-        let fields = self.fields;
-        let document = |analyzer: &mut Analyzer, entry: &Entry| {
-            let mut terms: [Terms; FIELDS] = Default::default();
-            for (i, text) in entry.fields.iter().enumerate() {
-                if fields.terms[i].is_some() {
-                    analyzer.append(text, &mut terms[i]);
-                }
-            }
-            UserOperation::Add(fields.document(doc, entry.key, &terms))
+        let document = |entry: &Entry| {
+            let terms = self.analyzers.analyze(lang, &self.fields, entry);
+            UserOperation::Add(self.fields.document(doc, entry.key, &terms))
         };
         if entries.len() >= PARALLEL_CHUNKS {
-            operations.par_extend(
-                entries
-                    .par_iter()
-                    .map_init(|| Analyzer::of_documents(lang), document),
-            );
+            operations.par_extend(entries.par_iter().map(document));
         } else {
-            let analyzer = self.analyzer(lang);
-            operations.extend(entries.iter().map(|entry| document(analyzer, entry)));
+            operations.extend(entries.iter().map(document));
         }
         if operations.is_empty() {
             return Ok(());
@@ -109,18 +99,6 @@ impl Writer {
             .run(operations)
             .map_err(|error| told(folder, error))?;
         Ok(())
-    }
-
-    fn analyzer(&mut self, lang: &str) -> &mut Analyzer {
-        let at = match self.analyzers.iter().position(|(of, _)| of == lang) {
-            Some(at) => at,
-            None => {
-                self.analyzers
-                    .push((lang.to_owned(), Analyzer::of_documents(lang)));
-                self.analyzers.len() - 1
-            }
-        };
-        &mut self.analyzers[at].1
     }
 
     /// Makes what was put durable. tantivy syncs its files, and the directory before it renames the
@@ -142,6 +120,38 @@ impl Writer {
             .wait_merging_threads()
             .map_err(|error| told(folder, error))?;
         sync_directory(folder)
+    }
+}
+
+/// Analyzers that wait for work: one that has seen many words is faster than a new one.
+#[derive(Default)]
+struct Analyzers(Mutex<Vec<(String, Analyzer)>>);
+
+impl Analyzers {
+    /// The terms of the fields that are kept.
+    fn analyze(&self, lang: &str, fields: &Fields, entry: &Entry) -> [Terms; FIELDS] {
+        let mut analyzer = self.take(lang);
+        let terms = std::array::from_fn(|i| {
+            let mut terms = Terms::default();
+            if fields.terms[i].is_some() {
+                analyzer.append(entry.fields[i], &mut terms);
+            }
+            terms
+        });
+        self.idle().push((lang.to_owned(), analyzer));
+        terms
+    }
+
+    fn take(&self, lang: &str) -> Analyzer {
+        let mut idle = self.idle();
+        match idle.iter().position(|(of, _)| of == lang) {
+            Some(at) => idle.swap_remove(at).1,
+            None => Analyzer::of_documents(lang),
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<(String, Analyzer)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,0 +1,305 @@
+"""Measure BM25: the best 150 of many chunks, against tantivy-py and bm25s, in one run.
+
+    pip install tantivy bm25s
+    python benches/bm25.py --chunks 1000000
+
+Corpus: chunks of 50 to 150 words (mean 100) walked out of the bigrams of Python's standard library,
+so that words are as frequent, and follow one another, as in real text; no two chunks are alike.
+Queries: 1,000 stretches of 2 to 12 words of those chunks. All engines index the plain lower-case
+words and score by BM25 with k1 = 1.2 and b = 0.75; `crx, English` is crx as it is used, with stems
+and lighter function words. Each engine runs in a process of its own and is warmed up by 200 other
+queries. Overlap is the share of the exact best 150 (float64, every posting) that was returned, over
+50 queries; scores that tie with the last count as right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import re
+import resource
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+K = 150
+K1, B = 1.2, 0.75
+CHECKED = 50
+ENGINES = ("crx", "crx, English", "tantivy-py", "bm25s")
+
+Search = Callable[[str], Sequence[int]]
+
+
+def library_words() -> tuple[list[str], NDArray[np.int32]]:
+    """Return the words of the standard library's sources, and its text as numbers of words."""
+    number: dict[str, int] = {}
+    text: list[int] = []
+    for path in sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py")):
+        if "site-packages" in path.parts:
+            continue
+        source = path.read_text(encoding="utf-8", errors="ignore").lower()
+        text += [number.setdefault(w, len(number)) for w in re.findall("[a-z]+", source)]
+    return list(number), np.array(text, dtype=np.int32)
+
+
+def walk(text: NDArray[np.int32], chunks: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    """Return (chunks, 150) word numbers: each word follows its predecessor somewhere in the text."""
+    order = np.argsort(text[:-1], kind="stable")
+    start = np.searchsorted(text[:-1][order], np.arange(text.max() + 2))
+    out = np.empty((chunks, 150), dtype=np.int32)
+    here = rng.integers(len(text) - 1, size=chunks)
+    for step in range(150):
+        word = text[here]
+        out[:, step] = word
+        first, end = start[word], start[word + 1]
+        dead = first == end
+        jump = order[np.minimum(first + rng.random(chunks) * (end - first), len(order) - 1).astype(int)]
+        here = np.where(dead, 0, jump + 1)
+        here[here >= len(text) - 1] = 0
+    return out
+
+
+def make(folder: Path, chunks: int) -> None:
+    """Write `chunks.txt`, a chunk a line, and `queries.json`."""
+    rng = np.random.default_rng(1)
+    words, text = library_words()
+    queries: list[str] = []
+    with (folder / "chunks.txt").open("w") as lines:
+        for at in range(0, chunks, 100_000):
+            rows = walk(text, min(100_000, chunks - at), rng)
+            lengths = rng.integers(50, 151, size=len(rows))
+            for row, length in zip(rows.tolist(), lengths.tolist(), strict=True):
+                lines.write(" ".join([words[w] for w in row[:length]]) + "\n")
+            for i in rng.integers(len(rows), size=math.ceil(1200 * len(rows) / chunks)).tolist():
+                size, first = int(rng.integers(2, 13)), int(rng.integers(30))
+                queries.append(" ".join(words[w] for w in rows[i][first : first + size]))
+    rng.shuffle(queries)
+    (folder / "queries.json").write_text(json.dumps(queries[:1200]))
+
+
+def lines(folder: Path) -> Iterator[str]:
+    with (folder / "chunks.txt").open() as file:
+        for line in file:
+            yield line.rstrip("\n")
+
+
+def crx(folder: Path, lang: str) -> tuple[float, Search]:
+    from crx._native import Lexical
+
+    began = time.perf_counter()
+    lexical = Lexical.open(str(folder / f"crx-{lang}"), write=True)
+    batch: list[str] = []
+    key = 0
+    for line in lines(folder):
+        batch.append(line)
+        if len(batch) == 50:
+            none = [""] * 50
+            lexical.put(key // 50, np.arange(key, key + 50), lang, batch, none, none)
+            key += 50
+            batch = []
+    if batch:
+        none = [""] * len(batch)
+        lexical.put(key // 50, np.arange(key, key + len(batch)), lang, batch, none, none)
+    lexical.commit(1)
+    lexical.close()
+    took = time.perf_counter() - began
+    reader = Lexical.open(str(folder / f"crx-{lang}"))
+
+    def search(query: str) -> Sequence[int]:
+        return reader.search(query, k=K, langs=[lang])[0].tolist()
+
+    return took, search
+
+
+def tantivy_py(folder: Path) -> tuple[float, Search]:
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("body", stored=False, tokenizer_name="default", index_option="freq")
+    builder.add_integer_field("key", stored=True)
+    (folder / "tantivy").mkdir()
+    began = time.perf_counter()
+    index = tantivy.Index(builder.build(), path=str(folder / "tantivy"))
+    writer = index.writer()
+    for key, line in enumerate(lines(folder)):
+        writer.add_document(tantivy.Document(body=line, key=key))
+    writer.commit()
+    writer.wait_merging_threads()
+    took = time.perf_counter() - began
+    index.reload()
+    searcher = index.searcher()
+
+    def search(query: str) -> Sequence[int]:
+        hits = searcher.search(index.parse_query(query, ["body"]), K).hits
+        return LazyKeys(lambda: [searcher.doc(address)["key"][0] for _, address in hits])
+
+    return took, search
+
+
+class LazyKeys(Sequence[int]):
+    """Keys that are looked up when they are read: off the clock."""
+
+    def __init__(self, keys: Callable[[], list[int]]) -> None:
+        self._keys = keys
+
+    def __len__(self) -> int:
+        return len(self._keys())
+
+    def __getitem__(self, i):  # type: ignore[no-untyped-def]
+        return self._keys()[i]
+
+
+def bm25s(folder: Path) -> tuple[float, Search]:
+    import bm25s as library
+
+    began = time.perf_counter()
+    texts = list(lines(folder))
+    options = {"token_pattern": r"[a-z]+", "stopwords": None, "show_progress": False}
+    tokens = library.tokenize(texts, **options)
+    retriever = library.BM25(method="lucene", k1=K1, b=B)
+    retriever.index(tokens, show_progress=False)
+    took = time.perf_counter() - began
+
+    def search(query: str) -> Sequence[int]:
+        asked = [list(dict.fromkeys(query.split()))]
+        found, _ = retriever.retrieve(asked, k=K, show_progress=False)
+        return [int(key) for key in found[0]]
+
+    return took, search
+
+
+def measure(folder: Path, engine: str) -> dict[str, object]:
+    """Index and search with one engine; what it found is checked later."""
+    open_engine = {
+        "crx": lambda: crx(folder, "none"),
+        "crx, English": lambda: crx(folder, "en"),
+        "tantivy-py": lambda: tantivy_py(folder),
+        "bm25s": lambda: bm25s(folder),
+    }
+    index_s, search = open_engine[engine]()
+    queries = json.loads((folder / "queries.json").read_text())
+    for query in queries[1000:]:
+        search(query)
+    times = []
+    for query in queries[:1000]:
+        began = time.perf_counter()
+        search(query)
+        times.append((time.perf_counter() - began) * 1e3)
+    return {
+        "index_s": index_s,
+        "p50": float(np.percentile(times, 50)),
+        "p99": float(np.percentile(times, 99)),
+        "mean": float(np.mean(times)),
+        "rss_mb": peak_mb(),
+        "found": [list(search(query)) for query in queries[:CHECKED]],
+    }
+
+
+def peak_mb() -> float:
+    """Return this process's peak memory. Linux lets a child begin with its parent's `ru_maxrss`."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text())
+        if found:
+            return int(found[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def exact_scores(folder: Path, queries: list[str]) -> NDArray[np.float64]:
+    """Return (queries, chunks) scores by the formula, every posting read."""
+    number: dict[str, int] = {}
+    for query in queries:
+        for word in query.split():
+            number.setdefault(word, len(number))
+    hits: list[list[tuple[int, int]]] = [[] for _ in number]
+    lengths: list[int] = []
+    for key, line in enumerate(lines(folder)):
+        words = line.split(" ")
+        lengths.append(len(words))
+        counts: dict[int, int] = {}
+        for word in words:
+            if word in number:
+                counts[number[word]] = counts.get(number[word], 0) + 1
+        for term, count in counts.items():
+            hits[term].append((key, count))
+    length = np.array(lengths, dtype=np.float64)
+    norm = K1 * (1 - B + B * length / length.mean())
+    scores = np.zeros((len(queries), len(length)))
+    for row, query in enumerate(queries):
+        for word in set(query.split()):
+            keys, counts = np.array(hits[number[word]]).T
+            idf = math.log(1 + (len(length) - len(keys) + 0.5) / (len(keys) + 0.5))
+            scores[row, keys] += idf * (K1 + 1) * counts / (counts + norm[keys])
+    return scores
+
+
+def overlap(scores: NDArray[np.float64], found: list[list[int]]) -> float:
+    shares = []
+    for row, keys in zip(scores, found, strict=True):
+        k = min(K, int((row > 0).sum()))
+        last = np.partition(row, -k)[-k] * (1 - 1e-6)
+        shares.append(sum(row[key] >= last for key in keys[:k]) / k)
+    return float(np.mean(shares))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--chunks", type=int, default=1_000_000)
+    parser.add_argument("--engines", nargs="*", default=list(ENGINES))
+    parser.add_argument("--folder", type=Path, help="keep the corpus and the indexes here")
+    parser.add_argument("--engine", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.engine:
+        json.dump(measure(args.folder, args.engine), sys.stdout)
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        report(Path(args.folder or scratch), args.chunks, args.engines)
+
+
+def report(folder: Path, chunks: int, engines: Sequence[str]) -> None:
+    folder.mkdir(exist_ok=True)
+    make(folder, chunks)
+    queries = json.loads((folder / "queries.json").read_text())
+    scores = exact_scores(folder, queries[:CHECKED])
+    commit = subprocess.run(
+        ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    print(f"{chunks:,} chunks, best {K}, 1,000 queries; {cpu()}, {os.cpu_count()} cores; {commit}\n")
+    print("| engine | p50 ms | p99 ms | mean ms | index s | peak MB | overlap |")
+    print("|---|---|---|---|---|---|---|")
+    for engine in engines:
+        command = [sys.executable, __file__, "--engine", engine, "--folder", str(folder)]
+        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        got = json.loads(out)
+        share = "" if "English" in engine else f"{overlap(scores, got['found']):.4f}"
+        print(
+            f"| {engine} | {got['p50']:.2f} | {got['p99']:.2f} | {got['mean']:.2f} "
+            f"| {got['index_s']:.1f} | {got['rss_mb']:,.0f} | {share} |",
+            flush=True,
+        )
+
+
+def cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        found = re.search(r"model name\s*: (.*)", info.read_text())
+        if found:
+            return found[1]
+    return platform.processor() or platform.machine()
+
+
+if __name__ == "__main__":
+    main()
