@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import crx.embed
 from crx.backends.hashed import HashedEmbedder
-from crx.embed import Embedded, count_truncated, embed_all, load_embedder
+from crx.embed import Situated, embed_situated, load_embedder
 from crx.errors import ModelError, UsageError
 from crx.models import add, find
 from crx.models.tokens import Tokens, equal_lengths
@@ -249,22 +249,47 @@ class Short(HashedEmbedder):
         return super().embed(texts[1:], query=query)
 
 
-def test_texts_that_were_cut_are_counted() -> None:
-    embedder = HashedEmbedder(max_tokens=3)
-    done = embed_all(embedder, ["one two three", "one two three four", "", "one two three, four"])
-    assert isinstance(done, Embedded)
-    assert done.truncated == 2
-    assert count_truncated(load_embedder("tiny"), ["the " * 18, "the " * 19]) == 1
+def test_a_text_that_fits_is_embedded_as_it_is() -> None:
+    embedder = HashedEmbedder(max_tokens=8)
+    rows, several = embed_situated(embedder, [Situated("Title", "one two"), Situated("", "one")])
+    assert several == 0
+    np.testing.assert_array_equal(rows, embedder.embed(["Title\none two", "one"]))
+
+
+def test_a_long_text_is_the_mean_of_its_windows_each_with_what_situates_it() -> None:
+    embedder = HashedEmbedder(max_tokens=8)
+    text = Situated("Title", "one two three four five six seven eight nine ten")
+    rows, several = embed_situated(embedder, [Situated("", "x"), text])
+    windows = embedder.embed(
+        ["Title\none two three four five ", "Title\nsix seven eight nine ten"]
+    )
+    mean = windows.sum(axis=0)
+    assert several == 1
+    np.testing.assert_allclose(rows[1], mean / np.linalg.norm(mean), atol=1e-6)
+
+
+def test_a_context_longer_than_the_window_is_read_whole_too() -> None:
+    embedder = HashedEmbedder(max_tokens=4)
+    rows, several = embed_situated(embedder, [Situated("one two three four five six", "seven")])
+    whole = embedder.embed(["one two three ", "four five ", "six\nseven"]).sum(axis=0)
+    assert several == 1
+    assert rows[0] @ (whole / np.linalg.norm(whole)) > 0.9
+
+
+def test_no_texts_give_no_rows() -> None:
+    embedder = HashedEmbedder()
+    rows, several = embed_situated(embedder, [])
+    assert (rows.shape, several) == ((0, embedder.dimensions), 0)
 
 
 def test_a_vector_that_is_not_finite_is_an_error() -> None:
     with pytest.raises(ModelError, match="not finite"):
-        embed_all(Broken(), ["one"])
+        embed_situated(Broken(), [Situated("", "one")])
 
 
 def test_a_row_too_few_is_an_error() -> None:
     with pytest.raises(ModelError, match=r"gave float32 \(1, 256\), not float32 \(2, 256\)"):
-        embed_all(Short(), ["one", "two"])
+        embed_situated(Short(), [Situated("", "one"), Situated("", "two")])
 
 
 def test_an_unknown_name_says_what_is_here() -> None:

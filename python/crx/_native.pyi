@@ -189,9 +189,7 @@ class Store:
     def touch_document(self, uri: str, *, source_mtime_ns: int, source_size: int) -> None:
         """Note a source's new time stamp and size; its content and `seq` are unchanged."""
 
-    def rename_document(
-        self, old: str, new: str, *, metadata: str, source_mtime_ns: int
-    ) -> None:
+    def rename_document(self, old: str, new: str, *, metadata: str, source_mtime_ns: int) -> None:
         """Give a document another URI and metadata (a JSON object); nothing else changes."""
 
     def remove_documents(self, uris: Sequence[str]) -> int:

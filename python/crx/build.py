@@ -15,6 +15,7 @@ import orjson
 
 from crx import _native
 from crx.contextualize import Rungs, context_keys, embedder_reads
+from crx.embed import Situated, embed_situated
 from crx.errors import InputError, UsageError
 from crx.outline import outline
 from crx.protocols import Embedder
@@ -55,7 +56,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a build did, in documents; chunks put, texts embedded, and texts cut by the embedder."""
+    """What a build did, in documents; chunks put, texts embedded, and those that took
+    several of the embedder's windows."""
 
     added: int = 0
     changed: int = 0
@@ -64,7 +66,7 @@ class Report:
     removed: int = 0
     chunks: int = 0
     embedded: int = 0
-    truncated: int = 0
+    windowed: int = 0
     failures: tuple[Failure, ...] = ()
 
 
@@ -153,7 +155,7 @@ class Build:
         outlines = outline(document, chunks) if self._rungs.outline else [""] * len(chunks)
         keys, contexts = self._contexts(document, chunks)
         vectors = [
-            vector_key(self._embedder, embedder_reads(head, context, chunk.text))
+            vector_key(self._embedder, Situated(embedder_reads(head, context), chunk.text))
             for head, context, chunk in zip(outlines, contexts, chunks, strict=True)
         ]
         metadata = {**document.metadata, **({"path": source.path} if source.path else {})}
@@ -187,22 +189,21 @@ class Build:
             after = int(keys[-1])
             texts = {}
             for row in self._store.chunks(keys):
-                text = embedder_reads(row.outline, row.context, row.text)
+                text = Situated(embedder_reads(row.outline, row.context), row.text)
                 texts[vector_key(self._embedder, text)] = text
             have = self._store.have_vectors(list(texts))
             missing = [key for key, there in zip(texts, have, strict=True) if not there]
-            missing.sort(key=lambda key: len(texts[key]))
+            missing.sort(key=lambda key: len(texts[key].before) + len(texts[key].text))
             for batch in _batches(missing, EMBED_BATCH):
                 self._embed_batch(batch, [texts[key] for key in batch])
             if self._on_commit and time.monotonic() - self._committed > SECONDS_UNSEEN:
                 self._on_commit()
                 self._committed = time.monotonic()
 
-    def _embed_batch(self, keys: list[bytes], texts: list[str]) -> None:
-        self._store.put_vectors(keys, self._embedder.embed(texts))
-        room = self._embedder.max_tokens
-        cut = sum(len(self._embedder.token_starts(text)) > room for text in texts)
-        self._count(embedded=len(texts), truncated=cut)
+    def _embed_batch(self, keys: list[bytes], texts: list[Situated]) -> None:
+        rows, several = embed_situated(self._embedder, texts)
+        self._store.put_vectors(keys, rows)
+        self._count(embedded=len(texts), windowed=several)
         self._tell(embedded=self.progress.embedded + len(texts))
 
     def _contexts(
@@ -303,9 +304,9 @@ class Build:
             self._on_progress(self.progress)
 
 
-def vector_key(embedder: Embedder, text: str) -> bytes:
-    """Return the key under which a text's vector is kept."""
-    return _native.digest(embedder.fingerprint.encode(), text.encode())
+def vector_key(embedder: Embedder, text: Situated) -> bytes:
+    """Return the key under which a situated text's vector is kept."""
+    return _native.digest(embedder.fingerprint.encode(), text.before.encode(), text.text.encode())
 
 
 def _room(embedder: Embedder) -> int:

@@ -55,11 +55,11 @@ def context_keys(
     ]
 
 
-def embedder_reads(outline: str, context: str, text: str) -> str:
-    """Return the situated text of a chunk as the embedder reads it.
+def embedder_reads(outline: str, context: str) -> str:
+    """Return what the embedder reads in front of a chunk: the outline's first line, the context.
 
-    Of the outline only its first line, which names the document and the place in it: the terms on
-    its second line are for BM25, and would move with every edit of the document.
+    The first line names the document and the place in it. The terms on the second are for BM25:
+    they would crowd the embedder's window, and move with every edit of the document.
     """
     head = outline.partition("\n")[0]
-    return "\n".join(part for part in (head, context, text) if part)
+    return "\n".join(part for part in (head, context) if part)

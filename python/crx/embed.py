@@ -1,4 +1,4 @@
-"""The step that turns texts into vectors: choose an embedder, run it, count what it cut.
+"""The step that turns texts into vectors: choose an embedder, run it, cut nothing.
 
 An embedder is named by a specification:
 
@@ -40,11 +40,11 @@ _BACKENDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """The vectors of a batch, (n, d) float32, and how many of its texts were cut to be read."""
+class Situated:
+    """A text and what is put in front of it to situate it; either may be empty."""
 
-    vectors: NDArray[np.float32]
-    truncated: int
+    before: str
+    text: str
 
 
 def load_embedder(spec: str = DEFAULT) -> Embedder:
@@ -65,11 +65,51 @@ def load_embedder(spec: str = DEFAULT) -> Embedder:
     return embedder
 
 
-def embed_all(embedder: Embedder, texts: Sequence[str]) -> Embedded:
-    """Embed passages and count those longer than the model reads.
+def embed_situated(
+    embedder: Embedder, texts: Sequence[Situated]
+) -> tuple[NDArray[np.float32], int]:
+    """Return (n, d) float32 unit rows, and how many of the texts took more than one window.
 
-    Raises `ModelError` where a plug's rows are not what `Embedder.embed` promises.
+    Nothing is cut: a text that the embedder's window cannot hold with what situates it is read in
+    several windows of equal length, each with that in front, and its vector is their mean, made
+    unit. Raises `ModelError` where a plug's rows are not what `Embedder.embed` promises.
     """
+    windows = [_windows(embedder, text) for text in texts]
+    rows = _checked(embedder, [window for each in windows for window in each])
+    starts = np.cumsum([0, *(len(each) for each in windows)])
+    sums = np.add.reduceat(rows, starts[:-1], axis=0) if len(texts) else rows
+    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+    several = sum(len(each) > 1 for each in windows)
+    means = np.divide(sums, lengths, out=sums, where=lengths > 0)
+    single = np.array([len(each) == 1 for each in windows], dtype=bool)
+    means[single] = rows[starts[:-1][single]]
+    return means, several
+
+
+def _windows(embedder: Embedder, situated: Situated) -> list[str]:
+    """Return the texts that together hold a situated text, each within the embedder's window."""
+    whole = "\n".join(part for part in (situated.before, situated.text) if part)
+    # A token takes a code point or more, so a short text need not be counted.
+    if len(whole) <= embedder.max_tokens or _tokens(embedder, whole) <= embedder.max_tokens:
+        return [whole]
+    starts = embedder.token_starts(situated.text)
+    before = situated.before
+    room = embedder.max_tokens - _tokens(embedder, before)
+    if room < embedder.max_tokens // 2:
+        # What situates would fill the window: it is read as part of the text.
+        before, starts, room = "", embedder.token_starts(whole), embedder.max_tokens
+    text = situated.text if before else whole
+    count = -(-len(starts) // room)
+    edges = [int(starts[len(starts) * n // count]) for n in range(1, count)]
+    pieces = [text[a:b] for a, b in zip([0, *edges], [*edges, len(text)], strict=True)]
+    return ["\n".join(part for part in (before, piece) if part) for piece in pieces]
+
+
+def _tokens(embedder: Embedder, text: str) -> int:
+    return len(embedder.token_starts(text))
+
+
+def _checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
     vectors = embedder.embed(texts)
     wanted = (len(texts), embedder.dimensions)
     if vectors.shape != wanted or vectors.dtype != np.float32:
@@ -78,15 +118,7 @@ def embed_all(embedder: Embedder, texts: Sequence[str]) -> Embedded:
         )
     if not np.isfinite(vectors).all():
         raise ModelError(f"{embedder.fingerprint}: gave a vector that is not finite")
-    return Embedded(vectors, count_truncated(embedder, texts))
-
-
-def count_truncated(embedder: Embedder, texts: Sequence[str]) -> int:
-    """Return how many of the texts have more tokens than the model reads."""
-    # A token takes a code point or more, so a short text need not be counted.
-    limit = embedder.max_tokens
-    long = (text for text in texts if len(text) > limit)
-    return sum(len(embedder.token_starts(text)) > limit for text in long)
+    return vectors
 
 
 def _plugs() -> dict[str, EntryPoint]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crx.cli.options import json_option, set_option, settings_of
-from crx.cli.output import note, progress, say, say_json, table
+from crx.cli.output import progress, say, say_json, table
 from crx.evaluate import LegFigures, RunFigures, read_set, run
 
 
@@ -65,8 +65,6 @@ def command(
         say_json(as_object(figures))
     else:
         _print(figures)
-    if figures.truncated:
-        note(f"{figures.truncated} chunks are longer with their context than the embedder reads")
 
 
 def as_object(figures: RunFigures) -> dict[str, object]:
@@ -79,7 +77,7 @@ def as_object(figures: RunFigures) -> dict[str, object]:
         "queries": figures.queries,
         "index_seconds": figures.index_seconds,
         "embedded": figures.embedded,
-        "truncated": figures.truncated,
+        "windowed": figures.windowed,
         "legs": {name: _leg(leg) for name, leg in figures.legs.items()},
     }
 

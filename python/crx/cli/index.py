@@ -75,8 +75,6 @@ def _print(report: Report, place: Path, *, as_json: bool) -> None:
         note(f"{failure.uri}: {failure.reason}")
     if len(report.failures) > FAILURES_NAMED:
         note(f'and {len(report.failures) - FAILURES_NAMED} more failed; "crx status" lists them')
-    if report.truncated:
-        note(f"{report.truncated} chunks are longer with their context than the embedder reads")
 
 
 def summary(report: Report) -> str:
@@ -89,4 +87,5 @@ def summary(report: Report) -> str:
     if report.failures:
         parts.append(f"{len(report.failures)} failed")
     done = ", ".join(parts) or "no readable files"
-    return f"{done}; {report.chunks} chunks put, {report.embedded} embedded"
+    windowed = f" ({report.windowed} in several windows)" if report.windowed else ""
+    return f"{done}; {report.chunks} chunks put, {report.embedded} embedded{windowed}"

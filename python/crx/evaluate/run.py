@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from crx.build import Progress
 from crx.contextualize import parse_rungs
+from crx.errors import UsageError
 from crx.evaluate.metrics import ranks_found, recall_at_k, reciprocal_rank
 from crx.evaluate.sets import Place, Query, QuestionSet
 from crx.index import Index
@@ -50,7 +51,7 @@ class RunFigures:
     queries: int
     index_seconds: float
     embedded: int
-    truncated: int
+    windowed: int
     legs: Mapping[str, LegFigures]
 
 
@@ -66,12 +67,13 @@ def run(
     """Index a set (into `index`, else a temporary folder) and ask all of its questions."""
     documents = with_spans(questions.documents, contexts)
     chars = chunk_chars or _chunk_chars(documents)
-    given = {**(settings or {}), "chunk_chars": chars, "contexts": _stored(contexts)}
+    given = {**(settings or {}), "chunk_chars": chars}
     with ExitStack() as stack:
         place = (
             index or Path(stack.enter_context(TemporaryDirectory(prefix="crx-eval-"))) / "eval.crx"
         )
         opened = stack.enter_context(open_index(place, settings=given))
+        _refuse_others(opened, documents)
         started = time.perf_counter()
         report = opened.add_documents(documents, contexts=contexts, on_progress=on_progress)
         seconds = time.perf_counter() - started
@@ -85,7 +87,7 @@ def run(
         queries=len(questions.queries),
         index_seconds=seconds,
         embedded=report.embedded,
-        truncated=report.truncated,
+        windowed=report.windowed,
         legs=legs,
     )
 
@@ -100,8 +102,10 @@ def with_spans(documents: Sequence[Document], contexts: str) -> list[Document]:
     return [replace(d, chunks=maker.spans(d.uri) or d.chunks) for d in documents]
 
 
-def _stored(contexts: str) -> str:
-    return "outline" if contexts.startswith("outline") else "none"
+def _refuse_others(index: Index, documents: Sequence[Document]) -> None:
+    others = {row.uri for row in index.store.documents()} - {each.uri for each in documents}
+    if others:
+        raise UsageError(f"{index.path}: holds {min(others)}, which is not of this set")
 
 
 def _chunk_chars(documents: Sequence[Document]) -> int:
