@@ -16,19 +16,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from crx.split import labels_around
-from crx.types import Chunk, Document
+from crx.types import Chunk, Document, Mark
 
 # Characters of a document that open it: where contracts, papers and articles name their subject.
 OPENING_CHARS = 1500
 # Characters of names on the first line: what a 256-token embedder can spare of its window.
-NAMES_CHARS = 100
+NAMES_CHARS = 120
 # Characters of names and of labels on the second line, which only BM25 reads.
 MORE_CHARS = 500
 # Heaviest terms of the document that a chunk lacks.
 TERMS = 12
 
-_BREAK = re.compile(r"[\n;:()\[\]{}<>=|\"“”«»]+|(?<=[^\W\d_]{2})[.!?]\s|\s{3,}")
+_BREAK = re.compile(
+    r"[\n;:()\[\]{}<>=|\"“”«»\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]+|(?<=[^\W\d_]{2})[.!?]\s|\s{3,}"
+)
 _WORD = re.compile(r"[^\s,]+,?")
+_NAME_WORD = re.compile(r"\w[\w&-]*")
 _LOWER = re.compile(r"(?<![\w.@/])[^\W\d_][\w'’-]*")
 _MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december"
@@ -49,11 +52,14 @@ _SUFFIX = re.compile(r"\s*(?:Inc|LLC|L\.L\.C|Ltd|L\.P|Co|Corp|S\.A|N\.A|GmbH|PLC
 
 def outline(document: Document, chunks: Sequence[Chunk]) -> list[str]:
     """Return the outline of each chunk: two lines, or fewer where there is nothing to say."""
-    names, dates = proper_names(document.text), _dates(document.text[:OPENING_CHARS])
-    first = list(_within(names, NAMES_CHARS))
-    head = ": ".join(part for part in (document.title, ", ".join([*first, *dates[:1]])) if part)
-    labels = dict.fromkeys(mark.label for mark in document.marks if mark.kind != "page")
-    more = [*_within(names[len(first) :], MORE_CHARS), *dates[1:], *_within(labels, MORE_CHARS)]
+    names = _most_telling(proper_names(document.text), document)
+    dates = _dates(document.text[:OPENING_CHARS])
+    labels = list(dict.fromkeys(mark.label for mark in document.marks if mark.kind != "page"))
+    telling = [*_outermost(document.marks), *names] if _is_code(document.marks) else names
+    first = [*_within(telling, NAMES_CHARS), *dates[:1]]
+    head = ": ".join(part for part in (document.title, ", ".join(first)) if part)
+    more = [*_within(names, MORE_CHARS), *dates, *_within(labels, MORE_CHARS)]
+    more = [word for word in more if word not in first]
     heavy = _heavy_terms(chunks)
     places: dict[int, str] = {}
     lines = []
@@ -67,18 +73,53 @@ def outline(document: Document, chunks: Sequence[Chunk]) -> list[str]:
     return lines
 
 
+def _is_code(marks: Sequence[Mark]) -> bool:
+    return any(mark.kind == "definition" for mark in marks)
+
+
+def _outermost(marks: Sequence[Mark]) -> list[str]:
+    """Return the labels of the definitions that stand in no other: what a source file is about."""
+    top = (mark.label for mark in marks if mark.kind == "definition" and mark.level == 1)
+    return list(dict.fromkeys(top))
+
+
 def proper_names(text: str) -> list[str]:
     """Return the proper names of a text's opening, in order, each once.
 
     A run of capitalised words is a name when at least one of them never stands in lower case in the
-    whole text; words that join names (of, de, &) may stand between them.
+    whole text; words that join names (of, de, &) may stand between them. A single word that opens a
+    sentence and does not come again is none: its capital is the sentence's.
     """
     common = {word for word in _LOWER.findall(text) if word[0].islower()}
     names: dict[str, str] = {}
     for stretch in _BREAK.split(text[:OPENING_CHARS]):
-        for name in _runs(stretch, common):
-            names.setdefault(name.casefold(), name)
+        for at, name in enumerate(_runs(stretch, common)):
+            opens = at == 0 and stretch.lstrip().startswith(name)
+            if not (opens and " " not in name and text.count(name) < 2):
+                names.setdefault(name.casefold(), name)
     return list(names.values())
+
+
+def _most_telling(names: Sequence[str], document: Document) -> list[str]:
+    """Return the names that add a word to the title and to each other, most telling first.
+
+    A name of several words tells more than one of one, and one whose words recur is of the
+    subject, where one that does not is of an address.
+    """
+
+    def rank(name: str) -> tuple[bool, bool]:
+        words = [w for w in _NAME_WORD.findall(name) if len(w) > 2 and w[0].isupper()]
+        recurs = min((document.text.count(word) for word in words), default=0) > 1
+        return len(_NAME_WORD.findall(name)) < 2, not recurs
+
+    seen = set(_NAME_WORD.findall(document.title.casefold()))
+    telling = []
+    for name in sorted(names, key=rank):
+        words = set(_NAME_WORD.findall(name.casefold()))
+        if words - seen:
+            telling.append(name)
+            seen |= words
+    return telling
 
 
 def _runs(stretch: str, common: set[str]) -> Iterator[str]:
