@@ -1,8 +1,9 @@
 """Fusion and window expansion of two rankings of 150, against plain Python.
 
-Measured from numpy arrays to the list of passages, everything between included. The corpus is
-synthetic: documents of 60 chunks, the rankings share half of their keys, hits cluster in
-documents as they do for a real query. Run: python benches/fuse_widen.py
+Measured from numpy arrays to the list of passages, everything between included; budget 1600
+tokens. The corpora are synthetic: 40 documents of 13,000 tokens, cut into chunks of about 220 or
+into sentences of about 25 tokens; the rankings share half of their keys. Medians of one run.
+Run: python benches/fuse_widen.py
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from crx._native import fuse, widen
+from crx._native import PassageRow, fuse, widen
 
-DEPTH, DOCS, CHUNKS, BUDGET, RRF_K = 150, 40, 60, 1600, 60.0
+DEPTH, DOCS, TOKENS, BUDGET, RRF_K = 150, 40, 13_000, 1600, 60.0
 
 
 @dataclass
@@ -85,31 +87,44 @@ def plain_widen(
     return sorted(passages, key=lambda p: (-p.score, p.doc, p.start))
 
 
-def corpus() -> tuple[list[np.ndarray], dict[int, np.ndarray]]:
+@dataclass
+class Corpus:
+    """Two rankings; each document's chunks; each key's document and ordinal."""
+
+    rankings: list[NDArray[np.int64]]
+    layouts: dict[int, NDArray[np.uint32]]
+    docs: NDArray[np.int64]
+    ordinals: NDArray[np.uint32]
+
+
+def corpus(chunk_tokens: int) -> Corpus:
     rng = np.random.default_rng(7)
+    chunks = TOKENS // chunk_tokens
     layouts = {}
     for doc in range(DOCS):
-        tokens = rng.integers(40, 400, CHUNKS)
+        tokens = rng.integers(chunk_tokens // 4, chunk_tokens * 7 // 4, chunks)
         ends = np.cumsum(tokens)
         starts = ends - tokens
-        layout = np.stack([starts * 4, ends * 4, starts, ends, np.zeros(CHUNKS)], axis=1)
+        layout = np.stack([starts * 4, ends * 4, starts, ends, starts * 0], axis=1)
         layouts[doc] = layout.astype(np.uint32)
-    popular = rng.permutation(DOCS * CHUNKS)[: DEPTH * 3 // 2]
+    popular = rng.permutation(DOCS * chunks)[: DEPTH * 3 // 2]
     rankings = [rng.permutation(popular)[:DEPTH].astype(np.int64) for _ in range(2)]
-    return rankings, layouts
+    docs, ordinals = np.divmod(np.arange(DOCS * chunks), chunks)
+    return Corpus(rankings, layouts, docs, ordinals.astype(np.uint32))
 
 
-def native(rankings: list[np.ndarray], layouts: dict[int, np.ndarray]) -> list[object]:
-    keys, scores = fuse(rankings, weights=[1.0, 1.0], rrf_k=RRF_K, k=DEPTH)
-    docs, ordinals = np.divmod(keys, CHUNKS)
-    return widen(docs, ordinals.astype(np.uint32), scores, layouts=layouts, budget_tokens=BUDGET)  # type: ignore[return-value]
+def native(corpus: Corpus) -> list[PassageRow]:
+    keys, scores = fuse(corpus.rankings, weights=[1.0, 1.0], rrf_k=RRF_K, k=DEPTH)
+    docs, ordinals = corpus.docs[keys], corpus.ordinals[keys]
+    return widen(docs, ordinals, scores, layouts=corpus.layouts, budget_tokens=BUDGET)
 
 
-def plain(rankings: list[np.ndarray], layouts: dict[int, np.ndarray]) -> list[PlainPassage]:
-    lists = [ranking.tolist() for ranking in rankings]
+def plain(corpus: Corpus) -> list[PlainPassage]:
+    lists = [ranking.tolist() for ranking in corpus.rankings]
     fused = plain_fuse(lists, [1.0, 1.0], DEPTH)
-    hits = [(*divmod(key, CHUNKS), score) for key, score in fused]
-    return plain_widen(hits, {doc: layout.tolist() for doc, layout in layouts.items()}, BUDGET)
+    hits = [(int(corpus.docs[key]), int(corpus.ordinals[key]), score) for key, score in fused]
+    layouts = {doc: layout.tolist() for doc, layout in corpus.layouts.items()}
+    return plain_widen(hits, layouts, BUDGET)
 
 
 def median_us(run: Callable[[], object], repeats: int) -> float:
@@ -122,14 +137,18 @@ def median_us(run: Callable[[], object], repeats: int) -> float:
 
 
 def main() -> None:
-    rankings, layouts = corpus()
-    ours, theirs = native(rankings, layouts), plain(rankings, layouts)
-    same = [(p.doc, p.first, p.last) for p in theirs]
-    assert [(p.doc, p.first, p.last) for p in ours] == same  # type: ignore[attr-defined]
-    fast = median_us(lambda: native(rankings, layouts), 2000)
-    slow = median_us(lambda: plain(rankings, layouts), 200)
-    print(f"{platform.machine()}, Python {platform.python_version()}, {len(same)} passages")
-    print(f"crx    {fast:8.1f} us\nPython {slow:8.1f} us\nratio  {slow / fast:8.1f}")
+    print(f"{platform.machine()}, Python {platform.python_version()}")
+    for name, chunk_tokens in (("chunks", 220), ("sentences", 25)):
+        case = corpus(chunk_tokens)
+        ours, theirs = native(case), plain(case)
+        places = [(p.doc, p.first, p.last, p.hits) for p in theirs]
+        assert [(p.doc, p.first, p.last, p.hits) for p in ours] == places
+        fast = median_us(lambda case=case: native(case), 2000)
+        slow = median_us(lambda case=case: plain(case), 100)
+        print(
+            f"{name:10} {len(ours):4} passages   crx {fast:8.1f} us   "
+            f"Python {slow:8.1f} us   x{slow / fast:.0f}"
+        )
 
 
 if __name__ == "__main__":

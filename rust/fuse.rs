@@ -23,10 +23,10 @@ pub fn fuse(rankings: &[Ranking<'_>], rrf_k: f64, k: usize) -> Vec<(i64, f32)> {
                 .map(|(rank, &key)| (key, list, rank)),
         );
     }
-    // Sorted, a key's votes lie together, in the order of the lists: the sums, and so the scores,
-    // come out the same whatever a hash would have done.
-    votes.sort_unstable();
-    votes.dedup_by_key(|&mut (key, list, _)| (key, list));
+    // Sorted, a key's votes lie together, in the order of the lists (the sort is stable): the
+    // sums, and so the scores, come out the same whatever a hash would have done.
+    votes.sort_by_key(|vote| vote.0);
+    votes.dedup_by_key(|vote| (vote.0, vote.1));
     let mut fused: Vec<(i64, f32)> = votes
         .chunk_by(|a, b| a.0 == b.0)
         .map(|votes| {

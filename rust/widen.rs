@@ -80,15 +80,19 @@ pub fn widen<'a>(
     order: Order,
 ) -> Result<Vec<Passage>> {
     let mut runs = Vec::with_capacity(hits.len());
-    let mut by_doc: Vec<u32> = (0..hits.len() as u32).collect();
-    by_doc.sort_unstable_by_key(|&hit| (hits[hit as usize].doc, hit));
+    let mut by_doc: Vec<(i64, u32)> = hits
+        .iter()
+        .zip(0u32..)
+        .map(|(hit, index)| (hit.doc, index))
+        .collect();
+    by_doc.sort_unstable();
     let mut passages: Vec<Passage> = Vec::with_capacity(hits.len());
-    for group in by_doc.chunk_by(|&a, &b| hits[a as usize].doc == hits[b as usize].doc) {
-        let doc = hits[group[0] as usize].doc;
+    for group in by_doc.chunk_by(|a, b| a.0 == b.0) {
+        let doc = group[0].0;
         let layout = layout_of(doc)
             .ok_or_else(|| Error::Invalid(format!("layouts: document {doc} is missing")))?;
         runs.clear();
-        for &hit in group {
+        for &(_, hit) in group {
             let ordinal = hits[hit as usize].ordinal as usize;
             if ordinal >= layout.len() {
                 return Err(Error::Invalid(format!(

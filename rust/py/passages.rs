@@ -1,7 +1,5 @@
 //! The door to fusion and window expansion.
 
-use std::collections::HashMap;
-
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -124,10 +122,11 @@ fn widen<'py>(
         .iter()
         .map(|(doc, layout)| Ok((doc.extract()?, layout.extract()?)))
         .collect::<PyResult<Vec<(i64, PyReadonlyArray2<'py, u32>)>>>()?;
-    let layouts = arrays
+    let mut layouts = arrays
         .iter()
         .map(|(doc, layout)| Ok((*doc, rows(layout)?)))
-        .collect::<PyResult<HashMap<i64, Layout<'_>>>>()?;
+        .collect::<PyResult<Vec<(i64, Layout<'_>)>>>()?;
+    layouts.sort_unstable_by_key(|&(doc, _)| doc);
     let passages = py
         .detach(|| {
             let hits: Vec<Hit> = docs
@@ -142,7 +141,10 @@ fn widen<'py>(
                 .collect();
             crate::widen::widen(
                 &hits,
-                |doc| layouts.get(&doc).copied(),
+                |doc| {
+                    let at = layouts.binary_search_by_key(&doc, |&(doc, _)| doc).ok()?;
+                    Some(layouts[at].1)
+                },
                 growth,
                 within_section,
                 order,
