@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
 use super::raise;
+use super::store::{Filter, Store};
 use crate::bm25::{Bm25, FIELDS};
 use crate::lexical::{Entry, Query};
 
@@ -42,6 +43,7 @@ impl Lexical {
         self.0.len() as usize
     }
 
+    #[allow(clippy::too_many_arguments)] // As above: columns of one table.
     #[pyo3(signature = (doc, keys, lang, texts, outlines, contexts))]
     fn put(
         &self,
@@ -76,11 +78,18 @@ impl Lexical {
         py.detach(|| self.0.commit(seq)).map_err(raise)
     }
 
+    /// Brings it up to the store; returns how many documents were read.
+    fn sync(&self, py: Python<'_>, store: &Store) -> PyResult<usize> {
+        py.detach(|| self.0.sync(&store.inner)).map_err(raise)
+    }
+
+    /// Waits for merges under way and gives the folder back; a later `put` takes it again.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.0.close()).map_err(raise)
     }
 
-    #[pyo3(signature = (query, *, k, langs = None, k1 = 1.2, b = 0.75, weights = None))]
+    #[allow(clippy::too_many_arguments)] // Keywords of the Python method.
+    #[pyo3(signature = (query, *, k, langs = None, k1 = 1.2, b = 0.75, weights = None, only = None))]
     fn search<'py>(
         &self,
         py: Python<'py>,
@@ -90,6 +99,7 @@ impl Lexical {
         k1: f64,
         b: f64,
         weights: Option<[f64; FIELDS]>,
+        only: Option<&Filter>,
     ) -> PyResult<Scored<'py>> {
         let langs = langs.unwrap_or_else(|| vec!["en".to_owned()]);
         let query = Query {
@@ -101,7 +111,7 @@ impl Lexical {
                 b,
                 weights: weights.unwrap_or([1.0; FIELDS]),
             },
-            only: None,
+            only: only.map(|filter| &*filter.inner),
         };
         let ranking = py.detach(|| self.0.search(&query)).map_err(raise)?;
         let (keys, scores): (Vec<i64>, Vec<f32>) = ranking.into_iter().unzip();
