@@ -12,7 +12,7 @@
 //! * A compound (`parse_args`, `parseArgs`, `TS-999`, `v1.2.3`, `a/b.py`, `don't`) gives itself,
 //!   without its joiners, and its parts ([`compound`]).
 //!
-//! Stop words stay in the index, where they may be all a query has; [`ask`] makes them weigh less.
+//! Stop words stay in the index, where they may be all a query has; [`Asker`] makes them weigh less.
 
 mod ask;
 mod compound;
@@ -20,7 +20,7 @@ mod fold;
 mod script;
 mod voice;
 
-pub use ask::{Word, ask};
+pub use ask::{Asker, Word};
 pub use voice::detect_lang;
 
 use compound::Compound;
@@ -188,4 +188,149 @@ fn take_unspaced(text: &str, terms: &mut Terms) -> usize {
     }
     terms.push(&text[before.unwrap_or(0)..end]);
     end
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(text: &str, lang: &str) -> Vec<String> {
+        terms(text, lang).iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_compound_gives_its_whole_and_its_parts() {
+        for (text, want) in [
+            ("TS-999", vec!["ts999", "ts", "999"]),
+            ("v1.2.3", vec!["v1.2.3", "v1", "2", "3"]),
+            ("HTTPServer", vec!["httpserver", "http", "server"]),
+            ("__init__", vec!["init"]),
+            ("foo.bar::baz", vec!["foobarbaz", "foo", "bar", "baz"]),
+            (
+                "src/my_lib.rs",
+                vec!["srcmylibr", "src", "mylib", "my", "lib", "rs"],
+            ),
+            ("ann@mail.org", vec!["annmailorg", "ann", "mail", "org"]),
+            ("2023-09-11", vec!["2023.09.11", "2023", "09", "11"]),
+            ("1,000,000", vec!["1000000"]),
+            ("14,2", vec!["14.2", "14", "2"]),
+            ("URLs", vec!["url"]),
+            ("utf8", vec!["utf8"]),
+            ("e-mail", vec!["email", "e", "mail"]),
+            (
+                "C++, C# and AT&T",
+                vec!["c", "c++", "c", "c#", "and", "att", "at", "t"],
+            ),
+            ("don't", vec!["dont", "don"]),
+            ("O'Brien's", vec!["obrien", "brien"]),
+        ] {
+            assert_eq!(of(text, "en"), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn spellings_of_one_identifier_share_its_whole() {
+        let whole = |text| of(text, "en")[0].clone();
+        let spellings = [
+            "parse_args",
+            "parseArgs",
+            "ParseArgs",
+            "parse-args",
+            "parseargs",
+            "PARSE_ARGS",
+        ];
+        assert_eq!(
+            spellings.map(whole),
+            spellings.map(|_| "parsearg".to_owned())
+        );
+    }
+
+    #[test]
+    fn french_elisions_are_left_away() {
+        assert_eq!(of("L’élève qu'il préférait", "fr"), ["elev", "il", "pref"]);
+        assert_eq!(of("aujourd'hui", "fr"), ["aujourdhui", "aujourd", "hui"]);
+    }
+
+    #[test]
+    fn a_vietnamese_word_is_found_with_and_without_its_tones() {
+        assert_eq!(of("Đội thủ", "vi"), ["đội", "doi", "thủ", "thu"]);
+    }
+
+    #[test]
+    fn unspaced_scripts_give_bigrams() {
+        for (text, want) in [
+            ("黑豹队", vec!["黑豹", "豹队"]),
+            ("水", vec!["水"]),
+            ("東京2020年", vec!["東京", "2020", "年"]),
+            ("人々、ﾗｰﾒﾝ", vec!["人々", "ラー", "ーメ", "メン"]),
+            ("한국어", vec!["한국", "국어"]),
+            ("ที่นี่", vec!["ที่นี่"]),
+        ] {
+            assert_eq!(of(text, ""), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_show_does_not_count() {
+        assert_eq!(
+            of("co\u{AD}operate\u{200B}d \u{FEFF}🚀\u{FE0F}", "en"),
+            ["cooper", "🚀"]
+        );
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        let word = prop_oneof![
+            "[a-zA-Z]{1,8}",
+            "[a-zA-Z0-9_.:/'@&,#+-]{1,16}",
+            "[éàüßİıđơ’ạầ]{1,6}",
+            "[漢字かなカー한국กี]{1,6}",
+            any::<String>(),
+        ];
+        proptest::collection::vec(word, 0..12).prop_map(|words| words.join(" "))
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_terms_that_can_be_kept(text in any::<String>(), lang in "(en|fr|vi|zh|ar|xx|)") {
+            let terms = terms(&text, &lang);
+            prop_assert_eq!(terms.iter().count(), terms.len() as usize);
+            prop_assert!(terms.iter().all(|term| !term.is_empty() && term.len() < 1 << 12));
+        }
+
+        #[test]
+        fn the_words_of_a_text_have_the_terms_of_the_text(text in text(), lang in "(en|fr|vi|zh)") {
+            let whole = of(&text, &lang);
+            let apart: Vec<String> = text.split(' ').flat_map(|word| of(word, &lang)).collect();
+            prop_assert_eq!(whole, apart);
+        }
+
+        #[test]
+        fn a_query_asks_for_terms_that_a_document_of_its_words_has(text in text(), lang in "(en|fr|vi|zh)") {
+            let document = of(&text, &lang);
+            for word in Asker::new(&[lang.as_str(), "de"]).ask(&text) {
+                let other = of(&text, "de");
+                prop_assert!(document.contains(&word.term) || other.contains(&word.term), "{}", word.term);
+            }
+        }
+
+        #[test]
+        fn a_reused_analyzer_makes_the_same_terms(texts in proptest::collection::vec(text(), 1..5)) {
+            let mut analyzer = Analyzer::of_documents("en");
+            for text in texts {
+                let mut reused = Terms::default();
+                analyzer.append(&text, &mut reused);
+                prop_assert_eq!(reused, terms(&text, "en"));
+            }
+        }
+
+        #[test]
+        fn composed_and_decomposed_text_have_the_same_terms(text in text(), lang in "(en|fr|vi|zh)") {
+            use unicode_normalization::UnicodeNormalization;
+            let decomposed: String = text.nfd().collect();
+            let composed: String = text.nfc().collect();
+            prop_assert_eq!(of(&decomposed, &lang), of(&composed, &lang));
+        }
+    }
 }

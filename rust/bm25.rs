@@ -8,7 +8,7 @@
 //! idf   = ln(1 + (N - df + 0.5) / (df + 0.5))
 //! ```
 //!
-//! where q is the word's weight in the query ([`crate::analyze::ask`]), N, df and the mean count live
+//! where q is the word's weight in the query ([`crate::analyze::Asker`]), N, df and the mean count live
 //! chunks only, and df those that hold the term in a field of positive weight. The factor k1 + 1 is
 //! kept: it changes no order, and makes a single occurrence in a chunk of mean length worth its
 //! idf. A term that the query repeats counts once: queries are short, and a question that says a

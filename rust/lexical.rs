@@ -23,7 +23,7 @@ use tantivy::directory::MmapDirectory;
 
 pub use writer::Entry;
 
-use crate::analyze;
+use crate::analyze::{Asker, Word};
 use crate::bm25::Bm25;
 use crate::error::{Error, Result};
 use crate::store::{Filter, Store};
@@ -33,12 +33,16 @@ use snapshot::Snapshot;
 use topk::Ask;
 use writer::Writer;
 
+/// Askers kept for the next search: as many as searches are likely to run at once.
+const IDLE_ASKERS: usize = 16;
+
 /// The handle on `derived/bm25`; it may be used from several threads.
 pub struct Lexical {
     folder: PathBuf,
     index: Index,
     fields: Fields,
     snapshot: RwLock<Arc<Snapshot>>,
+    askers: Mutex<Vec<(Vec<String>, Asker)>>,
     /// Present in the one handle that writes.
     writer: Option<Mutex<Option<Writer>>>,
 }
@@ -115,6 +119,7 @@ impl Lexical {
             index,
             fields,
             snapshot: RwLock::new(Arc::new(snapshot)),
+            askers: Mutex::default(),
             writer: write.then(|| Mutex::new(None)),
         })
     }
@@ -162,7 +167,14 @@ impl Lexical {
         if seq == self.seq() {
             return Ok(0);
         }
-        let changed = store.changed_since(self.seq())?;
+        let since = if self.seq() < seq {
+            self.seq()
+        } else {
+            // The store is an older one, put back: nothing here can be told from it.
+            self.write(Writer::clear)?;
+            0
+        };
+        let changed = store.changed_since(since)?;
         for &doc in &changed {
             let chunks = store.doc_chunks(doc)?;
             let entries: Vec<Entry> = chunks
@@ -185,7 +197,7 @@ impl Lexical {
         if query.k == 0 {
             return Err(Error::Invalid("k is 0; it must be 1 or more".into()));
         }
-        let words = analyze::ask(query.text, query.langs);
+        let words = self.ask(query);
         let ask = Ask {
             words: &words,
             k: query.k,
@@ -193,6 +205,24 @@ impl Lexical {
             only: query.only,
         };
         topk::best(&self.snapshot(), &self.fields, &ask).map_err(|error| told(&self.folder, error))
+    }
+
+    /// Takes the query apart, with an asker that another search has left, if there is one.
+    fn ask(&self, query: &Query) -> Vec<Word> {
+        let idle = |asker: &(Vec<String>, Asker)| asker.0 == query.langs;
+        let mut askers = locked(&self.askers);
+        let mut asker = match askers.iter().position(idle) {
+            Some(at) => askers.swap_remove(at).1,
+            None => Asker::new(query.langs),
+        };
+        drop(askers);
+        let words = asker.ask(query.text);
+        let mut askers = locked(&self.askers);
+        if askers.len() == IDLE_ASKERS {
+            askers.remove(0);
+        }
+        askers.push((query.langs.to_vec(), asker));
+        words
     }
 
     /// Waits for merges under way and gives the writer back; a later put opens another.

@@ -7,6 +7,8 @@
 //! weight from a tenth to a half does, and dropping the words altogether does worse on contracts.
 //! A query of function words alone is ranked as ever, since all weigh the same.
 
+use std::collections::{BTreeSet, HashSet};
+
 use super::{Analyzer, Terms};
 
 /// What a function word weighs; any other word weighs 1.
@@ -21,43 +23,62 @@ pub struct Word {
     pub weight: f64,
 }
 
-/// The distinct terms of a query, each with its weight, in the order of the terms.
-///
-/// Function words are those of one language only: of all `langs`, that of which the query holds
-/// most, so that "car" stays a vehicle in "what does the car cost".
-pub fn ask<S: AsRef<str>>(query: &str, langs: &[S]) -> Vec<Word> {
-    let mut analyzer = Analyzer::of_queries(langs);
-    let mut terms = analyzed(&mut analyzer, query);
-    terms.sort_unstable();
-    terms.dedup();
-    let mut functions: Vec<String> = Vec::new();
-    let mut most = 0;
-    for lang in langs {
-        let candidates = analyzed(&mut analyzer, function_words(lang.as_ref()));
-        let held = terms
-            .iter()
-            .filter(|term| candidates.contains(term))
-            .count();
-        if held > most {
-            most = held;
-            functions = candidates;
-        }
-    }
-    let weigh = |term: String| Word {
-        weight: if functions.contains(&term) {
-            FUNCTION_WEIGHT
-        } else {
-            1.0
-        },
-        term,
-    };
-    terms.into_iter().map(weigh).collect()
+/// Takes queries apart in the manner of some languages.
+pub struct Asker {
+    analyzer: Analyzer,
+    /// The terms of each language's function words.
+    functions: Vec<HashSet<String>>,
 }
 
-fn analyzed(analyzer: &mut Analyzer, text: &str) -> Vec<String> {
+impl Asker {
+    /// An asker whose words may take the stems of all these languages.
+    pub fn new<S: AsRef<str>>(langs: &[S]) -> Self {
+        let mut analyzer = Analyzer::of_queries(langs);
+        let functions = langs
+            .iter()
+            .map(|lang| analyzed(&mut analyzer, function_words(lang.as_ref())).collect())
+            .collect();
+        Asker {
+            analyzer,
+            functions,
+        }
+    }
+
+    /// The distinct terms of a query, each with its weight, in the order of the terms.
+    ///
+    /// Function words are those of one language only: of all languages, that of which the query
+    /// holds most, so that "car" stays a vehicle in "what does the car cost".
+    pub fn ask(&mut self, query: &str) -> Vec<Word> {
+        let terms: BTreeSet<String> = analyzed(&mut self.analyzer, query).collect();
+        let held =
+            |words: &&HashSet<String>| terms.iter().filter(|&term| words.contains(term)).count();
+        let functions = self.functions.iter().rev().max_by_key(held);
+        let is_function = |term| functions.is_some_and(|words| words.contains(term));
+        let weight = |term| {
+            if is_function(term) {
+                FUNCTION_WEIGHT
+            } else {
+                1.0
+            }
+        };
+        terms
+            .iter()
+            .map(|term| Word {
+                weight: weight(term),
+                term: term.clone(),
+            })
+            .collect()
+    }
+}
+
+fn analyzed(analyzer: &mut Analyzer, text: &str) -> impl Iterator<Item = String> + use<> {
     let mut terms = Terms::default();
     analyzer.append(text, &mut terms);
-    terms.iter().map(str::to_owned).collect()
+    terms
+        .iter()
+        .map(str::to_owned)
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 /// Articles, pronouns, prepositions, conjunctions, auxiliaries and question words. The scripts that
@@ -98,5 +119,56 @@ fn function_words(lang: &str) -> &'static str {
              cuánto cuántos cuántas por"
         }
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn light(query: &str, langs: &[&str]) -> Vec<String> {
+        let words = Asker::new(langs).ask(query);
+        words
+            .into_iter()
+            .filter(|word| word.weight < 1.0)
+            .map(|word| word.term)
+            .collect()
+    }
+
+    #[test]
+    fn function_words_weigh_less_in_the_language_of_the_query() {
+        assert_eq!(
+            light("the car of a friend", &["fr", "en"]),
+            ["a", "of", "the"]
+        );
+        assert_eq!(
+            light("il est parti car la maison brûle", &["en", "fr"]),
+            ["car", "est", "il", "la"]
+        );
+    }
+
+    #[test]
+    fn a_repeated_word_is_asked_for_once() {
+        let words = Asker::new(&["en"]).ask("cats cat CATS");
+        assert_eq!(
+            words,
+            [Word {
+                term: "cat".into(),
+                weight: 1.0
+            }]
+        );
+    }
+
+    #[test]
+    fn each_language_gives_its_stem_once() {
+        let terms = |langs: &[&str]| -> Vec<String> {
+            Asker::new(langs)
+                .ask("nations")
+                .into_iter()
+                .map(|word| word.term)
+                .collect()
+        };
+        assert_eq!(terms(&["en", "fr", "en"]), ["nation"]);
+        assert_eq!(terms(&["en", "vi"]), ["nation", "nations"]);
     }
 }

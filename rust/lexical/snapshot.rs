@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tantivy::columnar::ColumnValues;
 use tantivy::directory::error::OpenReadError;
+use tantivy::error::DataCorruption;
 use tantivy::fastfield::AliveBitSet;
-use tantivy::index::{SegmentComponent, SegmentMeta};
+use tantivy::index::{SegmentComponent, SegmentId, SegmentMeta};
 use tantivy::{
-    Directory, Index, InvertedIndexReader, Segment as Stored, SegmentReader, TantivyError,
+    Directory, Index, InvertedIndexReader, Opstamp, Segment as Stored, SegmentReader, TantivyError,
 };
 
 use super::commit::{Payload, damaged, told};
@@ -22,7 +23,7 @@ use crate::error::Result;
 pub(super) struct Snapshot {
     /// The store's sequence number it reflects.
     pub(super) seq: i64,
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<Arc<Segment>>,
     /// Live chunks.
     pub(super) chunks: u64,
     /// Terms of the live chunks, by field.
@@ -33,6 +34,8 @@ pub(super) struct Snapshot {
 
 /// One of tantivy's segments, with what is exact about it in memory.
 pub(super) struct Segment {
+    /// What makes it this one: its id, and the last deletion it has seen.
+    name: (SegmentId, Option<Opstamp>),
     pub(super) terms: [Option<Arc<InvertedIndexReader>>; FIELDS],
     /// Number of terms of each chunk; empty where no chunk has any in that field.
     pub(super) lengths: [Vec<u32>; FIELDS],
@@ -92,6 +95,9 @@ impl Snapshot {
             checked: HashSet::new(),
         };
         for meta in meta.segments {
+            let name = (meta.id(), meta.delete_opstamp());
+            let mut open = before.iter().flat_map(|before| &before.segments);
+            let open = open.find(|segment| segment.name == name).map(Arc::clone);
             let stored = index.segment(meta);
             for path in files_of(stored.meta()) {
                 if !index.directory().exists(&path)? {
@@ -104,7 +110,10 @@ impl Snapshot {
                 }
                 snapshot.checked.insert(path);
             }
-            let segment = Segment::open(&stored, fields)?;
+            let segment = match open {
+                Some(segment) => segment,
+                None => Arc::new(Segment::open(&stored, fields)?),
+            };
             snapshot.count(&segment);
             snapshot.segments.push(segment);
         }
@@ -160,6 +169,12 @@ impl Segment {
         let reader = SegmentReader::open(stored)?;
         let fast = reader.fast_fields();
         let max_doc = reader.max_doc();
+        let keys = fast.column_first_or_default::<i64>(KEY)?;
+        // The number of chunks stands in the commit, which has no checksum; that of the keys has.
+        if keys.num_vals() != max_doc {
+            let why = "a segment has another number of chunks than the commit says";
+            return Err(DataCorruption::comment_only(why).into());
+        }
         let mut terms = [const { None }; FIELDS];
         let mut lengths = [const { Vec::new() }; FIELDS];
         for (i, name) in NAMES.into_iter().enumerate() {
@@ -172,12 +187,14 @@ impl Segment {
                 lengths[i] = (0..max_doc).map(|doc| column.get_val(doc) as u32).collect();
             }
         }
+        let meta = stored.meta();
         Ok(Segment {
+            name: (meta.id(), meta.delete_opstamp()),
             terms,
             lengths,
             max_doc,
             alive: reader.alive_bitset().cloned(),
-            keys: fast.column_first_or_default(KEY)?,
+            keys,
             docs: fast.column_first_or_default(DOC)?,
             tuning: Mutex::default(),
         })

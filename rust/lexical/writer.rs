@@ -101,6 +101,15 @@ impl Writer {
         Ok(())
     }
 
+    /// Removes every chunk.
+    pub(super) fn clear(&mut self) -> Result<()> {
+        for doc in std::mem::take(&mut self.docs) {
+            self.writer.delete_term(self.fields.doc_term(doc));
+        }
+        self.changed = true;
+        Ok(())
+    }
+
     /// Makes what was put durable. tantivy syncs its files, and the directory before it renames the
     /// commit into place; the rename is durable when the directory is synced once more.
     pub(super) fn commit(&mut self, folder: &Path, seq: i64) -> Result<()> {

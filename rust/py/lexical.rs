@@ -43,6 +43,7 @@ impl Lexical {
         self.0.len() as usize
     }
 
+    #[allow(clippy::too_many_arguments)] // As above: columns of one table.
     #[pyo3(signature = (doc, keys, lang, texts, outlines, contexts))]
     fn put(
         &self,
@@ -77,15 +78,17 @@ impl Lexical {
         py.detach(|| self.0.commit(seq)).map_err(raise)
     }
 
+    /// Brings it up to the store; returns how many documents were read.
+    fn sync(&self, py: Python<'_>, store: &Store) -> PyResult<usize> {
+        py.detach(|| self.0.sync(&store.inner)).map_err(raise)
+    }
+
+    /// Waits for merges under way and gives the folder back; a later `put` takes it again.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.0.close()).map_err(raise)
     }
 
-    fn sync(&self, py: Python<'_>, store: &Store) -> PyResult<usize> {
-        let store = &store.inner;
-        py.detach(|| self.0.sync(store)).map_err(raise)
-    }
-
+    #[allow(clippy::too_many_arguments)] // Keywords of the Python method.
     #[pyo3(signature = (query, *, k, langs = None, k1 = 1.2, b = 0.75, weights = None, only = None))]
     fn search<'py>(
         &self,
