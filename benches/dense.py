@@ -32,7 +32,9 @@ def by_numpy(matrix: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray
     return best[np.argsort(-products[best])]
 
 
-def median_ms(search: Callable[[NDArray[np.float32]], object], queries: NDArray) -> float:
+def median_ms(
+    search: Callable[[NDArray[np.float32]], object], queries: NDArray[np.float32]
+) -> float:
     times = []
     for query in queries:
         start = time.perf_counter()
@@ -55,7 +57,7 @@ def main() -> None:
         "numpy f32": lambda query: by_numpy(single, query),
     }
     try:
-        from usearch.index import search
+        from usearch.index import search  # type: ignore[import-not-found]
     except ImportError:
         print("usearch is not installed; left out")
     else:

@@ -45,7 +45,7 @@ def test_a_large_matrix_is_scanned_in_parallel_to_the_same_end() -> None:
     query = rng.integers(-9, 10, 40).astype(np.float32)
     keys, scores = dense_topk(matrix, query, k=500)
     assert keys.tolist() == by_sorting(matrix, query, 500, np.ones(30_000, dtype=bool))
-    assert (keys.dtype, scores.dtype) == (np.int64, np.float32)
+    assert (keys.dtype.name, scores.dtype.name) == ("int64", "float32")
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,13 @@ def test_what_is_added_is_available_until_it_is_removed(make: Make) -> None:
     assert list((find_place()).iterdir()) == []
 
 
+def test_only_what_the_store_holds_is_removed(make: Make, tmp_path: Path) -> None:
+    add(make(), into=tmp_path / "elsewhere")
+    with pytest.raises(ModelError, match="no such model in the store"):
+        remove(str(tmp_path / "elsewhere" / "tiny-model"))
+    assert find(str(tmp_path / "elsewhere" / "tiny-model")).is_dir()
+
+
 def find_place() -> Path:
     return Path(os.environ["CRX_MODELS"])
 

@@ -93,7 +93,7 @@ class OnnxEmbedder:
 
         def run(batch: tuple[list[int], Ids]) -> None:
             rows, tokens = batch
-            vectors[rows] = self._session.run(["vectors"], feed(self._inputs, tokens))[0]
+            vectors[rows] = self._run(tokens)
 
         batches = list(equal_lengths(ids, tokens=self._batch_tokens))
         if len(batches) < 2:
@@ -106,6 +106,15 @@ class OnnxEmbedder:
         if not np.isfinite(vectors).all():
             raise ModelError(f"{self.card.name}: gave a vector that is not finite; add it again")
         return vectors
+
+    def _run(self, tokens: Ids) -> NDArray[np.float32]:
+        try:
+            found: NDArray[np.float32] = self._session.run(["vectors"], feed(self._inputs, tokens))[
+                0
+            ]
+        except Exception as error:  # the runtime's errors have no common public root
+            raise ModelError(f"{self.card.name}: failed ({error}); add it again") from error
+        return found
 
 
 def _runtime(device: Device) -> ModuleType:

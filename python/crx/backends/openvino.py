@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -44,6 +45,8 @@ class OpenVinoEmbedder:
         check_files(folder, card)
         self.card: ModelCard = card
         self._arithmetic = arithmetic
+        # The queue has one callback, so calls from several threads take turns.
+        self._lock = Lock()
         self._tokens = Tokens(folder / TOKENIZER, sequence=card.sequence)
         self._compiled, self._queue = _compile(folder / GRAPH, arithmetic)
         self._inputs = [entry.get_any_name() for entry in self._compiled.inputs]
@@ -74,10 +77,11 @@ class OpenVinoEmbedder:
         def keep(request: Any, rows: list[int]) -> None:
             vectors[rows] = request.get_output_tensor(0).data
 
-        self._queue.set_callback(keep)
-        for rows, batch in equal_lengths(ids, tokens=_BATCH_TOKENS):
-            self._queue.start_async(feed(self._inputs, batch), rows)
-        self._queue.wait_all()
+        with self._lock:
+            self._queue.set_callback(keep)
+            for rows, batch in equal_lengths(ids, tokens=_BATCH_TOKENS):
+                self._queue.start_async(feed(self._inputs, batch), rows)
+            self._queue.wait_all()
         if not np.isfinite(vectors).all():
             raise ModelError(f"{self.card.name}: gave a vector that is not finite; add it again")
         return vectors

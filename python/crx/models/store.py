@@ -46,7 +46,7 @@ def available() -> list[ModelCard]:
 
 def is_here(name: str) -> bool:
     """Tell whether some place has a model of this name."""
-    return bool(_NAME.fullmatch(name)) and any((at / name / CARD).is_file() for at in places())
+    return _published(name) is not None
 
 
 def find(name: str) -> Path:
@@ -54,10 +54,9 @@ def find(name: str) -> Path:
 
     Raises `ModelError`, naming the models that are here, where there is none.
     """
-    candidates = [place / name for place in places()] if _NAME.fullmatch(name) else []
-    for folder in (*candidates, Path(name)):
-        if (folder / CARD).is_file():
-            return folder
+    folder = _published(name) or Path(name)
+    if (folder / CARD).is_file():
+        return folder
     here = ", ".join(card.name for card in available()) or "none"
     raise ModelError(f"{name}: no such model; here: {here}; add one with crx models add FOLDER")
 
@@ -111,10 +110,10 @@ def add(
 
 
 def remove(name: str) -> None:
-    """Remove a model's folder; `ModelError` where there is none or it cannot be removed."""
-    if not _NAME.fullmatch(name):
-        raise ModelError(f"{name}: not the name of a model; crx models lists what is here")
-    folder = find(name)
+    """Remove a model by its name; `ModelError` where there is none or it cannot be removed."""
+    folder = _published(name)
+    if folder is None:
+        raise ModelError(f"{name}: no such model in the store; crx models lists what is here")
     aside = folder.with_name(f".removed-{os.getpid()}-{folder.name}")
     try:
         folder.rename(aside)
@@ -123,6 +122,13 @@ def remove(name: str) -> None:
         raise ModelError(
             f"{folder}: not removed, {_reason(error)}; remove the folder yourself"
         ) from error
+
+
+def _published(name: str) -> Path | None:
+    """Return the folder of the first place that has the model."""
+    if not _NAME.fullmatch(name):
+        return None
+    return next((at / name for at in places() if (at / name / CARD).is_file()), None)
 
 
 def _user_place() -> Path:

@@ -1,0 +1,281 @@
+"""What a context costs: one full prompt per chunk, prefix reuse one by one, and shared batches.
+
+Eight documents of 4,000 tokens, ten chunks of 400 each, 64 new tokens a context, a model of
+SmolLM2-135M's shape with random Q8_0 weights (speed does not depend on them), on the CPU.
+
+full        `llama_cpp.Llama`, the whole prompt computed for every chunk
+sequential  `llama_cpp.Llama`, whose prefix match keeps the document between chunks
+shared      crx: the document computed once, its chunks decoded together
+
+All run in one process with the same prompts (as tokens), threads and attention kernels. `full` is
+so slow that it is measured on a sample of the chunks, spread over the documents. Seconds are a
+median chunk's for `full` and a mean chunk's for the others, of wall clock and of processor time:
+on a busy machine only the latter compares, and only with one thread (others wait by spinning).
+
+    python benches/contexts.py [--documents 8] [--places 8] [--sample 4] [--threads 1] [--json]
+
+`--exact` takes F32 weights and F32 keys and values, for which every way must give the same
+tokens. With Q8_0 an activation that is rounded to the other neighbour moves the outputs, and
+random weights, whose outputs are all about equally likely, then often choose another token.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+
+sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("python", "tests")]
+
+import gguf  # noqa: E402
+
+import tiny_gguf  # noqa: E402
+from crx.backends import llama_runtime as runtime  # noqa: E402
+
+Tokens = list[int]
+Job = tuple[Tokens, list[Tokens]]
+Clocks = tuple[float, float]
+
+
+def documents(model: runtime.Model, args: argparse.Namespace) -> list[Job]:
+    """Random tokens in the shape of the default prompt: each document's prefix, its suffixes.
+
+    Instructions and frame take about 25 tokens before the chunk and 50 after it.
+    """
+    rng = random.Random(5)
+
+    def tokens(n: int) -> Tokens:
+        return [rng.randrange(1000, model.n_vocab) for _ in range(n)]
+
+    jobs = []
+    before, after = tokens(25), tokens(50)
+    for _ in range(args.documents):
+        text = tokens(args.tokens)
+        cuts = [i * len(text) // args.chunks for i in range(args.chunks + 1)]
+        chunks = [text[a:b] for a, b in itertools.pairwise(cuts)]
+        jobs.append((before + text, [chunk + after for chunk in chunks]))
+    return jobs
+
+
+def shared(
+    model: runtime.Model, jobs: list[Job], args: argparse.Namespace, *, places: int
+) -> tuple[list[list[Tokens]], dict[str, Any]]:
+    """Decode all chunks with crx's session; return the answers and what they took."""
+    counts = runtime.Counts()
+    room = max(
+        len(prefix) + places * (max(map(len, suffixes)) + args.new) for prefix, suffixes in jobs
+    )
+    before = resident()
+    begun = clocks()
+    session = runtime.Session(
+        model,
+        room=room,
+        places=places,
+        kv=args.kv,
+        threads=args.threads,
+        max_tokens=args.new,
+        counts=counts,
+        shares=True,
+        beat=lambda: None,
+    )
+    answers = [sorted(decode(session, job), key=lambda a: a.number) for job in jobs]
+    wall, cpu = (now - then for now, then in zip(clocks(), begun, strict=True))
+    grown = resident() - before
+    session.close()
+    chunks = sum(len(suffixes) for _, suffixes in jobs)
+    return [[list(a.tokens) for a in found] for found in answers], {
+        "s_per_chunk": wall / chunks,
+        "cpu_per_chunk": cpu / chunks,
+        "of_it_decoding": counts.decode_s / wall,
+        "prefilled_per_chunk": counts.prefilled / chunks,
+        "room_tokens": room,
+        "kv_mib": room * model.cell_bytes(args.kv) / 2**20,
+        "grown_mib": grown / 2**20,
+    }
+
+
+def decode(session: runtime.Session, job: Job) -> Iterator[runtime.Answer]:
+    prefix, suffixes = job
+    session.hold(prefix)
+    waiting = list(enumerate(suffixes))
+    while waiting or session.busy:
+        free = session.free
+        if waiting and free:
+            yield from session.admit(waiting[:free])
+            waiting = waiting[free:]
+        if session.busy:
+            yield from session.step()
+
+
+class Rival:
+    """`llama_cpp.Llama`, greedy, on the same tokens."""
+
+    def __init__(
+        self, path: Path, jobs: list[Job], args: argparse.Namespace, *, flash: bool
+    ) -> None:
+        longest = max(len(prefix) + max(map(len, suffixes)) for prefix, suffixes in jobs)
+        self._new = args.new
+        self._llama = llama_cpp.Llama(
+            str(path),
+            n_ctx=-(-(longest + args.new) // 256) * 256,
+            n_threads=args.threads,
+            n_threads_batch=args.threads,
+            flash_attn=flash,
+            type_k=runtime.KV_TYPES[args.kv][0],
+            type_v=runtime.KV_TYPES[args.kv][0],
+            verbose=False,
+        )
+
+    def answer(self, prompt: Tokens, *, reuse: bool) -> tuple[Tokens, Clocks, int]:
+        """Return the tokens, the time and how many tokens of the prompt were computed."""
+        if not reuse:
+            self._llama.reset()
+        kept = self._llama.input_ids[: self._llama.n_tokens].tolist()
+        same = next(
+            (i for i, (a, b) in enumerate(zip(kept, prompt, strict=False)) if a != b), len(kept)
+        )
+        begun = clocks()
+        tokens = []
+        for token in self._llama.generate(prompt, temp=0.0, top_k=1, repeat_penalty=1.0):
+            if self._llama._model.token_eos() == token:
+                break
+            tokens.append(token)
+            if len(tokens) == self._new:
+                break
+        wall, cpu = (now - then for now, then in zip(clocks(), begun, strict=True))
+        return tokens, (wall, cpu), len(prompt) - same
+
+
+def sequential(rival: Rival, jobs: list[Job]) -> tuple[list[list[Tokens]], dict[str, Any]]:
+    answers, seconds, computed = [], [], 0
+    for prefix, suffixes in jobs:
+        found = [rival.answer(prefix + suffix, reuse=True) for suffix in suffixes]
+        answers.append([tokens for tokens, _, _ in found])
+        seconds += [s for _, s, _ in found]
+        computed += sum(n for _, _, n in found)
+    return answers, {
+        "s_per_chunk": statistics.mean(wall for wall, _ in seconds),
+        "cpu_per_chunk": statistics.mean(cpu for _, cpu in seconds),
+        "prefilled_per_chunk": computed / len(seconds),
+    }
+
+
+def full(
+    rival: Rival, jobs: list[Job], *, sample: int
+) -> tuple[dict[tuple[int, int], Tokens], dict[str, Any]]:
+    everything = [(d, c) for d, (_, suffixes) in enumerate(jobs) for c in range(len(suffixes))]
+    chosen = everything[:: max(1, len(everything) // sample)][:sample]
+    answers, seconds, computed = {}, [], 0
+    for d, c in chosen:
+        prompt = jobs[d][0] + jobs[d][1][c]
+        answers[d, c], spent, n = rival.answer(prompt, reuse=False)
+        seconds.append(spent)
+        computed += n
+    return answers, {
+        "s_per_chunk": statistics.median(wall for wall, _ in seconds),
+        "cpu_per_chunk": statistics.median(cpu for _, cpu in seconds),
+        "prefilled_per_chunk": computed / len(seconds),
+        "sampled": len(seconds),
+    }
+
+
+def clocks() -> Clocks:
+    """Wall clock and processor time, in seconds."""
+    return time.perf_counter(), time.process_time()
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def same(one: list[list[Tokens]], other: list[list[Tokens]]) -> str:
+    pairs = [pair for a, b in zip(one, other, strict=True) for pair in zip(a, b, strict=True)]
+    return f"{sum(a == b for a, b in pairs)}/{len(pairs)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--documents", type=int, default=8)
+    parser.add_argument("--chunks", type=int, default=10)
+    parser.add_argument("--tokens", type=int, default=4000)
+    parser.add_argument("--new", type=int, default=64)
+    parser.add_argument("--places", type=int, default=8)
+    parser.add_argument("--sample", type=int, default=4)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--model", type=Path, help="a GGUF file instead of random weights")
+    parser.add_argument("--no-flash", action="store_true", help="the class's default attention")
+    parser.add_argument("--exact", action="store_true", help="F32 throughout")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    args.kv = "f32" if args.exact else "f16"
+    kinds = gguf.GGMLQuantizationType
+    with tempfile.TemporaryDirectory() as folder:
+        path = args.model or tiny_gguf.random_model(
+            Path(folder) / "135m.gguf",
+            tiny_gguf.SHAPES["smollm2-135m"],
+            kind=kinds.F32 if args.exact else kinds.Q8_0,
+        )
+        report(measure(path, args), as_json=args.json)
+
+
+def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
+    log = runtime.Log()
+    model = runtime.Model(str(path), gpu_layers=-1, extra_buffers=True, log=log, beat=lambda: None)
+    jobs = documents(model, args)
+    batched, row = shared(model, jobs, args, places=args.places)
+    rows = {f"shared, {args.places} together": row}
+    single, rows["shared, 1 at a time"] = shared(model, jobs[:1], args, places=1)
+    rival = Rival(path, jobs, args, flash=not args.no_flash)
+    reused, rows["sequential"] = sequential(rival, jobs)
+    whole, rows["full"] = full(rival, jobs, sample=args.sample)
+    wholly = [[whole[key] for key in whole]], [[batched[d][c] for d, c in whole]]
+    return {
+        "rows": rows,
+        "same": {
+            "1 at a time, first document": same(batched[:1], single),
+            "sequential": same(batched, reused),
+            "full": same(*wholly),
+        },
+        "machine": f"{args.threads} threads; {llama_cpp.llama_print_system_info().decode()}",
+        "prompt": {"prefix": len(jobs[0][0]), "suffix": len(jobs[0][1][0]), "new": args.new},
+    }
+
+
+def report(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(found))
+        return
+    best = next(iter(found["rows"].values()))
+    print(f"{'':20} {'s/chunk':>8} {'x':>6} {'cpu s/chunk':>12} {'x':>6} {'prefilled/chunk':>16}")
+    for name, row in found["rows"].items():
+        wall, cpu = (row[key] / best[key] for key in ("s_per_chunk", "cpu_per_chunk"))
+        print(
+            f"{name:20} {row['s_per_chunk']:8.2f} {wall:6.2f} {row['cpu_per_chunk']:12.2f}"
+            f" {cpu:6.2f} {row['prefilled_per_chunk']:16.0f}"
+        )
+        if "kv_mib" in row:
+            print(
+                f"{'':20} decoding {row['of_it_decoding']:.0%}; keys and values"
+                f" {row['kv_mib']:.0f} MiB for {row['room_tokens']} tokens; process grew by"
+                f" {row['grown_mib']:.0f} MiB"
+            )
+    for name, count in found["same"].items():
+        print(f"identical to {name}: {count}")
+    print(found["prompt"], found["machine"])
+
+
+if __name__ == "__main__":
+    main()
