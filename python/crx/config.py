@@ -56,10 +56,10 @@ class Settings:
     dense_depth: int = _setting(150, "search", "chunks taken from the dense leg", least=0)
     bm25_weight: float = _setting(1.0, "search", "weight of BM25 in the fusion", least=0)
     dense_weight: float = _setting(1.0, "search", "weight of the dense leg in the fusion", least=0)
-    rrf_k: float = _setting(60.0, "search", "the constant of reciprocal rank fusion", least=0)
+    rrf_k: float = _setting(20.0, "search", "the constant of reciprocal rank fusion", least=0)
     k1: float = _setting(1.2, "search", "BM25's saturation of term frequency", least=0)
     b: float = _setting(0.75, "search", "BM25's correction for length, 0 to 1", least=0)
-    outline_weight: float = _setting(1.0, "search", "BM25 weight of the outline", least=0)
+    outline_weight: float = _setting(2.0, "search", "BM25 weight of the outline", least=0)
     context_weight: float = _setting(1.0, "search", "BM25 weight of the context", least=0)
     window_tokens: int = _setting(512, "search", "budget of a passage for window=auto", least=0)
     ann_above: int = _setting(

@@ -1,9 +1,12 @@
 """The first rung of the context ladder: what situates a chunk, without a model.
 
-An outline has two lines. The first names the document and the place in it: its title, the proper
-names and dates of its opening, the headings or definitions around the chunk. The second holds more
-words for BM25: the rest of those names, what the document defines or is headed with, and its
-heaviest terms that the chunk lacks. Words that the chunk itself holds are of no use to it there.
+An outline has two lines. The first names the document and the place in it: its title, what it defines
+(source code) or the proper names and the date of its opening, the headings or definitions around the
+chunk. The second holds the rest of those names, for BM25 alone.
+
+The document's heaviest terms, and the list of all its headings, were tried on the second line too: on
+source code and contracts alike they found no more than the names did, and at the same weight they made
+chunks of one document look alike.
 
 What names a document is found by form alone, so that it works offline and in any cased script: a
 capitalised word is a proper name when the document never writes it in lower case.
@@ -12,7 +15,6 @@ capitalised word is a proper name when the document never writes it in lower cas
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from crx.split import labels_around
@@ -21,11 +23,9 @@ from crx.types import Chunk, Document, Mark
 # Characters of a document that open it: where contracts, papers and articles name their subject.
 OPENING_CHARS = 1500
 # Characters of names on the first line: what a 256-token embedder can spare of its window.
-NAMES_CHARS = 120
-# Characters of names and of labels on the second line, which only BM25 reads.
-MORE_CHARS = 500
-# Heaviest terms of the document that a chunk lacks.
-TERMS = 12
+FIRST_CHARS = 120
+# Characters of names on the second line, which only BM25 reads.
+MORE_CHARS = 300
 
 _BREAK = re.compile(
     r"[\n;:()\[\]{}<>=|\"“”«»\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]+|(?<=[^\W\d_]{2})[.!?]\s|\s{3,}"
@@ -54,27 +54,18 @@ def outline(document: Document, chunks: Sequence[Chunk]) -> list[str]:
     """Return the outline of each chunk: two lines, or fewer where there is nothing to say."""
     names = _most_telling(proper_names(document.text), document)
     dates = _dates(document.text[:OPENING_CHARS])
-    labels = list(dict.fromkeys(mark.label for mark in document.marks if mark.kind != "page"))
-    telling = [*_outermost(document.marks), *names] if _is_code(document.marks) else names
-    first = [*_within(telling, NAMES_CHARS), *dates[:1]]
+    telling = [*_outermost(document.marks), *names]
+    first = [*_within(telling, FIRST_CHARS), *dates[:1]]
     head = ": ".join(part for part in (document.title, ", ".join(first)) if part)
-    more = [*_within(names, MORE_CHARS), *dates, *_within(labels, MORE_CHARS)]
-    more = [word for word in more if word not in first]
-    heavy = _heavy_terms(chunks)
+    more = [*_within((name for name in names if name not in first), MORE_CHARS), *dates[1:]]
     places: dict[int, str] = {}
-    lines = []
-    for chunk, terms in zip(chunks, heavy, strict=True):
+    outlines = []
+    for chunk in chunks:
         if chunk.section not in places:
             places[chunk.section] = " > ".join(labels_around(document.marks, chunk.start))
-        place = places[chunk.section]
-        situating = " | ".join(part for part in (head, place) if part)
-        lacking = [word for word in dict.fromkeys([*more, *terms]) if word not in chunk.text]
-        lines.append("\n".join(part for part in (situating, ", ".join(lacking)) if part))
-    return lines
-
-
-def _is_code(marks: Sequence[Mark]) -> bool:
-    return any(mark.kind == "definition" for mark in marks)
+        situating = " | ".join(part for part in (head, places[chunk.section]) if part)
+        outlines.append("\n".join(part for part in (situating, ", ".join(more)) if part))
+    return outlines
 
 
 def _outermost(marks: Sequence[Mark]) -> list[str]:
@@ -156,20 +147,3 @@ def _within(names: Iterable[str], chars: int) -> Iterator[str]:
         if chars < 0:
             return
         yield name
-
-
-def _heavy_terms(chunks: Sequence[Chunk]) -> list[list[str]]:
-    """Return for each chunk the document's heaviest names that it lacks, heaviest first.
-
-    The weight of a capitalised or compound word is how often the document says it. It is taken
-    from the document alone, so that one document's edit never moves another's outline.
-    """
-    counts: Counter[str] = Counter()
-    for chunk in chunks:
-        counts.update(_TERM.findall(chunk.text))
-    heaviest = [word for word, count in counts.most_common(20 * TERMS) if count > 1]
-    return [[w for w in heaviest if w not in chunk.text][:TERMS] for chunk in chunks]
-
-
-# Words whose form says that they name something: a capital within, an underscore, a digit.
-_TERM = re.compile(r"\b[^\W\d_]+(?:[A-Z_\d][\w]*)+\b")
