@@ -63,7 +63,9 @@ def walk(text: NDArray[np.int32], chunks: int, rng: np.random.Generator) -> NDAr
         out[:, step] = word
         first, end = start[word], start[word + 1]
         dead = first == end
-        jump = order[np.minimum(first + rng.random(chunks) * (end - first), len(order) - 1).astype(int)]
+        jump = order[
+            np.minimum(first + rng.random(chunks) * (end - first), len(order) - 1).astype(int)
+        ]
         here = np.where(dead, 0, jump + 1)
         here[here >= len(text) - 1] = 0
     return out
@@ -277,7 +279,9 @@ def report(folder: Path, chunks: int, engines: Sequence[str]) -> None:
         text=True,
         check=False,
     ).stdout.strip()
-    print(f"{chunks:,} chunks, best {K}, 1,000 queries; {cpu()}, {os.cpu_count()} cores; {commit}\n")
+    print(
+        f"{chunks:,} chunks, best {K}, 1,000 queries; {cpu()}, {os.cpu_count()} cores; {commit}\n"
+    )
     print("| engine | p50 ms | p99 ms | mean ms | index s | peak MB | overlap |")
     print("|---|---|---|---|---|---|---|")
     for engine in engines:

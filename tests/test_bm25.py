@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from crx._native import Lexical, analyze
 from crx.errors import Damaged
@@ -65,6 +68,14 @@ def put(lexical: Lexical, doc: int, keys: Sequence[int], chunks: Sequence[Chunk]
     lexical.put(doc, np.array(keys, dtype=np.int64), "en", texts, outlines, contexts)
 
 
+def small(tmp_path: Path, seq: int = 1) -> Lexical:
+    """Return a writer of an index of one chunk."""
+    lexical = Lexical.open(str(tmp_path / "bm25"), write=True)
+    put(lexical, 1, [1], [("the cat of the house", "", "")])
+    lexical.commit(seq)
+    return lexical
+
+
 WORDS = st.sampled_from(["the", "of", "a", "cat", "runs", "quickly", "parse_args", "alpha", "rare"])
 FIELD = st.lists(WORDS, max_size=12).map(" ".join)
 CHUNK = st.tuples(FIELD, FIELD, FIELD)
@@ -78,7 +89,7 @@ SETTING = st.builds(
 CHANGE = st.tuples(st.integers(0, 5), st.lists(CHUNK, max_size=5))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     commits=st.lists(st.lists(CHANGE, max_size=5), min_size=1, max_size=4),
     queries=st.lists(st.tuples(FIELD, SETTING, st.integers(1, 12)), min_size=1, max_size=5),
@@ -106,6 +117,193 @@ def test_scores_equal_the_formula_after_any_puts_replacements_and_removals(
         assert len(keys) == min(k, len(want))
         assert scores.tolist() == pytest.approx(sorted(want.values(), reverse=True)[:k], rel=1e-5)
         assert scores.tolist() == pytest.approx([want[key] for key in keys.tolist()], rel=1e-5)
+
+
+def zipf_corpus(chunks: int) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """Return texts of frequent and rare words, and which word stands where: (chunks, 20)."""
+    rng = np.random.default_rng(5)
+    words = np.minimum(rng.zipf(1.3, size=(chunks, 20)), 500)
+    lengths = rng.integers(1, 21, size=chunks)
+    texts = [
+        " ".join(f"w{w}" for w in row[:n].tolist()) for row, n in zip(words, lengths, strict=True)
+    ]
+    return texts, np.where(np.arange(20) < lengths[:, None], words, 0), lengths
+
+
+def zipf_scores(words: NDArray[np.int64], lengths: NDArray[np.int64], query: set[int]) -> Any:
+    """Return every chunk's score by the formula."""
+    norm = 1.2 * (0.25 + 0.75 * lengths / lengths.mean())
+    scores = np.zeros(len(words))
+    for word in query:
+        tf = (words == word).sum(axis=1)
+        idf = math.log(1 + (len(words) - (tf > 0).sum() + 0.5) / ((tf > 0).sum() + 0.5))
+        scores += idf * 2.2 * tf / (tf + norm)
+    return scores
+
+
+@pytest.fixture(scope="module")
+def texts_and_truth() -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    return zipf_corpus(20_000)
+
+
+@pytest.mark.parametrize("commits", [1, 3])
+def test_the_best_are_found_in_a_large_index_without_reading_it_all(
+    tmp_path: Path,
+    texts_and_truth: tuple[list[str], NDArray[np.int64], NDArray[np.int64]],
+    commits: int,
+) -> None:
+    texts, words, lengths = texts_and_truth
+    lexical = Lexical.open(str(tmp_path / "bm25"), write=True)
+    for commit, part in enumerate(np.array_split(np.arange(len(texts)), commits), 1):
+        for keys in np.array_split(part, 20):
+            none = [""] * len(keys)
+            lexical.put(int(keys[0]), keys, "xx", [texts[key] for key in keys], none, none)
+        lexical.commit(commit)
+    rng = np.random.default_rng(9)
+    for _ in range(40):
+        query = set(np.minimum(rng.zipf(1.3, size=rng.integers(1, 9)), 500).tolist())
+        k = int(rng.choice([1, 10, 150]))
+        want = zipf_scores(words, lengths, query)
+        keys, scores = lexical.search(" ".join(f"w{w}" for w in query), k=k, langs=["xx"])
+        assert scores.tolist() == pytest.approx(np.sort(want)[::-1][: len(scores)], rel=1e-5)
+        assert want[keys] == pytest.approx(scores, rel=1e-5)
+        assert len(keys) == min(k, int((want > 0).sum()))
+
+
+@pytest.mark.parametrize("order", [[3, 1, 2], [1, 2, 3]])
+def test_equal_scores_go_to_the_smaller_key(tmp_path: Path, order: list[int]) -> None:
+    lexical = Lexical.open(str(tmp_path / "bm25"), write=True)
+    for seq, key in enumerate(order, 1):
+        put(lexical, key, [key], [("same words", "", "")])
+        lexical.commit(seq)
+    assert lexical.search("words", k=2)[0].tolist() == [1, 2]
+
+
+def test_a_field_without_weight_is_as_if_it_were_not_there(tmp_path: Path) -> None:
+    lexical = Lexical.open(str(tmp_path / "bm25"), write=True)
+    put(lexical, 1, [1, 2], [("cat", "", "dog"), ("dog", "", "cat")])
+    lexical.commit(1)
+    assert lexical.search("dog", k=5, weights=(1.0, 1.0, 0.0))[0].tolist() == [2]
+
+
+def test_fields_that_are_not_named_are_not_kept(tmp_path: Path) -> None:
+    lexical = Lexical.open(str(tmp_path / "bm25"), fields=["text"], write=True)
+    put(lexical, 1, [1], [("cat", "dog", "dog")])
+    lexical.commit(1)
+    assert lexical.search("dog", k=5)[0].tolist() == []
+    with pytest.raises(ValueError, match="page: no such field"):
+        Lexical.open(str(tmp_path / "bm25"), fields=["page"])
+
+
+@pytest.mark.parametrize("query", ["", "   ", "!?", "zzz"])
+def test_a_query_that_asks_for_nothing_finds_nothing(tmp_path: Path, query: str) -> None:
+    keys, scores = small(tmp_path).search(query, k=5)
+    assert (keys.tolist(), scores.tolist()) == ([], [])
+    assert (keys.dtype, scores.dtype) == (np.int64, np.float32)
+
+
+def test_a_query_of_function_words_is_ranked_by_them(tmp_path: Path) -> None:
+    assert small(tmp_path).search("the of", k=5)[0].tolist() == [1]
+
+
+def test_a_query_may_be_as_long_as_a_document(tmp_path: Path) -> None:
+    query = " ".join(f"word{i} cat" for i in range(10_000))
+    assert small(tmp_path).search(query, k=5)[0].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "bad", [{"k": 0}, {"k1": -1.0}, {"b": 2.0}, {"weights": (1.0, -1.0, 1.0)}, {"k1": math.nan}]
+)
+def test_settings_without_meaning_are_refused(tmp_path: Path, bad: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        small(tmp_path).search("cat", **{"k": 5, **bad})
+
+
+def test_what_was_put_is_seen_after_commit_and_by_the_next_reader(tmp_path: Path) -> None:
+    lexical = small(tmp_path)
+    put(lexical, 2, [9], [("a second cat", "", "")])
+    assert lexical.search("second", k=5)[0].tolist() == []
+    lexical.commit(8)
+    assert lexical.search("second", k=5)[0].tolist() == [9]
+    reader = Lexical.open(str(tmp_path / "bm25"))
+    assert (reader.seq, len(reader)) == (8, 2)
+
+
+def test_a_reader_does_not_write(tmp_path: Path) -> None:
+    small(tmp_path)
+    with pytest.raises(ValueError, match="opened for reading"):
+        put(Lexical.open(str(tmp_path / "bm25")), 2, [9], [("cat", "", "")])
+
+
+def test_a_writer_opens_after_another_was_closed_or_left(tmp_path: Path) -> None:
+    for seq in (2, 3):
+        lexical = small(tmp_path, seq=seq)
+        if seq == 2:
+            lexical.close()
+        del lexical
+    (tmp_path / "bm25" / ".tantivy-writer.lock").touch()
+    assert small(tmp_path, seq=4).seq == 4
+
+
+def test_a_folder_of_other_fields_is_made_anew_by_a_writer_only(tmp_path: Path) -> None:
+    small(tmp_path).close()
+    with pytest.raises(Damaged, match="other fields"):
+        Lexical.open(str(tmp_path / "bm25"), fields=["text"])
+    lexical = Lexical.open(str(tmp_path / "bm25"), fields=["text"], write=True)
+    assert (lexical.seq, len(lexical)) == (0, 0)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two segments, one of which has a deleted chunk."""
+    folder = tmp_path_factory.mktemp("sound")
+    lexical = small(folder)
+    put(lexical, 2, list(range(2, 12)), [(f"another dog {i}", "", "") for i in range(10)])
+    put(lexical, 3, [20], [("a dog alone", "", "")])
+    lexical.commit(2)
+    put(lexical, 3, [], [])
+    lexical.commit(3)
+    lexical.close()
+    return folder / "bm25"
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    suffix=st.sampled_from([".json", ".term", ".idx", ".pos", ".fast", ".del", ".store"]),
+    which=st.integers(0, 1),
+    where=st.floats(0, 1, exclude_max=True),
+    bit=st.integers(0, 8),
+)
+def test_a_damaged_folder_is_refused_or_makes_no_difference(
+    tmp_path_factory: pytest.TempPathFactory,
+    sound: Path,
+    suffix: str,
+    which: int,
+    where: float,
+    bit: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("damage") / "bm25"
+    shutil.copytree(sound, folder)
+    files = sorted(path for path in folder.iterdir() if path.name.endswith(suffix))
+    path = files[which % len(files)]
+    content = bytearray(path.read_bytes())
+    at = int(where * len(content))
+    if bit == 8:
+        del content[at:]
+    else:
+        content[at] ^= 1 << bit
+    path.write_bytes(content)
+    try:
+        reader = Lexical.open(str(folder))
+    except Damaged:
+        writer = Lexical.open(str(folder), write=True)
+        assert (writer.seq, len(writer)) == (0, 0)
+    else:
+        want = Lexical.open(str(sound)).search("cat dog", k=5)
+        assert reader.seq == 3
+        assert [part.tolist() for part in reader.search("cat dog", k=5)] == [
+            part.tolist() for part in want
+        ]
 
 
 def test_a_folder_that_is_not_there_is_damaged_to_a_reader(tmp_path: Path) -> None:

@@ -279,9 +279,15 @@ class Lexical:
     ) -> None:
         """Replace a document's chunks; seen after `commit`. No keys: the document leaves."""
 
-    def commit(self, seq: int) -> None: ...
+    def commit(self, seq: int) -> None:
+        """Make what was put durable and seen, as the store's state at `seq`."""
+
+    def close(self) -> None:
+        """Wait for merges under way and give the folder back; a later `put` takes it again."""
+
     def sync(self, store: Store) -> int:
-        """Bring it up to the store; return how many documents were read."""
+        """Bring it up to the store; return how many documents were read. A handle that does not
+        write turns to the last commit instead, and returns 0."""
 
     def search(
         self,
@@ -297,7 +303,9 @@ class Lexical:
         """Return the best k chunks and their BM25F scores (Robertson, Zaragoza 2009).
 
         `langs` are the languages whose stems the query's words may take; `weights` are those of
-        the text, the outline and the context.
+        the text, the outline and the context, and a field of weight 0 is as if it were not there.
+        A function word of the query ("the", "how") weighs a quarter. Raises `ValueError` for a
+        setting without meaning, k = 0 among them.
         """
 
 @final
