@@ -1,12 +1,12 @@
 """The first rung of the context ladder: what situates a chunk, without a model.
 
-An outline has two lines. The first names the document and the place in it: its title, what it defines
-(source code) or the proper names and the date of its opening, the headings or definitions around the
-chunk. The second holds the rest of those names, for BM25 alone.
+An outline has two lines. The first names the document and the place in it: its title, what it
+defines (source code) or the proper names and the date of its opening, the headings or definitions
+around the chunk. The second holds the rest of those names, for BM25 alone.
 
-The document's heaviest terms, and the list of all its headings, were tried on the second line too: on
-source code and contracts alike they found no more than the names did, and at the same weight they made
-chunks of one document look alike.
+The document's heaviest terms, and the list of all its headings, were tried on the second line
+too: on source code and contracts alike they found no more than the names did, and at the same
+weight they made chunks of one document look alike.
 
 What names a document is found by form alone, so that it works offline and in any cased script: a
 capitalised word is a proper name when the document never writes it in lower case.
