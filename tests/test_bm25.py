@@ -112,11 +112,11 @@ def test_scores_equal_the_formula_after_any_puts_replacements_and_removals(
     assert lexical.seq == len(commits)
     assert len(lexical) == sum(len(keys) for keys, _ in index.values())
     for query, s, k in queries:
-        keys, scores = lexical.search(query, k=k, k1=s.k1, b=s.b, weights=s.weights)
+        found, scores = lexical.search(query, k=k, k1=s.k1, b=s.b, weights=s.weights)
         want = reference(index, query, s)
         assert len(found) == min(k, len(want))
         assert scores.tolist() == pytest.approx(sorted(want.values(), reverse=True)[:k], rel=1e-5)
-        assert scores.tolist() == pytest.approx([want[key] for key in keys.tolist()], rel=1e-5)
+        assert scores.tolist() == pytest.approx([want[key] for key in found.tolist()], rel=1e-5)
 
 
 def zipf_corpus(chunks: int) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
