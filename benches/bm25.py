@@ -53,7 +53,7 @@ def library_words() -> tuple[list[str], NDArray[np.int32]]:
 
 
 def walk(text: NDArray[np.int32], chunks: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return (chunks, 150) word numbers: each word follows its predecessor somewhere in the text."""
+    """Return (chunks, 150) word numbers: words follow one another as they do in the text."""
     order = np.argsort(text[:-1], kind="stable")
     start = np.searchsorted(text[:-1][order], np.arange(text.max() + 2))
     out = np.empty((chunks, 150), dtype=np.int32)
@@ -118,7 +118,8 @@ def crx(folder: Path, lang: str) -> tuple[float, Search]:
     reader = Lexical.open(str(folder / f"crx-{lang}"))
 
     def search(query: str) -> Sequence[int]:
-        return reader.search(query, k=K, langs=[lang])[0].tolist()
+        keys: list[int] = reader.search(query, k=K, langs=[lang])[0].tolist()
+        return keys
 
     return took, search
 

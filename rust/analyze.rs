@@ -150,7 +150,7 @@ fn plain_word(text: &[u8]) -> Option<usize> {
         .count();
     let ends = match text[length..] {
         [] => true,
-        [end, ..] if matches!(end, b' ' | b'\n' | b'\t' | b'(' | b')' | b'"' | b',' | b';') => true,
+        [b' ' | b'\n' | b'\t' | b'(' | b')' | b'"' | b',' | b';', ..] => true,
         [b'.', b' ' | b'\n', ..] => true,
         _ => false,
     };

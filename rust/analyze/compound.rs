@@ -265,8 +265,9 @@ fn joiner(rest: &str, before: Kind) -> Option<(Joint, usize)> {
 
 /// At most [`MAX_WHOLE`] bytes of a word: what is longer is data, and its beginning tells it apart.
 fn clipped(word: &str) -> &str {
-    if word.len() <= MAX_WHOLE {
-        return word;
+    let mut end = word.len().min(MAX_WHOLE);
+    while !word.is_char_boundary(end) {
+        end -= 1;
     }
-    &word[..word.floor_char_boundary(MAX_WHOLE)]
+    &word[..end]
 }
