@@ -13,6 +13,7 @@ from crx.errors import CrxError, NoRoom
 
 COMMANDS = (
     "index",
+    "contextualize",
     "search",
     "show",
     "status",
