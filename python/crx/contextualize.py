@@ -52,9 +52,9 @@ class Spec:
     source: str = ""
 
     @property
-    def at_hand(self) -> bool:
-        """Is there nothing to be made by a model?"""
-        return not self.source or is_file(self.source)
+    def is_file(self) -> bool:
+        """Is the source a file of contexts, so that nothing is to be made by a model?"""
+        return bool(self.source) and is_file(self.source)
 
 
 def parse_spec(text: str) -> Spec:
@@ -70,8 +70,12 @@ def parse_spec(text: str) -> Spec:
 def parse_rungs(text: str) -> Rungs:
     """Return the rungs of a specification whose contexts are at hand; raises `UsageError`."""
     spec = parse_spec(text)
-    maker = load_contextualizer(spec.source) if spec.source and spec.at_hand else None
-    return Rungs(spec.outline, maker)
+    if spec.source and not spec.is_file:
+        raise UsageError(
+            f"{text}: a model writes contexts after the index is made; "
+            f'"crx contextualize --with {spec.source}" has it do so'
+        )
+    return Rungs(spec.outline, load_contextualizer(spec.source) if spec.source else None)
 
 
 def is_file(source: str) -> bool:

@@ -304,7 +304,11 @@ class Index:
         store = _native.Store.open(str(self.path), write=True)
         try:
             lexical, dense = self._legs(write=True)
-            yield _Writer(store, lexical, dense)
+            try:
+                yield _Writer(store, lexical, dense)
+            finally:
+                # Not left to the collector: the next writer needs the folder.
+                lexical.close()
         finally:
             store.close()
             self._drop_searcher()

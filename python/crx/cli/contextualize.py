@@ -67,13 +67,18 @@ def command(
         outcome = index.contextualize(
             source, budget=budget, refresh=refresh, prompt=asked, on_progress=show
         )
+    print_outcome(outcome, place, as_json=as_json)
+    outcome.require(min_coverage)
+
+
+def print_outcome(outcome: Outcome, place: Path, *, as_json: bool) -> None:
+    """Print what a run did, and on stderr why it stopped early."""
     if as_json:
         say_json({"index": str(place), **asdict(outcome)})
     else:
         say(f"{place}: {summary(outcome)}")
     if outcome.stopped:
         note(f"{outcome.stopped}; the same command goes on")
-    outcome.require(min_coverage)
 
 
 def summary(outcome: Outcome) -> str:
