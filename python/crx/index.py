@@ -13,15 +13,18 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 import orjson
 
 from crx import _native
+from crx.backends.file import FileContexts
 from crx.build import Build, Progress, Report
+from crx.carry import write_contexts
 from crx.config import Resolved, Settings, describe, resolve, user_file
-from crx.contextualize import load_contextualizer, parse_rungs
+from crx.contextualize import Rungs, load_contextualizer, parse_rungs
 from crx.embed import load_embedder
 from crx.errors import Damaged, Incompatible, Locked, NoRoom
 from crx.prompt import Prompt
 from crx.protocols import Contextualizer, Embedder
 from crx.reuse import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.search import LEGS, Leg, Result, Searcher, Weights, Window
+from crx.transfer import Imported, export_contexts, import_contexts
 from crx.types import Document
 from crx.upgrade import Advance, Budget, Outcome, Upgrade, parse_budget
 
@@ -178,6 +181,40 @@ class Index:
         outcome.require(min_coverage)
         return outcome
 
+    def export_contexts(
+        self, file: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None
+    ) -> int:
+        """Write the contexts to a file of JSON lines; returns how many there were.
+
+        Documents below `root` (the current folder) are named by their path below it.
+        """
+        origins = read_origins(self._store.settings())
+        folder = Path(os.path.abspath(root or "."))
+        return write_contexts(file, export_contexts(self._store, origins=origins, folder=folder))
+
+    def import_contexts(
+        self, file: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None
+    ) -> Imported:
+        """Give chunks the contexts of a file; returns which were linked, and which have no chunk.
+
+        Raises `UsageError` where there is no such file, `InputError` where a line is no context.
+        """
+        contexts = FileContexts(Path(file))
+        embedder = self.embedder
+        origin = Origin(contexts.fingerprint, DEFAULT_REFRESH)
+        with self._writer() as writer:
+            self._note_origin(writer.store, origin)
+            imported = import_contexts(
+                writer.store,
+                contexts.records,
+                embedder=embedder,
+                origin=origin,
+                folder=Path(os.path.abspath(root or ".")),
+            )
+            Build(writer.store, embedder=embedder, rungs=Rungs(outline=False)).embed()
+            writer.sync()
+        return imported
+
     def remove(self, *uris: str) -> int:
         """Remove documents by URI; returns how many there were."""
         with self._writer() as writer:
@@ -282,8 +319,7 @@ class Index:
     ) -> Outcome:
         embedder = self.embedder
         with self._writer() as writer:
-            origins = with_origin(writer.store.settings(), origin)
-            self._fix(writer.store, embedder_fingerprint=embedder.fingerprint, **origins)
+            self._note_origin(writer.store, origin)
             return Upgrade(
                 writer.store,
                 embedder=embedder,
@@ -293,6 +329,10 @@ class Index:
                 on_progress=on_progress,
                 on_commit=writer.sync,
             ).run()
+
+    def _note_origin(self, store: _native.Store, origin: Origin) -> None:
+        origins = with_origin(store.settings(), origin)
+        self._fix(store, embedder_fingerprint=self.embedder.fingerprint, **origins)
 
     def _fix(self, store: _native.Store, **settings: str) -> None:
         """Note in the index what it is built with; another process may have, too."""
