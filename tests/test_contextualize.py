@@ -333,6 +333,39 @@ def test_exit_codes_tell_a_spent_budget_from_missing_coverage(
     assert run(["contextualize", *place, "--with", "fake:", "--budget", "0m"]) == 2
 
 
+def test_a_local_model_situates_an_index_and_says_what_it_reused(
+    tmp_path: Path, index: crx.Index
+) -> None:
+    pytest.importorskip("llama_cpp", exc_type=ImportError)
+    from tiny_gguf import parrot
+
+    advances: list[Advance] = []
+    model = parrot(tmp_path / "parrot.gguf")
+    outcome = index.contextualize(f"llama:{model}:places=4", on_progress=advances.append)
+    assert outcome.made == {"ok": outcome.chunks}
+    assert (advances[-1].tokens_reused or 0) > 0
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_service_is_asked_by_document_and_stops_at_its_dollars(
+    index: crx.Index, *, batch: bool
+) -> None:
+    pytest.importorskip("anthropic", exc_type=ImportError)
+    from crx.backends.claude import Claude
+    from messages_server import KEY, MessagesServer, serving
+
+    def claude(url: str, cap_dollars: float) -> Claude:
+        model = "claude-haiku-4-5"
+        return Claude(model, cap_dollars=cap_dollars, batch=batch, key=KEY, url=url, poll_s=0.01)
+
+    with serving(MessagesServer()) as url:
+        some = index.contextualize(claude(url, 0.005))
+        assert some.stopped.startswith("$0.005: ")
+        rest = index.contextualize(claude(url, 9.0))
+    assert sum(some.made.values()) < some.chunks
+    assert rest.coverage == 1.0
+
+
 VICTIM = """
 import sys
 from crx.backends.fake import Fake

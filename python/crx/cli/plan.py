@@ -82,7 +82,13 @@ def _print(planned: Plan) -> None:
         ("without caching", cost.dollars_uncached),
     ]
     say(f"claude:{planned.priced}")
-    say(table([[name, f"${dollars:,.2f}"] for name, dollars in priced], right=(1,)))
+    say(table([[name, _dollars(amount)] for name, amount in priced], right=(1,)))
+
+
+def _dollars(amount: float | None) -> str:
+    if amount is None:
+        return "unknown"
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
 
 
 def _minutes(seconds: float) -> str:
