@@ -264,9 +264,7 @@ def test_a_long_text_is_the_mean_of_its_windows_each_with_what_situates_it() -> 
     embedder = HashedEmbedder(max_tokens=8)
     text = Situated("Title", "one two three four five six seven eight nine ten")
     rows, several = embed_situated(embedder, [Situated("", "x"), text])
-    windows = embedder.embed(
-        ["Title\none two three four five ", "Title\nsix seven eight nine ten"]
-    )
+    windows = embedder.embed(["Title\none two three four five ", "Title\nsix seven eight nine ten"])
     mean = windows.sum(axis=0)
     assert several == 1
     np.testing.assert_allclose(rows[1], mean / np.linalg.norm(mean), atol=1e-6)
@@ -280,7 +278,7 @@ def test_a_context_longer_than_the_window_is_read_whole_too() -> None:
     assert rows[0] @ (whole / np.linalg.norm(whole)) > 0.9
 
 
-def test_no_texts_give_no_rows() -> None:
+def test_no_situated_texts_give_no_rows() -> None:
     embedder = HashedEmbedder()
     rows, several = embed_situated(embedder, [])
     assert (rows.shape, several) == ((0, embedder.dimensions), 0)

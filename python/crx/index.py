@@ -55,6 +55,18 @@ class _Writer:
         self.lexical.sync(self.store)
         self.dense.sync(self.store)
 
+    def publish(self) -> None:
+        """Bring the legs up to the store and leave their files whole, as a build ends."""
+        self.lexical.sync(self.store)
+        self.dense.publish(self.store)
+
+    def close(self) -> None:
+        """Wait for what runs behind, and let go of the lock."""
+        try:
+            self.lexical.close()
+        finally:
+            self.store.close()
+
 
 class Index:
     """An opened index; `crx.open` gives one. Reading takes no lock, writing does for its time."""
@@ -225,16 +237,20 @@ class Index:
                 on_progress=on_progress,
                 on_commit=writer.sync,
             )
-            writer.sync()
+            writer.publish()
 
     @contextlib.contextmanager
     def _writer(self) -> Iterator[_Writer]:
         store = _native.Store.open(str(self.path), write=True)
         try:
-            lexical, dense = self._legs(write=True)
-            yield _Writer(store, lexical, dense)
-        finally:
+            writer = _Writer(store, *self._legs(write=True))
+        except BaseException:
             store.close()
+            raise
+        try:
+            yield writer
+        finally:
+            writer.close()
             self._drop_searcher()
 
     def _legs(self, *, write: bool) -> tuple[_native.Lexical, _native.Dense]:
@@ -261,7 +277,7 @@ class Index:
                 f'"crx verify" where the folder can be written mends it'
             )
         self._searcher = searcher
-        notes = []
+        notes = searcher.faults()
         if lag := searcher.lag():
             notes.append(f"BM25 is {lag} changes behind: another process is writing")
         if pending := self._store.stats()["pending"]:

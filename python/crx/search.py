@@ -95,6 +95,10 @@ class Searcher:
         """Does the dense leg scan every row?"""
         return self._dense.exact
 
+    def faults(self) -> list[str]:
+        """Return in one line each which derived files could not be used, and what was done."""
+        return self._dense.faults
+
     def lag(self) -> int:
         """Return how many changes of the store BM25 has not seen."""
         return self._store.seq - self._lexical.seq
