@@ -28,7 +28,10 @@ SENTENCE = ("This", "Ġtells", "Ġhow", "Ġit", "Ġbegins", ".", "<|im_end|>")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A model's dimensions; `window` is its trained context, `sliding` its attention's reach."""
+    """A model's dimensions; `window` is its trained context, `sliding` its attention's reach.
+
+    With larger `sharp`, attention picks more, and the text matters more; so does rounding.
+    """
 
     layers: int = 2
     width: int = 64
@@ -38,6 +41,7 @@ class Shape:
     vocab: int = 320
     window: int = 4096
     sliding: int = 0
+    sharp: float = 1.0
 
 
 SHAPES = {
@@ -73,9 +77,8 @@ def random_model(
     for i in range(shape.layers):
         block = f"blk.{i}"
         ones(f"{block}.attn_norm", shape.width)
-        # Queries and keys larger than usual, so that attention picks and the text matters.
-        put(f"{block}.attn_q", shape.heads * head, shape.width, 3 * shape.width**-0.5)
-        put(f"{block}.attn_k", shape.kv_heads * head, shape.width, 3 * shape.width**-0.5)
+        put(f"{block}.attn_q", shape.heads * head, shape.width, shape.sharp * shape.width**-0.5)
+        put(f"{block}.attn_k", shape.kv_heads * head, shape.width, shape.sharp * shape.width**-0.5)
         put(f"{block}.attn_v", shape.kv_heads * head, shape.width, shape.width**-0.5)
         put(f"{block}.attn_output", shape.width, shape.heads * head, shape.width**-0.5)
         ones(f"{block}.ffn_norm", shape.width)

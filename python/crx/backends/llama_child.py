@@ -149,8 +149,21 @@ class Worker:
         same: int = sum(one == other for one, other in zip(*found, strict=True))
         return same >= len(ends) - 1
 
+    def _refuse_too_long(self) -> None:
+        """Answer nobody whose prompt and answer are longer than the window."""
+        around = len(self._prefix) + self._settings["max_tokens"]
+        fitting = self._window - around
+        for number, suffix in self._waiting:
+            if len(suffix) > fitting:
+                why = f"the prompt takes {around + len(suffix)} tokens of {self._window}"
+                self._parent.say({"op": "fault", "number": number, "why": why})
+        self._waiting = deque(w for w in self._waiting if len(w[1]) <= fitting)
+
     def _work(self) -> None:
         """Admit what fits, decode one step, and say what came of it."""
+        self._refuse_too_long()
+        if not self._working:
+            return
         try:
             session = self._session
             if session is None or not session.busy:
@@ -168,10 +181,6 @@ class Worker:
         """Return an idle session with room for what waits, holding the prefix."""
         self._slot = max(len(s) for _, s in self._waiting) + self._settings["max_tokens"]
         prefix = len(self._prefix)
-        if prefix + self._slot > self._window:
-            raise Unanswerable(
-                f"the prompt takes {prefix + self._slot} tokens and the window holds {self._window}"
-            )
         places = max(1, min(self._places, (self._cells - prefix) // self._slot))
         room = prefix + places * self._slot
         session = self._session
