@@ -141,12 +141,18 @@ class Model:
     def eos(self) -> str:
         return self.token_text(llama.llama_vocab_eos(self.vocab))
 
-    def tokenize(self, text: str, *, special: bool = False, begin: bool = False) -> list[int]:
-        """Return the tokens of a text. Only with `special` may it name control tokens; `begin`
-        adds the token that texts of this model begin with."""
+    @property
+    def begins(self) -> list[int]:
+        """The token that all texts of this model begin with, if there is one."""
+        bos = llama.llama_vocab_bos(self.vocab)
+        return [bos] if bos >= 0 and llama.llama_vocab_get_add_bos(self.vocab) else []
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        """Return the tokens of a text; only with `special` may it name control tokens."""
         data = text.encode(errors="replace")
         size = len(data) + 8
         tokens = (ctypes.c_int32 * size)()
+        begin = False
         n = llama.llama_tokenize(self.vocab, data, len(data), tokens, size, begin, special)
         if n < 0:
             raise Unanswerable("a text that the model's tokenizer does not take")
