@@ -264,9 +264,7 @@ def test_a_long_text_is_the_mean_of_its_windows_each_with_what_situates_it() -> 
     embedder = HashedEmbedder(max_tokens=8)
     text = Situated("Title", "one two three four five six seven eight nine ten")
     rows, several = embed_situated(embedder, [Situated("", "x"), text])
-    windows = embedder.embed(
-        ["Title\none two three four five ", "Title\nsix seven eight nine ten"]
-    )
+    windows = embedder.embed(["Title\none two three four five ", "Title\nsix seven eight nine ten"])
     mean = windows.sum(axis=0)
     assert several == 1
     np.testing.assert_allclose(rows[1], mean / np.linalg.norm(mean), atol=1e-6)
