@@ -16,10 +16,10 @@ import orjson
 from crx import _native
 from crx.contextualize import Rungs, context_keys, embedder_reads
 from crx.embed import Situated, embed_situated
-from crx.errors import InputError, UsageError
+from crx.errors import InputError, NotText, UsageError
 from crx.outline import outline
 from crx.protocols import Embedder
-from crx.read import Found, read_bytes, walk
+from crx.read import Found, promises_text, read_bytes, uri_of, walk
 from crx.split import split
 from crx.types import Chunk, Document
 
@@ -56,14 +56,15 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a build did, in documents; chunks put, texts embedded, and those that took
-    several of the embedder's windows."""
+    """What a build did, in documents; files skipped, which hold no text and promised none; chunks
+    put, texts embedded, and those that took several of the embedder's windows."""
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     renamed: int = 0
     removed: int = 0
+    skipped: int = 0
     chunks: int = 0
     embedded: int = 0
     windowed: int = 0
@@ -114,7 +115,8 @@ class Build:
         """Make the index hold what the paths hold: new, changed, renamed and deleted files.
 
         A file whose size and time stamp are those of the last run is not read again, unless
-        `rehash`. A file that cannot be read is a `Failure`, and keeps what was there of it.
+        `rehash`. A file that cannot be read is a `Failure`, and keeps what was there of it. One
+        that holds no text is skipped, unless it was named outright or its name promises text.
         """
         for path in paths:
             if not path.exists():
@@ -128,6 +130,7 @@ class Build:
             self._tell(documents=self.progress.documents + 1, uri=each.uri)
         removed = self._store.remove_documents([row.uri for rows in gone.values() for row in rows])
         self._count(removed=removed)
+        self._forget_failures(paths, {each.uri for each in found})
         self.embed()
 
     def documents(self, documents: Iterable[Document]) -> None:
@@ -253,6 +256,12 @@ class Build:
                 self._count(renamed=1)
             else:
                 self._read(found, data, source, rows)
+        except NotText as error:
+            if found.path == found.root or (data.strip() and promises_text(found.uri)):
+                self._fail(found.uri, str(error))
+            else:
+                self._store.remove_documents([found.uri, *(row.uri for row in rows)])
+                self._count(skipped=1)
         except (InputError, OSError) as error:
             self._fail(found.uri, _reason(error))
 
@@ -292,6 +301,14 @@ class Build:
         self._store.record_failure(uri, reason)
         self.report = replace(self.report, failures=(*self.report.failures, Failure(uri, reason)))
         self._tell(failed=len(self.report.failures))
+
+    def _forget_failures(self, paths: Sequence[Path], found: set[str]) -> None:
+        """Forget earlier failures of files below the paths that are not there any more."""
+        failed = [uri for uri, _ in self._store.failures()]
+        roots = [uri_of(path) for path in paths]
+        gone = [u for u in failed if u not in found and any(_below(u, root) for root in roots)]
+        if gone:
+            self._store.remove_documents(gone)
 
     def _count(self, **more: int) -> None:
         self.report = replace(

@@ -81,7 +81,7 @@ def summary(report: Report) -> str:
     """Return what a build did, in one line."""
     parts = [
         f"{getattr(report, name)} {name}"
-        for name in ("added", "changed", "renamed", "removed", "unchanged")
+        for name in ("added", "changed", "renamed", "removed", "unchanged", "skipped")
         if getattr(report, name)
     ]
     if report.failures:

@@ -33,6 +33,13 @@ def note(text: str) -> None:
     click.echo(f"crx: {text}", err=True)
 
 
+def size(count: int) -> str:
+    """Return a number of bytes as a person reads it, in powers of 1,000."""
+    power = min(max(len(str(count)) - 1, 0) // 3, 3)
+    value = f"{count / 1000**power:.3g}" if count < 10**12 else f"{count // 10**9:,}"
+    return f"{value} {('B', 'kB', 'MB', 'GB')[power]}"
+
+
 def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
     """Return rows as aligned columns; those named by `right` are flush right."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
