@@ -95,6 +95,11 @@ class Searcher:
         """Does the dense leg scan every row?"""
         return self._dense.exact
 
+    @property
+    def faults(self) -> list[str]:
+        """Return the files of vectors that could not be used, each with what was done instead."""
+        return self._dense.faults
+
     def lag(self) -> int:
         """Return how many changes of the store BM25 has not seen."""
         return self._store.seq - self._lexical.seq
