@@ -115,8 +115,9 @@ class Build:
         """Make the index hold what the paths hold: new, changed, renamed and deleted files.
 
         A file whose size and time stamp are those of the last run is not read again, unless
-        `rehash`. A file that cannot be read is a `Failure`, and keeps what was there of it. One
-        that holds no text is skipped, unless it was named outright or its name promises text.
+        `rehash`, which also writes damaged documents anew. A file that cannot be read is a
+        `Failure`, and keeps what was there of it. One that holds no text is skipped, unless it was
+        named outright or its name promises text.
         """
         for path in paths:
             if not path.exists():
@@ -246,7 +247,7 @@ class Build:
         try:
             data = found.path.read_bytes()
             source = Source(str(found.path), _hash(data), found.size, found.mtime_ns)
-            if rows and all(row.source_hash == source.hash for row in rows):
+            if not rehash and rows and all(row.source_hash == source.hash for row in rows):
                 for row in rows:
                     self._store.touch_document(
                         row.uri, source_mtime_ns=found.mtime_ns, source_size=found.size
@@ -268,12 +269,13 @@ class Build:
     def _read(
         self, found: Found, data: bytes, source: Source, rows: list[_native.DocumentRow]
     ) -> None:
-        old = {row.uri for row in rows}
+        old, before = {row.uri for row in rows}, self._store.seq
         for document in read_bytes(data, name=found.uri):
             old.discard(document.uri)
             self.put(document, source)
         self._store.remove_documents(sorted(old))
-        self._count(**{"changed" if rows else "added": 1})
+        same = rows and self._store.seq == before
+        self._count(**{"unchanged" if same else "changed" if rows else "added": 1})
 
     def _rename(
         self, found: Found, source: Source, gone: dict[str, list[_native.DocumentRow]]

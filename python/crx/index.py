@@ -43,6 +43,14 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class Verification:
+    """What a check of every row found: faults of the truth, and derived files that were mended."""
+
+    faults: tuple[str, ...]
+    mended: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Writer:
     """What a writer holds for its time: the store under the lock, and both legs."""
 
@@ -205,9 +213,17 @@ class Index:
             exact=searcher.exact,
         )
 
-    def verify(self) -> list[str]:
-        """Check every row against its hash; returns one line a fault."""
-        return self._store.verify()
+    def verify(self) -> Verification:
+        """Check every row against its hash; make derived files anew that differ from theirs.
+
+        Derived files are left alone where rows are damaged: they would be made from those.
+        """
+        if faults := self._store.verify():
+            return Verification(tuple(_fact(fault) for fault in faults), ())
+        if damaged := self._damaged():
+            with self._writer() as writer:
+                writer.publish()
+        return Verification((), tuple(f"{_fact(line)}; made anew" for line in damaged))
 
     def gc(self, *, contexts: bool = False) -> dict[str, int]:
         """Drop vectors and texts (and contexts, if asked) that nothing points to."""
@@ -267,31 +283,44 @@ class Index:
 
     def _searching(self) -> tuple[Searcher, list[str]]:
         """Return the legs and, in one line each, what they lack of the store."""
-        searcher = self._searcher or self._open_searcher()
+        notes: list[str] = []
+        searcher = self._searcher or self._open_searcher(notes)
         if searcher is None or searcher.lag() > 0:
             self._catch_up()
-            searcher = self._open_searcher()
+            searcher = self._open_searcher([])
         if searcher is None:
             raise Damaged(
                 f"{self.path}: the BM25 leg is damaged and cannot be rebuilt here; "
                 f'"crx verify" where the folder can be written mends it'
             )
         self._searcher = searcher
-        notes = searcher.faults()
+        notes += searcher.faults
         if lag := searcher.lag():
             notes.append(f"BM25 is {lag} changes behind: another process is writing")
-        if pending := self._store.stats()["pending"]:
+        if len(self._store.pending(limit=1)):
+            pending = self._store.stats()["pending"]
             notes.append(f'{pending} chunks are not embedded yet; "crx index" goes on with them')
         return searcher, notes
 
-    def _open_searcher(self) -> Searcher | None:
+    def _open_searcher(self, faults: list[str]) -> Searcher | None:
+        """Return the legs, or None where BM25 must be made anew, which `faults` then says."""
         self._drop_searcher()
         try:
             lexical, dense = self._legs(write=False)
-        except Damaged:
+        except Damaged as error:
+            faults.append(f"{_fact(str(error))}; made anew from the store")
             return None
         dense.sync(self._store)
         return Searcher(self._store, lexical, dense)
+
+    def _damaged(self) -> list[str]:
+        """Return the derived files that do not match their hashes, one line each."""
+        faults: list[str] = []
+        searcher = self._open_searcher(faults)
+        if searcher is not None:
+            faults += searcher.faults
+            searcher.close()
+        return faults
 
     def _catch_up(self) -> None:
         """Bring the legs up to the store, unless another process does or nobody can."""
@@ -342,6 +371,11 @@ def seal_key() -> bytes:
 
 
 _EPHEMERAL_KEY = secrets.token_bytes(32)
+
+
+def _fact(message: str) -> str:
+    """Return a message without its next step."""
+    return message.partition("; ")[0]
 
 
 def _create(folder: Path, settings: Settings) -> None:

@@ -84,6 +84,7 @@ class Searcher:
         self._store = store
         self._lexical = lexical
         self._dense = dense
+        self._counted: tuple[int, list[str]] | None = None
         self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="crx-bm25")
 
     def close(self) -> None:
@@ -95,8 +96,9 @@ class Searcher:
         """Does the dense leg scan every row?"""
         return self._dense.exact
 
+    @property
     def faults(self) -> list[str]:
-        """Return in one line each which derived files could not be used, and what was done."""
+        """Return the files of vectors that could not be used, each with what was done instead."""
         return self._dense.faults
 
     def lag(self) -> int:
@@ -130,13 +132,20 @@ class Searcher:
             *self._lexical.search(
                 query,
                 k=weights.bm25_depth,
-                langs=self._store.langs(),
+                langs=self._langs(),
                 k1=weights.k1,
                 b=weights.b,
                 weights=(1.0, weights.outline_weight, weights.context_weight),
                 only=only,
             )
         )
+
+    def _langs(self) -> list[str]:
+        """Return the languages of the index, counted again when it has changed."""
+        seq = self._store.seq
+        if self._counted is None or self._counted[0] != seq:
+            self._counted = seq, self._store.langs()
+        return self._counted[1]
 
     def search(
         self,

@@ -203,10 +203,12 @@ def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
         if status.failures:
             yield "warn", f'{len(status.failures)} inputs failed; "crx status" names them'
         if thorough:
-            faults = index.verify()
-            for fault in faults:
+            found = index.verify()
+            for fault in found.faults:
                 yield "fail", fault
-            if not faults:
+            for line in found.mended:
+                yield "warn", line
+            if not found.faults:
                 yield "ok", "every row matches its hash"
 
 

@@ -30,7 +30,7 @@ FAILURES_NAMED = 20
 @click.option("--contexts", metavar="HOW", help="none, outline, FILE or outline+FILE.")
 @click.option("--embedder", metavar="SPEC", help="A model's name, st:PATH, hashed, ...")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out; as in .gitignore.")
-@click.option("--rehash", is_flag=True, help="Read every file, also where size and time agree.")
+@click.option("--rehash", is_flag=True, help="Read every file; write damaged documents anew.")
 @set_option
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
