@@ -11,6 +11,7 @@ MODEL := $(VENV)/share/crx/models/minilm/model.json
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
 # The environment of a developer must not change what a test sees.
 unexport CRX_INDEX CRX_MODELS CRX_HOME CRX_OFFLINE
 
