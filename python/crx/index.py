@@ -17,7 +17,7 @@ from crx.build import Build, Progress, Report
 from crx.config import Resolved, Settings, describe, resolve, user_file
 from crx.contextualize import parse_rungs
 from crx.embed import load_embedder
-from crx.errors import Damaged, Incompatible, Locked, NoRoom
+from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
 from crx.protocols import Embedder
 from crx.search import LEGS, Leg, Result, Searcher, Weights, Window
 from crx.types import Document
@@ -118,7 +118,7 @@ class Index:
                 raise Incompatible(
                     f"{self.path}: built with the embedder {built}, but {self._fixed['embedder']} "
                     f"is now {embedder.fingerprint}; bring the old model back, or index into a new "
-                    f"folder"
+                    f"folder: crx index PATH --index DIR"
                 )
             self._embedder = embedder
         return self._embedder
@@ -259,7 +259,7 @@ class Index:
     def _writer(self) -> Iterator[_Writer]:
         store = _native.Store.open(str(self.path), write=True)
         try:
-            writer = _Writer(store, *self._legs(write=True))
+            writer = _Writer(store, self._lexical(write=True), self._dense(write=True))
         except BaseException:
             store.close()
             raise
@@ -269,13 +269,16 @@ class Index:
             writer.close()
             self._drop_searcher()
 
-    def _legs(self, *, write: bool) -> tuple[_native.Lexical, _native.Dense]:
-        derived = self.path / "derived"
-        lexical = _native.Lexical.open(str(derived / "bm25"), write=write)
-        dense = _native.Dense.open(
-            str(derived), seal_key=seal_key(), write=write, ann_above=self._settings.ann_above
+    def _lexical(self, *, write: bool) -> _native.Lexical:
+        return _native.Lexical.open(str(self.path / "derived" / "bm25"), write=write)
+
+    def _dense(self, *, write: bool) -> _native.Dense:
+        return _native.Dense.open(
+            str(self.path / "derived"),
+            seal_key=seal_key(),
+            write=write,
+            ann_above=self._settings.ann_above,
         )
-        return lexical, dense
 
     def _for(self, legs: Sequence[Leg]) -> Embedder | None:
         """Return the embedder where the dense leg is asked for."""
@@ -284,19 +287,17 @@ class Index:
     def _searching(self) -> tuple[Searcher, list[str]]:
         """Return the legs and, in one line each, what they lack of the store."""
         notes: list[str] = []
+        why = ""
         searcher = self._searcher or self._open_searcher(notes)
         if searcher is None or searcher.lag() > 0:
-            self._catch_up()
+            why = self._catch_up()
             searcher = self._open_searcher([])
         if searcher is None:
-            raise Damaged(
-                f"{self.path}: the BM25 leg is damaged and cannot be rebuilt here; "
-                f'"crx verify" where the folder can be written mends it'
-            )
+            raise Damaged(f"{self.path}: BM25 is damaged and cannot be made anew here: {why}")
         self._searcher = searcher
         notes += searcher.faults
         if lag := searcher.lag():
-            notes.append(f"BM25 is {lag} changes behind: another process is writing")
+            notes.append(f"BM25 is {lag} changes behind: {why or 'another process is writing'}")
         if len(self._store.pending(limit=1)):
             pending = self._store.stats()["pending"]
             notes.append(f'{pending} chunks are not embedded yet; "crx index" goes on with them')
@@ -306,26 +307,34 @@ class Index:
         """Return the legs, or None where BM25 must be made anew, which `faults` then says."""
         self._drop_searcher()
         try:
-            lexical, dense = self._legs(write=False)
+            lexical = self._lexical(write=False)
         except Damaged as error:
             faults.append(f"{_fact(str(error))}; made anew from the store")
             return None
+        dense = self._dense(write=False)
         dense.sync(self._store)
         return Searcher(self._store, lexical, dense)
 
     def _damaged(self) -> list[str]:
         """Return the derived files that do not match their hashes, one line each."""
+        self._drop_searcher()
         faults: list[str] = []
-        searcher = self._open_searcher(faults)
-        if searcher is not None:
-            faults += searcher.faults
-            searcher.close()
-        return faults
+        try:
+            self._lexical(write=False)
+        except Damaged as error:
+            faults.append(str(error))
+        dense = self._dense(write=False)
+        dense.sync(self._store)
+        return [*faults, *dense.faults]
 
-    def _catch_up(self) -> None:
-        """Bring the legs up to the store, unless another process does or nobody can."""
-        with contextlib.suppress(Locked, NoRoom), self._writer() as writer:
-            writer.sync()
+    def _catch_up(self) -> str:
+        """Bring the legs up to the store; returns why not, where nobody or another process can."""
+        try:
+            with self._writer() as writer:
+                writer.sync()
+        except (Locked, NoRoom, SystemFailure) as error:
+            return str(error)
+        return ""
 
     def _drop_searcher(self) -> None:
         if self._searcher is not None:
@@ -397,6 +406,7 @@ def _agree(path: Path, built: Mapping[str, str], resolved: Resolved) -> Mapping[
         if origin != "default" and str(asked[name]) != built.get(name, str(asked[name])):
             raise Incompatible(
                 f"{path}: built with {name} = {built[name]}, but {origin} says {asked[name]}; "
-                f"leave it out, or index into a new folder"
+                f"leave it out, or index into a new folder: crx index PATH --index DIR "
+                f"--set {name}={asked[name]}"
             )
     return built

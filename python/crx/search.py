@@ -171,7 +171,7 @@ class Searcher:
 
     def hits(self, fused: Ranking, rankings: Mapping[Leg, Ranking]) -> list[Hit]:
         """Return the hits of a ranking; a chunk that has left the store meanwhile is dropped."""
-        stages = {leg: _stages(ranking) for leg, ranking in rankings.items()}
+        stages = {leg: _stages(rankings[leg]) for leg in LEGS if leg in rankings}
         score = dict(zip(fused.keys.tolist(), fused.scores.tolist(), strict=True))
         return [
             Hit(
@@ -185,7 +185,9 @@ class Searcher:
                 text=row.text,
                 outline=row.outline,
                 context=row.context,
-                stages={leg: of[row.key] for leg, of in stages.items() if row.key in of},
+                stages={
+                    leg: stages[leg][row.key] for leg in LEGS if row.key in stages.get(leg, {})
+                },
             )
             for row in self._store.chunks(fused.keys)
         ]

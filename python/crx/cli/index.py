@@ -17,8 +17,8 @@ from crx.cli.options import (
     set_option,
     settings_of,
 )
-from crx.cli.output import note, progress, say, say_json
-from crx.errors import InputError
+from crx.cli.output import near, note, progress, say, say_json
+from crx.errors import InputError, UsageError
 
 # Failed inputs that are named one by one; the rest is counted.
 FAILURES_NAMED = 20
@@ -51,6 +51,9 @@ def command(
     New, changed, renamed and deleted files are found by their content; what has not changed costs
     nothing. Interrupted, the same command goes on where it stopped.
     """
+    for path in paths:  # before an index is made for it
+        if not path.exists():
+            raise UsageError(f"{path}: no such file or folder; nothing was indexed")
     settings = settings_of(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
     if contexts in ("none", "outline"):
@@ -70,9 +73,9 @@ def _print(report: Report, place: Path, *, as_json: bool) -> None:
     if as_json:
         say_json({"index": str(place), **asdict(report)})
     else:
-        say(f"{place}: {summary(report)}")
+        say(f"{near(place)}: {summary(report)}")
     for failure in report.failures[:FAILURES_NAMED]:
-        note(f"{failure.uri}: {failure.reason}")
+        note(f"{near(failure.uri)}: {failure.reason}")
     if len(report.failures) > FAILURES_NAMED:
         note(f'and {len(report.failures) - FAILURES_NAMED} more failed; "crx status" lists them')
 

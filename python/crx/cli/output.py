@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +32,14 @@ def say_json(value: object) -> None:
 def note(text: str) -> None:
     """Print a line about the answer."""
     click.echo(f"crx: {text}", err=True)
+
+
+def near(path: str | os.PathLike[str]) -> str:
+    """Return a path as it is seen from the current folder, where it lies in it."""
+    if not os.path.isabs(path):
+        return os.fspath(path)
+    relative = os.path.relpath(path)
+    return os.fspath(path) if relative.startswith("..") else relative
 
 
 def size(count: int) -> str:

@@ -11,7 +11,7 @@ import click
 
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option, set_option, settings_of
-from crx.cli.output import note, say, say_json
+from crx.cli.output import near, note, say, say_json
 from crx.errors import UsageError
 from crx.index import Where
 from crx.search import LEGS, Leg, Result, Window
@@ -142,10 +142,7 @@ def as_object(query: str, result: Result) -> dict[str, object]:
 
 def place_of(passage: Passage) -> str:
     """Return where a passage stands, as a person says it: path:lines, or path, page."""
-    path = passage.uri
-    if os.path.isabs(path):
-        near = os.path.relpath(path)
-        path = path if near.startswith("..") else near
+    path = near(passage.uri)
     if passage.pages:
         first, last = passage.pages
         return f"{path}, page {first}" if first == last else f"{path}, pages {first}-{last}"
@@ -162,7 +159,7 @@ def print_passage(
     lines = [line.rstrip() for line in passage.text.strip("\n").splitlines()]
     shown = lines if full else _around(lines, passage)
     for line in shown:
-        say(f"   {line}")
+        say(f"   {line}".rstrip())
     if len(shown) < len(lines):
         say(click.style(f"   [{len(shown)} of {len(lines)} lines; --full shows all]", dim=True))
     if explain:

@@ -8,7 +8,7 @@ import click
 
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
-from crx.cli.output import note, say, say_json, table
+from crx.cli.output import near, note, say, say_json, table
 
 
 @click.command()
@@ -27,15 +27,15 @@ def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
         say_json({**asdict(status), **({"documents": listed} if documents else {})})
         return
     for row in rows:
-        say(row.uri)
+        say(near(row.uri))
     if not documents:
         counts = [[name, f"{count:,}"] for name, count in status.counts.items()]
         built = [[name, value] for name, value in status.settings.items()]
-        say(status.path)
+        say(near(status.path))
         say(table(counts, right=(1,)))
         say(table(built))
         say("dense search: " + ("exact" if status.exact else "HNSW"))
     for uri, reason in status.failures:
-        note(f"{uri}: {reason}")
+        note(f"{near(uri)}: {reason}")
     for line in status.notes:
         note(line)

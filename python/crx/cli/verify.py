@@ -8,7 +8,7 @@ import click
 
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
-from crx.cli.output import note, say, say_json
+from crx.cli.output import near, note, say, say_json
 from crx.errors import Damaged
 
 
@@ -26,8 +26,8 @@ def command(*, folder: str | None, as_json: bool) -> int:
         for line in (*found.faults, *found.mended):
             say(line)
         if not found.faults:
-            say(f"{place}: every row matches its hash")
+            say(f"{near(place)}: every row matches its hash")
     if found.faults:
-        note(f'{place}: damaged; "crx index PATH --rehash" writes documents anew whose files are')
-        note("there; where that fails, bring back a copy of crx.db, or index into a new folder")
+        note(f'{near(place)}: damaged; "crx index PATH --rehash" writes anew what came from files;')
+        note("where that fails, bring back a copy of crx.db, or index into a new folder")
     return Damaged.exit_code if found.faults else 0
