@@ -18,9 +18,9 @@ ORDER = (
     ("gate", "prompt", "frames", "spend", "carry"),
     ("remote", "visit", "models", "readers", "walk"),
     ("backends",),
-    ("read", "split", "outline", "embed", "contextualize"),
-    ("build", "search"),
-    ("index",),
+    ("read", "split", "outline", "embed", "reuse", "contextualize"),
+    ("build", "upgrade", "search"),
+    ("index", "plan"),
     ("evaluate",),
     ("cli", "demo"),
 )

@@ -14,12 +14,13 @@ import numpy as np
 import orjson
 
 from crx import _native
-from crx.contextualize import Rungs, context_keys, embedder_reads
+from crx.contextualize import Rungs, embedder_reads
 from crx.embed import Situated, embed_situated
 from crx.errors import InputError, NotText, UsageError
 from crx.outline import outline
 from crx.protocols import Embedder
 from crx.read import Found, promises_text, read_bytes, uri_of, walk
+from crx.reuse import DEFAULT_REFRESH, Origin, context_keys, find_best, keep
 from crx.split import split
 from crx.types import Chunk, Document
 
@@ -213,22 +214,22 @@ class Build:
     def _contexts(
         self, document: Document, chunks: Sequence[Chunk]
     ) -> tuple[list[bytes], list[str]]:
-        """Return the context key and text of each chunk, making the contexts that are not kept."""
+        """Return the context key and text of each chunk, from what is at hand."""
         maker = self._rungs.contextualizer
         if maker is None:
-            return [b""] * len(chunks), [""] * len(chunks)
-        keys = context_keys(document, chunks, maker)
-        kept = self._store.contexts(keys)
-        missing = [i for i, row in enumerate(kept) if row is None]
-        made = maker.situate(document, [chunks[i] for i in missing])
-        for i, context in zip(missing, made, strict=True):
-            row = (maker.fingerprint, context.outcome, context.text)
-            if context.outcome.startswith("failed"):
-                # Kept aside from its own key, so that the next run tries again.
-                keys[i] = _native.digest(b"failed", context.outcome.encode(), keys[i])
-            self._store.put_contexts([(keys[i], *row)])
-            kept[i] = row
-        return keys, [row[2] if row else "" for row in kept]
+            kept = find_best(self._store, document, chunks, origins=self._rungs.origins)
+            return (
+                [each.key if each else b"" for each in kept],
+                [each.context.text if each else "" for each in kept],
+            )
+        made = list(maker.situate(document, chunks))
+        origin = Origin(maker.fingerprint, DEFAULT_REFRESH)
+        keys = context_keys(document, chunks, origin=origin)
+        keys = [
+            keep(self._store, key, generator=maker.fingerprint, context=context)
+            for key, context in zip(keys, made, strict=True)
+        ]
+        return keys, [context.text for context in made]
 
     def _file(
         self,

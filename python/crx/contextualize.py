@@ -1,58 +1,109 @@
-"""The step that situates chunks: what a spec names, and the text that the legs then read."""
+"""The step that situates chunks: choose what writes contexts, say what the legs then read.
+
+What an index is to have is named `none`, `outline`, `SOURCE`, `outline+SOURCE` or `none+SOURCE`.
+A source is one of
+
+- `llama:PATH`: an instruct model in a GGUF file; options follow, as in `llama:PATH:places=4`
+- `claude:MODEL`: the Messages API; `claude:MODEL:batch=1` for message batches
+- `openai:URL#MODEL`: a server that speaks the chat completions API
+- `fake:`, `fake:latency=5ms,fail=0.1`: no model, for trying a run
+- `NAME:REST`: a plug of the entry point group `crx.contextualizers`, called with `REST`
+- the path of a file of contexts (JSON lines)
+
+A file alone stands without the outline, so that what it says is measured alone. A model alone
+joins the outline; `none+SOURCE` leaves that out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
-from crx import _native
+from crx.backends.spec import split_options
 from crx.errors import UsageError
+from crx.prompt import Prompt
 from crx.protocols import Contextualizer
-from crx.types import Chunk, Document
+from crx.reuse import Origin
+from crx.spend import parse_price
+
+GROUP = "crx.contextualizers"
 
 
 @dataclass(frozen=True, slots=True)
 class Rungs:
-    """The rungs of the context ladder that a build climbs: the outline, a contextualizer, both."""
+    """The rungs of the context ladder that a build climbs, from what is at hand.
+
+    The outline; a file of contexts; contexts that were made before by `origins`, newest first.
+    """
 
     outline: bool
     contextualizer: Contextualizer | None = None
+    origins: tuple[Origin, ...] = ()
 
 
-def parse_rungs(spec: str) -> Rungs:
-    """Return the rungs of `none`, `outline`, `SOURCE` or `outline+SOURCE`.
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a specification names: the outline or not, and a source, "" for none."""
 
-    A source is the path of a contexts file (JSON lines).
+    outline: bool
+    source: str = ""
+
+    @property
+    def is_file(self) -> bool:
+        """Is the source a file of contexts, so that nothing is to be made by a model?"""
+        return bool(self.source) and is_file(self.source)
+
+
+def parse_spec(text: str) -> Spec:
+    """Return what `none`, `outline`, `SOURCE`, `outline+SOURCE` or `none+SOURCE` names."""
+    if text in ("none", "outline"):
+        return Spec(outline=text == "outline")
+    for head in ("none+", "outline+"):
+        if text.startswith(head):
+            return Spec(head == "outline+", text.removeprefix(head))
+    return Spec(outline=not is_file(text), source=text)
+
+
+def parse_rungs(text: str) -> Rungs:
+    """Return the rungs of a specification whose contexts are at hand; raises `UsageError`."""
+    spec = parse_spec(text)
+    if spec.source and not spec.is_file:
+        raise UsageError(
+            f"{text}: a model writes contexts after the index is made; "
+            f'"crx contextualize --with {spec.source}" has it do so'
+        )
+    return Rungs(spec.outline, load_contextualizer(spec.source) if spec.source else None)
+
+
+def is_file(source: str) -> bool:
+    """Is a source the path of a file of contexts, there or not?"""
+    name, colon, _ = source.partition(":")
+    known = colon and (name in _LOADERS or name in _plugs())
+    return not known
+
+
+def load_contextualizer(
+    source: str, *, prompt: Prompt | None = None, cap_dollars: float = math.inf
+) -> Contextualizer:
+    """Return the contextualizer that a source names.
+
+    Raises `UsageError` for an unknown one and for a prompt or a cap that it cannot take,
+    `ModelError` where its model, package or key is missing, `Offline`.
     """
-    if spec == "none":
-        return Rungs(outline=False)
-    if spec == "outline":
-        return Rungs(outline=True)
-    source = spec.removeprefix("outline+")
-    return Rungs(outline=source != spec, contextualizer=load_contextualizer(source))
-
-
-def load_contextualizer(source: str) -> Contextualizer:
-    """Return the contextualizer that a source names; raises `UsageError`."""
-    path = Path(source)
-    if not path.is_file():
-        raise UsageError(f"{source}: no such contexts file; want none, outline, FILE, outline+FILE")
-    from crx.backends.file import FileContexts
-
-    return FileContexts(path)
-
-
-def context_keys(
-    document: Document, chunks: Sequence[Chunk], contextualizer: Contextualizer
-) -> list[bytes]:
-    """Return the keys under which contexts are kept: by content, so a moved file pays once."""
-    maker = contextualizer.fingerprint.encode()
-    text = _native.digest(document.text.encode())
-    return [
-        _native.digest(maker, text, c.start.to_bytes(8, "little"), c.end.to_bytes(8, "little"))
-        for c in chunks
-    ]
+    name, _, rest = source.partition(":")
+    if is_file(source):
+        _refuse(source, prompt=prompt, cap_dollars=cap_dollars)
+        return _file(source)
+    if loader := _LOADERS.get(name):
+        return loader(rest, prompt, cap_dollars)
+    _refuse(source, prompt=prompt, cap_dollars=cap_dollars)
+    maker = _plugs()[name].load()(rest)
+    if not isinstance(maker, Contextualizer):
+        raise UsageError(f"{source}: {type(maker).__name__} is no contextualizer; mend the plug")
+    return maker
 
 
 def embedder_reads(outline: str, context: str) -> str:
@@ -63,3 +114,83 @@ def embedder_reads(outline: str, context: str) -> str:
     """
     head = outline.partition("\n")[0]
     return "\n".join(part for part in (head, context) if part)
+
+
+def _file(source: str) -> Contextualizer:
+    if not Path(source).is_file():
+        raise UsageError(
+            f"{source}: no such contexts file; want none, outline, FILE, outline+FILE, or a model "
+            f"such as llama:PATH or claude:MODEL"
+        )
+    from crx.backends.file import FileContexts
+
+    return FileContexts(Path(source))
+
+
+def _fake(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualizer:
+    _refuse("fake:", prompt=prompt, cap_dollars=cap_dollars)
+    from crx.backends.fake import Fake
+
+    return Fake.of(rest)
+
+
+def _llama(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualizer:
+    from crx.backends.llama import Llama, Settings
+
+    _refuse("llama:", prompt=None, cap_dollars=cap_dollars)
+    path, given = _options(rest, {f.name: type(f.default) for f in fields(Settings)})
+    return Llama(path, prompt=prompt, settings=Settings(**given))
+
+
+def _claude(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualizer:
+    from crx.backends.claude import Claude
+
+    types = {"batch": int, "width": int, "effort": str, "max_tokens": int, "price": str}
+    model, given = _options(rest, types)
+    given |= {"batch": bool(given.get("batch"))} | _price(given)
+    return Claude(model, prompt=prompt, cap_dollars=cap_dollars, **given)
+
+
+def _openai(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualizer:
+    from crx.backends.openai import OpenAI
+
+    address, given = _options(rest, {"width": int, "max_tokens": int, "price": str})
+    given |= _price(given)
+    return OpenAI(address, prompt=prompt, cap_dollars=cap_dollars, **given)
+
+
+_LOADERS: dict[str, Callable[[str, Prompt | None, float], Contextualizer]] = {
+    "fake": _fake,
+    "llama": _llama,
+    "claude": _claude,
+    "openai": _openai,
+}
+
+
+def _options(rest: str, types: dict[str, type]) -> tuple[str, dict[str, Any]]:
+    """Return the name and its options, each in its type."""
+    name, texts = split_options(rest, known=set(types))
+    values: dict[str, Any] = {}
+    for key, text in texts.items():
+        try:
+            values[key] = types[key](text)
+        except ValueError:
+            raise UsageError(f"{key}={text}: wants {types[key].__name__}") from None
+    return name, values
+
+
+def _price(given: dict[str, Any]) -> dict[str, Any]:
+    return {"price": parse_price(given["price"])} if "price" in given else {}
+
+
+def _refuse(source: str, *, prompt: Prompt | None, cap_dollars: float) -> None:
+    if prompt is not None:
+        raise UsageError(f"{source}: takes no prompt; leave out --prompt and --glossary")
+    if cap_dollars < math.inf:
+        raise UsageError(f"{source}: costs no dollars; give the budget as a time, such as 20m")
+
+
+def _plugs() -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
+    return {plug.name: plug for plug in entry_points(group=GROUP)}

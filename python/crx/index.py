@@ -6,21 +6,24 @@ import contextlib
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import orjson
 
 from crx import _native
 from crx.build import Build, Progress, Report
 from crx.config import Resolved, Settings, describe, resolve, user_file
-from crx.contextualize import parse_rungs
+from crx.contextualize import load_contextualizer, parse_rungs
 from crx.embed import load_embedder
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
-from crx.protocols import Embedder
+from crx.prompt import Prompt
+from crx.protocols import Contextualizer, Embedder
+from crx.reuse import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.search import LEGS, Leg, Result, Searcher, Weights, Window
 from crx.types import Document
+from crx.upgrade import Advance, Budget, Outcome, Upgrade, parse_budget
 
 Condition: TypeAlias = (
     str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
@@ -28,6 +31,13 @@ Condition: TypeAlias = (
 Where: TypeAlias = Mapping[str, Condition]
 
 _FIXED = tuple(each.name for each in describe() if each.scope == "index")
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A contextualizer that holds a process."""
+
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +144,8 @@ class Index:
         """Make the index hold what files and folders hold; returns what was done.
 
         `contexts` is `none`, `outline`, a file of contexts, or `outline+FILE`; None is what the
-        index was made with. Raises `Locked`, `UsageError`, `NoRoom`, `ModelError`.
+        index was made with. Contexts that a model made before are kept where they still hold;
+        `contextualize` makes new ones. Raises `Locked`, `UsageError`, `NoRoom`, `ModelError`.
         """
         places = [Path(os.path.abspath(path)) for path in paths]
         with self._build(contexts, on_progress) as build:
@@ -152,6 +163,40 @@ class Index:
         with self._build(contexts, on_progress) as build:
             build.documents(documents)
         return build.report
+
+    def contextualize(
+        self,
+        with_: str | Contextualizer,
+        *,
+        budget: str = "",
+        min_coverage: float = 0.0,
+        refresh: Refresh = DEFAULT_REFRESH,
+        prompt: Prompt | None = None,
+        on_progress: Callable[[Advance], None] | None = None,
+    ) -> Outcome:
+        """Give each chunk a context, in place and while searching goes on; returns what was done.
+
+        `with_` names what writes them (see `crx.contextualize`), or is it. `budget` is a time such
+        as `20m` or, where it costs any, dollars such as `$2`; what is left when it is spent waits
+        for the next call. `refresh` says how far a change reaches contexts made before (see
+        `crx.reuse`). Raises `ModelError` where less than `min_coverage` of the chunks have one in
+        the end, besides what `add` raises.
+        """
+        limit = parse_budget(budget) if budget else Budget()
+        with contextlib.ExitStack() as stack:
+            maker = with_
+            if isinstance(maker, str):
+                maker = load_contextualizer(maker, prompt=prompt, cap_dollars=limit.dollars)
+                if isinstance(maker, Closes):
+                    stack.callback(maker.close)
+            outcome = self._upgrade(
+                maker,
+                origin=Origin(maker.fingerprint, refresh),
+                seconds=limit.seconds,
+                on_progress=on_progress,
+            )
+        outcome.require(min_coverage)
+        return outcome
 
     def remove(self, *uris: str) -> int:
         """Remove documents by URI; returns how many there were."""
@@ -241,8 +286,8 @@ class Index:
         rungs = parse_rungs(contexts or self._fixed["contexts"])
         embedder = self.embedder
         with self._writer() as writer:
-            self._fixed = {**self._fixed, "embedder_fingerprint": embedder.fingerprint}
-            writer.store.set_settings(self._fixed)
+            self._fix(writer.store, embedder_fingerprint=embedder.fingerprint)
+            rungs = replace(rungs, origins=read_origins(self._fixed))
             yield Build(
                 writer.store,
                 embedder=embedder,
@@ -254,6 +299,33 @@ class Index:
                 on_commit=writer.sync,
             )
             writer.publish()
+
+    def _upgrade(
+        self,
+        contextualizer: Contextualizer,
+        *,
+        origin: Origin,
+        seconds: float,
+        on_progress: Callable[[Advance], None] | None,
+    ) -> Outcome:
+        embedder = self.embedder
+        with self._writer() as writer:
+            origins = with_origin(writer.store.settings(), origin)
+            self._fix(writer.store, embedder_fingerprint=embedder.fingerprint, **origins)
+            return Upgrade(
+                writer.store,
+                embedder=embedder,
+                contextualizer=contextualizer,
+                origin=origin,
+                seconds=seconds,
+                on_progress=on_progress,
+                on_commit=writer.sync,
+            ).run()
+
+    def _fix(self, store: _native.Store, **settings: str) -> None:
+        """Note in the index what it is built with; another process may have, too."""
+        self._fixed = {**store.settings(), **settings}
+        store.set_settings(self._fixed)
 
     @contextlib.contextmanager
     def _writer(self) -> Iterator[_Writer]:

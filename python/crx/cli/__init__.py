@@ -14,6 +14,7 @@ from crx.errors import CrxError, NoRoom, UsageError
 
 COMMANDS = (
     "index",
+    "contextualize",
     "search",
     "show",
     "status",

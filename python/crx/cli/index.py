@@ -9,6 +9,7 @@ import click
 
 from crx import index as handle
 from crx.build import Report
+from crx.cli.contextualize import print_outcome
 from crx.cli.options import (
     FOLDER,
     find_index,
@@ -17,7 +18,8 @@ from crx.cli.options import (
     set_option,
     settings_of,
 )
-from crx.cli.output import near, note, progress, say, say_json
+from crx.cli.output import context_progress, near, note, progress, say, say_json
+from crx.contextualize import parse_spec
 from crx.errors import InputError, UsageError
 
 # Failed inputs that are named one by one; the rest is counted.
@@ -27,7 +29,11 @@ FAILURES_NAMED = 20
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @index_option
-@click.option("--contexts", metavar="HOW", help="none, outline, FILE or outline+FILE.")
+@click.option(
+    "--contexts",
+    metavar="HOW",
+    help="none, outline, FILE, outline+FILE, or a model such as llama:PATH: a second pass then.",
+)
 @click.option("--embedder", metavar="SPEC", help="A model's name, st:PATH, hashed, ...")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out; as in .gitignore.")
 @click.option("--rehash", is_flag=True, help="Read every file; write damaged documents anew.")
@@ -56,14 +62,20 @@ def command(
             raise UsageError(f"{path}: no such file or folder; nothing was indexed")
     settings = settings_of(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
-    if contexts in ("none", "outline"):
-        settings["contexts"] = contexts
+    spec = parse_spec(contexts) if contexts is not None else None
+    if spec is not None and not spec.is_file:
+        settings["contexts"] = contexts = "outline" if spec.outline else "none"
     place = find_index(folder) or Path(FOLDER)
-    with handle.open(place, settings=settings) as index, progress(quiet=quiet) as show:
-        report = index.add(
-            *paths, contexts=contexts, exclude=exclude, rehash=rehash, on_progress=show
-        )
-    _print(report, place, as_json=as_json)
+    with handle.open(place, settings=settings) as index:
+        with progress(quiet=quiet) as show:
+            report = index.add(
+                *paths, contexts=contexts, exclude=exclude, rehash=rehash, on_progress=show
+            )
+        _print(report, place, as_json=as_json)
+        if spec is not None and spec.source and not spec.is_file:
+            with context_progress(quiet=quiet) as advance:
+                outcome = index.contextualize(spec.source, on_progress=advance)
+            print_outcome(outcome, place, as_json=as_json)
     if report.failures:
         return InputError.exit_code
     return 0 if report.added or report.changed or report.unchanged or report.renamed else 1

@@ -6,13 +6,17 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
+from typing import TypeVar
 
 import click
 import orjson
 
 from crx.build import Progress
+from crx.upgrade import Advance
+
+Now = TypeVar("Now", Progress, Advance)
 
 # Seconds between two lines of progress where stderr is no terminal.
 PROGRESS_EVERY = 1.0
@@ -62,22 +66,33 @@ def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
     return "\n".join(lines)
 
 
-@contextmanager
-def progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], None]]:
+def progress(*, quiet: bool = False) -> AbstractContextManager[Callable[[Progress], None]]:
     """Show a build's progress on stderr: a bar on a terminal, JSON lines elsewhere."""
+    return _progress(_build_bar, quiet=quiet)
+
+
+def context_progress(*, quiet: bool = False) -> AbstractContextManager[Callable[[Advance], None]]:
+    """Show how far contexts are made, likewise."""
+    return _progress(_context_bar, quiet=quiet)
+
+
+@contextmanager
+def _progress(
+    bar: Callable[[], AbstractContextManager[Callable[[Now], None]]], *, quiet: bool
+) -> Iterator[Callable[[Now], None]]:
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty():
-        with _bar() as show:
+        with bar() as show:
             yield show
     else:
         yield _lines()
 
 
-def _lines() -> Callable[[Progress], None]:
+def _lines() -> Callable[[Progress | Advance], None]:
     last = time.monotonic()
 
-    def show(now: Progress) -> None:
+    def show(now: Progress | Advance) -> None:
         nonlocal last
         if time.monotonic() - last >= PROGRESS_EVERY:
             last = time.monotonic()
@@ -87,7 +102,31 @@ def _lines() -> Callable[[Progress], None]:
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[Progress], None]]:
+def _build_bar() -> Iterator[Callable[[Progress], None]]:
+    with _bar("documents") as update:
+
+        def show(now: Progress) -> None:
+            failed = f", {now.failed} failed" if now.failed else ""
+            detail = f"{now.chunks} chunks, {now.embedded} embedded{failed}"
+            update(now.documents, max(now.found, now.documents), detail)
+
+        yield show
+
+
+@contextmanager
+def _context_bar() -> Iterator[Callable[[Advance], None]]:
+    with _bar("chunks") as update:
+
+        def show(now: Advance) -> None:
+            reused = f", {now.tokens_reused:,} tokens reused" if now.tokens_reused else ""
+            update(now.done, now.total, f"{now.per_second:.1f} a second{reused}")
+
+        yield show
+
+
+@contextmanager
+def _bar(unit: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show a bar; what is yielded takes how many are done, of how many, and a detail."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -95,18 +134,14 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
     columns = (
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
-        TextColumn("documents"),
+        TextColumn(unit),
         TimeRemainingColumn(),
         TextColumn("{task.fields[detail]}"),
     )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, detail="")
 
-        def show(now: Progress) -> None:
-            failed = f", {now.failed} failed" if now.failed else ""
-            detail = f"{now.chunks} chunks, {now.embedded} embedded{failed}"
-            bar.update(
-                task, completed=now.documents, total=max(now.found, now.documents), detail=detail
-            )
+        def update(done: int, total: int, detail: str) -> None:
+            bar.update(task, completed=done, total=total, detail=detail)
 
-        yield show
+        yield update

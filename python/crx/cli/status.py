@@ -9,6 +9,8 @@ import click
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import near, note, say, say_json, table
+from crx.reuse import ORIGINS, read_origins
+from crx.upgrade import coverage
 
 
 @click.command()
@@ -24,14 +26,17 @@ def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
         listed = [
             {"uri": r.uri, "title": r.title, "lang": r.lang, "chunks": r.chunks} for r in rows
         ]
-        say_json({**asdict(status), **({"documents": listed} if documents else {})})
+        covered = {"coverage": coverage(status.counts)}
+        say_json({**asdict(status), **covered, **({"documents": listed} if documents else {})})
         return
     for row in rows:
         say(near(row.uri))
     if not documents:
         counts = [[name, f"{count:,}"] for name, count in status.counts.items()]
-        built = [[name, value] for name, value in status.settings.items()]
+        built = [[name, value] for name, value in status.settings.items() if name != ORIGINS]
+        built += [["contexts by", origin.fingerprint] for origin in read_origins(status.settings)]
         say(near(status.path))
+        say(f"{coverage(status.counts):.1%} of the chunks have a context besides the outline")
         say(table(counts, right=(1,)))
         say(table(built))
         say("dense search: " + ("exact" if status.exact else "HNSW"))

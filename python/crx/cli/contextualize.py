@@ -1,0 +1,94 @@
+"""`crx contextualize`: have the chunks of an index situated by a model, in place."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from crx import index as handle
+from crx.cli.options import existing_index, index_option, json_option
+from crx.cli.output import context_progress, note, say, say_json
+from crx.prompt import Prompt
+from crx.reuse import DEFAULT_REFRESH, REFRESH, Refresh
+from crx.upgrade import Outcome
+
+
+@click.command()
+@index_option
+@click.option(
+    "--with",
+    "source",
+    required=True,
+    metavar="SOURCE",
+    help="llama:PATH, claude:MODEL, openai:URL#MODEL, a file of contexts, ...",
+)
+@click.option("--budget", default="", metavar="20m|$2", help="Stop after a time, or at a cost.")
+@click.option(
+    "--min-coverage",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="SHARE",
+    help="Exit with 7 where a smaller share of the chunks has a context in the end.",
+)
+@click.option(
+    "--refresh",
+    type=click.Choice(REFRESH),
+    default=DEFAULT_REFRESH,
+    show_default=True,
+    help="How far a change in a document reaches contexts made before.",
+)
+@click.option("--prompt", type=click.Path(path_type=Path), metavar="FILE", help="A template.")
+@click.option("--glossary", type=click.Path(path_type=Path), metavar="FILE", help="Terms.")
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(
+    *,
+    folder: str | None,
+    source: str,
+    budget: str,
+    min_coverage: float,
+    refresh: Refresh,
+    prompt: Path | None,
+    glossary: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Give every chunk a context, written by what --with names.
+
+    The index stays searchable. Each finished chunk is kept at once: interrupted, the same command
+    goes on where it stopped, and chunks that failed are tried again. A rejected answer is kept as
+    such; the outline then stands alone.
+    """
+    place = existing_index(folder)
+    asked = Prompt.read(prompt, glossary=glossary) if prompt or glossary else None
+    with handle.open(place, create=False) as index, context_progress(quiet=quiet) as show:
+        outcome = index.contextualize(
+            source, budget=budget, refresh=refresh, prompt=asked, on_progress=show
+        )
+    print_outcome(outcome, place, as_json=as_json)
+    outcome.require(min_coverage)
+
+
+def print_outcome(outcome: Outcome, place: Path, *, as_json: bool) -> None:
+    """Print what a run did, and on stderr why it stopped early."""
+    if as_json:
+        say_json({"index": str(place), **asdict(outcome)})
+    else:
+        say(f"{place}: {summary(outcome)}")
+    if outcome.stopped:
+        note(f"{outcome.stopped}; the same command goes on")
+
+
+def summary(outcome: Outcome) -> str:
+    """Return what a run did, in one line."""
+    made = sum(outcome.made.values())
+    counts = [f"{count:,} {name}" for name, count in sorted(outcome.made.items()) if name != "ok"]
+    which = f" ({', '.join(counts)})" if counts else ""
+    rate = f", {made / outcome.seconds:.1f} a second" if made and outcome.seconds else ""
+    covered = f"{outcome.coverage:.1%} of {outcome.chunks:,} chunks covered"
+    return (
+        f"{made:,} contexts made{which}{rate}, {outcome.reused:,} kept, "
+        f"{outcome.embedded:,} embedded; {covered}"
+    )

@@ -1,0 +1,324 @@
+"""Which step comes next when an index gets its contexts: survey, situate, commit, embed.
+
+The index stays searchable. Each finished chunk is one durable step, so a run that is killed loses
+the chunks in flight, and the same run goes on with what is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+import orjson
+
+from crx import _native, spend
+from crx.backends import supervise
+from crx.build import Build, vector_key
+from crx.contextualize import Rungs, embedder_reads
+from crx.embed import Situated
+from crx.errors import BudgetSpent, ModelError, UsageError
+from crx.protocols import Contextualizer, Embedder
+from crx.reuse import Origin, context_keys, find, keep
+from crx.types import Chunk, Context, Document, Mark
+
+# Seconds after which new contexts are embedded and seen while a run goes on.
+SECONDS_UNSEEN = 20.0
+# Chunks given at once to a contextualizer that takes several documents.
+WAVE_CHUNKS = 4000
+
+# Words that a chunk opens with when what it speaks of was named before it.
+_REFERS = re.compile(
+    r"""\W*(?:(?:it|its|they|their|them|this|these|those|such|he|she|his|her|said|the\ (?:said|same
+    |former|latter|foregoing|above)|as\ (?:above|noted|described|mentioned)|however|therefore|thus
+    |moreover|otherwise|also|in\ addition|il|elle|ils|elles|ce|cette|ces|cela|celui-ci|celle-ci
+    |ledit|ladite|lesdits|toutefois|cependant|er|sie|es|diese|dieser|dieses|nó|họ|điều\ này
+    |những)\b|[它他她]们?|[这該该此其]|これ|それ|この|その|同)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
+_TIME = re.compile(r"(?:\d+(?:\.\d+)?[hms])+")
+
+
+@runtime_checkable
+class SituatesMany(Protocol):
+    """A contextualizer that had better see several documents at once."""
+
+    def situate_many(
+        self, documents: Sequence[tuple[Document, Sequence[Chunk]]]
+    ) -> Iterator[tuple[int, int, Context]]:
+        """Yield (document's position, chunk's position, context) as they come."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Where a run stops: after so many seconds, before so many dollars are exceeded."""
+
+    seconds: float = math.inf
+    dollars: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """How far a run is: chunks done of those without a context, how fast, and the rest of it."""
+
+    done: int = 0
+    total: int = 0
+    per_second: float = 0.0
+    seconds_left: float | None = None
+    tokens_reused: int | None = None
+    embedded: int = 0
+    uri: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run did: contexts made, by outcome; those kept from before; what the index has now.
+
+    `coverage` is the share of the index's chunks with a context; `stopped` says why the run ended
+    before its end, "" where it did not.
+    """
+
+    made: Mapping[str, int]
+    reused: int
+    embedded: int
+    coverage: float
+    chunks: int
+    seconds: float
+    stopped: str = ""
+
+    def require(self, coverage: float) -> None:
+        """Raise `ModelError` where less of the index is covered."""
+        if self.coverage < coverage:
+            raise ModelError(
+                f"{self.coverage:.1%} of the chunks have a context, less than {coverage:.1%}; "
+                f"the same command tries again those that failed"
+            )
+
+
+def parse_budget(text: str) -> Budget:
+    """Return the budget of `20m`, `90s`, `1h30m` or `$2`; `UsageError` for others and for none."""
+    if text.startswith("$"):
+        return Budget(dollars=spend.parse_dollars(text))
+    if not _TIME.fullmatch(text):
+        raise UsageError(f"\"{text}\": not a budget; write a time like 20m, or dollars like '$2'")
+    seconds = sum(float(n) * _UNITS[unit] for n, unit in re.findall(r"([\d.]+)([hms])", text))
+    if seconds == 0:
+        raise UsageError(f"{text}: a budget must be above 0")
+    return Budget(seconds=seconds)
+
+
+def coverage(counts: Mapping[str, int]) -> float:
+    """Return the share of an index's chunks that have a context, from its counts."""
+    covered = sum(counts.get(f"outcome:{outcome}", 0) for outcome in ("ok", "retried"))
+    return covered / counts["chunks"] if counts["chunks"] else 1.0
+
+
+def need(texts: Sequence[str]) -> float:
+    """Return how much a document's chunks gain by contexts: what to do first is larger.
+
+    The share of chunks that open with a reference to something named before them, plus a half,
+    times the logarithm of how many there are: in a long document, more lies out of sight.
+    """
+    referring = sum(bool(_REFERS.match(text)) for text in texts)
+    return (0.5 + referring / max(1, len(texts))) * math.log2(1 + len(texts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A document and the ordinals of its chunks that need a context."""
+
+    row: _native.DocumentRow
+    missing: tuple[int, ...]
+    need: float
+
+
+class Upgrade:
+    """One run that gives the chunks of a store contexts; the writer's lock is the caller's."""
+
+    def __init__(
+        self,
+        store: _native.Store,
+        *,
+        embedder: Embedder,
+        contextualizer: Contextualizer,
+        origin: Origin,
+        seconds: float = math.inf,
+        on_progress: Callable[[Advance], None] | None = None,
+        on_commit: Callable[[], None] | None = None,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._maker = contextualizer
+        self._origin = origin
+        self._budget = seconds
+        self._on_progress = on_progress
+        self._on_commit = on_commit or (lambda: None)
+        self._advance = Advance()
+        self._made: dict[str, int] = {}
+        self._reused = 0
+        self._build = Build(
+            store,
+            embedder=embedder,
+            rungs=Rungs(outline=False),
+            on_progress=lambda now: self._tell(embedded=now.embedded),
+            on_commit=on_commit,
+        )
+
+    def run(self) -> Outcome:
+        """Make what is missing, most needed documents first; what a budget cut off is reported.
+
+        Raises `ModelError` where the model cannot go on, after all that was made is searchable.
+        """
+        started = time.monotonic()
+        works = self._survey()
+        self._begun = self._seen = time.monotonic()
+        stopped = ""
+        try:
+            for wave in _waves(works, WAVE_CHUNKS if self._takes_many else 1):
+                self._make(wave)
+        except BudgetSpent as spent:
+            stopped = str(spent)
+        except ModelError:
+            self._show()
+            raise
+        self._show()
+        counts = self._store.stats()
+        return Outcome(
+            made=dict(self._made),
+            reused=self._reused,
+            embedded=self._build.report.embedded,
+            coverage=coverage(counts),
+            chunks=counts["chunks"],
+            seconds=time.monotonic() - started,
+            stopped=stopped,
+        )
+
+    @property
+    def _takes_many(self) -> bool:
+        return isinstance(self._maker, SituatesMany)
+
+    def _survey(self) -> list[_Work]:
+        """Give chunks the contexts that are kept already; return the rest, most needed first."""
+        works = []
+        for row in self._store.documents():
+            document, rows = _open(self._store, row)
+            chunks = [_chunk(each) for each in rows]
+            kept = find(self._store, document, chunks, origin=self._origin)
+            for each, known in zip(rows, kept, strict=True):
+                if known is not None:
+                    self._link(each, known.key, known.context)
+            self._reused += sum(known is not None for known in kept)
+            missing = tuple(i for i, known in enumerate(kept) if known is None)
+            if missing:
+                works.append(_Work(row, missing, need([chunk.text for chunk in chunks])))
+        self._tell(total=sum(len(work.missing) for work in works))
+        return sorted(works, key=lambda work: (-work.need, work.row.uri))
+
+    def _make(self, wave: Sequence[_Work]) -> None:
+        """Make and commit the contexts that a wave of documents lacks."""
+        opened = [_open(self._store, work.row) for work in wave]
+        keys, asked = [], []
+        for work, (document, rows) in zip(wave, opened, strict=True):
+            chunks = [_chunk(each) for each in rows]
+            keys.append(context_keys(document, chunks, origin=self._origin))
+            asked.append((document, [chunks[i] for i in work.missing]))
+        with contextlib.closing(self._situated(asked)) as made:
+            for at, nth, context in made:
+                ordinal = wave[at].missing[nth]
+                self._commit(opened[at][1][ordinal], keys[at][ordinal], context)
+                if time.monotonic() - self._begun > self._budget:
+                    raise BudgetSpent(f"the budget of {self._budget:g} s is spent")
+
+    def _situated(
+        self, asked: Sequence[tuple[Document, Sequence[Chunk]]]
+    ) -> Generator[tuple[int, int, Context], None, None]:
+        if isinstance(self._maker, SituatesMany):
+            yield from self._maker.situate_many(asked)
+            return
+        for at, (document, chunks) in enumerate(asked):
+            for nth, context in enumerate(self._maker.situate(document, chunks)):
+                yield at, nth, context
+
+    def _commit(self, row: _native.ChunkRow, key: bytes, context: Context) -> None:
+        """Make a finished chunk durable; from time to time, make what is new searchable."""
+        key = keep(self._store, key, generator=self._origin.fingerprint, context=context)
+        self._link(row, key, context)
+        self._made[context.outcome] = self._made.get(context.outcome, 0) + 1
+        elapsed = max(time.monotonic() - self._begun, 1e-9)
+        done = self._advance.done + 1
+        self._tell(
+            done=done,
+            per_second=done / elapsed,
+            seconds_left=elapsed / done * (self._advance.total - done),
+            tokens_reused=_reused(self._maker),
+            uri=row.uri,
+        )
+        if time.monotonic() - self._seen > SECONDS_UNSEEN:
+            self._show()
+
+    def _link(self, row: _native.ChunkRow, key: bytes, context: Context) -> None:
+        """Give a chunk a context; one without text does not displace that of a lower rung."""
+        if not context.text and row.context:
+            return
+        situated = Situated(embedder_reads(row.outline, context.text), row.text)
+        self._store.link_context(row.key, key, vector_key(self._embedder, situated))
+
+    def _show(self) -> None:
+        """Embed what is new and let both legs know it."""
+        self._build.embed()
+        self._on_commit()
+        self._seen = time.monotonic()
+
+    def _tell(self, **now: float | str | None) -> None:
+        self._advance = replace(self._advance, **now)  # type: ignore[arg-type]
+        if self._on_progress is not None:
+            self._on_progress(self._advance)
+
+
+def _open(
+    store: _native.Store, row: _native.DocumentRow
+) -> tuple[Document, list[_native.ChunkRow]]:
+    """Return a stored document and its chunks."""
+    document = Document(
+        uri=row.uri,
+        text=store.text(row.doc),
+        title=row.title,
+        lang=row.lang,
+        metadata=orjson.loads(row.metadata),
+        marks=tuple(Mark(**mark) for mark in orjson.loads(store.marks(row.doc))),
+    )
+    return document, store.chunks(store.chunk_keys(row.doc))
+
+
+def _chunk(row: _native.ChunkRow) -> Chunk:
+    return Chunk(
+        row.ordinal, row.start, row.end, row.token_start, row.token_end, row.section, row.text
+    )
+
+
+def _waves(works: Iterable[_Work], chunks: int) -> Iterator[list[_Work]]:
+    """Yield documents together until they have so many chunks to make."""
+    wave: list[_Work] = []
+    for work in works:
+        wave.append(work)
+        if sum(len(each.missing) for each in wave) >= chunks:
+            yield wave
+            wave = []
+    if wave:
+        yield wave
+
+
+def _reused(contextualizer: Contextualizer) -> int | None:
+    """Return the tokens of prompts that were not computed or paid anew, where that is told."""
+    match getattr(contextualizer, "usage", None):
+        case supervise.Usage() as used:
+            return used.reused
+        case spend.Usage() as used:
+            return used.read
+    return None
