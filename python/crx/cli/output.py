@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 import orjson
 
-from crx.build import Progress
+if TYPE_CHECKING:
+    from crx.build import Progress
 
 # Seconds between two lines of progress where stderr is no terminal.
 PROGRESS_EVERY = 1.0
