@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 import orjson
 
 from crx import _native
-from crx.build import Build, Progress, Report
 from crx.config import Resolved, Settings, describe, resolve, user_file
-from crx.contextualize import load_contextualizer, parse_rungs
-from crx.embed import load_embedder
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
-from crx.prompt import Prompt
 from crx.protocols import Contextualizer, Embedder
 from crx.reuse import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.search import LEGS, Leg, Result, Searcher, Weights, Window
 from crx.types import Document
-from crx.upgrade import Advance, Budget, Outcome, Upgrade, parse_budget
+
+if TYPE_CHECKING:
+    from crx.build import Build, Progress, Report
+    from crx.prompt import Prompt
+    from crx.upgrade import Advance, Budget, Outcome
 
 Condition: TypeAlias = (
     str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
@@ -122,6 +121,8 @@ class Index:
     def embedder(self) -> Embedder:
         """The embedder the index was built with, loaded on first use; raises `ModelError`."""
         if self._embedder is None:
+            from crx.embed import load_embedder
+
             embedder = load_embedder(self._fixed["embedder"])
             built = self._fixed.get("embedder_fingerprint", embedder.fingerprint)
             if built != embedder.fingerprint:
@@ -182,6 +183,9 @@ class Index:
         `crx.reuse`). Raises `ModelError` where less than `min_coverage` of the chunks have one in
         the end, besides what `add` raises.
         """
+        from crx.contextualize import load_contextualizer
+        from crx.upgrade import Budget, parse_budget
+
         limit = parse_budget(budget) if budget else Budget()
         with contextlib.ExitStack() as stack:
             maker = with_
@@ -283,6 +287,10 @@ class Index:
     def _build(
         self, contexts: str | None, on_progress: Callable[[Progress], None] | None
     ) -> Iterator[Build]:
+        # Imported here: readers and their like are a third of what a search would import.
+        from crx.build import Build
+        from crx.contextualize import parse_rungs
+
         rungs = parse_rungs(contexts or self._fixed["contexts"])
         embedder = self.embedder
         with self._writer() as writer:
@@ -308,6 +316,8 @@ class Index:
         seconds: float,
         on_progress: Callable[[Advance], None] | None,
     ) -> Outcome:
+        from crx.upgrade import Upgrade
+
         embedder = self.embedder
         with self._writer() as writer:
             origins = with_origin(writer.store.settings(), origin)
@@ -443,7 +453,7 @@ def seal_key() -> bytes:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(32))
+            file.write(os.urandom(32))
     try:
         key = path.read_bytes()
     except OSError:
@@ -451,7 +461,7 @@ def seal_key() -> bytes:
     return key if len(key) == 32 else _EPHEMERAL_KEY
 
 
-_EPHEMERAL_KEY = secrets.token_bytes(32)
+_EPHEMERAL_KEY = os.urandom(32)
 
 
 def _fact(message: str) -> str:

@@ -51,7 +51,10 @@ class Check:
 @click.option("--verify", "thorough", is_flag=True, help="Also check every row of the index.")
 @json_option
 def command(*, folder: str | None, thorough: bool, as_json: bool) -> int:
-    """Check this installation, the models, the settings and the index that is near."""
+    """Check this installation and the index that is near.
+
+    Exits with the code of the first check that failed.
+    """
     checks: list[Check] = []
     for check in checked(find_index(folder), thorough=thorough):
         checks.append(check)

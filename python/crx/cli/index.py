@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from crx import index as handle
-from crx.build import Report
 from crx.cli.contextualize import print_outcome
 from crx.cli.options import (
     FOLDER,
@@ -21,6 +21,9 @@ from crx.cli.options import (
 from crx.cli.output import context_progress, near, note, progress, say, say_json
 from crx.contextualize import parse_spec
 from crx.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from crx.build import Report
 
 # Failed inputs that are named one by one; the rest is counted.
 FAILURES_NAMED = 20

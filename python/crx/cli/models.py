@@ -57,10 +57,11 @@ def add_model(
     passage_prefix: str | None,
     as_json: bool,
 ) -> None:
-    """Convert FOLDER, as sentence-transformers saves one, and keep it.
+    """Convert the model in FOLDER and keep it.
 
-    The converted model is checked against a plain forward pass before it is kept. Nothing is
-    downloaded, and no code of the folder runs.
+    FOLDER is as sentence-transformers saves one, or holds an ONNX file. The converted model is
+    checked against a plain forward pass before it is kept. Nothing is downloaded, and no code of
+    the folder runs.
     """
     card = add(
         source,
@@ -91,7 +92,7 @@ def remove_model(*, name: str) -> None:
 @click.argument("name", required=False)
 @json_option
 def verify_models(*, name: str | None, as_json: bool) -> int:
-    """Check every file of the model NAME, or of all models, against its card."""
+    """Check the files of the model NAME, or of all models."""
     names = [name] if name is not None else list(folders())
     faults: dict[str, str] = {}
     for each in names:

@@ -8,15 +8,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 import orjson
 
-from crx.build import Progress
-from crx.upgrade import Advance
+if TYPE_CHECKING:
+    from crx.build import Progress
+    from crx.upgrade import Advance
 
-Now = TypeVar("Now", Progress, Advance)
+Now = TypeVar("Now", "Progress", "Advance")
 
 # Seconds between two lines of progress where stderr is no terminal.
 PROGRESS_EVERY = 1.0

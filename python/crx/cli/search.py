@@ -23,8 +23,13 @@ LINES_SHOWN = 12
 @click.command()
 @click.argument("query")
 @index_option
-@click.option("-k", type=int, help="Hits wanted.  [default: 20]")
-@click.option("--window", default="auto", help="auto, or chunks to add on each side; 0: none.")
+@click.option("-k", type=int, metavar="N", help="Hits wanted.  [default: 20]")
+@click.option(
+    "--window",
+    default="auto",
+    metavar="auto|N",
+    help="Grow passages to a budget, or by N chunks on each side.  [default: auto]",
+)
 @click.option("--within-section", is_flag=True, help="Grow no passage past its section.")
 @click.option(
     "--where",
@@ -34,9 +39,15 @@ LINES_SHOWN = 12
     help=("Only documents for which this holds: lang=en, path=docs/**, year>=2020, tag=a,b."),
 )
 @click.option(
-    "--leg", "legs", type=click.Choice(LEGS), multiple=True, help="Search with this only."
+    "--leg", "legs", type=click.Choice(LEGS), multiple=True, help="Search with this leg only."
 )
-@click.option("--by", "order", type=click.Choice(("score", "document")), default="score")
+@click.option(
+    "--by",
+    "order",
+    type=click.Choice(("score", "document")),
+    default="score",
+    help="Best first, or as they stand in their documents.  [default: score]",
+)
 @click.option("--explain", is_flag=True, help="Show what each stage said of each hit.")
 @click.option(
     "--full", is_flag=True, help=f"Print passages whole, not {LINES_SHOWN} lines of each."

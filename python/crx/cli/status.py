@@ -18,7 +18,7 @@ from crx.upgrade import coverage
 @click.option("--documents", is_flag=True, help="List the documents.")
 @json_option
 def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
-    """Print what the index holds, what it was built with, and what it owes."""
+    """Print what the index holds and what it owes."""
     with handle.open(existing_index(folder), create=False) as index:
         status = index.status()
         rows = index.store.documents() if documents else []

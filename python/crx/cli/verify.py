@@ -16,7 +16,10 @@ from crx.errors import Damaged
 @index_option
 @json_option
 def command(*, folder: str | None, as_json: bool) -> int:
-    """Check every row against its hash; make derived files anew that differ from theirs."""
+    """Check every row against its hash, and mend derived files.
+
+    Derived files that do not match their hashes are made anew, without running a model.
+    """
     place = existing_index(folder)
     with handle.open(place, create=False) as index:
         found = index.verify()
