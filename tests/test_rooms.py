@@ -19,7 +19,7 @@ ORDER = (
     ("remote", "visit", "models", "readers", "walk"),
     ("backends",),
     ("read", "split", "outline", "embed", "reuse", "contextualize"),
-    ("build", "upgrade", "search"),
+    ("build", "upgrade", "transfer", "search"),
     ("index", "plan"),
     ("evaluate",),
     ("cli", "demo"),

@@ -22,7 +22,8 @@ from crx.types import Document
 if TYPE_CHECKING:
     from crx.build import Build, Progress, Report
     from crx.prompt import Prompt
-    from crx.upgrade import Advance, Budget, Outcome
+    from crx.transfer import Imported
+    from crx.upgrade import Advance, Outcome
 
 Condition: TypeAlias = (
     str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
@@ -202,6 +203,48 @@ class Index:
         outcome.require(min_coverage)
         return outcome
 
+    def export_contexts(
+        self, file: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None
+    ) -> int:
+        """Write the contexts to a file of JSON lines; returns how many there were.
+
+        Documents below `root` (the current folder) are named by their path below it.
+        """
+        from crx.carry import write_contexts
+        from crx.transfer import export_contexts
+
+        origins = read_origins(self._store.settings())
+        folder = Path(os.path.abspath(root or "."))
+        return write_contexts(file, export_contexts(self._store, origins=origins, folder=folder))
+
+    def import_contexts(
+        self, file: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None
+    ) -> Imported:
+        """Give chunks the contexts of a file; returns which were linked, and which have no chunk.
+
+        Raises `UsageError` where there is no such file, `InputError` where a line is no context.
+        """
+        from crx.backends.file import FileContexts
+        from crx.build import Build
+        from crx.contextualize import Rungs
+        from crx.transfer import import_contexts
+
+        contexts = FileContexts(Path(file))
+        embedder = self.embedder
+        origin = Origin(contexts.fingerprint, DEFAULT_REFRESH)
+        with self._writer() as writer:
+            self._note_origin(writer.store, origin)
+            imported = import_contexts(
+                writer.store,
+                contexts.records,
+                embedder=embedder,
+                origin=origin,
+                folder=Path(os.path.abspath(root or ".")),
+            )
+            Build(writer.store, embedder=embedder, rungs=Rungs(outline=False)).embed()
+            writer.sync()
+        return imported
+
     def remove(self, *uris: str) -> int:
         """Remove documents by URI; returns how many there were."""
         with self._writer() as writer:
@@ -320,8 +363,7 @@ class Index:
 
         embedder = self.embedder
         with self._writer() as writer:
-            origins = with_origin(writer.store.settings(), origin)
-            self._fix(writer.store, embedder_fingerprint=embedder.fingerprint, **origins)
+            self._note_origin(writer.store, origin)
             return Upgrade(
                 writer.store,
                 embedder=embedder,
@@ -331,6 +373,10 @@ class Index:
                 on_progress=on_progress,
                 on_commit=writer.sync,
             ).run()
+
+    def _note_origin(self, store: _native.Store, origin: Origin) -> None:
+        origins = with_origin(store.settings(), origin)
+        self._fix(store, embedder_fingerprint=self.embedder.fingerprint, **origins)
 
     def _fix(self, store: _native.Store, **settings: str) -> None:
         """Note in the index what it is built with; another process may have, too."""

@@ -207,8 +207,8 @@ class Upgrade:
         """Give chunks the contexts that are kept already; return the rest, most needed first."""
         works = []
         for row in self._store.documents():
-            document, rows = _open(self._store, row)
-            chunks = [_chunk(each) for each in rows]
+            document, rows = opened(self._store, row)
+            chunks = [chunk_of(each) for each in rows]
             kept = find(self._store, document, chunks, origin=self._origin)
             for each, known in zip(rows, kept, strict=True):
                 if known is not None:
@@ -222,16 +222,16 @@ class Upgrade:
 
     def _make(self, wave: Sequence[_Work]) -> None:
         """Make and commit the contexts that a wave of documents lacks."""
-        opened = [_open(self._store, work.row) for work in wave]
+        documents = [opened(self._store, work.row) for work in wave]
         keys, asked = [], []
-        for work, (document, rows) in zip(wave, opened, strict=True):
-            chunks = [_chunk(each) for each in rows]
+        for work, (document, rows) in zip(wave, documents, strict=True):
+            chunks = [chunk_of(each) for each in rows]
             keys.append(context_keys(document, chunks, origin=self._origin))
             asked.append((document, [chunks[i] for i in work.missing]))
         with contextlib.closing(self._situated(asked)) as made:
             for at, nth, context in made:
                 ordinal = wave[at].missing[nth]
-                self._commit(opened[at][1][ordinal], keys[at][ordinal], context)
+                self._commit(documents[at][1][ordinal], keys[at][ordinal], context)
                 if time.monotonic() - self._begun > self._budget:
                     raise BudgetSpent(f"the budget of {self._budget:g} s is spent")
 
@@ -266,8 +266,7 @@ class Upgrade:
         """Give a chunk a context; one without text does not displace that of a lower rung."""
         if not context.text and row.context:
             return
-        situated = Situated(embedder_reads(row.outline, context.text), row.text)
-        self._store.link_context(row.key, key, vector_key(self._embedder, situated))
+        link(self._store, row, key, context, embedder=self._embedder)
 
     def _show(self) -> None:
         """Embed what is new and let both legs know it."""
@@ -281,7 +280,7 @@ class Upgrade:
             self._on_progress(self._advance)
 
 
-def _open(
+def opened(
     store: _native.Store, row: _native.DocumentRow
 ) -> tuple[Document, list[_native.ChunkRow]]:
     """Return a stored document and its chunks."""
@@ -296,10 +295,24 @@ def _open(
     return document, store.chunks(store.chunk_keys(row.doc))
 
 
-def _chunk(row: _native.ChunkRow) -> Chunk:
+def chunk_of(row: _native.ChunkRow) -> Chunk:
+    """Return a stored chunk as the value that the steps take."""
     return Chunk(
         row.ordinal, row.start, row.end, row.token_start, row.token_end, row.section, row.text
     )
+
+
+def link(
+    store: _native.Store,
+    row: _native.ChunkRow,
+    key: bytes,
+    context: Context,
+    *,
+    embedder: Embedder,
+) -> None:
+    """Give a chunk the context kept under a key, and the vector that it then wants."""
+    situated = Situated(embedder_reads(row.outline, context.text), row.text)
+    store.link_context(row.key, key, vector_key(embedder, situated))
 
 
 def _waves(works: Iterable[_Work], chunks: int) -> Iterator[list[_Work]]:

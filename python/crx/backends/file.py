@@ -14,9 +14,9 @@ class FileContexts:
     """The contexts of a file {"doc_id" | "path", "start", "end", "context"}, by exact span."""
 
     def __init__(self, path: Path) -> None:
+        self.records = tuple(read_contexts(path))
         self._by_span = {
-            (record.document, record.start, record.end): record.context
-            for record in read_contexts(path)
+            (record.document, record.start, record.end): record.context for record in self.records
         }
         self._hash = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 

@@ -15,9 +15,12 @@ from crx.errors import CrxError, NoRoom, UsageError
 COMMANDS = (
     "index",
     "contextualize",
+    "plan",
     "search",
     "show",
     "status",
+    "export",
+    "import",
     "doctor",
     "models",
     "eval",
@@ -27,6 +30,9 @@ COMMANDS = (
 )
 
 INTERRUPTED = 130
+
+# Commands whose name is no name of a module.
+_MODULES = {"import": "import_"}
 
 
 class _Commands(click.Group):
@@ -38,7 +44,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"crx.cli.{cmd_name}").command
+        command = import_module(f"crx.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         assert isinstance(command, click.Command)
         return command
 
