@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import tiny_gguf
 from crx.errors import ModelError
 from crx.prompt import Prompt
 from crx.protocols import Contextualizer
 from crx.types import Chunk, Context, Document
 
 pytest.importorskip("llama_cpp")
+pytest.importorskip("gguf")
 
+import tiny_gguf
 from crx.backends import llama
 from crx.backends import llama_runtime as runtime
 from crx.backends.llama import Llama, Settings
