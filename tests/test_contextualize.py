@@ -19,8 +19,8 @@ from crx.contextualize import Spec, load_contextualizer, parse_spec
 from crx.errors import ModelError, UsageError
 from crx.reuse import REFRESH, Origin, Refresh, context_keys
 from crx.split import split
-from crx.types import Document, Mark
-from crx.upgrade import need, parse_budget
+from crx.types import Context, Document, Mark
+from crx.upgrade import Advance, need, parse_budget
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 120}
 NO_TOKENS = np.empty(0, dtype=np.uint32)
@@ -152,6 +152,25 @@ def test_a_budget_of_time_stops_the_run_and_the_next_goes_on(index: crx.Index) -
 def test_too_little_coverage_is_an_error_that_says_so(index: crx.Index) -> None:
     with pytest.raises(ModelError, match=r"of the chunks have a context, less than 99.0%"):
         index.contextualize("fake:refuse=0.5", min_coverage=0.99)
+
+
+def test_the_index_is_searched_with_its_new_contexts_while_the_run_goes_on(
+    tmp_path: Path, index: crx.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.upgrade.SECONDS_UNSEEN", 0.0)
+    seen = []
+
+    class Migrant(Fake):
+        def situate(self, document, chunks):  # type: ignore[no-untyped-def]
+            yield from (Context("Of migratory birds.") for _ in chunks)
+
+    def look(now: Advance) -> None:
+        if now.done == 3:
+            with crx.open(tmp_path / "notes.crx") as other:
+                seen.append(len(other.search("migratory", legs=["bm25"]).hits))
+
+    index.contextualize(Migrant(), on_progress=look)
+    assert seen[0] == 2
 
 
 def test_an_interrupted_run_loses_the_chunk_in_flight_alone(index: crx.Index) -> None:
@@ -387,7 +406,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_never_was(
 @pytest.mark.slow
 def test_fifty_kills_change_nothing(tmp_path: Path, docs: Path) -> None:
     for name in NAMES[3:]:
-        (docs / f"{name}.md").write_text(text(name, 60))
+        (docs / f"{name}.md").write_text(text(name, 100))
     index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
     index.add(docs)
     index.close()

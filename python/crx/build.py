@@ -102,8 +102,7 @@ class Build:
         self._store = store
         self._embedder = embedder
         self._rungs = rungs
-        self._budget = chunk_chars or chunk_tokens or _room(embedder)
-        self._in_chars = bool(chunk_chars)
+        self._budget, self._in_chars = budget_of(embedder, chunk_tokens, chunk_chars)
         self._overlap = chunk_overlap
         self._on_progress = on_progress
         self._on_commit = on_commit
@@ -265,7 +264,7 @@ class Build:
                 self._store.remove_documents([found.uri, *(row.uri for row in rows)])
                 self._count(skipped=1)
         except (InputError, OSError) as error:
-            self._fail(found.uri, _reason(error))
+            self._fail(found.uri, reason(error))
 
     def _read(
         self, found: Found, data: bytes, source: Source, rows: list[_native.DocumentRow]
@@ -329,9 +328,14 @@ def vector_key(embedder: Embedder, text: Situated) -> bytes:
     return _native.digest(embedder.fingerprint.encode(), text.before.encode(), text.text.encode())
 
 
-def _room(embedder: Embedder) -> int:
-    """Return the tokens of a chunk that leave room for its context in the embedder's window."""
-    return max(embedder.max_tokens - CONTEXT_RESERVE, embedder.max_tokens // 2)
+def budget_of(embedder: Embedder, chunk_tokens: int, chunk_chars: int) -> tuple[int, bool]:
+    """Return the budget of a chunk, and whether it counts characters; else it counts tokens.
+
+    Where neither is given, a chunk leaves room for its context in the embedder's window.
+    """
+    if chunk_chars or chunk_tokens:
+        return chunk_chars or chunk_tokens, bool(chunk_chars)
+    return max(embedder.max_tokens - CONTEXT_RESERVE, embedder.max_tokens // 2), False
 
 
 def _by_path(rows: list[_native.DocumentRow]) -> dict[str, list[_native.DocumentRow]]:
@@ -363,7 +367,8 @@ def _hash(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=32).digest()
 
 
-def _reason(error: InputError | OSError) -> str:
+def reason(error: InputError | OSError) -> str:
+    """Return why an input could not be read, without its name."""
     if isinstance(error, OSError):
         return (error.strerror or type(error).__name__).lower()
     return str(error)

@@ -1,0 +1,260 @@
+"""What would an index of these paths take, before anything is spent?
+
+Everything is read and cut, as a build would. Then each rung of the context ladder is tried for
+some seconds on a sample, and what that took is carried over to the whole: by tokens for the
+embedder and for the documents a model reads, by chunks for the contexts it writes. A service that
+charges is not asked: its dollars come from the lengths of the texts and its published prices.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from crx import _native
+from crx.backends import claude, supervise
+from crx.backends.hashed import HashedEmbedder
+from crx.build import EMBED_BATCH, Build, Failure, budget_of, reason
+from crx.contextualize import Rungs, embedder_reads, load_contextualizer
+from crx.embed import Situated, embed_situated
+from crx.errors import InputError, UsageError
+from crx.outline import outline
+from crx.prompt import Prompt
+from crx.protocols import Contextualizer, Embedder
+from crx.read import read_file, walk
+from crx.reuse import DEFAULT_REFRESH, Origin
+from crx.spend import Estimate
+from crx.split import split
+from crx.types import Chunk, Document
+from crx.upgrade import Advance, Upgrade
+
+# The model whose dollars are told where no other is named: the cheapest of those known.
+PRICED = "claude-haiku-5-5"
+# Seconds of the probe that a model gets; the embedder and the outline share the rest.
+SHARE_MODEL = 0.6
+SHARE_EMBEDDER = 0.3
+# A sample: documents, spread evenly, and how much of each.
+SAMPLE_DOCUMENTS = 24
+SAMPLE_CHARS = 6000
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One rung of the ladder and the seconds it takes for all chunks, embedding not included."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What there is, and what each step takes: seconds here, dollars elsewhere.
+
+    `embedding_seconds` is for every chunk once: an index whose contexts a model writes pays it
+    once before and once after. `priced` names the model that `estimate` is for.
+    """
+
+    documents: int
+    chunks: int
+    tokens: int
+    reading_seconds: float
+    embedding_seconds: float
+    rungs: tuple[Rung, ...]
+    priced: str
+    estimate: Estimate | None
+    failures: tuple[Failure, ...]
+
+
+def plan(
+    paths: Sequence[Path],
+    *,
+    embedder: Embedder,
+    source: str = "",
+    prompt: Prompt | None = None,
+    seconds: float = 10.0,
+    chunk_tokens: int = 0,
+    chunk_chars: int = 0,
+    chunk_overlap: int = 0,
+    exclude: Sequence[str] = (),
+) -> Plan:
+    """Return what an index of the paths takes, from a probe of so many seconds.
+
+    `source` names what would write contexts, as for `crx contextualize`. Raises `UsageError` for
+    a path that is not there, and what `load_contextualizer` raises.
+    """
+    name, _, rest = source.partition(":")
+    model = rest.partition(":")[0] if name == "claude" else PRICED
+    maker: Contextualizer | None = None
+    with contextlib.ExitStack() as stack:
+        if source and name != "claude":
+            maker = load_contextualizer(source, prompt=prompt)
+            stack.callback(getattr(maker, "close", lambda: None))
+        started = time.monotonic()
+        budget, in_chars = budget_of(embedder, chunk_tokens, chunk_chars)
+
+        def cut(document: Document) -> list[Chunk]:
+            starts = embedder.token_starts(document.text)
+            return split(
+                document,
+                token_starts=starts,
+                budget=budget,
+                overlap=chunk_overlap,
+                in_chars=in_chars,
+            )
+
+        texts, failures = _read(paths, cut, exclude)
+        reading = time.monotonic() - started
+        sample = _sample(texts)
+        rungs = [Rung("outline", _outline_seconds(sample, texts))]
+        if maker is not None and name != "openai":
+            rungs.append(Rung(source, _model_seconds(maker, sample, texts, seconds * SHARE_MODEL)))
+        return Plan(
+            documents=len(texts),
+            chunks=sum(len(chunks) for _, chunks in texts),
+            tokens=_tokens(texts),
+            reading_seconds=reading,
+            embedding_seconds=_embedding_seconds(embedder, sample, texts, seconds * SHARE_EMBEDDER),
+            rungs=tuple(rungs),
+            priced=model,
+            estimate=claude.plan(model, texts, prompt=prompt) if name != "openai" else None,
+            failures=tuple(failures),
+        )
+
+
+Texts = Sequence[tuple[Document, Sequence[Chunk]]]
+
+
+def _read(
+    paths: Sequence[Path], cut: Callable[[Document], list[Chunk]], exclude: Sequence[str]
+) -> tuple[list[tuple[Document, list[Chunk]]], list[Failure]]:
+    texts: list[tuple[Document, list[Chunk]]] = []
+    failures: list[Failure] = []
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"{path}: no such file or folder")
+    for found in walk(paths, exclude=exclude):
+        try:
+            texts += [(document, cut(document)) for document in read_file(found.path)]
+        except InputError as error:
+            failures.append(Failure(found.uri, reason(error)))
+    return texts, failures
+
+
+def _sample(texts: Texts) -> list[tuple[Document, list[Chunk]]]:
+    """Return the beginnings of some documents, spread evenly, cut where their chunks are."""
+    step = max(1, len(texts) // SAMPLE_DOCUMENTS)
+    sample = []
+    for document, chunks in texts[::step]:
+        within = [chunk for chunk in chunks if chunk.end <= SAMPLE_CHARS] or list(chunks[:1])
+        if within:
+            end = max(chunk.end for chunk in within)
+            spans = tuple((chunk.start, chunk.end) for chunk in within)
+            sample.append((replace(document, text=document.text[:end], chunks=spans), within))
+    return sample
+
+
+def _outline_seconds(sample: Texts, texts: Texts) -> float:
+    started = time.monotonic()
+    for document, chunks in sample:
+        outline(document, chunks)
+    return (time.monotonic() - started) * _share(_chars(texts), _chars(sample))
+
+
+def _embedding_seconds(embedder: Embedder, sample: Texts, texts: Texts, seconds: float) -> float:
+    """Return how long all chunks take, by tokens, from as many of the sample as time allows."""
+    situated = [
+        (Situated(embedder_reads(head, ""), chunk.text), chunk)
+        for document, chunks in sample
+        for head, chunk in zip(outline(document, chunks), chunks, strict=True)
+    ]
+    if not situated:
+        return 0.0
+    embed_situated(embedder, [situated[0][0]])  # the first call pays for loading
+    # Every so-manieth chunk in a batch, so that each batch is like the whole.
+    batches = -(-len(situated) // EMBED_BATCH)
+    started, tokens, at = time.monotonic(), 0, 0
+    while at < batches and (at == 0 or time.monotonic() - started < seconds):
+        batch = sorted(situated[at::batches], key=lambda each: len(each[0].text))
+        embed_situated(embedder, [each for each, _ in batch])
+        tokens += sum(chunk.token_end - chunk.token_start for _, chunk in batch)
+        at += 1
+    return (time.monotonic() - started) * _share(_tokens(texts), tokens)
+
+
+def _model_seconds(maker: Contextualizer, sample: Texts, texts: Texts, seconds: float) -> float:
+    """Return how long the contexts of all chunks take, from a real run on the sample.
+
+    What a model spends on prompts grows with the tokens it reads, all else with the chunks.
+    """
+    trial = _try(maker, [document for document, _ in sample], seconds)
+    chunks = sum(len(chunks) for _, chunks in texts)
+    if not trial.done:
+        return 0.0
+    used = getattr(maker, "usage", None)
+    if not isinstance(used, supervise.Usage) or not used.prefilled:
+        return trial.seconds / trial.done * chunks
+    visited = [(d, c) for d, c in sample if d.uri in trial.uris]
+    read = _tokens(visited) + sum(
+        chunk.token_end - chunk.token_start for chunk in _first(visited, trial.done)
+    )
+    prompts = used.prefill_s * _share(2 * _tokens(texts), read)
+    return prompts + (trial.seconds - used.prefill_s) / trial.done * chunks
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What a trial run did: chunks, in how many seconds, of which documents."""
+
+    done: int
+    seconds: float
+    uris: frozenset[str]
+
+
+def _try(maker: Contextualizer, documents: Sequence[Document], seconds: float) -> _Trial:
+    """Give the documents contexts in an index that is thrown away."""
+    uris: set[str] = set()
+    done, ended = 0, 0.0
+
+    def note(now: Advance) -> None:
+        nonlocal done, ended
+        if now.done > done:
+            done, ended = now.done, time.monotonic()
+            uris.add(now.uri)
+
+    with TemporaryDirectory(prefix="crx-plan-") as folder:
+        store = _native.Store.open(str(Path(folder) / "plan.crx"), write=True, create=True)
+        try:
+            embedder = HashedEmbedder()
+            Build(store, embedder=embedder, rungs=Rungs(outline=True)).documents(documents)
+            started = time.monotonic()
+            Upgrade(
+                store,
+                embedder=embedder,
+                contextualizer=maker,
+                origin=Origin(maker.fingerprint, DEFAULT_REFRESH),
+                seconds=seconds,
+                on_progress=note,
+            ).run()
+        finally:
+            store.close()
+    return _Trial(done, ended - started if done else 0.0, frozenset(uris))
+
+
+def _first(texts: Texts, count: int) -> list[Chunk]:
+    return [chunk for _, chunks in texts for chunk in chunks][:count]
+
+
+def _tokens(texts: Texts) -> int:
+    return sum(c.token_end - c.token_start for _, chunks in texts for c in chunks)
+
+
+def _chars(texts: Texts) -> int:
+    return sum(len(document.text) for document, _ in texts)
+
+
+def _share(whole: float, part: float) -> float:
+    return whole / part if part else 0.0

@@ -1,0 +1,92 @@
+"""What an index would take, told before: against what the run then takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import crx
+from crx.backends.hashed import HashedEmbedder
+from crx.cli import run
+from crx.errors import UsageError
+from crx.plan import plan
+
+
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRX_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name in ("heron", "egret", "bittern"):
+        lines = (f"In year {n} the {name} colony counted {n * 37} nests.\n\n" for n in range(25))
+        (folder / f"{name}.md").write_text(f"# {name.title()} survey\n\n" + "".join(lines))
+    return folder
+
+
+def test_a_plan_counts_what_the_build_then_makes(tmp_path: Path, docs: Path) -> None:
+    planned = plan([docs], embedder=HashedEmbedder(), seconds=0.1, chunk_chars=120)
+    index = crx.open(tmp_path / "i.crx", settings={"embedder": "hashed", "chunk_chars": 120})
+    index.add(docs)
+    counts = index.status().counts
+    assert (planned.documents, planned.chunks) == (counts["documents"], counts["chunks"])
+    assert planned.tokens == counts["tokens"]
+    assert [rung.name for rung in planned.rungs] == ["outline"]
+
+
+def test_a_model_is_planned_within_a_quarter_of_what_it_takes(tmp_path: Path, docs: Path) -> None:
+    source = "fake:latency=40ms"
+    planned = plan([docs], embedder=HashedEmbedder(), source=source, seconds=1, chunk_chars=120)
+    index = crx.open(tmp_path / "i.crx", settings={"embedder": "hashed", "chunk_chars": 120})
+    index.add(docs)
+    outcome = index.contextualize(source)
+    told = planned.rungs[1].seconds + planned.embedding_seconds
+    assert outcome.seconds == pytest.approx(told, rel=0.25)
+
+
+def test_dollars_are_told_with_and_without_caching_and_batching(docs: Path) -> None:
+    planned = plan([docs], embedder=HashedEmbedder(), source="claude:claude-haiku-4-5", seconds=0.1)
+    cost = planned.estimate
+    assert cost is not None
+    assert planned.priced == "claude-haiku-4-5"
+    assert cost.chunks == planned.chunks
+    assert cost.dollars is not None
+    assert cost.dollars_batch is not None
+    assert cost.dollars_uncached is not None
+    assert 0 < cost.dollars_batch < cost.dollars_uncached
+    assert cost.dollars <= cost.dollars_uncached
+
+
+def test_the_command_prints_minutes_and_dollars(
+    docs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--embedder", "hashed", "--with", "fake:"]
+    assert run(["plan", str(docs), *options]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("3 documents, ")
+    assert "fake:" in said
+    assert "in batches" in said
+    assert run(["plan", str(docs), *options, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["documents"] == 3
+
+
+def test_nothing_takes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    planned = plan([tmp_path / "none"], embedder=HashedEmbedder(), source="fake:", seconds=0.1)
+    assert (planned.chunks, planned.embedding_seconds, planned.rungs[1].seconds) == (0, 0.0, 0.0)
+
+
+def test_a_file_that_cannot_be_read_is_named(docs: Path) -> None:
+    (docs / "noise.txt").write_bytes(bytes(range(256)) * 20)
+    planned = plan([docs], embedder=HashedEmbedder(), seconds=0.1)
+    assert [Path(failure.uri).name for failure in planned.failures] == ["noise.txt"]
+
+
+def test_a_path_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file or folder"):
+        plan([tmp_path / "nowhere"], embedder=HashedEmbedder())
