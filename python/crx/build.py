@@ -29,7 +29,8 @@ from crx.types import Chunk, Document
 EMBED_QUEUE = 512
 # Texts in one call of the embedder: an interrupt is heard between calls.
 EMBED_BATCH = 16
-# Seconds after which what is new becomes searchable while a build goes on.
+# Seconds after which what is new becomes searchable while a build goes on; later where that takes
+# long, as it does for a document of many megabytes, so that it never takes more than a tenth.
 SECONDS_UNSEEN = 20.0
 # Tokens of the embedder's window that are left for the context and the special tokens.
 CONTEXT_RESERVE = 64
@@ -106,7 +107,7 @@ class Build:
         self._overlap = chunk_overlap
         self._on_progress = on_progress
         self._on_commit = on_commit
-        self._committed = time.monotonic()
+        self._next_commit = time.monotonic() + SECONDS_UNSEEN
         self._waiting = 0
 
     def files(
@@ -200,9 +201,11 @@ class Build:
             missing.sort(key=lambda key: len(texts[key].before) + len(texts[key].text))
             for batch in _batches(missing, EMBED_BATCH):
                 self._embed_batch(batch, [texts[key] for key in batch])
-            if self._on_commit and time.monotonic() - self._committed > SECONDS_UNSEEN:
+            if self._on_commit and time.monotonic() > self._next_commit:
+                started = time.monotonic()
                 self._on_commit()
-                self._committed = time.monotonic()
+                now = time.monotonic()
+                self._next_commit = now + max(SECONDS_UNSEEN, 9 * (now - started))
 
     def _embed_batch(self, keys: list[bytes], texts: list[Situated]) -> None:
         rows, several = embed_situated(self._embedder, texts)
