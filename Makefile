@@ -1,6 +1,6 @@
 # make demo   index real files, ask three questions
 # make test   everything that CI runs
-# make bench  the benchmarks, against their rivals (long; see benches/README.md)
+# make test-all   the same, the slow tests, and those of the runtimes that are long to install
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,10 +11,11 @@ MODEL := $(VENV)/share/crx/models/minilm/model.json
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
 # The environment of a developer must not change what a test sees.
 unexport CRX_INDEX CRX_MODELS CRX_HOME CRX_OFFLINE
 
-.PHONY: demo test test-rust test-python lint build model bench clean
+.PHONY: demo test test-all test-rust test-python lint build model clean
 
 demo: build model
 	$(BIN)/python -m crx.demo
@@ -34,6 +35,11 @@ test-rust:
 
 test-python: build model
 	$(BIN)/pytest
+
+# llama.cpp is compiled here, for ten minutes; sentence-transformers brings several GB of torch.
+test-all: lint test-rust build model
+	$(BIN)/pip install 'llama-cpp-python>=0.3.36' gguf jinja2 'sentence-transformers>=3'
+	$(BIN)/pytest -m "slow or not slow"
 
 build: $(STAMPS)/built
 model: $(MODEL)

@@ -148,12 +148,11 @@ fn plain_word(text: &[u8]) -> Option<usize> {
         .take(LONGEST)
         .take_while(|byte| byte.is_ascii_lowercase())
         .count();
-    let ends = match text[length..] {
-        [] => true,
-        [b' ' | b'\n' | b'\t' | b'(' | b')' | b'"' | b',' | b';', ..] => true,
-        [b'.', b' ' | b'\n', ..] => true,
-        _ => false,
-    };
+    let ends = matches!(
+        text[length..],
+        [] | [b' ' | b'\n' | b'\t' | b'(' | b')' | b'"' | b',' | b';', ..]
+            | [b'.', b' ' | b'\n', ..]
+    );
     (length > 0 && ends).then_some(length)
 }
 

@@ -426,7 +426,7 @@ def survives(index: crx.Index, place: Path, *, kills: int, lines: int) -> None:
         for query in ("heron nests", "river bend", "section 7"):
             hits = [[(h.key, h.score) for h in i.search(query).hits] for i in (ended, expected)]
             assert hits[0] == hits[1]
-        assert ended.verify() == []
+        assert ended.verify().faults == ()
 
 
 def test_a_run_that_is_killed_again_and_again_ends_as_if_it_never_was(

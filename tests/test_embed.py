@@ -278,7 +278,7 @@ def test_a_context_longer_than_the_window_is_read_whole_too() -> None:
     assert rows[0] @ (whole / np.linalg.norm(whole)) > 0.9
 
 
-def test_no_texts_give_no_rows() -> None:
+def test_no_situated_texts_give_no_rows() -> None:
     embedder = HashedEmbedder()
     rows, several = embed_situated(embedder, [])
     assert (rows.shape, several) == ((0, embedder.dimensions), 0)

@@ -209,3 +209,29 @@ def test_vectors_that_a_killed_run_owes_are_made_by_the_next(
     assert owed > 0
     assert done(index.add(docs)) == {"unchanged": 2, "embedded": owed}
     assert index.status().counts["pending"] == 0
+
+
+def test_what_holds_no_text_is_skipped_in_a_folder_and_fails_where_it_is_named(
+    index: crx.Index, docs: Path
+) -> None:
+    (docs / "whale.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\r" + bytes(range(256)))
+    (docs / "__init__.py").write_bytes(b"")
+    report = index.add(docs)
+    assert (report.added, report.skipped, report.failures) == (2, 2, ())
+    named = index.add(docs / "whale.png", docs / "__init__.py").failures
+    assert [failure.reason for failure in named] == ["is a binary file", "is empty"]
+
+
+def test_a_document_whose_file_lost_its_text_leaves(index: crx.Index, docs: Path) -> None:
+    index.add(docs)
+    (docs / "whales.md").write_text("")
+    assert done(index.add(docs)) == {"unchanged": 1}
+    assert all("bread" in hit.uri for hit in index.search("krill").hits)
+
+
+def test_the_failure_of_a_file_that_has_gone_is_forgotten(index: crx.Index, docs: Path) -> None:
+    (docs / "noise.txt").write_bytes(bytes(range(256)) * 20)
+    index.add(docs)
+    (docs / "noise.txt").unlink()
+    index.add(docs)
+    assert index.status().failures == ()

@@ -28,7 +28,10 @@ SENTENCE = ("This", "Ġtells", "Ġhow", "Ġit", "Ġbegins", ".", "<|im_end|>")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A model's dimensions; `window` is its trained context, `sliding` its attention's reach."""
+    """A model's dimensions; `window` is its trained context, `sliding` its attention's reach.
+
+    With larger `sharp`, attention picks more, and the text matters more; so does rounding.
+    """
 
     layers: int = 2
     width: int = 64
@@ -38,6 +41,7 @@ class Shape:
     vocab: int = 320
     window: int = 4096
     sliding: int = 0
+    sharp: float = 1.0
 
 
 SHAPES = {
@@ -52,12 +56,16 @@ def random_model(
     *,
     seed: int = 0,
     template: str = CHATML,
+    declared: bool = False,
     kind: gguf.GGMLQuantizationType = gguf.GGMLQuantizationType.F32,
 ) -> Path:
-    """Write a Llama (or, with `sliding`, a Gemma 3) of random weights; return its path."""
+    """Write a Llama (or, with `sliding`, a Gemma 3) of random weights; return its path.
+
+    With `declared`, a word of its frame is no control token but a word of its makers.
+    """
     rng = np.random.default_rng(seed)
     arch = "gemma3" if shape.sliding else "llama"
-    writer = _begin(path, arch, shape, template)
+    writer = _begin(path, arch, shape, template, declared=declared)
 
     def put(name: str, rows: int, columns: int, scale: float) -> None:
         weights = rng.standard_normal((rows, columns), dtype=np.float32) * scale
@@ -73,9 +81,8 @@ def random_model(
     for i in range(shape.layers):
         block = f"blk.{i}"
         ones(f"{block}.attn_norm", shape.width)
-        # Queries and keys larger than usual, so that attention picks and the text matters.
-        put(f"{block}.attn_q", shape.heads * head, shape.width, 3 * shape.width**-0.5)
-        put(f"{block}.attn_k", shape.kv_heads * head, shape.width, 3 * shape.width**-0.5)
+        put(f"{block}.attn_q", shape.heads * head, shape.width, shape.sharp * shape.width**-0.5)
+        put(f"{block}.attn_k", shape.kv_heads * head, shape.width, shape.sharp * shape.width**-0.5)
         put(f"{block}.attn_v", shape.kv_heads * head, shape.width, shape.width**-0.5)
         put(f"{block}.attn_output", shape.width, shape.heads * head, shape.width**-0.5)
         ones(f"{block}.ffn_norm", shape.width)
@@ -167,7 +174,13 @@ def embedder(path: Path) -> Path:
 
 
 def _begin(
-    path: Path, arch: str, shape: Shape, template: str, *, words: tuple[str, ...] = ()
+    path: Path,
+    arch: str,
+    shape: Shape,
+    template: str,
+    *,
+    words: tuple[str, ...] = (),
+    declared: bool = False,
 ) -> gguf.GGUFWriter:
     writer = gguf.GGUFWriter(path, arch)
     writer.add_context_length(shape.window)
@@ -182,12 +195,17 @@ def _begin(
     writer.add_rope_freq_base(10_000.0)
     if shape.sliding:
         writer.add_sliding_window(shape.sliding)
-    _add_tokenizer(writer, shape.vocab, template, words)
+    _add_tokenizer(writer, shape.vocab, template, words, declared=declared)
     return writer
 
 
 def _add_tokenizer(
-    writer: gguf.GGUFWriter, vocab: int, template: str, words: tuple[str, ...]
+    writer: gguf.GGUFWriter,
+    vocab: int,
+    template: str,
+    words: tuple[str, ...],
+    *,
+    declared: bool = False,
 ) -> None:
     tokens = _tokens(vocab, words)
     control = {tokens.index(c) for c in CONTROL}
@@ -195,9 +213,12 @@ def _add_tokenizer(
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("smollm")
     writer.add_token_list(tokens)
-    writer.add_token_types(
-        [gguf.TokenType.CONTROL if i in control else gguf.TokenType.NORMAL for i in range(vocab)]
-    )
+    kinds = [gguf.TokenType.NORMAL] * vocab
+    for i in control:
+        # Declared as a word, as in some files: a tokenizer then finds it in any text.
+        word = declared and tokens[i] == "<|im_start|>"
+        kinds[i] = gguf.TokenType.USER_DEFINED if word else gguf.TokenType.CONTROL
+    writer.add_token_types(kinds)
     writer.add_token_merges(list(MERGES))
     writer.add_bos_token_id(tokens.index("<|endoftext|>"))
     writer.add_eos_token_id(tokens.index("<|im_end|>"))

@@ -5,25 +5,31 @@
 >>> index.add("docs/")
 >>> for passage in index.search("how is revenue recognised?"):
 ...     print(passage.uri, passage.text)
+
+A name is imported when it is first asked for, so that `import crx` costs next to nothing.
 """
 
-from crx.build import Failure, Progress, Report
-from crx.errors import (
-    CrxError,
-    Damaged,
-    Incompatible,
-    IndexFailure,
-    InputError,
-    Locked,
-    ModelError,
-    NoRoom,
-    NotAnIndex,
-    SystemFailure,
-    UsageError,
-)
-from crx.index import Index, Status, open
-from crx.search import Result
-from crx.types import Chunk, Context, Document, Hit, Mark, Passage, Stage
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crx.build import Failure, Progress, Report
+    from crx.errors import (
+        CrxError,
+        Damaged,
+        Incompatible,
+        IndexFailure,
+        InputError,
+        Locked,
+        ModelError,
+        NoRoom,
+        NotAnIndex,
+        SystemFailure,
+        UsageError,
+    )
+    from crx.index import Index, Status, open
+    from crx.search import Result
+    from crx.types import Chunk, Context, Document, Hit, Mark, Passage, Stage
 
 __all__ = [
     "Chunk",
@@ -52,3 +58,24 @@ __all__ = [
     "UsageError",
     "open",
 ]
+
+# Names that are not of `errors`, by the module that has them.
+_ROOMS = {
+    "build": ("Failure", "Progress", "Report"),
+    "index": ("Index", "Status", "open"),
+    "search": ("Result",),
+    "types": ("Chunk", "Context", "Document", "Hit", "Mark", "Passage", "Stage"),
+}
+_ROOM = {name: room for room, names in _ROOMS.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"crx.{_ROOM.get(name, 'errors')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,6 +12,23 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "ChunkRow",
+    "Dense",
+    "DocumentRow",
+    "Filter",
+    "Lexical",
+    "PassageRow",
+    "Store",
+    "analyze",
+    "dense_topk",
+    "detect_lang",
+    "digest",
+    "fuse",
+    "split",
+    "widen",
+]
+
 # text: analyze and split
 
 def analyze(text: str, lang: str = "") -> list[str]:
@@ -255,11 +272,13 @@ class Lexical:
     """BM25 over tantivy's postings in `derived/bm25`."""
 
     @staticmethod
-    def open(
-        folder: str, *, fields: Sequence[str] = ("text", "outline", "context"), write: bool = False
-    ) -> Lexical:
-        """Open or (with `write`) create the folder. Other fields than it was built with, a damaged
-        or unreadable folder: with `write` it is made anew, empty, at seq 0; without, `Damaged`."""
+    def open(folder: str, *, fields: Sequence[str] | None = None, write: bool = False) -> Lexical:
+        """Open or (with `write`) create the folder.
+
+        `fields` are those indexed of "text", "outline" and "context"; None is all three. Other
+        fields than it was built with, a damaged or unreadable folder: with `write` it is made
+        anew, empty, at seq 0; without, `Damaged`.
+        """
 
     @property
     def seq(self) -> int:
@@ -294,16 +313,17 @@ class Lexical:
         query: str,
         *,
         k: int,
-        langs: Sequence[str] = ("en",),
+        langs: Sequence[str] | None = None,
         k1: float = 1.2,
         b: float = 0.75,
-        weights: Sequence[float] = (1.0, 1.0, 1.0),
+        weights: Sequence[float] | None = None,
         only: Filter | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the best k chunks and their BM25F scores (Robertson, Zaragoza 2009).
 
-        `langs` are the languages whose stems the query's words may take; `weights` are those of
-        the text, the outline and the context, and a field of weight 0 is as if it were not there.
+        `langs` are the languages whose stems the query's words may take; None is English.
+        `weights` are those of the text, the outline and the context, None being 1 each; a field
+        of weight 0 is as if it were not there.
         A function word of the query ("the", "how") weighs a quarter. Raises `ValueError` for a
         setting without meaning, k = 0 among them.
         """

@@ -16,10 +16,10 @@ import orjson
 from crx import _native
 from crx.contextualize import Rungs, embedder_reads
 from crx.embed import Situated, embed_situated
-from crx.errors import InputError, UsageError
+from crx.errors import InputError, NotText, UsageError
 from crx.outline import outline
 from crx.protocols import Embedder
-from crx.read import Found, read_bytes, walk
+from crx.read import Found, promises_text, read_bytes, uri_of, walk
 from crx.reuse import DEFAULT_REFRESH, Origin, context_keys, find_best, keep
 from crx.split import split
 from crx.types import Chunk, Document
@@ -29,7 +29,8 @@ from crx.types import Chunk, Document
 EMBED_QUEUE = 512
 # Texts in one call of the embedder: an interrupt is heard between calls.
 EMBED_BATCH = 16
-# Seconds after which what is new becomes searchable while a build goes on.
+# Seconds after which what is new becomes searchable while a build goes on; later where that takes
+# long, as it does for a document of many megabytes, so that it never takes more than a tenth.
 SECONDS_UNSEEN = 20.0
 # Tokens of the embedder's window that are left for the context and the special tokens.
 CONTEXT_RESERVE = 64
@@ -57,14 +58,15 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a build did, in documents; chunks put, texts embedded, and those that took
-    several of the embedder's windows."""
+    """What a build did, in documents; files skipped, which hold no text and promised none; chunks
+    put, texts embedded, and those that took several of the embedder's windows."""
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     renamed: int = 0
     removed: int = 0
+    skipped: int = 0
     chunks: int = 0
     embedded: int = 0
     windowed: int = 0
@@ -105,7 +107,7 @@ class Build:
         self._overlap = chunk_overlap
         self._on_progress = on_progress
         self._on_commit = on_commit
-        self._committed = time.monotonic()
+        self._next_commit = time.monotonic() + SECONDS_UNSEEN
         self._waiting = 0
 
     def files(
@@ -114,7 +116,9 @@ class Build:
         """Make the index hold what the paths hold: new, changed, renamed and deleted files.
 
         A file whose size and time stamp are those of the last run is not read again, unless
-        `rehash`. A file that cannot be read is a `Failure`, and keeps what was there of it.
+        `rehash`, which also writes damaged documents anew. A file that cannot be read is a
+        `Failure`, and keeps what was there of it. One that holds no text is skipped, unless it was
+        named outright or its name promises text.
         """
         for path in paths:
             if not path.exists():
@@ -128,6 +132,7 @@ class Build:
             self._tell(documents=self.progress.documents + 1, uri=each.uri)
         removed = self._store.remove_documents([row.uri for rows in gone.values() for row in rows])
         self._count(removed=removed)
+        self._forget_failures(paths, {each.uri for each in found})
         self.embed()
 
     def documents(self, documents: Iterable[Document]) -> None:
@@ -196,9 +201,11 @@ class Build:
             missing.sort(key=lambda key: len(texts[key].before) + len(texts[key].text))
             for batch in _batches(missing, EMBED_BATCH):
                 self._embed_batch(batch, [texts[key] for key in batch])
-            if self._on_commit and time.monotonic() - self._committed > SECONDS_UNSEEN:
+            if self._on_commit and time.monotonic() > self._next_commit:
+                started = time.monotonic()
                 self._on_commit()
-                self._committed = time.monotonic()
+                now = time.monotonic()
+                self._next_commit = now + max(SECONDS_UNSEEN, 9 * (now - started))
 
     def _embed_batch(self, keys: list[bytes], texts: list[Situated]) -> None:
         rows, several = embed_situated(self._embedder, texts)
@@ -243,7 +250,7 @@ class Build:
         try:
             data = found.path.read_bytes()
             source = Source(str(found.path), _hash(data), found.size, found.mtime_ns)
-            if rows and all(row.source_hash == source.hash for row in rows):
+            if not rehash and rows and all(row.source_hash == source.hash for row in rows):
                 for row in rows:
                     self._store.touch_document(
                         row.uri, source_mtime_ns=found.mtime_ns, source_size=found.size
@@ -253,18 +260,25 @@ class Build:
                 self._count(renamed=1)
             else:
                 self._read(found, data, source, rows)
+        except NotText as error:
+            if found.path == found.root or (data.strip() and promises_text(found.uri)):
+                self._fail(found.uri, str(error))
+            else:
+                self._store.remove_documents([found.uri, *(row.uri for row in rows)])
+                self._count(skipped=1)
         except (InputError, OSError) as error:
             self._fail(found.uri, reason(error))
 
     def _read(
         self, found: Found, data: bytes, source: Source, rows: list[_native.DocumentRow]
     ) -> None:
-        old = {row.uri for row in rows}
+        old, before = {row.uri for row in rows}, self._store.seq
         for document in read_bytes(data, name=found.uri):
             old.discard(document.uri)
             self.put(document, source)
         self._store.remove_documents(sorted(old))
-        self._count(**{"changed" if rows else "added": 1})
+        same = rows and self._store.seq == before
+        self._count(**{"unchanged" if same else "changed" if rows else "added": 1})
 
     def _rename(
         self, found: Found, source: Source, gone: dict[str, list[_native.DocumentRow]]
@@ -292,6 +306,14 @@ class Build:
         self._store.record_failure(uri, reason)
         self.report = replace(self.report, failures=(*self.report.failures, Failure(uri, reason)))
         self._tell(failed=len(self.report.failures))
+
+    def _forget_failures(self, paths: Sequence[Path], found: set[str]) -> None:
+        """Forget earlier failures of files below the paths that are not there any more."""
+        failed = [uri for uri, _ in self._store.failures()]
+        roots = [uri_of(path) for path in paths]
+        gone = [u for u in failed if u not in found and any(_below(u, root) for root in roots)]
+        if gone:
+            self._store.remove_documents(gone)
 
     def _count(self, **more: int) -> None:
         self.report = replace(

@@ -122,7 +122,7 @@ def resolve(
             origins[name] = origin
 
     user = user_file(environ)
-    for path in (user, _project_file(folder or Path.cwd())):
+    for path in (user, project_file(folder or Path.cwd())):
         if path is not None and path.is_file():
             take(_read(path), str(path))
     for variable, value in environ.items():
@@ -139,6 +139,15 @@ def user_file(environ: Mapping[str, str]) -> Path:
     import platformdirs  # 10 ms that only this path pays
 
     return Path(platformdirs.user_config_dir("crx")) / "config.toml"
+
+
+def project_file(folder: Path) -> Path | None:
+    """Return the settings file of the project that a folder lies in, or None."""
+    folder = folder.resolve()
+    for place in (folder, *folder.parents):
+        if (place / PROJECT_FILE).is_file():
+            return place / PROJECT_FILE
+    return None
 
 
 def write(path: Path, changes: Mapping[str, Value | None]) -> None:
@@ -190,14 +199,6 @@ def _nearest(name: str, known: Mapping[str, object]) -> str:
 
 def _is_other(variable: str) -> bool:
     return variable in OTHER_VARIABLES or variable.startswith("CRX_TEST_")
-
-
-def _project_file(folder: Path) -> Path | None:
-    folder = folder.resolve()
-    for place in (folder, *folder.parents):
-        if (place / PROJECT_FILE).is_file():
-            return place / PROJECT_FILE
-    return None
 
 
 def _read(path: Path) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """`make demo`: index files that are on every machine, ask three questions, print passages.
 
-The files are this repository's own sources and documents, where they are there, and some of the
+The files are this repository's own sources and documents, where it is there, and some of the
 standard library's sources.
 """
 
@@ -16,6 +16,7 @@ from crx.cli.index import summary
 from crx.cli.output import progress, say
 from crx.cli.search import print_passage
 
+OWN = ("README.md", "ARCHITECTURE.md", "rust", "python")
 LIBRARY = ("json", "sqlite3", "tempfile.py", "textwrap.py", "shutil.py", "heapq.py", "bisect.py")
 QUESTIONS = (
     "how is a temporary file name chosen so that nobody else can take it?",
@@ -28,9 +29,9 @@ PASSAGES_SHOWN = 2
 def main() -> None:
     """Run the demonstration in a temporary folder."""
     library = Path(sysconfig.get_paths()["stdlib"])
-    own = Path(__file__).parent.parent.parent
-    own = own if (own / "Cargo.toml").is_file() else Path(__file__).parent
-    places = [own, *(library / name for name in LIBRARY)]
+    root = Path(__file__).parent.parent.parent
+    own = [root / name for name in OWN] if (root / "Cargo.toml").is_file() else []
+    places = own + [library / name for name in LIBRARY]
     with (
         tempfile.TemporaryDirectory(prefix="crx-demo-") as folder,
         handle.open(Path(folder) / "demo.crx") as index,

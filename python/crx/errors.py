@@ -51,7 +51,8 @@ class InputError(CrxError):
 
 
 class NotText(InputError):
-    """The input is no text. Found in a folder it is skipped and counted; named, it failed."""
+    """The input is no text, or holds none. Found in a folder it is skipped and counted, unless its
+    name promises text; named outright, it failed."""
 
 
 class IndexFailure(CrxError):

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 import orjson
 
 from crx import _native
-from crx.backends.file import FileContexts
-from crx.build import Build, Progress, Report
-from crx.carry import write_contexts
 from crx.config import Resolved, Settings, describe, resolve, user_file
-from crx.contextualize import Rungs, load_contextualizer, parse_rungs
-from crx.embed import load_embedder
-from crx.errors import Damaged, Incompatible, Locked, NoRoom
-from crx.prompt import Prompt
+from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
 from crx.protocols import Contextualizer, Embedder
 from crx.reuse import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.search import LEGS, Leg, Result, Searcher, Weights, Window
-from crx.transfer import Imported, export_contexts, import_contexts
 from crx.types import Document
-from crx.upgrade import Advance, Budget, Outcome, Upgrade, parse_budget
+
+if TYPE_CHECKING:
+    from crx.build import Build, Progress, Report
+    from crx.prompt import Prompt
+    from crx.transfer import Imported
+    from crx.upgrade import Advance, Outcome
 
 Condition: TypeAlias = (
     str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
@@ -56,6 +53,14 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class Verification:
+    """What a check of every row found: faults of the truth, and derived files that were mended."""
+
+    faults: tuple[str, ...]
+    mended: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Writer:
     """What a writer holds for its time: the store under the lock, and both legs."""
 
@@ -67,6 +72,18 @@ class _Writer:
         """Bring the legs up to the store."""
         self.lexical.sync(self.store)
         self.dense.sync(self.store)
+
+    def publish(self) -> None:
+        """Bring the legs up to the store and leave their files whole, as a build ends."""
+        self.lexical.sync(self.store)
+        self.dense.publish(self.store)
+
+    def close(self) -> None:
+        """Wait for what runs behind, and let go of the lock."""
+        try:
+            self.lexical.close()
+        finally:
+            self.store.close()
 
 
 class Index:
@@ -105,13 +122,15 @@ class Index:
     def embedder(self) -> Embedder:
         """The embedder the index was built with, loaded on first use; raises `ModelError`."""
         if self._embedder is None:
+            from crx.embed import load_embedder
+
             embedder = load_embedder(self._fixed["embedder"])
             built = self._fixed.get("embedder_fingerprint", embedder.fingerprint)
             if built != embedder.fingerprint:
                 raise Incompatible(
                     f"{self.path}: built with the embedder {built}, but {self._fixed['embedder']} "
                     f"is now {embedder.fingerprint}; bring the old model back, or index into a new "
-                    f"folder"
+                    f"folder: crx index PATH --index DIR"
                 )
             self._embedder = embedder
         return self._embedder
@@ -165,6 +184,9 @@ class Index:
         `crx.reuse`). Raises `ModelError` where less than `min_coverage` of the chunks have one in
         the end, besides what `add` raises.
         """
+        from crx.contextualize import load_contextualizer
+        from crx.upgrade import Budget, parse_budget
+
         limit = parse_budget(budget) if budget else Budget()
         with contextlib.ExitStack() as stack:
             maker = with_
@@ -188,6 +210,9 @@ class Index:
 
         Documents below `root` (the current folder) are named by their path below it.
         """
+        from crx.carry import write_contexts
+        from crx.transfer import export_contexts
+
         origins = read_origins(self._store.settings())
         folder = Path(os.path.abspath(root or "."))
         return write_contexts(file, export_contexts(self._store, origins=origins, folder=folder))
@@ -199,6 +224,11 @@ class Index:
 
         Raises `UsageError` where there is no such file, `InputError` where a line is no context.
         """
+        from crx.backends.file import FileContexts
+        from crx.build import Build
+        from crx.contextualize import Rungs
+        from crx.transfer import import_contexts
+
         contexts = FileContexts(Path(file))
         embedder = self.embedder
         origin = Origin(contexts.fingerprint, DEFAULT_REFRESH)
@@ -275,9 +305,17 @@ class Index:
             exact=searcher.exact,
         )
 
-    def verify(self) -> list[str]:
-        """Check every row against its hash; returns one line a fault."""
-        return self._store.verify()
+    def verify(self) -> Verification:
+        """Check every row against its hash; make derived files anew that differ from theirs.
+
+        Derived files are left alone where rows are damaged: they would be made from those.
+        """
+        if faults := self._store.verify():
+            return Verification(tuple(_fact(fault) for fault in faults), ())
+        if damaged := self._damaged():
+            with self._writer() as writer:
+                writer.publish()
+        return Verification((), tuple(f"{_fact(line)}; made anew" for line in damaged))
 
     def gc(self, *, contexts: bool = False) -> dict[str, int]:
         """Drop vectors and texts (and contexts, if asked) that nothing points to."""
@@ -292,6 +330,10 @@ class Index:
     def _build(
         self, contexts: str | None, on_progress: Callable[[Progress], None] | None
     ) -> Iterator[Build]:
+        # Imported here: readers and their like are a third of what a search would import.
+        from crx.build import Build
+        from crx.contextualize import parse_rungs
+
         rungs = parse_rungs(contexts or self._fixed["contexts"])
         embedder = self.embedder
         with self._writer() as writer:
@@ -307,7 +349,7 @@ class Index:
                 on_progress=on_progress,
                 on_commit=writer.sync,
             )
-            writer.sync()
+            writer.publish()
 
     def _upgrade(
         self,
@@ -317,6 +359,8 @@ class Index:
         seconds: float,
         on_progress: Callable[[Advance], None] | None,
     ) -> Outcome:
+        from crx.upgrade import Upgrade
+
         embedder = self.embedder
         with self._writer() as writer:
             self._note_origin(writer.store, origin)
@@ -343,23 +387,26 @@ class Index:
     def _writer(self) -> Iterator[_Writer]:
         store = _native.Store.open(str(self.path), write=True)
         try:
-            lexical, dense = self._legs(write=True)
-            try:
-                yield _Writer(store, lexical, dense)
-            finally:
-                # Not left to the collector: the next writer needs the folder.
-                lexical.close()
-        finally:
+            writer = _Writer(store, self._lexical(write=True), self._dense(write=True))
+        except BaseException:
             store.close()
+            raise
+        try:
+            yield writer
+        finally:
+            writer.close()
             self._drop_searcher()
 
-    def _legs(self, *, write: bool) -> tuple[_native.Lexical, _native.Dense]:
-        derived = self.path / "derived"
-        lexical = _native.Lexical.open(str(derived / "bm25"), write=write)
-        dense = _native.Dense.open(
-            str(derived), seal_key=seal_key(), write=write, ann_above=self._settings.ann_above
+    def _lexical(self, *, write: bool) -> _native.Lexical:
+        return _native.Lexical.open(str(self.path / "derived" / "bm25"), write=write)
+
+    def _dense(self, *, write: bool) -> _native.Dense:
+        return _native.Dense.open(
+            str(self.path / "derived"),
+            seal_key=seal_key(),
+            write=write,
+            ann_above=self._settings.ann_above,
         )
-        return lexical, dense
 
     def _for(self, legs: Sequence[Leg]) -> Embedder | None:
         """Return the embedder where the dense leg is asked for."""
@@ -367,36 +414,55 @@ class Index:
 
     def _searching(self) -> tuple[Searcher, list[str]]:
         """Return the legs and, in one line each, what they lack of the store."""
-        searcher = self._searcher or self._open_searcher()
+        notes: list[str] = []
+        why = ""
+        searcher = self._searcher or self._open_searcher(notes)
         if searcher is None or searcher.lag() > 0:
-            self._catch_up()
-            searcher = self._open_searcher()
+            why = self._catch_up()
+            searcher = self._open_searcher([])
         if searcher is None:
-            raise Damaged(
-                f"{self.path}: the BM25 leg is damaged and cannot be rebuilt here; "
-                f'"crx verify" where the folder can be written mends it'
-            )
+            raise Damaged(f"{self.path}: BM25 is damaged and cannot be made anew here: {why}")
         self._searcher = searcher
-        notes = []
+        notes += searcher.faults
         if lag := searcher.lag():
-            notes.append(f"BM25 is {lag} changes behind: another process is writing")
-        if pending := self._store.stats()["pending"]:
+            notes.append(f"BM25 is {lag} changes behind: {why or 'another process is writing'}")
+        if len(self._store.pending(limit=1)):
+            pending = self._store.stats()["pending"]
             notes.append(f'{pending} chunks are not embedded yet; "crx index" goes on with them')
         return searcher, notes
 
-    def _open_searcher(self) -> Searcher | None:
+    def _open_searcher(self, faults: list[str]) -> Searcher | None:
+        """Return the legs, or None where BM25 must be made anew, which `faults` then says."""
         self._drop_searcher()
         try:
-            lexical, dense = self._legs(write=False)
-        except Damaged:
+            lexical = self._lexical(write=False)
+        except Damaged as error:
+            faults.append(f"{_fact(str(error))}; made anew from the store")
             return None
+        dense = self._dense(write=False)
         dense.sync(self._store)
         return Searcher(self._store, lexical, dense)
 
-    def _catch_up(self) -> None:
-        """Bring the legs up to the store, unless another process does or nobody can."""
-        with contextlib.suppress(Locked, NoRoom), self._writer() as writer:
-            writer.sync()
+    def _damaged(self) -> list[str]:
+        """Return the derived files that do not match their hashes, one line each."""
+        self._drop_searcher()
+        faults: list[str] = []
+        try:
+            self._lexical(write=False)
+        except Damaged as error:
+            faults.append(str(error))
+        dense = self._dense(write=False)
+        dense.sync(self._store)
+        return [*faults, *dense.faults]
+
+    def _catch_up(self) -> str:
+        """Bring the legs up to the store; returns why not, where nobody or another process can."""
+        try:
+            with self._writer() as writer:
+                writer.sync()
+        except (Locked, NoRoom, SystemFailure) as error:
+            return str(error)
+        return ""
 
     def _drop_searcher(self) -> None:
         if self._searcher is not None:
@@ -433,7 +499,7 @@ def seal_key() -> bytes:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(32))
+            file.write(os.urandom(32))
     try:
         key = path.read_bytes()
     except OSError:
@@ -441,7 +507,12 @@ def seal_key() -> bytes:
     return key if len(key) == 32 else _EPHEMERAL_KEY
 
 
-_EPHEMERAL_KEY = secrets.token_bytes(32)
+_EPHEMERAL_KEY = os.urandom(32)
+
+
+def _fact(message: str) -> str:
+    """Return a message without its next step."""
+    return message.partition("; ")[0]
 
 
 def _create(folder: Path, settings: Settings) -> None:
@@ -463,6 +534,7 @@ def _agree(path: Path, built: Mapping[str, str], resolved: Resolved) -> Mapping[
         if origin != "default" and str(asked[name]) != built.get(name, str(asked[name])):
             raise Incompatible(
                 f"{path}: built with {name} = {built[name]}, but {origin} says {asked[name]}; "
-                f"leave it out, or index into a new folder"
+                f"leave it out, or index into a new folder: crx index PATH --index DIR "
+                f"--set {name}={asked[name]}"
             )
     return built

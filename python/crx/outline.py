@@ -85,7 +85,7 @@ def proper_names(text: str) -> list[str]:
     names: dict[str, str] = {}
     for stretch in _BREAK.split(text[:OPENING_CHARS]):
         for at, name in enumerate(_runs(stretch, common)):
-            opens = at == 0 and stretch.lstrip().startswith(name)
+            opens = at == 0 and stretch.lstrip(" #*_>`-").startswith(name)
             if not (opens and " " not in name and text.count(name) < 2):
                 names.setdefault(name.casefold(), name)
     return list(names.values())

@@ -13,7 +13,7 @@ from crx.readers.structure import structure, suffix
 from crx.types import Document
 from crx.walk import Found, uri_of, walk
 
-__all__ = ["Found", "read_bytes", "read_file", "structure", "walk"]
+__all__ = ["Found", "promises_text", "read_bytes", "read_file", "structure", "uri_of", "walk"]
 
 # Formats that people keep texts in and crx has no reader for: worth a word, where other binary
 # files are passed over.
@@ -66,6 +66,11 @@ def read_bytes(data: bytes, *, name: str) -> Iterator[Document]:
     for document in _reader(data, extension).read(data, name=name):
         said = {"ext": extension.removeprefix(".")} if extension else {}
         yield replace(document, metadata={**said, **document.metadata})
+
+
+def promises_text(name: str) -> bool:
+    """Tell whether a reader claims the name's extension: a binary file of that name is a fault."""
+    return reader_for(suffix(name)) is not None
 
 
 def _reader(data: bytes, extension: str) -> Reader:

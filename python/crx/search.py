@@ -84,6 +84,7 @@ class Searcher:
         self._store = store
         self._lexical = lexical
         self._dense = dense
+        self._counted: tuple[int, list[str]] | None = None
         self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="crx-bm25")
 
     def close(self) -> None:
@@ -94,6 +95,11 @@ class Searcher:
     def exact(self) -> bool:
         """Does the dense leg scan every row?"""
         return self._dense.exact
+
+    @property
+    def faults(self) -> list[str]:
+        """Return the files of vectors that could not be used, each with what was done instead."""
+        return self._dense.faults
 
     def lag(self) -> int:
         """Return how many changes of the store BM25 has not seen."""
@@ -126,13 +132,20 @@ class Searcher:
             *self._lexical.search(
                 query,
                 k=weights.bm25_depth,
-                langs=self._store.langs(),
+                langs=self._langs(),
                 k1=weights.k1,
                 b=weights.b,
                 weights=(1.0, weights.outline_weight, weights.context_weight),
                 only=only,
             )
         )
+
+    def _langs(self) -> list[str]:
+        """Return the languages of the index, counted again when it has changed."""
+        seq = self._store.seq
+        if self._counted is None or self._counted[0] != seq:
+            self._counted = seq, self._store.langs()
+        return self._counted[1]
 
     def search(
         self,
@@ -158,7 +171,7 @@ class Searcher:
 
     def hits(self, fused: Ranking, rankings: Mapping[Leg, Ranking]) -> list[Hit]:
         """Return the hits of a ranking; a chunk that has left the store meanwhile is dropped."""
-        stages = {leg: _stages(ranking) for leg, ranking in rankings.items()}
+        stages = {leg: _stages(rankings[leg]) for leg in LEGS if leg in rankings}
         score = dict(zip(fused.keys.tolist(), fused.scores.tolist(), strict=True))
         return [
             Hit(
@@ -172,7 +185,9 @@ class Searcher:
                 text=row.text,
                 outline=row.outline,
                 context=row.context,
-                stages={leg: of[row.key] for leg, of in stages.items() if row.key in of},
+                stages={
+                    leg: stages[leg][row.key] for leg in LEGS if row.key in stages.get(leg, {})
+                },
             )
             for row in self._store.chunks(fused.keys)
         ]

@@ -60,7 +60,6 @@ fn split<'py>(
     Ok(spans.into_pyarray(py))
 }
 
-
 /// The terms of a text, in order, as the index and the query see them.
 #[pyfunction]
 #[pyo3(name = "analyze", signature = (text, lang = ""))]

@@ -10,7 +10,7 @@ import os
 import re
 import resource
 from collections import deque
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from crx.backends.llama_runtime import Answer, Counts, Log, Model, Refused, Session, Unanswerable
 from crx.backends.pipe import Message, Parent
@@ -25,35 +25,37 @@ KV_SHARE = 0.6
 ROOM_STEP = 1024
 
 
-@dataclass(frozen=True, slots=True)
 class Wording:
     """Texts to tokens, inside the model's frame: only the frame may name control tokens."""
 
-    model: Model
-    frame: Frame
+    def __init__(self, model: Model, frame: Frame) -> None:
+        self._model = model
+        head = model.tokenize(frame.head, special=True)
+        self._head = head if frame.begins else model.begins + head
+        self._tail = model.tokenize(frame.tail, special=True)
+        # Some files declare the words of their frame as ordinary ones: in other texts those are
+        # cut in two, so that no token of the frame comes from a document.
+        special = {model.token_text(t) for t in head + self._tail if not model.is_plain(t)}
+        self._cuts = [
+            re.compile(f"(?<={re.escape(word[:1])})(?={re.escape(word[1:])})")
+            for word in sorted(special)
+            if len(word) > 1
+        ]
 
     def prefix(self, text: str) -> list[int]:
-        head = self.model.tokenize(self.frame.head, special=True, begin=not self.frame.begins)
-        return head + self.plain(text)
+        """Return the frame's beginning and a text's tokens."""
+        return self._head + self.plain(text)
 
     def suffix(self, text: str) -> list[int]:
-        return self.plain(text) + self.model.tokenize(self.frame.tail, special=True)
+        """Return a text's tokens and the frame's end."""
+        return self.plain(text) + self._tail
 
     def plain(self, text: str) -> list[int]:
-        """Return the tokens of a text that is not to be trusted.
-
-        Some files declare the words of their frame as ordinary; those are cut in two, so that no
-        token of the frame comes from a document.
-        """
+        """Return the tokens of a text that is not to be trusted: none is of the frame."""
         pieces = [text]
-        for word in self._words():
-            cut = re.compile(f"(?<={re.escape(word[:1])})(?={re.escape(word[1:])})")
+        for cut in self._cuts:
             pieces = [part for piece in pieces for part in cut.split(piece)]
-        return [token for piece in pieces for token in self.model.tokenize(piece)]
-
-    def _words(self) -> list[str]:
-        frame = self.model.tokenize(self.frame.head + self.frame.tail, special=True)
-        return sorted({self.model.token_text(t) for t in frame if not self.model.is_plain(t)})
+        return [token for piece in pieces for token in self._model.tokenize(piece)]
 
 
 class Worker:
@@ -149,8 +151,21 @@ class Worker:
         same: int = sum(one == other for one, other in zip(*found, strict=True))
         return same >= len(ends) - 1
 
+    def _refuse_too_long(self) -> None:
+        """Answer nobody whose prompt and answer are longer than the window."""
+        around = len(self._prefix) + self._settings["max_tokens"]
+        fitting = self._window - around
+        for number, suffix in self._waiting:
+            if len(suffix) > fitting:
+                why = f"the prompt takes {around + len(suffix)} tokens of {self._window}"
+                self._parent.say({"op": "fault", "number": number, "why": why})
+        self._waiting = deque(w for w in self._waiting if len(w[1]) <= fitting)
+
     def _work(self) -> None:
         """Admit what fits, decode one step, and say what came of it."""
+        self._refuse_too_long()
+        if not self._working:
+            return
         try:
             session = self._session
             if session is None or not session.busy:
@@ -168,10 +183,6 @@ class Worker:
         """Return an idle session with room for what waits, holding the prefix."""
         self._slot = max(len(s) for _, s in self._waiting) + self._settings["max_tokens"]
         prefix = len(self._prefix)
-        if prefix + self._slot > self._window:
-            raise Unanswerable(
-                f"the prompt takes {prefix + self._slot} tokens and the window holds {self._window}"
-            )
         places = max(1, min(self._places, (self._cells - prefix) // self._slot))
         room = prefix + places * self._slot
         session = self._session

@@ -31,6 +31,12 @@ KV_TYPES = {
 STEP_TOKENS = 512
 
 
+# llama.cpp computes one row, fewer than 64 and 64 or more by different kernels, which round
+# differently. Prompts are always computed by 64 or more and answers by 2 or more (and fewer than
+# 64), filled up where need be, so that a text does not depend on how many are at work beside it.
+PAIR, TILE = 2, 64
+
+
 class Refused(Exception):
     """The model cannot be used; the message says why."""
 
@@ -135,12 +141,18 @@ class Model:
     def eos(self) -> str:
         return self.token_text(llama.llama_vocab_eos(self.vocab))
 
-    def tokenize(self, text: str, *, special: bool = False, begin: bool = False) -> list[int]:
-        """Return the tokens of a text. Only with `special` may it name control tokens; `begin`
-        adds the token that texts of this model begin with."""
+    @property
+    def begins(self) -> list[int]:
+        """The token that all texts of this model begin with, if there is one."""
+        bos = llama.llama_vocab_bos(self.vocab)
+        return [bos] if bos >= 0 and llama.llama_vocab_get_add_bos(self.vocab) else []
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        """Return the tokens of a text; only with `special` may it name control tokens."""
         data = text.encode(errors="replace")
         size = len(data) + 8
         tokens = (ctypes.c_int32 * size)()
+        begin = False
         n = llama.llama_tokenize(self.vocab, data, len(data), tokens, size, begin, special)
         if n < 0:
             raise Unanswerable("a text that the model's tokenizer does not take")
@@ -259,7 +271,8 @@ class Session:
         self._model = model
         self._max_tokens = max_tokens
         self._beat = beat
-        self._context = _context(model, room=room, places=places, kv=kv, threads=threads)
+        # What a step is filled up with needs cells too, for as long as the step takes.
+        self._context = _context(model, room=room + TILE, places=places, kv=kv, threads=threads)
         self._memory = llama.llama_get_memory(self._context)
         self._batch = _Batch(STEP_TOKENS)
         self._prefix: list[int] = []
@@ -292,7 +305,7 @@ class Session:
         llama.llama_memory_seq_rm(self._memory, 0, common, -1)
         rest = prefix[common:]
         with self._timed("prefill_s"):
-            self._compute([Row(token, common + i, 0) for i, token in enumerate(rest)])
+            self._compute([Row(t, common + i, 0) for i, t in enumerate(rest)], least=TILE)
         self.counts.prefilled += len(rest)
         self._kept = prefix
 
@@ -307,14 +320,14 @@ class Session:
             rows += self._rows(number, suffix)
         self.counts.prefilled += len(rows)
         with self._timed("prefill_s"):
-            return self._compute(rows)
+            return self._compute(rows, least=TILE)
 
     def step(self) -> list[Answer]:
         """Decode one token in every busy place; return the answers that this ends."""
         rows = [Row(p.token, p.position, p.sequence, p) for p in self._busy]
         self._busy = []
         with self._timed("decode_s"):
-            return self._compute(rows)
+            return self._compute(rows, least=PAIR)
 
     def reset(self) -> None:
         """Forget everything, as after a fault."""
@@ -333,26 +346,26 @@ class Session:
         rows = [Row(token, start + i, sequence) for i, token in enumerate(tokens[:-1])]
         return [*rows, Row(tokens[-1], place.position, sequence, place)]
 
-    def _compute(self, rows: list[Row]) -> list[Answer]:
-        """Run rows through the model; places take their next tokens, or end."""
+    def _compute(self, rows: list[Row], *, least: int) -> list[Answer]:
+        """Run rows through the model, at least so many a time; places take their next tokens."""
         answers: list[Answer] = []
-        for at in range(0, len(rows), STEP_TOKENS):
-            step = rows[at : at + STEP_TOKENS]
-            self._decode(step)
-            for i, row in enumerate(step):
+        steps = -(-len(rows) // STEP_TOKENS)
+        for i in range(steps):
+            step = rows[len(rows) * i // steps : len(rows) * (i + 1) // steps]
+            self._decode(step, fill=max(0, least - len(step)))
+            for at, row in enumerate(step):
                 if row.place is not None:
-                    answers += self._advance(row.place, self._greedy(i))
+                    answers += self._advance(row.place, self._greedy(at))
             self._beat()
         return answers
 
-    def _decode(self, rows: list[Row]) -> None:
-        # A token alone is computed by other kernels than two or more, which round differently: a
-        # second row keeps a chunk's text the same however many places are busy beside it.
-        alone = len(rows) == 1
-        self._batch.fill([*rows, Row(rows[0].token, 0, self.places + 1)] if alone else rows)
+    def _decode(self, rows: list[Row], *, fill: int) -> None:
+        """Run rows through the model, with `fill` more that are forgotten at once."""
+        spare = self.places + 1
+        self._batch.fill([*rows, *(Row(rows[0].token, i, spare) for i in range(fill))])
         code = llama.llama_decode(self._context, self._batch.struct)
-        if alone:
-            llama.llama_memory_seq_rm(self._memory, self.places + 1, -1, -1)
+        if fill:
+            llama.llama_memory_seq_rm(self._memory, spare, -1, -1)
         if code:
             raise Unanswerable(f"llama.cpp could not decode: code {code}")
 

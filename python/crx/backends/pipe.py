@@ -15,7 +15,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from crx.errors import SystemFailure
@@ -64,10 +64,10 @@ class Child:
     """A process that is spoken to in messages.
 
     It has its own session, so that Ctrl-C reaches the parent alone, which then ends it; when the
-    parent dies its input ends, and so does it.
+    parent dies its input ends, and so does it. `env` holds variables that the user may overrule.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], *, env: Mapping[str, str] | None = None) -> None:
         # What the child's libraries print goes to a file without a name, not to the terminal.
         self._stderr: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115
         try:
@@ -76,6 +76,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
+                env={**(env or {}), **os.environ},
                 start_new_session=True,
             )
         except OSError as error:

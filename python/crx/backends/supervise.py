@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from crx.backends.pipe import Child, ChildLost, Message
@@ -97,8 +97,16 @@ class _Round:
 class Supervisor:
     """A child process with a model, restarted whenever it is lost."""
 
-    def __init__(self, command: Sequence[str], opening: Message, *, timeout_s: float) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        opening: Message,
+        *,
+        timeout_s: float,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self._command = command
+        self._env = env
         self._opening = opening
         self._timeout_s = timeout_s
         self._child: Child | None = None
@@ -115,7 +123,7 @@ class Supervisor:
         """Start a child and return its `ready`; `ModelError` where it refuses, `ChildLost`
         where it is lost."""
         self.close()
-        self._child = Child(self._command)
+        self._child = Child(self._command, env=self._env)
         try:
             self._send({**self._opening, "op": "open"})
             patience = max(START_S, self._timeout_s)

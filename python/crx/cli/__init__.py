@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import os
 import sys
@@ -9,7 +10,7 @@ from importlib import import_module
 
 import click
 
-from crx.errors import CrxError, NoRoom
+from crx.errors import CrxError, NoRoom, UsageError
 
 COMMANDS = (
     "index",
@@ -47,6 +48,15 @@ class _Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise UsageError(f'{args[0]}: no such command; {meant}"crx --help" lists them')
+        return super().resolve_command(ctx, args)
+
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="crx")
@@ -70,11 +80,14 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line; return its exit code. Every failure becomes one line on stderr."""
     try:
-        code = cli.main(arguments, prog_name="crx", standalone_mode=False)
+        # Not `cli.main`: it exits with 1 where the reader of a pipe has gone.
+        with cli.make_context("crx", arguments or ["--help"]) as context:
+            code = cli.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as done:  # --help, --version
+        return done.exit_code
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _fail(_one_line(error), error.exit_code)
     except CrxError as error:
         return _fail(str(error), error.exit_code)
     except ValueError as error:
@@ -92,6 +105,14 @@ def run(arguments: list[str]) -> int:
             return _fail(f"{error.filename or 'output'}: {error.strerror}", NoRoom.exit_code)
         raise
     return code if isinstance(code, int) else 0
+
+
+def _one_line(error: click.ClickException) -> str:
+    """Return what click says of a command line as crx says it."""
+    fact = " ".join(error.format_message().split()).removesuffix(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    path = context.command_path if context is not None else "crx"
+    return f'{fact[:1].lower()}{fact[1:]}; "{path} --help" says how'
 
 
 def _fail(message: str, code: int) -> int:

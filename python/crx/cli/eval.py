@@ -46,7 +46,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Index the question set in FOLDER, ask its questions, print what each leg finds.
+    """Measure what each leg finds of the question set FOLDER.
 
     FOLDER holds corpus.jsonl and queries.jsonl. A gold item is found at k when the top k chunks
     cover at least half of it; the failure rate is 1 - recall@20.

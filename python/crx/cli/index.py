@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from crx import index as handle
-from crx.build import Report
 from crx.cli.contextualize import print_outcome
 from crx.cli.options import (
     FOLDER,
@@ -18,9 +18,12 @@ from crx.cli.options import (
     set_option,
     settings_of,
 )
-from crx.cli.output import context_progress, note, progress, say, say_json
+from crx.cli.output import context_progress, near, note, progress, say, say_json
 from crx.contextualize import parse_spec
-from crx.errors import InputError
+from crx.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from crx.build import Report
 
 # Failed inputs that are named one by one; the rest is counted.
 FAILURES_NAMED = 20
@@ -36,7 +39,7 @@ FAILURES_NAMED = 20
 )
 @click.option("--embedder", metavar="SPEC", help="A model's name, st:PATH, hashed, ...")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out; as in .gitignore.")
-@click.option("--rehash", is_flag=True, help="Read every file, also where size and time agree.")
+@click.option("--rehash", is_flag=True, help="Read every file; write damaged documents anew.")
 @set_option
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -57,6 +60,9 @@ def command(
     New, changed, renamed and deleted files are found by their content; what has not changed costs
     nothing. Interrupted, the same command goes on where it stopped.
     """
+    for path in paths:  # before an index is made for it
+        if not path.exists():
+            raise UsageError(f"{path}: no such file or folder; nothing was indexed")
     settings = settings_of(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
     spec = parse_spec(contexts) if contexts is not None else None
@@ -82,9 +88,9 @@ def _print(report: Report, place: Path, *, as_json: bool) -> None:
     if as_json:
         say_json({"index": str(place), **asdict(report)})
     else:
-        say(f"{place}: {summary(report)}")
+        say(f"{near(place)}: {summary(report)}")
     for failure in report.failures[:FAILURES_NAMED]:
-        note(f"{failure.uri}: {failure.reason}")
+        note(f"{near(failure.uri)}: {failure.reason}")
     if len(report.failures) > FAILURES_NAMED:
         note(f'and {len(report.failures) - FAILURES_NAMED} more failed; "crx status" lists them')
 
@@ -93,7 +99,7 @@ def summary(report: Report) -> str:
     """Return what a build did, in one line."""
     parts = [
         f"{getattr(report, name)} {name}"
-        for name in ("added", "changed", "renamed", "removed", "unchanged")
+        for name in ("added", "changed", "renamed", "removed", "unchanged", "skipped")
         if getattr(report, name)
     ]
     if report.failures:

@@ -22,7 +22,7 @@ def index_option(command: Command) -> Command:
         "--index",
         "folder",
         metavar="DIR",
-        help="The index folder. [default: CRX_INDEX, else the nearest .crx here or above]",
+        help="The index folder.  [default: CRX_INDEX, else the nearest .crx here or above]",
     )(command)
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 import orjson
 
-from crx.build import Progress
-from crx.upgrade import Advance
+if TYPE_CHECKING:
+    from crx.build import Progress
+    from crx.upgrade import Advance
 
-Now = TypeVar("Now", Progress, Advance)
+Now = TypeVar("Now", "Progress", "Advance")
 
 # Seconds between two lines of progress where stderr is no terminal.
 PROGRESS_EVERY = 1.0
@@ -35,6 +37,21 @@ def say_json(value: object) -> None:
 def note(text: str) -> None:
     """Print a line about the answer."""
     click.echo(f"crx: {text}", err=True)
+
+
+def near(path: str | os.PathLike[str]) -> str:
+    """Return a path as it is seen from the current folder, where it lies in it."""
+    if not os.path.isabs(path):
+        return os.fspath(path)
+    relative = os.path.relpath(path)
+    return os.fspath(path) if relative.startswith("..") else relative
+
+
+def size(count: int) -> str:
+    """Return a number of bytes as a person reads it, in powers of 1,000."""
+    power = min(max(len(str(count)) - 1, 0) // 3, 3)
+    value = f"{count / 1000**power:.3g}" if count < 10**12 else f"{count // 10**9:,}"
+    return f"{value} {('B', 'kB', 'MB', 'GB')[power]}"
 
 
 def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:

@@ -11,7 +11,7 @@ import click
 
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option, set_option, settings_of
-from crx.cli.output import note, say, say_json
+from crx.cli.output import near, note, say, say_json
 from crx.errors import UsageError
 from crx.index import Where
 from crx.search import LEGS, Leg, Result, Window
@@ -23,8 +23,13 @@ LINES_SHOWN = 12
 @click.command()
 @click.argument("query")
 @index_option
-@click.option("-k", type=int, help="Hits wanted.  [default: 20]")
-@click.option("--window", default="auto", help="auto, or chunks to add on each side; 0: none.")
+@click.option("-k", type=int, metavar="N", help="Hits wanted.  [default: 20]")
+@click.option(
+    "--window",
+    default="auto",
+    metavar="auto|N",
+    help="Grow passages to a budget, or by N chunks on each side.  [default: auto]",
+)
 @click.option("--within-section", is_flag=True, help="Grow no passage past its section.")
 @click.option(
     "--where",
@@ -34,9 +39,15 @@ LINES_SHOWN = 12
     help=("Only documents for which this holds: lang=en, path=docs/**, year>=2020, tag=a,b."),
 )
 @click.option(
-    "--leg", "legs", type=click.Choice(LEGS), multiple=True, help="Search with this only."
+    "--leg", "legs", type=click.Choice(LEGS), multiple=True, help="Search with this leg only."
 )
-@click.option("--by", "order", type=click.Choice(("score", "document")), default="score")
+@click.option(
+    "--by",
+    "order",
+    type=click.Choice(("score", "document")),
+    default="score",
+    help="Best first, or as they stand in their documents.  [default: score]",
+)
 @click.option("--explain", is_flag=True, help="Show what each stage said of each hit.")
 @click.option(
     "--full", is_flag=True, help=f"Print passages whole, not {LINES_SHOWN} lines of each."
@@ -142,10 +153,7 @@ def as_object(query: str, result: Result) -> dict[str, object]:
 
 def place_of(passage: Passage) -> str:
     """Return where a passage stands, as a person says it: path:lines, or path, page."""
-    path = passage.uri
-    if os.path.isabs(path):
-        near = os.path.relpath(path)
-        path = path if near.startswith("..") else near
+    path = near(passage.uri)
     if passage.pages:
         first, last = passage.pages
         return f"{path}, page {first}" if first == last else f"{path}, pages {first}-{last}"
@@ -162,7 +170,7 @@ def print_passage(
     lines = [line.rstrip() for line in passage.text.strip("\n").splitlines()]
     shown = lines if full else _around(lines, passage)
     for line in shown:
-        say(f"   {line}")
+        say(f"   {line}".rstrip())
     if len(shown) < len(lines):
         say(click.style(f"   [{len(shown)} of {len(lines)} lines; --full shows all]", dim=True))
     if explain:

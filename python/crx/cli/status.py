@@ -8,7 +8,7 @@ import click
 
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
-from crx.cli.output import note, say, say_json, table
+from crx.cli.output import near, note, say, say_json, table
 from crx.reuse import ORIGINS, read_origins
 from crx.upgrade import coverage
 
@@ -18,7 +18,7 @@ from crx.upgrade import coverage
 @click.option("--documents", is_flag=True, help="List the documents.")
 @json_option
 def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
-    """Print what the index holds, what it was built with, and what it owes."""
+    """Print what the index holds and what it owes."""
     with handle.open(existing_index(folder), create=False) as index:
         status = index.status()
         rows = index.store.documents() if documents else []
@@ -30,17 +30,17 @@ def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
         say_json({**asdict(status), **covered, **({"documents": listed} if documents else {})})
         return
     for row in rows:
-        say(row.uri)
+        say(near(row.uri))
     if not documents:
         counts = [[name, f"{count:,}"] for name, count in status.counts.items()]
         built = [[name, value] for name, value in status.settings.items() if name != ORIGINS]
         built += [["contexts by", origin.fingerprint] for origin in read_origins(status.settings)]
-        say(status.path)
+        say(near(status.path))
         say(f"{coverage(status.counts):.1%} of the chunks have a context besides the outline")
         say(table(counts, right=(1,)))
         say(table(built))
         say("dense search: " + ("exact" if status.exact else "HNSW"))
     for uri, reason in status.failures:
-        note(f"{uri}: {reason}")
+        note(f"{near(uri)}: {reason}")
     for line in status.notes:
         note(line)

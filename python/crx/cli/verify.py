@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
-from crx.cli.output import say, say_json
+from crx.cli.output import near, note, say, say_json
 from crx.errors import Damaged
 
 
@@ -14,14 +16,21 @@ from crx.errors import Damaged
 @index_option
 @json_option
 def command(*, folder: str | None, as_json: bool) -> int:
-    """Check every row against its hash, and rebuild derived files that do not match theirs."""
-    with handle.open(existing_index(folder), create=False) as index:
-        faults = index.verify()
-        notes = index.status().notes if not faults else ()
+    """Check every row against its hash, and mend derived files.
+
+    Derived files that do not match their hashes are made anew, without running a model.
+    """
+    place = existing_index(folder)
+    with handle.open(place, create=False) as index:
+        found = index.verify()
     if as_json:
-        say_json({"faults": faults, "notes": notes})
+        say_json(asdict(found))
     else:
-        for fault in faults:
-            say(fault)
-        say(f"{len(faults)} faults" if faults else "every row matches its hash")
-    return Damaged.exit_code if faults else 0
+        for line in (*found.faults, *found.mended):
+            say(line)
+        if not found.faults:
+            say(f"{near(place)}: every row matches its hash")
+    if found.faults:
+        note(f'{near(place)}: damaged; "crx index PATH --rehash" writes anew what came from files;')
+        note("where that fails, bring back a copy of crx.db, or index into a new folder")
+    return Damaged.exit_code if found.faults else 0

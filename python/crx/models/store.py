@@ -31,17 +31,25 @@ def places() -> list[Path]:
     return [*named, _user_place(), Path(sys.prefix) / "share" / "crx" / "models"]
 
 
-def available() -> list[ModelCard]:
-    """Return the cards of the models that are here, by name; the first place wins.
+def folders() -> dict[str, Path]:
+    """Return the folder of each model that is here, by name; the first place wins.
 
-    Raises `ModelError` for a card that cannot be read.
+    Their cards are not read: a damaged model is here as well.
     """
-    cards: dict[str, ModelCard] = {}
+    found: dict[str, Path] = {}
     for place in places():
         for path in sorted(place.glob(f"*/{CARD}")):
             if _NAME.fullmatch(path.parent.name):
-                cards.setdefault(path.parent.name, read_card(path.parent))
-    return [cards[name] for name in sorted(cards)]
+                found.setdefault(path.parent.name, path.parent)
+    return dict(sorted(found.items()))
+
+
+def available() -> list[ModelCard]:
+    """Return the cards of the models that are here, by name.
+
+    Raises `ModelError` for a card that cannot be read.
+    """
+    return [read_card(folder) for folder in folders().values()]
 
 
 def is_here(name: str) -> bool:
@@ -57,7 +65,7 @@ def find(name: str) -> Path:
     folder = _published(name) or Path(name)
     if (folder / CARD).is_file():
         return folder
-    here = ", ".join(card.name for card in available()) or "none"
+    here = ", ".join(folders()) or "none"
     raise ModelError(f"{name}: no such model; here: {here}; add one with crx models add FOLDER")
 
 

@@ -54,11 +54,11 @@ def decode(data: bytes, *, declared: str = "") -> Decoded:
     """Decode and normalize a file's bytes.
 
     `declared` is the encoding that the format itself names, tried where the bytes are not UTF-8.
-    Raises `NotText` for bytes that are not text and `InputError` for a text that is empty or whose
+    Raises `NotText` for bytes that are not text or hold none, `InputError` for a text whose
     encoding cannot be told.
     """
     if not data.strip():
-        raise InputError("is empty")
+        raise NotText("is empty")
     decoded = (
         _marked(data)
         or _utf8(data)
@@ -69,7 +69,7 @@ def decode(data: bytes, *, declared: str = "") -> Decoded:
     )
     text = normalize(decoded.text)
     if not text.strip():
-        raise InputError("is empty")
+        raise NotText("is empty")
     return Decoded(text, decoded.encoding, decoded.undecodable)
 
 

@@ -1,0 +1,236 @@
+"""`crx doctor`: what a person needs to know when something is wrong."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module, metadata, util
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from crx.cli.options import find_index, index_option, json_option
+from crx.cli.output import say, say_json, size
+from crx.config import project_file, resolve, user_file
+from crx.errors import CrxError, Damaged, ModelError, NoRoom, SystemFailure
+
+State = Literal["ok", "warn", "fail"]
+
+# What each extra brings; the module is looked for, not imported.
+EXTRAS = {
+    "onnx": "onnx",
+    "st": "sentence_transformers",
+    "openvino": "openvino",
+    "llama": "llama_cpp",
+    "claude": "anthropic",
+    "openai": "openai",
+}
+# Below this, a disk is said to be short of room; at a tenth of it, to be full.
+LITTLE_ROOM_BYTES = 1_000_000_000
+
+_COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one check found; `exit_code` is that of a failure."""
+
+    name: str
+    state: State
+    detail: str
+    exit_code: int = 0
+
+
+@click.command()
+@index_option
+@click.option("--verify", "thorough", is_flag=True, help="Also check every row of the index.")
+@json_option
+def command(*, folder: str | None, thorough: bool, as_json: bool) -> int:
+    """Check this installation and the index that is near.
+
+    Exits with the code of the first check that failed.
+    """
+    checks: list[Check] = []
+    for check in checked(find_index(folder), thorough=thorough):
+        checks.append(check)
+        if not as_json:
+            state = click.style(f"{check.state:4}", fg=_COLORS[check.state])
+            say(f"{state}  {check.name:9}  {check.detail}")
+    if as_json:
+        names = ("name", "state", "detail")
+        say_json({"checks": [{name: getattr(each, name) for name in names} for each in checks]})
+    return next((check.exit_code for check in checks if check.state == "fail"), 0)
+
+
+def checked(index: Path | None, *, thorough: bool) -> Iterator[Check]:
+    """Yield the checks in the order in which a reader looks for a fault."""
+    yield from _ask("crx", _versions)
+    yield from _ask("core", _core)
+    yield from _ask("settings", _settings)
+    yield from _ask("offline", _offline)
+    yield from _ask("seal key", _seal_key)
+    yield from _ask("models", _models)
+    yield from _ask("embedder", _embedder)
+    yield from _ask("threads", _threads)
+    yield from _ask("devices", _devices)
+    yield from _ask("extras", _extras)
+    yield from _ask("index", lambda: _index(index, thorough=thorough))
+    yield from _ask("disk", lambda: _disk(index or Path.cwd()))
+
+
+def _ask(name: str, question: Callable[[], Iterator[tuple[State, str]]]) -> Iterator[Check]:
+    """Yield what a check says; what it raises is a failure of its class."""
+    codes = {"models": ModelError, "embedder": ModelError, "index": Damaged, "disk": NoRoom}
+    code = codes.get(name, SystemFailure).exit_code
+    try:
+        for state, detail in question():
+            yield Check(name, state, detail, code if state == "fail" else 0)
+    except CrxError as error:
+        yield Check(name, "fail", str(error), error.exit_code)
+    except (OSError, ImportError) as error:
+        yield Check(name, "fail", str(error), SystemFailure.exit_code)
+
+
+def _versions() -> Iterator[tuple[State, str]]:
+    try:
+        version = metadata.version("crx")
+    except metadata.PackageNotFoundError:
+        version = "not installed, run from its sources"
+    python = f"Python {platform.python_version()} at {sys.executable}"
+    yield "ok", f"{version}; {python}; {platform.system()} {platform.machine()}"
+
+
+def _core() -> Iterator[tuple[State, str]]:
+    native = import_module("crx._native")
+    whole = native.analyze("The whales") != []
+    yield ("ok" if whole else "fail"), f"{native.__file__}"
+
+
+def _settings() -> Iterator[tuple[State, str]]:
+    files = [user_file(os.environ), project_file(Path.cwd())]
+    read = [str(path) for path in files if path is not None and path.is_file()]
+    origins = resolve().origins
+    variables = sorted({o for o in origins.values() if o.startswith("CRX_")})
+    yield "ok", ", ".join([*read, *variables]) or f"all defaults; {files[0]} would be read"
+
+
+def _offline() -> Iterator[tuple[State, str]]:
+    on = os.environ.get("CRX_OFFLINE", "0") not in ("", "0")
+    said = "CRX_OFFLINE is set: every use of the network is an error" if on else "CRX_OFFLINE off"
+    yield "ok", said
+
+
+def _seal_key() -> Iterator[tuple[State, str]]:
+    path = user_file(os.environ).with_name("seal.key")
+    if not path.exists():
+        above = next(place for place in path.parents if place.exists())
+        if os.access(above, os.W_OK | os.X_OK):
+            yield "ok", f"{path}: made with the first index"
+        else:
+            yield "warn", f"{path}: cannot be made, so each process makes derived files anew"
+    elif not os.access(path, os.R_OK) or path.stat().st_size != 32:
+        yield "warn", f"{path}: not a key of 32 bytes; remove it, and another is made"
+    elif os.name == "posix" and path.stat().st_mode & 0o077:
+        yield "warn", f"{path}: others can read it; chmod 600 mends that"
+    else:
+        yield "ok", str(path)
+
+
+def _models() -> Iterator[tuple[State, str]]:
+    from crx.models import folders
+    from crx.models.card import read_card
+    from crx.models.store import places
+
+    for place in places():
+        here = [name for name, folder in folders().items() if folder.parent == place]
+        none = "none" if place.is_dir() else "no such folder"
+        yield "ok", f"{place}: {', '.join(here) or none}"
+    for folder in folders().values():
+        try:
+            read_card(folder)
+        except ModelError as error:
+            yield "warn", str(error)
+
+
+def _embedder() -> Iterator[tuple[State, str]]:
+    import numpy as np
+
+    from crx.embed import load_embedder
+
+    spec = resolve().settings.embedder
+    embedder = load_embedder(spec)
+    length = float(np.linalg.norm(embedder.embed(["one line of text"])[0]))
+    about = f"{spec}: {embedder.dimensions} dimensions, {embedder.max_tokens} tokens"
+    if abs(length - 1) > 1e-3:
+        yield "fail", f"{about}; gave a vector of length {length:.4f}, not 1; add the model again"
+    else:
+        yield "ok", f"{about}; {embedder.fingerprint}"
+
+
+def _threads() -> Iterator[tuple[State, str]]:
+    from crx.backends.cores import threads
+
+    asked = " (CRX_THREADS)" if os.environ.get("CRX_THREADS") else ""
+    yield "ok", f"{threads()} of {os.cpu_count()} processors{asked}"
+
+
+def _devices() -> Iterator[tuple[State, str]]:
+    providers = import_module("onnxruntime").get_available_providers()
+    names = [name.removesuffix("ExecutionProvider") for name in providers]
+    yield "ok", f"ONNX Runtime {metadata.version('onnxruntime')}: {', '.join(names)}"
+
+
+def _extras() -> Iterator[tuple[State, str]]:
+    here = {extra: util.find_spec(module) is not None for extra, module in EXTRAS.items()}
+    yield "ok", ", ".join(f"{extra} {'yes' if there else 'no'}" for extra, there in here.items())
+
+
+def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
+    from crx.index import open as open_index
+
+    if path is None:
+        yield "ok", "none here or above"
+        return
+    with open_index(path, create=False) as index:
+        status = index.status()
+        counts = status.counts
+        yield "ok", f"{path}: {counts['documents']:,} documents, {counts['chunks']:,} chunks"
+        yield "ok", f"embedder {status.settings['embedder']}; {_written_by(path)}"
+        for line in status.notes:
+            yield "warn", line
+        if status.failures:
+            yield "warn", f'{len(status.failures)} inputs failed; "crx status" names them'
+        if thorough:
+            found = index.verify()
+            for fault in found.faults:
+                yield "fail", fault
+            for line in found.mended:
+                yield "warn", line
+            if not found.faults:
+                yield "ok", "every row matches its hash"
+
+
+def _written_by(path: Path) -> str:
+    """Return the version of SQLite that last wrote the file, from its header."""
+    with (path / "crx.db").open("rb") as file:
+        number = int.from_bytes(file.read(100)[96:100], "big")
+    return f"SQLite {number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"
+
+
+def _disk(path: Path) -> Iterator[tuple[State, str]]:
+    place = next(each for each in (path, *path.absolute().parents) if each.exists())
+    free = shutil.disk_usage(place).free
+    said = f"{size(free)} free at {place}"
+    if not os.access(place, os.W_OK):
+        yield "warn", f"{place}: cannot be written to"
+    if free < LITTLE_ROOM_BYTES // 10:
+        yield "fail", f"{said}; make room"
+    elif free < LITTLE_ROOM_BYTES:
+        yield "warn", said
+    else:
+        yield "ok", said

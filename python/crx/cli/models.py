@@ -1,0 +1,158 @@
+"""`crx models`: the models on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crx.cli.options import json_option
+from crx.cli.output import note, say, say_json, size, table
+from crx.errors import ModelError
+from crx.models import ModelCard, add, find, folders, remove, verify
+from crx.models.card import Precision, read_card
+
+
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+def command(ctx: click.Context, *, as_json: bool) -> int | None:
+    """List the models that are here; add, check or remove one."""
+    if ctx.invoked_subcommand is not None:
+        return None
+    models, damaged = _read_all()
+    if as_json:
+        listed = [as_object(card, folder) for card, folder in models]
+        say_json({"models": listed, "damaged": damaged})
+    elif models:
+        head = ["name", "kind", "dimensions", "tokens", "precision", "size", "licence", "folder"]
+        say(table([head, *(_row(card, folder) for card, folder in models)], right=(2, 3, 5)))
+    else:
+        note("no models here; crx models add FOLDER adds one")
+    for line in damaged:
+        note(line)
+    return ModelError.exit_code if damaged else 0
+
+
+@command.command("add")
+@click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.option("--name", help="What to call it.  [default: the folder's name]")
+@click.option("--precision", type=click.Choice(("fp32", "int8")), default="fp32", show_default=True)
+@click.option(
+    "--into",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where to keep it.  [default: the first of CRX_MODELS, else the user's data folder]",
+)
+@click.option("--query-prefix", metavar="TEXT", help="Put before queries, not what FOLDER says.")
+@click.option("--passage-prefix", metavar="TEXT", help="Put before passages, likewise.")
+@json_option
+def add_model(
+    *,
+    source: Path,
+    name: str | None,
+    precision: Precision,
+    into: Path | None,
+    query_prefix: str | None,
+    passage_prefix: str | None,
+    as_json: bool,
+) -> None:
+    """Convert the model in FOLDER and keep it.
+
+    FOLDER is as sentence-transformers saves one, or holds an ONNX file. The converted model is
+    checked against a plain forward pass before it is kept. Nothing is downloaded, and no code of
+    the folder runs.
+    """
+    card = add(
+        source,
+        name=name,
+        precision=precision,
+        into=into,
+        query_prefix=query_prefix,
+        passage_prefix=passage_prefix,
+    )
+    folder = find(card.name) if into is None else into / card.name
+    if as_json:
+        say_json(as_object(card, folder))
+    else:
+        say(f"{card.name}: added to {folder}")
+    if folders().get(card.name) != folder:
+        note(f"{folder.parent}: not searched for models; put it into CRX_MODELS")
+
+
+@command.command("remove")
+@click.argument("name")
+def remove_model(*, name: str) -> None:
+    """Remove the model NAME from the store."""
+    remove(name)
+    say(f"{name}: removed")
+
+
+@command.command("verify")
+@click.argument("name", required=False)
+@json_option
+def verify_models(*, name: str | None, as_json: bool) -> int:
+    """Check the files of the model NAME, or of all models."""
+    names = [name] if name is not None else list(folders())
+    faults: dict[str, str] = {}
+    for each in names:
+        try:
+            verify(each)
+        except ModelError as error:
+            faults[each] = str(error)
+    if as_json:
+        say_json({each: faults.get(each, "ok") for each in names})
+    else:
+        for each in names:
+            if each not in faults:
+                say(f"{each}: ok")
+        for fault in faults.values():
+            note(fault)
+    return ModelError.exit_code if faults else 0
+
+
+def as_object(card: ModelCard, folder: Path) -> dict[str, object]:
+    """Return a card, and the folder it is kept in, as a plain object."""
+    return {
+        "name": card.name,
+        "kind": card.kind,
+        "dimensions": card.dimensions,
+        "max_tokens": card.max_tokens,
+        "precision": card.precision,
+        "bytes": _bytes(folder, card),
+        "licence": card.licence,
+        "source": card.source,
+        "folder": str(folder),
+        "fingerprint": card.fingerprint,
+    }
+
+
+def _read_all() -> tuple[list[tuple[ModelCard, Path]], list[str]]:
+    """Return the cards that can be read, with their folders, and one line for each other."""
+    models: list[tuple[ModelCard, Path]] = []
+    damaged: list[str] = []
+    for folder in folders().values():
+        try:
+            models.append((read_card(folder), folder))
+        except ModelError as error:
+            damaged.append(str(error))
+    return models, damaged
+
+
+def _row(card: ModelCard, folder: Path) -> list[str]:
+    return [
+        card.name,
+        card.kind,
+        str(card.dimensions),
+        str(card.max_tokens),
+        card.precision,
+        size(_bytes(folder, card)),
+        card.licence or "unknown",
+        str(folder),
+    ]
+
+
+def _bytes(folder: Path, card: ModelCard) -> int:
+    """Return the bytes of a model's files; one that is missing has none."""
+    paths = [folder / name for name in card.files]
+    return sum(path.stat().st_size for path in paths if path.is_file())

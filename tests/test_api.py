@@ -1,0 +1,39 @@
+"""`import crx`: what it gives, and how little it loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import crx
+
+
+def modules_after(code: str) -> set[str]:
+    code += "\nprint(*sorted(sys.modules), file=sys.stderr)"
+    command = [sys.executable, "-c", "import sys\n" + code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def test_every_public_name_is_there() -> None:
+    assert set(crx.__all__) <= set(dir(crx))
+    assert all(getattr(crx, name) is not None for name in crx.__all__)
+
+
+def test_another_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'crx' has no attribute 'opne'"):
+        _ = crx.opne
+
+
+def test_import_crx_loads_neither_numpy_nor_a_step() -> None:
+    loaded = modules_after("import crx")
+    assert {name for name in loaded if name.startswith("crx")} == {"crx"}
+    assert "numpy" not in loaded
+
+
+def test_a_search_loads_no_reader() -> None:
+    loaded = modules_after("import crx.cli.search")
+    unwanted = {"crx.build", "crx.read", "crx.walk", "pathspec", "importlib.metadata", "rich"}
+    assert loaded & unwanted == set()

@@ -1,0 +1,69 @@
+"""One configuration on one set: what is indexed, asked and counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import crx
+from crx.errors import UsageError
+from crx.evaluate import read_set, run
+
+SETTINGS = {"embedder": "hashed"}
+
+
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRX_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Thirty contracts that say the same; only a context file tells which is whose."""
+    place = tmp_path / "contracts"
+    place.mkdir()
+    corpus, queries, contexts = [], [], []
+    for n in range(30):
+        party = f"party{chr(97 + n % 26)}{n}"
+        text = "either side may end this agreement. the fee is five percent."
+        corpus.append({"doc_id": f"d{n}", "text": text, "chunks": [[0, 36], [36, 60]]})
+        gold = [{"any": [{"doc_id": f"d{n}", "start": 0, "end": 36}]}]
+        queries.append({"query_id": f"q{n}", "query": f"who may end {party}?", "gold": gold})
+        for start, end in ((0, 36), (36, 60)):
+            span = {"doc_id": f"d{n}", "start": start, "end": end}
+            contexts.append({**span, "context": f"agreement of {party}"})
+    for name, rows in (("corpus", corpus), ("queries", queries), ("contexts", contexts)):
+        lines = "\n".join(json.dumps(row) for row in rows)
+        (place / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    return place
+
+
+def test_contexts_find_what_bare_chunks_cannot_tell_apart(folder: Path) -> None:
+    questions = read_set(folder)
+    bare = run(questions, contexts="none", settings=SETTINGS)
+    situated = run(questions, contexts=str(folder / "contexts.jsonl"), settings=SETTINGS)
+    assert bare.legs["bm25"].recall[1] < 0.1
+    assert bare.legs["bm25"].failure_rate == pytest.approx(1 - 20 / 30, abs=0.05)
+    assert situated.legs["bm25"].recall[1] == 1.0
+    assert situated.legs["bm25"].mrr == 1.0
+    assert situated.legs["hybrid"].recall[5] == 1.0
+    assert (bare.chunks, situated.chunks) == (60, 60)
+
+
+def test_an_index_that_is_kept_embeds_nothing_again(folder: Path, tmp_path: Path) -> None:
+    questions, place = read_set(folder), tmp_path / "kept.crx"
+    first = run(questions, contexts="none", index=place, settings=SETTINGS)
+    again = run(questions, contexts="none", index=place, settings=SETTINGS)
+    # The thirty documents are alike: each distinct text is embedded once.
+    assert (first.embedded, again.embedded) == (2, 0)
+    assert again.legs["hybrid"].recall == first.legs["hybrid"].recall
+
+
+def test_an_index_with_other_documents_is_refused(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "other.crx"
+    with crx.open(place, settings={**SETTINGS, "chunk_chars": 800}) as index:
+        index.add_documents([crx.Document("elsewhere", "text")])
+    with pytest.raises(UsageError, match="holds elsewhere, which is not of this set"):
+        run(read_set(folder), index=place, settings=SETTINGS)
