@@ -236,7 +236,7 @@ def pages(count: int) -> Document:
     return Document("pages.md", "".join(parts), title="Ringing records", marks=tuple(marks))
 
 
-@pytest.mark.parametrize(("refresh", "most"), [("never", 1), ("section", 7), ("document", 10_000)])
+@pytest.mark.parametrize(("refresh", "most"), [("never", 1), ("section", 6), ("document", 900)])
 def test_a_line_edited_in_300_pages_costs_few_contexts(refresh: Refresh, most: int) -> None:
     def keys(document: Document) -> list[bytes]:
         chunks = split(document, token_starts=NO_TOKENS, budget=800, in_chars=True)
