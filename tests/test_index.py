@@ -111,6 +111,19 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_in(
     assert len(index.status().failures) == 1
 
 
+def test_a_file_over_the_limit_is_named_and_keeps_what_was_there(
+    tmp_path: Path, docs: Path
+) -> None:
+    place = tmp_path / "small.crx"
+    with crx.open(place, settings=SETTINGS) as index:
+        index.add(docs)
+    (docs / "whales.md").write_text("krill " * 400_000)
+    with crx.open(place, settings={**SETTINGS, "max_file_mb": 2}) as index:
+        (failure,) = index.add(docs).failures
+        assert failure.reason == "2 MB, more than max_file_mb = 2; --set max_file_mb=3 reads it"
+        assert "four tonnes" in index.search("what do whales eat?")[0].text
+
+
 def test_removing_a_document_by_uri(index: crx.Index, docs: Path) -> None:
     index.add(docs)
     assert index.remove(str(docs / "whales.md"), "nothing") == 1

@@ -95,6 +95,7 @@ class Build:
         chunk_tokens: int = 0,
         chunk_chars: int = 0,
         chunk_overlap: int = 0,
+        max_file_mb: int = 64,
         on_progress: Callable[[Progress], None] | None = None,
         on_commit: Callable[[], None] | None = None,
     ) -> None:
@@ -105,6 +106,7 @@ class Build:
         self._rungs = rungs
         self._budget, self._in_chars = budget_of(embedder, chunk_tokens, chunk_chars)
         self._overlap = chunk_overlap
+        self._max_file_mb = max_file_mb
         self._on_progress = on_progress
         self._on_commit = on_commit
         self._next_commit = time.monotonic() + SECONDS_UNSEEN
@@ -248,6 +250,7 @@ class Build:
             self._count(unchanged=1)
             return
         try:
+            self._refuse_large(found)
             data = found.path.read_bytes()
             source = Source(str(found.path), _hash(data), found.size, found.mtime_ns)
             if not rehash and rows and all(row.source_hash == source.hash for row in rows):
@@ -268,6 +271,13 @@ class Build:
                 self._count(skipped=1)
         except (InputError, OSError) as error:
             self._fail(found.uri, reason(error))
+
+    def _refuse_large(self, found: Found) -> None:
+        if found.size > self._max_file_mb * 1_000_000:
+            raise InputError(
+                f"{found.size / 1e6:.0f} MB, more than max_file_mb = {self._max_file_mb}; "
+                f"--set max_file_mb={-(-found.size // 1_000_000)} reads it"
+            )
 
     def _read(
         self, found: Found, data: bytes, source: Source, rows: list[_native.DocumentRow]

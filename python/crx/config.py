@@ -25,7 +25,7 @@ PROJECT_FILE = "crx.toml"
 # Variables that are read where they matter and are not settings.
 OTHER_VARIABLES = frozenset({"CRX_INDEX", "CRX_MODELS", "CRX_OFFLINE", "CRX_THREADS", "CRX_HOME"})
 
-Scope = Literal["index", "search"]
+Scope = Literal["index", "run"]
 Value = str | int | float | bool
 
 
@@ -51,19 +51,22 @@ class Settings:
     chunk_overlap: int = _setting(
         0, "index", "overlap of neighbours, in the budget's unit", least=0
     )
-    k: int = _setting(20, "search", "hits wanted", least=1)
-    bm25_depth: int = _setting(150, "search", "chunks taken from BM25", least=0)
-    dense_depth: int = _setting(150, "search", "chunks taken from the dense leg", least=0)
-    bm25_weight: float = _setting(0.6, "search", "weight of BM25 in the fusion", least=0)
-    dense_weight: float = _setting(0.4, "search", "weight of the dense leg in the fusion", least=0)
-    rrf_k: float = _setting(20.0, "search", "the constant of reciprocal rank fusion", least=0)
-    k1: float = _setting(1.2, "search", "BM25's saturation of term frequency", least=0)
-    b: float = _setting(0.75, "search", "BM25's correction for length, 0 to 1", least=0)
-    outline_weight: float = _setting(2.0, "search", "BM25 weight of the outline", least=0)
-    context_weight: float = _setting(1.0, "search", "BM25 weight of the context", least=0)
-    window_tokens: int = _setting(512, "search", "budget of a passage for window=auto", least=0)
+    max_file_mb: int = _setting(
+        64, "run", "a larger file is not read but named as failed, in millions of bytes", least=1
+    )
+    k: int = _setting(20, "run", "hits wanted", least=1)
+    bm25_depth: int = _setting(150, "run", "chunks taken from BM25", least=0)
+    dense_depth: int = _setting(150, "run", "chunks taken from the dense leg", least=0)
+    bm25_weight: float = _setting(0.6, "run", "weight of BM25 in the fusion", least=0)
+    dense_weight: float = _setting(0.4, "run", "weight of the dense leg in the fusion", least=0)
+    rrf_k: float = _setting(20.0, "run", "the constant of reciprocal rank fusion", least=0)
+    k1: float = _setting(1.2, "run", "BM25's saturation of term frequency", least=0)
+    b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
+    outline_weight: float = _setting(2.0, "run", "BM25 weight of the outline", least=0)
+    context_weight: float = _setting(1.0, "run", "BM25 weight of the context", least=0)
+    window_tokens: int = _setting(512, "run", "budget of a passage for window=auto", least=0)
     ann_above: int = _setting(
-        100_000, "search", "rows above which HNSW replaces exact search", least=0
+        100_000, "run", "rows above which HNSW replaces exact search", least=0
     )
 
 

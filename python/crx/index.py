@@ -346,6 +346,7 @@ class Index:
                 chunk_tokens=int(self._fixed["chunk_tokens"]),
                 chunk_chars=int(self._fixed["chunk_chars"]),
                 chunk_overlap=int(self._fixed["chunk_overlap"]),
+                max_file_mb=self._settings.max_file_mb,
                 on_progress=on_progress,
                 on_commit=writer.sync,
             )
