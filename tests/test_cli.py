@@ -506,6 +506,8 @@ def test_an_interrupt_ends_with_130_and_the_same_command_goes_on(
 import os, signal
 from crx.build import Build
 from crx.cli import main
+# A test run in the background inherits that interrupts are ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 put = Build.put
 def put_and_interrupt(self, document, source):
     put(self, document, source)
