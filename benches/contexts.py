@@ -14,9 +14,9 @@ on a busy machine only the latter compares, and only with one thread (others wai
 
     python benches/contexts.py [--documents 8] [--places 8] [--sample 4] [--threads 1] [--json]
 
-`--exact` takes F32 weights and F32 keys and values, for which every way gives the same
-tokens. With Q8_0 an activation that is rounded to the other neighbour moves the outputs, and
-random weights, whose outputs are all about equally likely, then often choose another token.
+`--exact` takes F32 weights and F32 keys and values, where rounding moves the outputs least. With
+Q8_0 an activation that is rounded to the other neighbour moves them more, and random weights,
+whose outputs are all about equally likely, then often choose another token.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ use matrix::{Matrix, Row};
 use scan::{Best, Rows, Scored, scan};
 
 /// Fewer changed rows than this are scanned from memory; above, from a fifth of the matrix on, a
-/// new generation is published. Scanning 4096 rows of 384 takes about 0.2 ms, and building them
-/// anew from the store at each start some 20 ms.
+/// new generation is published: they are read from the store at each start, row by row, where a
+/// published matrix is mapped. The number is a guess at where that begins to be felt.
 const TAIL: usize = 4096;
 /// Below this share of allowed rows the scan of those alone is exact, and faster than a graph
 /// that has to be walked past 20 forbidden rows for each allowed one.

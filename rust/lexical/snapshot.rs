@@ -50,8 +50,7 @@ impl Snapshot {
     /// Opens the last commit.
     ///
     /// Every file is checked against its CRC first, since tantivy trusts what it maps; what
-    /// `before` has checked is not checked again. This reads the whole index once, at several
-    /// gigabytes a second where it is in the page cache: 5 ms for 100,000 chunks. To remember a
+    /// `before` has checked is not checked again. This reads the whole index once a process. To remember a
     /// check beyond the process (by size and time stamp) would miss the very damage it is for.
     pub(super) fn open(
         folder: &Path,

@@ -91,7 +91,9 @@ class Llama:
     def fingerprint(self) -> str:
         """Changes with the file, the prompt, the frame and every setting that changes the text.
 
-        How many chunks are decoded together is not part of it: it does not change the text.
+        How many chunks are decoded together is not part of it, so that another machine's choice
+        does not cost every context anew. It moves the sums in their last bits (with Q8_0 weights
+        up to a tenth in a logit), and so may turn a near tie between two tokens.
         """
         s = self._settings
         return (
