@@ -87,8 +87,11 @@ pub fn split(text: &str, cuts: &[Cut], tokens: Option<&[u32]>, size: Size) -> Ve
     let chosen = cheapest(&edges, ruler);
     let mut spans = Vec::with_capacity(chosen.len());
     for (chunk, ends) in chosen.windows(2).enumerate() {
+        // A chunk that nothing can make fit repeats nothing either.
+        let full = !ruler.fits(edges[ends[0]], edges[ends[1]]);
         let start = match (chunk, size.overlap) {
             (0, _) | (_, 0) => edges[ends[0]].at,
+            _ if full => edges[ends[0]].at,
             (_, overlap) => repeat_from(text, &edges[chosen[chunk - 1]..=ends[0]], ruler, overlap),
         };
         spans.push((start, edges[ends[1]].at));
@@ -747,6 +750,16 @@ mod tests {
             "\"",
         ]);
         prop::collection::vec(piece, 0..120).prop_map(|pieces| pieces.concat())
+    }
+
+    #[test]
+    fn a_chunk_that_is_too_long_already_repeats_nothing() {
+        let size = Size {
+            budget: 3,
+            overlap: 1,
+        };
+        let spans = split("aaaaaa{word \n\n\n", &[], None, size);
+        assert_eq!(spans.last(), Some(&(10, 15)));
     }
 
     proptest! {
