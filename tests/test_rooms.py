@@ -22,7 +22,7 @@ ORDER = (
     ("build", "upgrade", "transfer", "search"),
     ("index", "plan"),
     ("evaluate",),
-    ("cli", "demo"),
+    ("cli", "demo", "__main__"),
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 
