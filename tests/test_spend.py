@@ -37,6 +37,7 @@ def test_usage_adds_up_and_one_unknown_price_makes_the_sum_unknown() -> None:
     one = Usage(requests=1, input=2, written=3, read=5, output=7, dollars=0.5)
     lost = Usage(unanswered=1)
     assert one + one + lost == Usage(2, 4, 6, 10, 14, 1.0, 1)
+    assert one + one + lost - one == replace(one, unanswered=1)
     assert (one + replace(one, dollars=None)).dollars is None
     assert (replace(one, dollars=None) + one).dollars is None
 
@@ -52,7 +53,8 @@ def test_usage_has_a_table() -> None:
         ("requests", "10"),
         ("input tokens", "1,000"),
         ("written to cache", "2,000"),
-        ("read from cache", "17,000 (85.0% of all sent)"),
+        ("read from cache", "17,000"),
+        ("share read from cache", "85.0%"),
         ("output tokens", "500"),
         ("dollars", "$0.0123"),
     )

@@ -85,13 +85,27 @@ class Usage:
             unanswered=self.unanswered + other.unanswered,
         )
 
+    def __sub__(self, before: Usage) -> Usage:
+        """Return what was used since `before`."""
+        known = self.dollars is not None and before.dollars is not None
+        return Usage(
+            requests=self.requests - before.requests,
+            input=self.input - before.input,
+            written=self.written - before.written,
+            read=self.read - before.read,
+            output=self.output - before.output,
+            dollars=(self.dollars or 0.0) - (before.dollars or 0.0) if known else None,
+            unanswered=self.unanswered - before.unanswered,
+        )
+
     def rows(self) -> tuple[tuple[str, str], ...]:
         """Return (name, value) rows for a table."""
         rows = (
             ("requests", f"{self.requests:,}"),
             ("input tokens", f"{self.input:,}"),
             ("written to cache", f"{self.written:,}"),
-            ("read from cache", f"{self.read:,} ({self.share_read:.1%} of all sent)"),
+            ("read from cache", f"{self.read:,}"),
+            ("share read from cache", f"{self.share_read:.1%}"),
             ("output tokens", f"{self.output:,}"),
             ("dollars", "unknown" if self.dollars is None else f"${self.dollars:.4f}"),
         )

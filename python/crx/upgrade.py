@@ -65,7 +65,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """How far a run is: chunks done of those without a context, how fast, and the rest of it."""
+    """How far a run is: chunks done of those without a context, how fast, and the rest of it.
+
+    `usage` is as in `Outcome`, so far.
+    """
 
     done: int = 0
     total: int = 0
@@ -74,6 +77,7 @@ class Advance:
     tokens_reused: int | None = None
     embedded: int = 0
     uri: str = ""
+    usage: spend.Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,8 @@ class Outcome:
     """What a run did: contexts made, by outcome; those kept from before; what the index has now.
 
     `coverage` is the share of the index's chunks with a context; `stopped` says why the run ended
-    before its end, "" where it did not.
+    before its end, "" where it did not. `usage` is what a service that counts tokens was sent and
+    said, None for all others.
     """
 
     made: Mapping[str, int]
@@ -91,6 +96,7 @@ class Outcome:
     chunks: int
     seconds: float
     stopped: str = ""
+    usage: spend.Usage | None = None
 
     def require(self, coverage: float) -> None:
         """Raise `ModelError` where less of the index is covered."""
@@ -155,6 +161,7 @@ class Upgrade:
         self._store = store
         self._embedder = embedder
         self._maker = contextualizer
+        self._used_before = _used(contextualizer)
         self._origin = origin
         self._budget = seconds
         self._on_progress = on_progress
@@ -197,6 +204,7 @@ class Upgrade:
             chunks=counts["chunks"],
             seconds=time.monotonic() - started,
             stopped=stopped,
+            usage=_since(self._used_before, _used(self._maker)),
         )
 
     @property
@@ -258,6 +266,7 @@ class Upgrade:
             seconds_left=elapsed / done * (self._advance.total - done),
             tokens_reused=_reused(self._maker),
             uri=row.uri,
+            usage=_since(self._used_before, _used(self._maker)),
         )
         if time.monotonic() - self._seen > SECONDS_UNSEEN:
             self._show()
@@ -274,7 +283,7 @@ class Upgrade:
         self._on_commit()
         self._seen = time.monotonic()
 
-    def _tell(self, **now: float | str | None) -> None:
+    def _tell(self, **now: float | str | spend.Usage | None) -> None:
         self._advance = replace(self._advance, **now)  # type: ignore[arg-type]
         if self._on_progress is not None:
             self._on_progress(self._advance)
@@ -329,9 +338,21 @@ def _waves(works: Iterable[_Work], chunks: int) -> Iterator[list[_Work]]:
 
 def _reused(contextualizer: Contextualizer) -> int | None:
     """Return the tokens of prompts that were not computed or paid anew, where that is told."""
-    match getattr(contextualizer, "usage", None):
+    match _used(contextualizer):
         case supervise.Usage() as used:
             return used.reused
         case spend.Usage() as used:
             return used.read
+    return None
+
+
+def _used(contextualizer: Contextualizer) -> supervise.Usage | spend.Usage | None:
+    used = getattr(contextualizer, "usage", None)
+    return used if isinstance(used, supervise.Usage | spend.Usage) else None
+
+
+def _since(before: object, now: object) -> spend.Usage | None:
+    """Return what a service counted in between; another run may have used it before."""
+    if isinstance(before, spend.Usage) and isinstance(now, spend.Usage):
+        return now - before
     return None

@@ -9,9 +9,10 @@ import click
 
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
-from crx.cli.output import context_progress, note, say, say_json
+from crx.cli.output import context_progress, note, say, say_json, table
 from crx.prompt import Prompt
 from crx.reuse import DEFAULT_REFRESH, REFRESH, Refresh
+from crx.spend import Usage
 from crx.upgrade import Outcome
 
 
@@ -73,10 +74,15 @@ def command(
 
 def print_outcome(outcome: Outcome, place: Path, *, as_json: bool) -> None:
     """Print what a run did, and on stderr why it stopped early."""
+    used = outcome.usage
     if as_json:
-        say_json({"index": str(place), **asdict(outcome)})
+        shares = {"share_read": used.share_read} if used else {}
+        usage = asdict(used) | shares if used else None
+        say_json({"index": str(place), **asdict(outcome), "usage": usage})
     else:
         say(f"{place}: {summary(outcome)}")
+        if used and used != Usage():
+            say(table(used.rows(), right=(1,)))
     if outcome.stopped:
         note(f"{outcome.stopped}; the same command goes on")
 

@@ -120,7 +120,9 @@ def _context_bar() -> Iterator[Callable[[Advance], None]]:
 
         def show(now: Advance) -> None:
             reused = f", {now.tokens_reused:,} tokens reused" if now.tokens_reused else ""
-            update(now.done, now.total, f"{now.per_second:.1f} a second{reused}")
+            dollars = now.usage.dollars if now.usage else None
+            cost = f", ${dollars:.2f}" if dollars is not None else ""
+            update(now.done, now.total, f"{now.per_second:.1f} a second{reused}{cost}")
 
         yield show
 

@@ -1,0 +1,138 @@
+"""Runs of `crx contextualize` on services that charge, against local ones with the real SDKs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("anthropic", exc_type=ImportError)
+pytest.importorskip("openai", exc_type=ImportError)
+
+import crx
+from chat_server import ChatServer
+from chat_server import serving as serving_chat
+from crx.cli import run
+from crx.spend import Usage
+from messages_server import KEY, MessagesServer, serving
+
+SETTINGS = {"embedder": "hashed", "chunk_chars": 400}
+MODEL = "claude-sonnet-5"
+
+
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRX_HOME", str(tmp_path / "home"))
+
+
+def text(name: str, paragraphs: int) -> str:
+    """A document of about 30 tokens of the servers a paragraph."""
+    lines = (
+        f"In section {n} the {name} colony counted {n * 37} nests near the river bend.\n\n"
+        for n in range(paragraphs)
+    )
+    return f"# {name.title()} survey\n\n" + "".join(lines)
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name in ("heron", "egret"):
+        (folder / f"{name}.md").write_text(text(name, 60))
+    return folder
+
+
+@pytest.fixture
+def index(tmp_path: Path, docs: Path) -> crx.Index:
+    index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
+    index.add(docs)
+    return index
+
+
+@pytest.fixture
+def messages(monkeypatch: pytest.MonkeyPatch) -> Iterator[MessagesServer]:
+    """The local Messages API, which the SDK finds by its environment."""
+    server = MessagesServer()
+    with serving(server) as url:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        yield server
+
+
+@pytest.fixture
+def chat() -> Iterator[tuple[ChatServer, str]]:
+    server = ChatServer()
+    with serving_chat(server) as url:
+        yield server, f"openai:{url}/v1#small"
+
+
+# what it used
+
+
+def test_an_outcome_tells_what_the_service_counted_in_that_run_alone(
+    index: crx.Index, docs: Path, messages: MessagesServer
+) -> None:
+    from crx.backends.claude import Claude
+
+    claude = Claude(MODEL)
+    first = index.contextualize(claude).usage
+    assert first is not None
+    assert first == claude.usage
+    assert first.requests == len(messages.seen)
+    (docs / "stork.md").write_text(text("stork", 60))
+    index.add(docs)
+    second = index.contextualize(claude).usage
+    assert second is not None
+    assert second.requests == len(messages.seen) - first.requests
+    assert index.contextualize(claude).usage == Usage()
+    assert index.contextualize("fake:").usage is None
+
+
+def test_progress_tells_dollars(index: crx.Index, messages: MessagesServer) -> None:
+    seen = []
+    outcome = index.contextualize(f"claude:{MODEL}", on_progress=lambda now: seen.append(now.usage))
+    assert seen[0] is None
+    assert seen[-1] == outcome.usage
+
+
+def test_the_command_ends_with_a_table_of_what_was_used(
+    tmp_path: Path,
+    index: crx.Index,
+    messages: MessagesServer,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    place = ["--index", str(tmp_path / "notes.crx"), "-q"]
+    assert run(["contextualize", *place, "--with", f"claude:{MODEL}"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    written = sum(each.usage["cache_creation_input_tokens"] for each in messages.seen)
+    read = sum(each.usage["cache_read_input_tokens"] for each in messages.seen)
+    assert "covered" in said[0]
+    assert [line.split("  ")[0] for line in said[1:]] == [
+        "requests",
+        "input tokens",
+        "written to cache",
+        "read from cache",
+        "share read from cache",
+        "output tokens",
+        "dollars",
+    ]
+    assert said[3].split()[-1] == f"{written:,}"
+    assert said[4].split()[-1] == f"{read:,}"
+    assert run(["contextualize", *place, "--with", f"claude:{MODEL}"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1, "nothing was sent"
+
+
+def test_json_holds_the_same(
+    tmp_path: Path, docs: Path, chat: tuple[ChatServer, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, source = chat
+    place = ["--index", str(tmp_path / "one.crx"), "-q", "--json"]
+    settings = ["--embedder", "hashed", "--set", "chunk_chars=400"]
+    assert run(["index", str(docs), *place, *settings, "--contexts", source]) == 0
+    used = json.loads(capsys.readouterr().out.split("\n}\n")[1] + "}")["usage"]
+    assert used["requests"] == server.asked
+    assert used["dollars"] is None
+    assert used["share_read"] == used["read"] / (used["read"] + used["input"])
