@@ -18,7 +18,7 @@ ORDER = (
     ("gate", "prompt", "frames", "spend", "carry"),
     ("remote", "visit", "models", "readers", "walk"),
     ("backends",),
-    ("read", "split", "outline", "embed", "reuse", "contextualize"),
+    ("read", "split", "outline", "embed", "reuse", "makers", "contextualize"),
     ("build", "upgrade", "transfer", "search"),
     ("index", "plan"),
     ("evaluate",),

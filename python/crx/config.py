@@ -22,6 +22,8 @@ else:
     import tomli as tomllib
 
 PROJECT_FILE = "crx.toml"
+# The table of a settings file that gives folders prompts of their own.
+PROMPTS = "prompts"
 # Variables that are read where they matter and are not settings.
 OTHER_VARIABLES = frozenset({"CRX_INDEX", "CRX_MODELS", "CRX_OFFLINE", "CRX_THREADS", "CRX_HOME"})
 
@@ -72,10 +74,14 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Settings, and for each name what gave it its value."""
+    """Settings, and for each name what gave it its value.
+
+    `templates` are the prompts of `[prompts]`: files by folder, both absolute.
+    """
 
     settings: Settings
     origins: Mapping[str, str]
+    templates: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,7 @@ def resolve(
     """Return the settings that hold here; None among the flags means not given."""
     environ = os.environ if environ is None else environ
     values: dict[str, Value] = {}
+    templates: dict[str, str] = {}
     origins = dict.fromkeys((f.name for f in fields(Settings)), "default")
 
     def take(given: Mapping[str, object], origin: str) -> None:
@@ -127,12 +134,14 @@ def resolve(
     user = user_file(environ)
     for path in (user, project_file(folder or Path.cwd())):
         if path is not None and path.is_file():
-            take(_read(path), str(path))
+            table = _read(path)
+            templates |= _templates(path, table.pop(PROMPTS, {}))
+            take(table, str(path))
     for variable, value in environ.items():
         if variable.startswith("CRX_") and not _is_other(variable):
             take({variable[4:].lower(): value}, variable)
     take({name: value for name, value in (flags or {}).items() if value is not None}, "flag")
-    return Resolved(Settings(**values), origins)  # type: ignore[arg-type]
+    return Resolved(Settings(**values), origins, templates)  # type: ignore[arg-type]
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
@@ -156,8 +165,12 @@ def project_file(folder: Path) -> Path | None:
 def write(path: Path, changes: Mapping[str, Value | None]) -> None:
     """Set (or, with None, unset) values in a settings file, leaving the others."""
     values: dict[str, Value] = {}
+    prompts: object = {}
     if path.is_file():
-        values = {n: parse(n, v, origin=str(path)) for n, v in _read(path).items()}
+        table = _read(path)
+        prompts = table.pop(PROMPTS, {})
+        _templates(path, prompts)
+        values = {n: parse(n, v, origin=str(path)) for n, v in table.items()}
     for name, value in changes.items():
         if value is None:
             values.pop(name, None)
@@ -165,6 +178,8 @@ def write(path: Path, changes: Mapping[str, Value | None]) -> None:
             values[name] = parse(name, value, origin=str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [f"{name} = {_toml(value)}\n" for name, value in sorted(values.items())]
+    if isinstance(prompts, dict) and prompts:
+        lines += [f"\n[{PROMPTS}]\n", *(f"{_toml(n)} = {_toml(v)}\n" for n, v in prompts.items())]
     aside = path.with_suffix(".tmp")
     aside.write_text("".join(lines), encoding="utf-8")
     aside.replace(path)
@@ -209,6 +224,17 @@ def _read(path: Path) -> dict[str, object]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: cannot be read as TOML: {error}") from None
+
+
+def _templates(path: Path, table: object) -> dict[str, str]:
+    """Return the files of a table of prompts by folder; both lie where the settings file does."""
+    if not isinstance(table, dict) or not all(isinstance(file, str) for file in table.values()):
+        raise UsageError(f'{path}: [{PROMPTS}] wants lines like "docs/legal" = "legal.txt"')
+    here = path.absolute().parent
+    return {
+        os.path.normpath(here / folder): os.path.normpath(here / file)
+        for folder, file in table.items()
+    }
 
 
 def _toml(value: Value) -> str:

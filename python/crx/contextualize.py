@@ -17,16 +17,18 @@ joins the outline; `none+SOURCE` leaves that out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from crx.backends.spec import split_options
 from crx.errors import UsageError
+from crx.makers import Makers, Prompted
 from crx.prompt import Prompt
 from crx.protocols import Contextualizer
-from crx.reuse import Origin
+from crx.reuse import DEFAULT_REFRESH, Origin, Refresh
 from crx.spend import parse_price
 
 GROUP = "crx.contextualizers"
@@ -106,6 +108,34 @@ def load_contextualizer(
     return maker
 
 
+def load_makers(
+    source: str | Contextualizer,
+    *,
+    refresh: Refresh = DEFAULT_REFRESH,
+    prompt: Prompt | None = None,
+    templates: Mapping[str, str] = MappingProxyType({}),
+    cap_dollars: float = math.inf,
+) -> Makers:
+    """Return who makes the contexts of an index: what a source names, or the contextualizer given.
+
+    `templates` are files by folder, for prompts with the glossary of `prompt`. A file of contexts
+    needs none. Raises what `load_contextualizer` raises, and `UsageError` for a template that
+    cannot work or that the source cannot take.
+    """
+    general = prompt or Prompt.of()
+    prompts = {folder: general.with_template(file) for folder, file in templates.items()}
+    if not isinstance(source, str):
+        maker = source
+    else:
+        maker = load_contextualizer(source, prompt=prompt, cap_dollars=cap_dollars)
+    if not prompts or (isinstance(source, str) and is_file(source)):
+        return Makers(maker, refresh)
+    if not isinstance(maker, Prompted):
+        raise UsageError(f"{maker.fingerprint}: takes no prompt; take [prompts] out of crx.toml")
+    by_folder = {folder: maker.with_prompt(each) for folder, each in prompts.items()}
+    return Makers(maker, refresh, by_folder)
+
+
 def embedder_reads(outline: str, context: str) -> str:
     """Return what the embedder reads in front of a chunk: the outline's first line, the context.
 
@@ -128,10 +158,11 @@ def _file(source: str) -> Contextualizer:
 
 
 def _fake(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualizer:
-    _refuse("fake:", prompt=prompt, cap_dollars=cap_dollars)
+    _refuse("fake:", prompt=None, cap_dollars=cap_dollars)
     from crx.backends.fake import Fake
 
-    return Fake.of(rest)
+    fake = Fake.of(rest)
+    return fake if prompt is None else fake.with_prompt(prompt)
 
 
 def _llama(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualizer:

@@ -21,6 +21,7 @@ from crx.types import Document
 
 if TYPE_CHECKING:
     from crx.build import Build, Progress, Report
+    from crx.makers import Makers
     from crx.prompt import Prompt
     from crx.transfer import Imported
     from crx.upgrade import Advance, Outcome
@@ -92,6 +93,7 @@ class Index:
     def __init__(self, path: Path, resolved: Resolved) -> None:
         self.path = path
         self._settings = resolved.settings
+        self._templates = resolved.templates
         self._store = _native.Store.open(str(path))
         self._fixed = _agree(path, self._store.settings(), resolved)
         self._embedder: Embedder | None = None
@@ -174,6 +176,7 @@ class Index:
         min_coverage: float = 0.0,
         refresh: Refresh = DEFAULT_REFRESH,
         prompt: Prompt | None = None,
+        templates: Mapping[str, str] | None = None,
         on_progress: Callable[[Advance], None] | None = None,
     ) -> Outcome:
         """Give each chunk a context, in place and while searching goes on; returns what was done.
@@ -181,22 +184,27 @@ class Index:
         `with_` names what writes them (see `crx.contextualize`), or is it. `budget` is a time such
         as `20m` or, where it costs any, dollars such as `$2`; what is left when it is spent waits
         for the next call. `refresh` says how far a change reaches contexts made before (see
-        `crx.reuse`). Raises `ModelError` where less than `min_coverage` of the chunks have one in
-        the end, besides what `add` raises.
+        `crx.reuse`). `templates` are prompt files for the documents below folders, by absolute
+        path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`. Raises
+        `ModelError` where less than `min_coverage` of the chunks have one in the end, besides what
+        `add` raises.
         """
-        from crx.contextualize import load_contextualizer
+        from crx.contextualize import load_makers
         from crx.upgrade import Budget, parse_budget
 
         limit = parse_budget(budget) if budget else Budget()
         with contextlib.ExitStack() as stack:
-            maker = with_
-            if isinstance(maker, str):
-                maker = load_contextualizer(maker, prompt=prompt, cap_dollars=limit.dollars)
-                if isinstance(maker, Closes):
-                    stack.callback(maker.close)
+            makers = load_makers(
+                with_,
+                refresh=refresh,
+                prompt=prompt,
+                templates=self._templates if templates is None else templates,
+                cap_dollars=limit.dollars,
+            )
+            if isinstance(with_, str) and isinstance(makers.general, Closes):
+                stack.callback(makers.general.close)
             outcome = self._upgrade(
-                maker,
-                origin=Origin(maker.fingerprint, refresh),
+                makers,
                 seconds=limit.seconds,
                 on_progress=on_progress,
             )
@@ -354,9 +362,8 @@ class Index:
 
     def _upgrade(
         self,
-        contextualizer: Contextualizer,
+        makers: Makers,
         *,
-        origin: Origin,
         seconds: float,
         on_progress: Callable[[Advance], None] | None,
     ) -> Outcome:
@@ -364,12 +371,12 @@ class Index:
 
         embedder = self.embedder
         with self._writer() as writer:
-            self._note_origin(writer.store, origin)
+            for origin in makers.origins:
+                self._note_origin(writer.store, origin)
             return Upgrade(
                 writer.store,
                 embedder=embedder,
-                contextualizer=contextualizer,
-                origin=origin,
+                makers=makers,
                 seconds=seconds,
                 on_progress=on_progress,
                 on_commit=writer.sync,

@@ -22,11 +22,11 @@ from crx.build import EMBED_BATCH, Build, Failure, budget_of, reason
 from crx.contextualize import Rungs, embedder_reads, load_contextualizer
 from crx.embed import Situated, embed_situated
 from crx.errors import InputError, UsageError
+from crx.makers import Makers
 from crx.outline import outline
 from crx.prompt import Prompt
 from crx.protocols import Contextualizer, Embedder
 from crx.read import read_file, walk
-from crx.reuse import DEFAULT_REFRESH, Origin
 from crx.spend import Estimate
 from crx.split import split
 from crx.types import Chunk, Document
@@ -234,8 +234,7 @@ def _try(maker: Contextualizer, documents: Sequence[Document], seconds: float) -
             Upgrade(
                 store,
                 embedder=embedder,
-                contextualizer=maker,
-                origin=Origin(maker.fingerprint, DEFAULT_REFRESH),
+                makers=Makers(maker),
                 seconds=seconds,
                 on_progress=note,
             ).run()

@@ -66,9 +66,13 @@ class Prompt:
     def read(template: str | Path | None = None, *, glossary: str | Path | None = None) -> Prompt:
         """Read a template file and a glossary file (UTF-8); without them, the default prompt."""
         terms = "" if glossary is None else _read(Path(glossary)).strip()
-        if template is None:
-            return Prompt.of(glossary=terms)
-        return Prompt.of(_read(Path(template)).strip("\n"), glossary=terms, name=str(template))
+        general = Prompt.of(glossary=terms)
+        return general if template is None else general.with_template(template)
+
+    def with_template(self, template: str | Path) -> Prompt:
+        """Return the prompt of a template file, with this one's glossary."""
+        text = _read(Path(template)).strip("\n")
+        return Prompt.of(text, glossary=self.glossary, name=str(template))
 
     @property
     def hash(self) -> str:

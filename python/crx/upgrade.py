@@ -22,8 +22,9 @@ from crx.build import Build, vector_key
 from crx.contextualize import Rungs, embedder_reads
 from crx.embed import Situated
 from crx.errors import BudgetSpent, ModelError, UsageError
+from crx.makers import Makers
 from crx.protocols import Contextualizer, Embedder
-from crx.reuse import Origin, context_keys, find, keep
+from crx.reuse import context_keys, find, keep
 from crx.types import Chunk, Context, Document, Mark
 
 # Seconds after which new contexts are embedded and seen while a run goes on.
@@ -86,7 +87,7 @@ class Outcome:
 
     `coverage` is the share of the index's chunks with a context; `stopped` says why the run ended
     before its end, "" where it did not. `usage` is what a service that counts tokens was sent and
-    said, None for all others.
+    said, None for all others; `notes` are what else should be known, a line each.
     """
 
     made: Mapping[str, int]
@@ -97,6 +98,7 @@ class Outcome:
     seconds: float
     stopped: str = ""
     usage: spend.Usage | None = None
+    notes: tuple[str, ...] = ()
 
     def require(self, coverage: float) -> None:
         """Raise `ModelError` where less of the index is covered."""
@@ -152,17 +154,16 @@ class Upgrade:
         store: _native.Store,
         *,
         embedder: Embedder,
-        contextualizer: Contextualizer,
-        origin: Origin,
+        makers: Makers,
         seconds: float = math.inf,
         on_progress: Callable[[Advance], None] | None = None,
         on_commit: Callable[[], None] | None = None,
     ) -> None:
         self._store = store
         self._embedder = embedder
-        self._maker = contextualizer
-        self._used_before = _used(contextualizer)
-        self._origin = origin
+        self._makers = makers
+        self._used_before = _used(makers.general)
+        self._notes: tuple[str, ...] = ()
         self._budget = seconds
         self._on_progress = on_progress
         self._on_commit = on_commit or (lambda: None)
@@ -204,20 +205,30 @@ class Upgrade:
             chunks=counts["chunks"],
             seconds=time.monotonic() - started,
             stopped=stopped,
-            usage=_since(self._used_before, _used(self._maker)),
+            usage=self._used,
+            notes=self._notes,
         )
 
     @property
     def _takes_many(self) -> bool:
-        return isinstance(self._maker, SituatesMany)
+        return isinstance(self._makers.general, SituatesMany)
+
+    @property
+    def _used(self) -> spend.Usage | None:
+        return _since(self._used_before, _used(self._makers.general))
 
     def _survey(self) -> list[_Work]:
         """Give chunks the contexts that are kept already; return the rest, most needed first."""
         works = []
-        for row in self._store.documents():
+        stored = self._store.documents()
+        self._notes = tuple(
+            f"{folder}: no document lies in it; its prompt was not used"
+            for folder in self._makers.unused(row.uri for row in stored)
+        )
+        for row in stored:
             document, rows = opened(self._store, row)
             chunks = [chunk_of(each) for each in rows]
-            kept = find(self._store, document, chunks, origin=self._origin)
+            kept = find(self._store, document, chunks, origin=self._makers.origin(row.uri))
             for each, known in zip(rows, kept, strict=True):
                 if known is not None:
                     self._link(each, known.key, known.context)
@@ -234,7 +245,8 @@ class Upgrade:
         keys, asked = [], []
         for work, (document, rows) in zip(wave, documents, strict=True):
             chunks = [chunk_of(each) for each in rows]
-            keys.append(context_keys(document, chunks, origin=self._origin))
+            origin = self._makers.origin(work.row.uri)
+            keys.append(context_keys(document, chunks, origin=origin))
             asked.append((document, [chunks[i] for i in work.missing]))
         with contextlib.closing(self._situated(asked)) as made:
             for at, nth, context in made:
@@ -246,16 +258,24 @@ class Upgrade:
     def _situated(
         self, asked: Sequence[tuple[Document, Sequence[Chunk]]]
     ) -> Generator[tuple[int, int, Context], None, None]:
-        if isinstance(self._maker, SituatesMany):
-            yield from self._maker.situate_many(asked)
-            return
-        for at, (document, chunks) in enumerate(asked):
-            for nth, context in enumerate(self._maker.situate(document, chunks)):
-                yield at, nth, context
+        """Ask the maker of each document, those of one maker together if it takes many."""
+        by_maker: dict[int, list[int]] = {}
+        for at, (document, _) in enumerate(asked):
+            by_maker.setdefault(id(self._makers.of(document.uri)), []).append(at)
+        for places in by_maker.values():
+            maker = self._makers.of(asked[places[0]][0].uri)
+            if isinstance(maker, SituatesMany):
+                for i, nth, context in maker.situate_many([asked[at] for at in places]):
+                    yield places[i], nth, context
+                continue
+            for at in places:
+                for nth, context in enumerate(maker.situate(*asked[at])):
+                    yield at, nth, context
 
     def _commit(self, row: _native.ChunkRow, key: bytes, context: Context) -> None:
         """Make a finished chunk durable; from time to time, make what is new searchable."""
-        key = keep(self._store, key, generator=self._origin.fingerprint, context=context)
+        generator = self._makers.origin(row.uri).fingerprint
+        key = keep(self._store, key, generator=generator, context=context)
         self._link(row, key, context)
         self._made[context.outcome] = self._made.get(context.outcome, 0) + 1
         elapsed = max(time.monotonic() - self._begun, 1e-9)
@@ -264,9 +284,9 @@ class Upgrade:
             done=done,
             per_second=done / elapsed,
             seconds_left=elapsed / done * (self._advance.total - done),
-            tokens_reused=_reused(self._maker),
+            tokens_reused=_reused(self._makers.general),
             uri=row.uri,
-            usage=_since(self._used_before, _used(self._maker)),
+            usage=self._used,
         )
         if time.monotonic() - self._seen > SECONDS_UNSEEN:
             self._show()

@@ -8,6 +8,7 @@ a day, and goes in waves for the same reason.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -159,6 +160,12 @@ class Claude:
         for at, (document, chunks) in enumerate(documents):
             for ordinal, context in enumerate(self.situate(document, chunks)):
                 yield at, ordinal, context
+
+    def with_prompt(self, prompt: Prompt) -> Claude:
+        """Return one that asks with another prompt; both share the meter and its cap."""
+        other = copy.copy(self)
+        other._terms = replace(self._terms, prompt=prompt)
+        return other
 
     def plan(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
         """Estimate what a run would use and cost, as `plan` does."""

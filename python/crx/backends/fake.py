@@ -8,6 +8,7 @@ the same supervision as a real model's.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 import re
@@ -22,6 +23,7 @@ from crx.backends.pipe import Parent
 from crx.backends.supervise import Ask, Judge, Supervisor, Usage
 from crx.errors import UsageError
 from crx.gate import Gate
+from crx.prompt import Prompt
 from crx.types import Chunk, Context, Document
 
 _SETTING = re.compile(r"(\w+)=(\d+(?:\.\d+)?)(ms|s|)")
@@ -72,6 +74,7 @@ class Fake:
     ) -> None:
         self._faults = faults or Faults()
         self._latency_s = latency_s
+        self._asked_with = ""
         self._supervisor: Supervisor | None = None
         if any(getattr(self._faults, kind) for kind in _DEADLY):
             shares = {f.name: getattr(self._faults, f.name) for f in fields(Faults)}
@@ -100,7 +103,8 @@ class Fake:
     @property
     def fingerprint(self) -> str:
         shares = ",".join(f"{f.name}={getattr(self._faults, f.name):g}" for f in fields(Faults))
-        return f"fake:{shares} revision=1"
+        prompt = f" prompt={self._asked_with}" if self._asked_with else ""
+        return f"fake:{shares} revision=1{prompt}"
 
     @property
     def usage(self) -> Usage:
@@ -117,6 +121,12 @@ class Fake:
             return
         for chunk in chunks:
             yield self._situate(head, chunk, gate)
+
+    def with_prompt(self, prompt: Prompt) -> Fake:
+        """Return one that says which prompt it was asked with; both share the child process."""
+        other = copy.copy(self)
+        other._asked_with = prompt.hash
+        return other
 
     def close(self) -> None:
         """End the child process, where there is one."""

@@ -10,6 +10,7 @@ Decoding is greedy. An answer that the gate turns away is asked for once more wi
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import importlib.util
@@ -113,6 +114,12 @@ class Llama:
             prefix = self._prompt.prefix(excerpt.text)
             group = chunks[excerpt.first : excerpt.last]
             yield from self._supervisor.situate(prefix, [self._ask(c, gate) for c in group])
+
+    def with_prompt(self, prompt: Prompt) -> Llama:
+        """Return one that asks with another prompt; both share the child process."""
+        other = copy.copy(self)
+        other._prompt = prompt
+        return other
 
     def close(self) -> None:
         """End the child process; the next call starts it again."""

@@ -6,6 +6,7 @@ themselves, so a document's first chunk goes alone and the others follow and sha
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -103,6 +104,12 @@ class OpenAI:
             return
         refuse_offline(f"openai:{self._url}")
         yield from stream(partial(self._visit, document, chunks))
+
+    def with_prompt(self, prompt: Prompt) -> OpenAI:
+        """Return one that asks with another prompt; both share the meter and its cap."""
+        other = copy.copy(self)
+        other._prompt = prompt
+        return other
 
     def plan(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
         """Estimate tokens and dollars from the lengths of the texts alone; asks nobody.

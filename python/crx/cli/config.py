@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from crx.cli.options import json_option
-from crx.cli.output import say, say_json, table
+from crx.cli.output import near, say, say_json, table
 from crx.config import PROJECT_FILE, describe, resolve, user_file, write
 
 
@@ -25,9 +25,12 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
         for each in describe()
     ]
     if as_json:
-        say_json({d.name: {"value": v, "origin": o, "help": d.help} for d, v, o in rows})
-    else:
-        say(table([[d.name, str(v), o, d.help] for d, v, o in rows]))
+        listed = {d.name: {"value": v, "origin": o, "help": d.help} for d, v, o in rows}
+        say_json({**listed, "prompts": dict(resolved.templates)})
+        return
+    say(table([[d.name, str(v), o, d.help] for d, v, o in rows]))
+    for folder, template in resolved.templates.items():
+        say(f"prompt of {near(folder)}: {near(template)}")
 
 
 _project = click.option("--project", is_flag=True, help=f"In ./{PROJECT_FILE}, not the user file.")

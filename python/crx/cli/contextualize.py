@@ -61,6 +61,10 @@ def command(
     The index stays searchable. Each finished chunk is kept at once: interrupted, the same command
     goes on where it stopped, and chunks that failed are tried again. A rejected answer is kept as
     such; the outline then stands alone.
+
+    Folders can have prompts of their own, by lines of crx.toml like "docs/legal" = "legal.txt"
+    under [prompts]; the nearest folder wins, and --prompt is for all others. Another prompt costs
+    the contexts of its own documents alone.
     """
     place = existing_index(folder)
     asked = Prompt.read(prompt, glossary=glossary) if prompt or glossary else None
@@ -83,6 +87,8 @@ def print_outcome(outcome: Outcome, place: Path, *, as_json: bool) -> None:
         say(f"{place}: {summary(outcome)}")
         if used and used != Usage():
             say(table(used.rows(), right=(1,)))
+    for line in outcome.notes:
+        note(line)
     if outcome.stopped:
         note(f"{outcome.stopped}; the same command goes on")
 

@@ -1,0 +1,60 @@
+"""Who makes a document's contexts: a contextualizer, with the prompt of the document's folder.
+
+Folders get prompts of their own in `[prompts]` of `crx.toml`, and not in files beside the
+documents: a folder that came from elsewhere must not bring orders for the model with it. The
+nearest folder wins. As the prompt is part of a contextualizer's fingerprint, and that of the key
+under which a context is kept, another prompt costs the contexts of its own folder and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Protocol, runtime_checkable
+
+from crx.prompt import Prompt
+from crx.protocols import Contextualizer
+from crx.reuse import DEFAULT_REFRESH, Origin, Refresh
+
+
+@runtime_checkable
+class Prompted(Protocol):
+    """A contextualizer that asks a model, in words that can be replaced."""
+
+    def with_prompt(self, prompt: Prompt) -> Contextualizer:
+        """Return one with another prompt and fingerprint that shares the model and its meter."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """A contextualizer for all documents, and others for those below some folders."""
+
+    general: Contextualizer
+    refresh: Refresh = DEFAULT_REFRESH
+    by_folder: Mapping[str, Contextualizer] = field(default_factory=dict)
+
+    def of(self, uri: str) -> Contextualizer:
+        """Return what makes a document's contexts."""
+        return self.by_folder.get(self._folder(uri), self.general)
+
+    def origin(self, uri: str) -> Origin:
+        """Return under what a document's contexts are kept."""
+        return Origin(self.of(uri).fingerprint, self.refresh)
+
+    @property
+    def origins(self) -> list[Origin]:
+        """All origins, the general one first."""
+        makers = (self.general, *self.by_folder.values())
+        return [Origin(maker.fingerprint, self.refresh) for maker in makers]
+
+    def unused(self, uris: Iterable[str]) -> list[str]:
+        """Return the folders that none of the documents lies in, or only below a nearer one."""
+        used = {self._folder(uri) for uri in uris}
+        return [folder for folder in self.by_folder if folder not in used]
+
+    def _folder(self, uri: str) -> str:
+        path = PurePosixPath(uri.partition("#")[0])
+        places = (str(place) for place in (path, *path.parents))
+        return next((place for place in places if place in self.by_folder), "")
