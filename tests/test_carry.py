@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crx.carry import Matched, Record, match, read_contexts, write_contexts
+from crx.carry import Matched, Record, hash_of, match, read_contexts, write_contexts
 from crx.errors import InputError, NoRoom, UsageError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
 RECORD = st.builds(
-    lambda document, start, length, context, generator, named_by: Record(
-        document, start, start + length, context, generator, named_by
+    lambda document, start, length, context, generator, named_by, sha256: Record(
+        document, start, start + length, context, generator, named_by, sha256
     ),
     TEXT,
     st.integers(0, 10**9),
@@ -23,6 +23,7 @@ RECORD = st.builds(
     TEXT,
     st.just("") | TEXT,
     st.sampled_from(["doc_id", "path"]),
+    st.just("") | TEXT.map(hash_of),
 )
 GOOD = {"doc_id": "a", "start": 0, "end": 5, "context": "the start"}
 
@@ -55,6 +56,10 @@ def test_a_missing_generator_a_blank_line_and_a_byte_order_mark_are_allowed(tmp_
         (b'{"doc_id": "a", "start": -1, "end": 5}', '"start" is not a whole number from 0'),
         (b'{"doc_id": "a", "start": 5, "end": 5}', "start 5 is not before end 5"),
         (b'{"doc_id": "a", "start": 0, "end": 5}', '"context" is not a text, or empty'),
+        (
+            b'{"doc_id": "a", "start": 0, "end": 5, "context": "x", "sha256": "abc"}',
+            '"sha256" is not 64 hex digits',
+        ),
         (b'{"doc_id": 7, "start": 0, "end": 5}', '"doc_id" is not a text, or empty'),
     ],
 )

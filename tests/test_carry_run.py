@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.carry import Record, read_contexts
+from crx.carry import Record, hash_of, read_contexts, write_contexts
 from crx.cli import run
 from crx.evaluate import read_set
 from crx.evaluate import run as evaluate
@@ -86,10 +86,38 @@ def test_spans_that_no_longer_match_are_named_and_the_rest_comes_in(
     place = ["--index", str(tmp_path / "here.crx"), "--root", str(docs)]
     assert run(["import", str(file), *place]) == 3
     said = capsys.readouterr()
-    assert said.out == f"{file}: 1 contexts taken in\n"
+    unchecked = "1 unchecked: the file has no hash of their text"
+    assert said.out == f"{file}: 1 contexts taken in, {unchecked}\n"
     assert f"egret.md: no chunk is {row.start}..{row.end + 1}" in said.err
     assert "gone.md: not in the index" in said.err
     assert [text for _, _, text in contexts(index) if text] == ["Of egrets."]
+
+
+def test_an_edit_that_keeps_the_offsets_is_seen(
+    tmp_path: Path, docs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, path = tmp_path / "contexts.jsonl", docs / "heron.md"
+    first = indexed(docs)
+    whole = first.contextualize("fake:").chunks
+    first.export_contexts(file, root=docs)
+    path.write_text(path.read_text().replace("counted 37 nests", "counted 73 nests"))
+    other = crx.open(tmp_path / "other.crx", settings=SETTINGS)
+    other.add(docs)
+    imported = other.import_contexts(file, root=docs)
+    (edited,) = imported.differing
+    assert (imported.linked, imported.unchecked, imported.whole) == (whole - 1, 0, False)
+    place = ["--index", str(tmp_path / "other.crx"), "--root", str(docs)]
+    assert run(["import", str(file), *place]) == 3
+    assert f"text differs at {edited.start}..{edited.end}; it was edited" in capsys.readouterr().err
+
+
+def test_a_file_of_contexts_given_to_an_index_is_checked_too(tmp_path: Path) -> None:
+    file = tmp_path / "contexts.jsonl"
+    write_contexts(file, [Record("a", 0, 4, "Of herons.", sha256=hash_of("nest"))])
+    index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
+    for text, context in (("nest", "Of herons."), ("tree", "")):
+        index.add_documents([crx.Document("a", text, chunks=((0, 4),))], contexts=str(file))
+        assert contexts(index) == [("a", 0, context)]
 
 
 def test_a_corrected_file_replaces_what_was_imported_before(tmp_path: Path, docs: Path) -> None:

@@ -1,13 +1,17 @@
 """Contexts as JSON lines, so that they can be made on one machine and carried to another.
 
-One object a line: `{"doc_id" | "path", "start", "end", "context", "generator"}`. Offsets are code
-points of the document's normalized text, half open; `generator` may be missing. Other fields are
-ignored. What a line says of a span is compared with the chunks of an index, never bent to fit.
+One object a line: `{"doc_id" | "path", "start", "end", "context", "generator", "sha256"}`. Offsets
+are code points of the document's normalized text, half open. `generator` may be missing, and so may
+`sha256`, the hash of the span's text in UTF-8 as 64 hex digits; without it an edit that keeps the
+offsets goes unseen. Other fields are ignored. What a line says of a span is compared with the
+chunks of an index, never bent to fit.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,10 +24,15 @@ from crx.errors import InputError, NoRoom, SystemFailure, UsageError
 
 Name = Literal["doc_id", "path"]
 
+_DIGEST = re.compile(r"([0-9a-fA-F]{64})?")
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One context as it is carried: of which document and span, and what wrote it."""
+    """One context as it is carried: of which document and span, and what wrote it.
+
+    `sha256` is that of the span's text when the context was written, "" where nobody knows.
+    """
 
     document: str
     start: int
@@ -31,6 +40,11 @@ class Record:
     context: str
     generator: str = ""
     named_by: Name = "doc_id"
+    sha256: str = ""
+
+    def differs(self, text: str) -> bool:
+        """Is this not the text that the context was written for, as far as the record knows?"""
+        return bool(self.sha256) and self.sha256 != hash_of(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,11 @@ class Matched:
     found: tuple[tuple[Record, int], ...]
     unknown_documents: tuple[str, ...]
     unmatched_spans: tuple[Record, ...]
+
+
+def hash_of(text: str) -> str:
+    """Return what a record holds of its span's text."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_contexts(path: str | os.PathLike[str]) -> list[Record]:
@@ -144,6 +163,7 @@ def _record(line: bytes) -> Record:
         context=_text(fields, "context"),
         generator=_text(fields, "generator") if fields.get("generator") else "",
         named_by=named_by,
+        sha256=_digest(fields),
     )
 
 
@@ -158,6 +178,13 @@ def _text(fields: dict[str, object], field: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f'"{field}" is not a text, or empty')
     return value
+
+
+def _digest(fields: dict[str, object]) -> str:
+    value = fields.get("sha256") or ""
+    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+        raise ValueError('"sha256" is not 64 hex digits')
+    return value.lower()
 
 
 def _offset(fields: dict[str, object], field: str) -> int:
@@ -175,6 +202,7 @@ def _line(record: Record) -> bytes:
             "end": record.end,
             "context": record.context,
             "generator": record.generator,
-        },
+        }
+        | ({"sha256": record.sha256} if record.sha256 else {}),
         option=orjson.OPT_APPEND_NEWLINE,
     )

@@ -2,7 +2,8 @@
 
 A document is named by its path below a folder (the current one, unless another is given), so that
 a file of contexts made in one copy of the documents fits another copy; what is no file is named
-by its URI. A span that is no chunk of the index is reported, never moved to a near one.
+by its URI. A span that is no chunk of the index, or whose text is another than the one that the
+context was written for, is reported, never moved to a near one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crx import _native
-from crx.carry import Record, match
+from crx.carry import Record, hash_of, match
 from crx.protocols import Embedder
 from crx.reuse import Origin, context_keys, find_best, keep
 from crx.types import Context
@@ -22,16 +23,21 @@ from crx.upgrade import chunk_of, link, opened
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of a file's contexts: those linked to a chunk, and those that have none."""
+    """What became of a file's contexts: those linked to a chunk, and those that have none.
+
+    `differing` have a chunk with another text; `unchecked` of those linked brought no hash of it.
+    """
 
     linked: int
     unknown_documents: tuple[str, ...]
     unmatched_spans: tuple[Record, ...]
+    differing: tuple[Record, ...] = ()
+    unchecked: int = 0
 
     @property
     def whole(self) -> bool:
         """Did every context find its chunk?"""
-        return not self.unknown_documents and not self.unmatched_spans
+        return not (self.unknown_documents or self.unmatched_spans or self.differing)
 
 
 def export_contexts(
@@ -52,6 +58,7 @@ def export_contexts(
                     context=each.context,
                     generator=known.generator if known is not None and same else "",
                     named_by="path" if is_file else "doc_id",
+                    sha256=hash_of(each.text),
                 )
 
 
@@ -76,15 +83,27 @@ def import_contexts(
     by_document: dict[str, list[tuple[Record, int]]] = {}
     for record, at in matched.found:
         by_document.setdefault(record.document, []).append((record, at))
+    linked: list[Record] = []
+    differing: list[Record] = []
     for uri, found in by_document.items():
         document, chunk_rows = opened(store, rows[uri])
         keys = context_keys(document, [chunk_of(each) for each in chunk_rows], origin=origin)
         for record, at in found:
+            if record.differs(chunk_rows[at].text):
+                differing.append(record)
+                continue
+            linked.append(record)
             context = Context(record.context)
             generator = record.generator or origin.fingerprint
             key = keep(store, keys[at], generator=generator, context=context)
             link(store, chunk_rows[at], key, context, embedder=embedder)
-    return Imported(len(matched.found), matched.unknown_documents, matched.unmatched_spans)
+    return Imported(
+        linked=len(linked),
+        unknown_documents=matched.unknown_documents,
+        unmatched_spans=matched.unmatched_spans,
+        differing=tuple(differing),
+        unchecked=sum(not record.sha256 for record in linked),
+    )
 
 
 class _Names:

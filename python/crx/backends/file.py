@@ -16,7 +16,7 @@ class FileContexts:
     def __init__(self, path: Path) -> None:
         self.records = tuple(read_contexts(path))
         self._by_span = {
-            (record.document, record.start, record.end): record.context for record in self.records
+            (record.document, record.start, record.end): record for record in self.records
         }
         self._hash = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
@@ -29,7 +29,12 @@ class FileContexts:
         return tuple(sorted((start, end) for doc, start, end in self._by_span if doc == uri))
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
-        """Yield each chunk's context; one whose span the file does not have has failed."""
+        """Yield each chunk's context; one whose span or text the file does not have has failed."""
         for chunk in chunks:
-            text = self._by_span.get((document.uri, chunk.start, chunk.end))
-            yield Context("", "failed:span not in the file") if text is None else Context(text)
+            record = self._by_span.get((document.uri, chunk.start, chunk.end))
+            if record is None:
+                yield Context("", "failed:span not in the file")
+            elif record.differs(chunk.text):
+                yield Context("", "failed:text differs from the file's")
+            else:
+                yield Context(record.context)

@@ -24,8 +24,8 @@ from crx.cli.output import say, say_json
 def command(*, file: Path, folder: str | None, root: Path | None, as_json: bool) -> None:
     """Write the contexts of the index to FILE, as JSON lines.
 
-    One object a line: {"path" | "doc_id", "start", "end", "context", "generator"}. "crx import"
-    takes them in where the same documents are indexed.
+    One object a line: {"path" | "doc_id", "start", "end", "context", "generator", "sha256"}; the
+    hash is of the chunk's text. "crx import" takes them in where the same documents are indexed.
     """
     with handle.open(existing_index(folder), create=False) as index:
         count = index.export_contexts(file, root=root)

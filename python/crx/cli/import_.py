@@ -11,6 +11,7 @@ from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import note, say, say_json
 from crx.errors import InputError
+from crx.transfer import Imported
 
 # Spans without a chunk that are named one by one; the rest is counted.
 SPANS_NAMED = 20
@@ -29,21 +30,29 @@ SPANS_NAMED = 20
 def command(*, file: Path, folder: str | None, root: Path | None, as_json: bool) -> int:
     """Give the chunks of the index the contexts in FILE, embed them and make them searchable.
 
-    A context belongs to a chunk of exactly its span. Those without one are named, and the exit
-    code is 3; the others are taken in.
+    A context belongs to a chunk of exactly its span and, where the file holds a hash of it, its
+    text. Those without one are named, and the exit code is 3; the others are taken in.
     """
     with handle.open(existing_index(folder), create=False) as index:
         imported = index.import_contexts(file, root=root)
     if as_json:
         say_json(asdict(imported))
     else:
-        say(f"{file}: {imported.linked:,} contexts taken in")
+        say(f"{file}: {imported.linked:,} contexts taken in{_unchecked(imported)}")
     for name in imported.unknown_documents[:SPANS_NAMED]:
         note(f"{name}: not in the index; --root says where the paths of the file begin")
     for record in imported.unmatched_spans[:SPANS_NAMED]:
         note(f"{record.document}: no chunk is {record.start}..{record.end}")
-    unnamed = max(0, len(imported.unmatched_spans) - SPANS_NAMED)
-    unnamed += max(0, len(imported.unknown_documents) - SPANS_NAMED)
+    for record in imported.differing[:SPANS_NAMED]:
+        note(f"{record.document}: text differs at {record.start}..{record.end}; it was edited")
+    lists = (imported.unmatched_spans, imported.unknown_documents, imported.differing)
+    unnamed = sum(max(0, len(each) - SPANS_NAMED) for each in lists)
     if unnamed:
         note(f"and {unnamed:,} more; --json lists all")
     return 0 if imported.whole else InputError.exit_code
+
+
+def _unchecked(imported: Imported) -> str:
+    if not imported.unchecked:
+        return ""
+    return f", {imported.unchecked:,} unchecked: the file has no hash of their text"
