@@ -11,8 +11,10 @@ import pytest
 import crx
 from crx.carry import Record, hash_of, read_contexts, write_contexts
 from crx.cli import run
-from crx.evaluate import read_set
+from crx.evaluate import Options, read_set
 from crx.evaluate import run as evaluate
+from crx.evaluate.ablate import with_spans
+from crx.evaluate.ask import Asker, QueryVectors, ask_all
 from crx.index import Index
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 120}
@@ -195,18 +197,15 @@ def test_imported_contexts_find_what_a_file_given_to_eval_finds(tmp_path: Path) 
     file = folder / "contexts.jsonl"
     questions = read_set(folder)
     settings = {"embedder": "hashed"}
-    given = evaluate(questions, contexts=str(file), settings=settings)
-
-    from crx.evaluate.run import _ask, with_spans
-
+    given = evaluate(questions, contexts=str(file), options=Options(settings=settings))
     with crx.open(tmp_path / "i.crx", settings={**settings, "contexts": "none"}) as index:
         index.add_documents(with_spans(questions.documents, str(file)))
         assert index.import_contexts(file).whole
-        legs = _ask(index, questions.queries)
-    for name, figures in given.legs.items():
-        assert legs[name].recall == figures.recall
-        assert legs[name].mrr == figures.mrr
-    assert given.legs["bm25"].recall[1] == 1.0
+        asker = Asker(index, vectors=QueryVectors(index.embedder), window_tokens=512)
+        values = ask_all(asker, questions.queries, given.rows)
+    for name in ("recall@1", "recall@20", "mrr"):
+        assert (values[name] == given.values[name]).all()
+    assert given.mean(given.named("contexts.jsonl bm25"), "recall@1") == 1.0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import crx
 from crx.errors import UsageError
-from crx.evaluate import read_set, run
+from crx.evaluate import Options, read_set, run
 
 SETTINGS = {"embedder": "hashed"}
 
@@ -41,24 +41,23 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_contexts_find_what_bare_chunks_cannot_tell_apart(folder: Path) -> None:
-    questions = read_set(folder)
-    bare = run(questions, contexts="none", settings=SETTINGS)
-    situated = run(questions, contexts=str(folder / "contexts.jsonl"), settings=SETTINGS)
-    assert bare.legs["bm25"].recall[1] < 0.1
-    assert bare.legs["bm25"].failure_rate == pytest.approx(1 - 20 / 30, abs=0.05)
-    assert situated.legs["bm25"].recall[1] == 1.0
-    assert situated.legs["bm25"].mrr == 1.0
-    assert situated.legs["hybrid"].recall[5] == 1.0
-    assert (bare.chunks, situated.chunks) == (60, 60)
+    questions, options = read_set(folder), Options(settings=SETTINGS)
+    bare = run(questions, contexts="none", options=options)
+    situated = run(questions, contexts=str(folder / "contexts.jsonl"), options=options)
+    assert bare.mean(bare.named("none bm25"), "recall@1") < 0.1
+    assert bare.failure_rate(bare.named("none bm25")) == pytest.approx(1 - 20 / 30, abs=0.05)
+    bm25, hybrid = (situated.named(f"contexts.jsonl {legs}") for legs in ("bm25", "hybrid"))
+    assert situated.mean(bm25, "recall@1") == situated.mean(bm25, "mrr") == 1.0
+    assert situated.mean(hybrid, "recall@5") == 1.0
+    assert [each.chunks for got in (bare, situated) for each in got.indexed.values()] == [60, 60]
 
 
 def test_an_index_that_is_kept_embeds_nothing_again(folder: Path, tmp_path: Path) -> None:
-    questions, place = read_set(folder), tmp_path / "kept.crx"
-    first = run(questions, contexts="none", index=place, settings=SETTINGS)
-    again = run(questions, contexts="none", index=place, settings=SETTINGS)
+    options = Options(index=tmp_path / "kept.crx", settings=SETTINGS)
+    first, again = (run(read_set(folder), contexts="none", options=options) for _ in range(2))
     # The thirty documents are alike: each distinct text is embedded once.
-    assert (first.embedded, again.embedded) == (2, 0)
-    assert again.legs["hybrid"].recall == first.legs["hybrid"].recall
+    assert (first.indexed["none"].embedded, again.indexed["none"].embedded) == (2, 0)
+    assert (first.values["mrr"] == again.values["mrr"]).all()
 
 
 def test_an_index_with_other_documents_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -66,4 +65,19 @@ def test_an_index_with_other_documents_is_refused(folder: Path, tmp_path: Path) 
     with crx.open(place, settings={**SETTINGS, "chunk_chars": 800}) as index:
         index.add_documents([crx.Document("elsewhere", "text")])
     with pytest.raises(UsageError, match="holds elsewhere, which is not of this set"):
-        run(read_set(folder), index=place, settings=SETTINGS)
+        run(read_set(folder), options=Options(index=place, settings=SETTINGS))
+
+
+def test_an_index_of_files_is_not_written_over(folder: Path, tmp_path: Path) -> None:
+    file, place = tmp_path / "a.md", tmp_path / "mine.crx"
+    file.write_text("The fee is five percent.")
+    with crx.open(place, settings={**SETTINGS, "chunk_chars": 800}) as index:
+        index.add(file)
+    corpus = {"doc_id": str(file), "text": file.read_text()}
+    gold = [{"any": [{"doc_id": str(file), "start": 0, "end": 3}]}]
+    (folder / "corpus.jsonl").write_text(json.dumps(corpus))
+    (folder / "queries.jsonl").write_text(
+        json.dumps({"query_id": "q", "query": "fee?", "gold": gold})
+    )
+    with pytest.raises(UsageError, match="an index of files, which an evaluation would write over"):
+        run(read_set(folder), options=Options(index=place, settings=SETTINGS))

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.evaluate.metrics import ranks_found, recall_at_k, reciprocal_rank
+from crx.evaluate.metrics import (
+    covered,
+    ndcg_at_k,
+    ranks_found,
+    recall_at_k,
+    reciprocal_rank,
+)
 from crx.evaluate.sets import Gold, Place
 
 
@@ -47,6 +55,31 @@ def test_recall_and_reciprocal_rank_of_known_ranks() -> None:
     assert [recall_at_k(ranks, k) for k in (1, 3, 20)] == [0.25, 0.5, 0.75]
     assert reciprocal_rank(ranks) == 1.0
     assert reciprocal_rank([None]) == 0.0
+
+
+def test_ndcg_of_known_ranks() -> None:
+    assert ndcg_at_k([1], 10) == 1.0
+    assert ndcg_at_k([3], 10) == 1 / math.log2(4)
+    assert ndcg_at_k([None, 11], 10) == 0.0
+    both = 1 + 1 / math.log2(3)
+    assert ndcg_at_k([3, 1], 10) == (1 + 1 / math.log2(4)) / both
+    # One chunk that finds two items is no better than two chunks that find one each.
+    assert ndcg_at_k([1, 1], 10) == 1.0
+
+
+@given(st.lists(st.none() | st.integers(1, 20), min_size=1, max_size=8), st.integers(0, 7))
+def test_ndcg_is_a_share_and_finding_sooner_never_lowers_it(
+    ranks: list[int | None], at: int
+) -> None:
+    before = ndcg_at_k(ranks, 10)
+    ranks[at % len(ranks)] = 1
+    assert 0 <= before <= ndcg_at_k(ranks, 10) <= 1
+
+
+def test_what_is_covered_is_the_best_place_of_each_item_and_their_mean() -> None:
+    items = [gold(("a", 0, 10), ("b", 0, 4)), gold(("a", 20, 30))]
+    assert covered(chunks(("a", 0, 6), ("a", 5, 7), ("b", 0, 3)), items) == (0.75 + 0) / 2
+    assert covered([], items) == 0.0
 
 
 spans = st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(1, 10)).map(

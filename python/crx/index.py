@@ -161,10 +161,14 @@ class Index:
         documents: Iterable[Document],
         *,
         contexts: str | None = None,
+        keep_contexts: bool = True,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Report:
-        """Put documents that are not files; each replaces the one of its URI."""
-        with self._build(contexts, on_progress) as build:
+        """Put documents that are not files; each replaces the one of its URI.
+
+        Contexts that a model made before are kept where they still hold, if `keep_contexts`.
+        """
+        with self._build(contexts, on_progress, keep_contexts=keep_contexts) as build:
             build.documents(documents)
         return build.report
 
@@ -336,7 +340,11 @@ class Index:
 
     @contextlib.contextmanager
     def _build(
-        self, contexts: str | None, on_progress: Callable[[Progress], None] | None
+        self,
+        contexts: str | None,
+        on_progress: Callable[[Progress], None] | None,
+        *,
+        keep_contexts: bool = True,
     ) -> Iterator[Build]:
         # Imported here: readers and their like are a third of what a search would import.
         from crx.build import Build
@@ -346,7 +354,8 @@ class Index:
         embedder = self.embedder
         with self._writer() as writer:
             self._fix(writer.store, embedder_fingerprint=embedder.fingerprint)
-            rungs = replace(rungs, origins=read_origins(self._fixed))
+            origins = read_origins(self._fixed) if keep_contexts else ()
+            rungs = replace(rungs, origins=origins)
             yield Build(
                 writer.store,
                 embedder=embedder,

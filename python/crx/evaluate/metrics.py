@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from crx.evaluate.sets import Gold, Place
@@ -24,6 +25,36 @@ def recall_at_k(ranks: Sequence[int | None], k: int) -> float:
 def reciprocal_rank(ranks: Sequence[int | None]) -> float:
     """Return 1 / the rank at which the first gold item is found, or 0."""
     return max((1 / rank for rank in ranks if rank is not None), default=0.0)
+
+
+def ndcg_at_k(ranks: Sequence[int | None], k: int) -> float:
+    """Return the normalized discounted cumulative gain at k (Järvelin, Kekäläinen 2002).
+
+    The sum of 1 / log2(1 + rank) over the gold items found by rank k, over that of a ranking which
+    finds one item at each rank from 1. An item counts once; where one chunk finds several, they
+    count at the ranks that follow, so that nothing exceeds 1.
+    """
+    found = sorted(rank for rank in ranks if rank is not None)
+    places = (max(rank, at) for at, rank in enumerate(found, start=1))
+    gain = sum(1 / math.log2(1 + rank) for rank in places if rank <= k)
+    return gain / sum(1 / math.log2(1 + rank) for rank in range(1, min(len(ranks), k) + 1))
+
+
+def covered(passages: Sequence[Place], gold: Sequence[Gold]) -> float:
+    """Return the share of the gold items' characters that the passages hold.
+
+    Of each item the place that is covered best counts; the share is the mean over items.
+    """
+    return sum(max(_share(passages, place) for place in item.any) for item in gold) / len(gold)
+
+
+def _share(passages: Sequence[Place], place: Place) -> float:
+    spans = [
+        (max(p.start, place.start), min(p.end, place.end))
+        for p in passages
+        if p.doc_id == place.doc_id and p.start < place.end and p.end > place.start
+    ]
+    return _union(spans) / (place.end - place.start)
 
 
 def _ranks(chunks: Sequence[Place], item: Gold) -> list[int]:

@@ -1,0 +1,52 @@
+"""`crx eval`: does it help? Each command is a file here, imported when it is called."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from crx.errors import UsageError
+
+COMMANDS = ("run", "ablate", "compare", "gate", "init")
+
+
+class _Commands(click.Group):
+    """The commands; what is none of them is a set to run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"crx.cli.eval.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*COMMANDS, "-h", "--help"):
+            if not args[0].startswith("-") and not Path(args[0]).exists():
+                near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+                meant = f"did you mean {near[0]}? " if near else ""
+                raise UsageError(
+                    f'{args[0]}: no such folder or command; {meant}"crx eval --help" lists them'
+                )
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Measure what each step of retrieval finds, on questions with known answers.
+
+    \b
+    crx eval SET             what each leg finds of a question set, and both
+    crx eval ablate SET      what each step brings, with confidence intervals
+    crx eval init --out SET  make a question set of your own documents
+
+    A set is a folder of corpus.jsonl and queries.jsonl. A gold item is found at k when the top k
+    chunks cover at least half of it; the failure rate is 1 - recall@20.
+    """

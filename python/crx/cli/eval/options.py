@@ -1,0 +1,125 @@
+"""What several evaluations take: where to index, what reranks, what writes, what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from crx.cli.options import settings_of
+from crx.cli.output import note, progress
+from crx.config import resolve
+from crx.errors import UsageError
+from crx.evaluate import Options
+from crx.protocols import Generator, Reranker
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def contexts_option(command: Command) -> Command:
+    """Add --contexts for one rung."""
+    return click.option(
+        "--contexts",
+        default="outline",
+        show_default=True,
+        metavar="HOW",
+        help="none, outline, FILE, outline+FILE or a model; a FILE's spans are then the chunks.",
+    )(command)
+
+
+def measuring_options(command: Command) -> Command:
+    """Add what says how a set is indexed and asked."""
+    for option in reversed(_MEASURING):
+        command = option(command)
+    return command
+
+
+def save_option(command: Command) -> Command:
+    """Add --save."""
+    return click.option(
+        "--save",
+        "file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help='Keep the value of each question, for "crx eval compare".',
+    )(command)
+
+
+@contextmanager
+def options_of(
+    *,
+    index: Path | None,
+    chunk_chars: int | None,
+    rerank: str | None,
+    assignments: tuple[str, ...],
+    quiet: bool,
+    with_: str = "",
+) -> Iterator[Options]:
+    """Yield the options that the flags give, with a progress bar while they are in use."""
+    settings = settings_of(assignments)
+    with progress(quiet=quiet) as show:
+        yield Options(
+            index=index,
+            chunk_chars=chunk_chars,
+            settings=settings,
+            reranker=_reranker(rerank, settings),
+            generator=generator_of(with_) if with_ else None,
+            on_rung=None if quiet else lambda rung: note(f"contexts: {rung}"),
+            on_progress=show,
+        )
+
+
+def generator_of(spec: str) -> Generator:
+    """Return what a specification names to write texts."""
+    from crx.generate import load_generator
+
+    return load_generator(spec)
+
+
+def _reranker(given: str | None, settings: dict[str, object]) -> Reranker | None:
+    """Return the reranker of the flag, else of the settings; None where it is off."""
+    named = getattr(resolve(settings).settings, "reranker", "") if given is None else given
+    if named in ("", "off"):
+        return None
+    from crx.rerank import load_reranker
+
+    return load_reranker(named)
+
+
+def parse_minimum(text: str) -> tuple[str, float]:
+    """Return the metric and the least value of `recall@20=0.9`."""
+    from crx.evaluate.results import check_metric
+
+    name, equals, value = text.partition("=")
+    try:
+        least = float(value)
+    except ValueError:
+        equals = ""
+        least = 0.0
+    if not equals:
+        raise UsageError(f"--min {text}: want METRIC=NUMBER, as in recall@20=0.9")
+    return check_metric(name.strip()), least
+
+
+_MEASURING = (
+    click.option(
+        "--index",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Index into this folder, not into a temporary one; what is there is not made again.",
+    ),
+    click.option(
+        "--chunk-chars",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Characters of a chunk.  [default: 800; 400 for Chinese and Japanese]",
+    ),
+    click.option(
+        "--rerank",
+        metavar="RERANKER",
+        help="Also rerank, with this reranker; off: do not.  [default: the setting reranker]",
+    ),
+)

@@ -1,0 +1,80 @@
+"""`crx eval run`: what one configuration finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crx.cli.eval.options import contexts_option, measuring_options, options_of, save_option
+from crx.cli.eval.report import as_object, as_text, figures
+from crx.cli.options import json_option, set_option
+from crx.cli.output import say, say_json
+from crx.cli.search import parse_window
+from crx.evaluate import Results, read_set, run, save
+from crx.evaluate.configuration import CHUNKS, contexts_name
+
+
+@click.command()
+@click.argument("folder", metavar="SET", type=click.Path(path_type=Path))
+@contexts_option
+@measuring_options
+@click.option(
+    "--window",
+    metavar="auto|N",
+    help="Also fill the prompt with passages, or with the N best chunks.",
+)
+@set_option
+@save_option
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(
+    *,
+    folder: Path,
+    contexts: str,
+    index: Path | None,
+    chunk_chars: int | None,
+    rerank: str | None,
+    window: str | None,
+    assignments: tuple[str, ...],
+    file: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Measure what each leg finds of the question set SET, and both, reranked if asked.
+
+    SET holds corpus.jsonl and queries.jsonl. A gold item is found at k when the top k chunks
+    cover at least half of it; the failure rate is 1 - recall@20. Coverage is the share of the
+    gold characters that a prompt of 1,000 to 8,000 tokens holds.
+    """
+    questions = read_set(folder)
+    with options_of(
+        index=index,
+        chunk_chars=chunk_chars,
+        rerank=rerank,
+        assignments=assignments,
+        quiet=quiet,
+    ) as options:
+        results = run(
+            questions,
+            contexts=contexts,
+            window=parse_window(window) if window else CHUNKS,
+            options=options,
+        )
+    if file is not None:
+        save(results, file)
+    if as_json:
+        say_json(_object(results))
+    else:
+        say(as_text(results))
+
+
+def _object(results: Results) -> dict[str, object]:
+    """Return a run as plain objects, its rows also by the name of their legs."""
+    contexts = results.rows[0].contexts
+    prefix = f"{contexts_name(contexts)} "
+    return {
+        **as_object(results),
+        "contexts": contexts,
+        "legs": {row.name.removeprefix(prefix): figures(results, row) for row in results.rows},
+    }
