@@ -88,7 +88,26 @@ class _Handler(JsonHandler[ChatServer]):
         if fault and fault.status != 200:
             return self.send(fault.status, {"error": {"message": fault.message}}, fault.headers)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        return self.send(200, service.respond(body, headers), fault=fault)
+        completion = service.respond(body, headers)
+        if body.get("stream"):
+            return self.send_events(_pieces(completion), fault=fault)
+        return self.send(200, completion, fault=fault)
+
+
+def _pieces(completion: dict[str, Any]) -> list[dict[str, Any]]:
+    """A completion as it is streamed: two words a piece, why it ended, what was used."""
+    (choice,) = completion["choices"]
+    told = [
+        {"content": piece} for piece in re.findall(r"\S+\s*\S*\s*", choice["message"]["content"])
+    ]
+    ends = [*([None] * len(told)), choice["finish_reason"]]
+    kept = {name: completion[name] for name in ("id", "created", "model")}
+    kept |= {"object": "chat.completion.chunk"}
+    pieces = [
+        {**kept, "choices": [{"index": 0, "delta": delta, "finish_reason": end}], "usage": None}
+        for delta, end in zip([*told, {}], ends, strict=True)
+    ]
+    return [*pieces, {**kept, "choices": [], "usage": completion.get("usage")}]
 
 
 def serving(service: ChatServer) -> AbstractContextManager[str]:

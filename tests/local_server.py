@@ -65,6 +65,15 @@ class JsonHandler(BaseHTTPRequestHandler, Generic[Service]):
             cut = fault is not None and fault.cut
             self.send_bytes(status, json.dumps(body).encode(), "application/json", headers, cut=cut)
 
+    def send_events(self, events: list[dict[str, Any]], *, fault: Fault | None = None) -> None:
+        """Send server-sent events, each named by its type; `cut` ends them in the middle."""
+        if fault and fault.garbage:
+            return self.send_bytes(200, fault.garbage[1], "text/event-stream")
+        cut = fault is not None and fault.cut
+        sent = [f"event: {e.get('type', 'message')}\ndata: {json.dumps(e)}\n\n" for e in events]
+        self.send_bytes(200, "".join(sent).encode(), "text/event-stream", cut=cut)
+        return None
+
     def send_bytes(
         self,
         status: int,

@@ -60,6 +60,7 @@ class MessagesServer:
         self.stop_reason: Callable[[dict[str, Any]], str] = lambda body: "end_turn"
         self.fault: Callable[[int, dict[str, Any]], Fault | None] = lambda n, body: None
         self.batch_fault: Fault | None = None
+        self.broken = False
         self.gather = threading.Barrier(1)
         self.now = 0.0
         self.seen: list[Seen] = []
@@ -191,6 +192,35 @@ def _error(status: int, message: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
 
 
+def _events(message: dict[str, Any], *, broken: bool) -> list[dict[str, Any]]:
+    """A message as it is streamed, two words a piece; `broken` ends in an error after the first."""
+    (text,) = [block["text"] for block in message["content"]] or [""]
+    begun = {**message, "content": [], "stop_reason": None}
+    pieces = [
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "text_delta", "text": piece},
+        }
+        for piece in re.findall(r"\S+\s*\S*\s*", text)
+    ]
+    block = {"type": "text", "text": ""}
+    started = [
+        {"type": "message_start", "message": begun},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+    ]
+    if broken:
+        return [*started, *pieces[:1], _error(529, "too many at once")]
+    delta = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    return [
+        *started,
+        *pieces,
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": delta, "usage": message["usage"]},
+        {"type": "message_stop"},
+    ]
+
+
 class _Handler(JsonHandler[MessagesServer]):
     def do_POST(self) -> None:  # noqa: N802 - the name is http.server's
         body = self.body()
@@ -208,6 +238,8 @@ class _Handler(JsonHandler[MessagesServer]):
         if objection := _objection(body):
             return self.send(objection[0], _error(*objection))
         message = service.respond(body)
+        if body.get("stream"):
+            return self.send_events(_events(message, broken=service.broken), fault=fault)
         return self.send(200, message, fault=fault)
 
     def do_GET(self) -> None:  # noqa: N802

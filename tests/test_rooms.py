@@ -15,10 +15,10 @@ ROOT = Path(__file__).parent.parent / "python" / "crx"
 ORDER = (
     ("_native", "errors"),
     ("types", "protocols", "config"),
-    ("gate", "prompt", "frames", "spend", "carry"),
-    ("remote", "visit", "models", "readers", "walk"),
+    ("gate", "prompt", "frames", "spend", "carry", "thoughts", "quote"),
+    ("remote", "visit", "talk", "models", "readers", "walk"),
     ("backends",),
-    ("read", "split", "outline", "embed", "reuse", "makers", "contextualize"),
+    ("read", "split", "outline", "embed", "reuse", "makers", "contextualize", "generate"),
     ("build", "upgrade", "transfer", "search"),
     ("index", "plan"),
     ("evaluate",),

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from crx.backends.spec import split_options
+from crx.backends.spec import typed_options
 from crx.errors import UsageError
 from crx.makers import Makers, Prompted
 from crx.prompt import Prompt
@@ -169,7 +169,7 @@ def _llama(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualiz
     from crx.backends.llama import Llama, Settings
 
     _refuse("llama:", prompt=None, cap_dollars=cap_dollars)
-    path, given = _options(rest, {f.name: type(f.default) for f in fields(Settings)})
+    path, given = typed_options(rest, {f.name: type(f.default) for f in fields(Settings)})
     return Llama(path, prompt=prompt, settings=Settings(**given))
 
 
@@ -177,7 +177,7 @@ def _claude(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextuali
     from crx.backends.claude import Claude
 
     types = {"batch": int, "width": int, "effort": str, "max_tokens": int, "price": str}
-    model, given = _options(rest, types)
+    model, given = typed_options(rest, types)
     given |= {"batch": bool(given.get("batch"))} | _price(given)
     return Claude(model, prompt=prompt, cap_dollars=cap_dollars, **given)
 
@@ -185,7 +185,7 @@ def _claude(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextuali
 def _openai(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualizer:
     from crx.backends.openai import OpenAI
 
-    address, given = _options(rest, {"width": int, "max_tokens": int, "price": str})
+    address, given = typed_options(rest, {"width": int, "max_tokens": int, "price": str})
     given |= _price(given)
     return OpenAI(address, prompt=prompt, cap_dollars=cap_dollars, **given)
 
@@ -196,18 +196,6 @@ _LOADERS: dict[str, Callable[[str, Prompt | None, float], Contextualizer]] = {
     "claude": _claude,
     "openai": _openai,
 }
-
-
-def _options(rest: str, types: dict[str, type]) -> tuple[str, dict[str, Any]]:
-    """Return the name and its options, each in its type."""
-    name, texts = split_options(rest, known=set(types))
-    values: dict[str, Any] = {}
-    for key, text in texts.items():
-        try:
-            values[key] = types[key](text)
-        except ValueError:
-            raise UsageError(f"{key}={text}: wants {types[key].__name__}") from None
-    return name, values
 
 
 def _price(given: dict[str, Any]) -> dict[str, Any]:

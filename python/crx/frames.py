@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from crx.errors import ModelError
 
 _MARK = "crx-prompt-goes-here"
+_THOUGHTS = ("<think>", "<thinking>", "<thought>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class Frame:
     head: str
     tail: str
     begins: bool = False
+
+    @property
+    def thinks(self) -> bool:
+        """Does the model's turn begin inside a thought?"""
+        return self.tail.rstrip().endswith(_THOUGHTS)
 
 
 # Written from the formats the families publish with their models.

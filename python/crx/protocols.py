@@ -79,4 +79,15 @@ class Generator(Protocol):
     @property
     def fingerprint(self) -> str: ...
 
-    def generate(self, prompt: str) -> Iterator[str]: ...
+    def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
+        """Yield the answer to `prefix + prompt`, sent as one user's turn, piece by piece.
+
+        `prefix` is what several prompts begin with: what it took to read may be kept between them.
+        Thoughts are left out. Raises `ModelError` where the answer does not come to its end, after
+        what came of it.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of processes and memory."""
+        ...

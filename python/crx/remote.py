@@ -97,10 +97,19 @@ def translated(sdk: ModuleType, *, service: str, model: str, key: str) -> Iterat
         raise Again(why + hint, lost=not unreachable, unreachable=unreachable) from None
     except (sdk.APIResponseValidationError, json.JSONDecodeError):
         raise Again(NO_PROTOCOL, lost=True) from None
+    except sdk.APIError as error:  # told in the middle of an answer
+        raise Again(_message(error), lost=True) from None
+    except Exception as error:
+        # Between two pieces of an answer, an SDK lets its HTTP library's own errors through.
+        if not any(kind.__name__ == "TransportError" for kind in type(error).__mro__):
+            raise
+        raise Again("the answer broke off", lost=True) from None
 
 
 def _of_status(error: Any, *, service: str, model: str, key: str) -> Exception:
     status, said = error.status_code, _message(error)
+    if status == 200:  # told in the middle of an answer
+        return Again(said, lost=True)
     if status in (401, 403):
         return ModelError(f"{service}: refuses the key ({status}: {said}); check {key}")
     if status == 402:

@@ -13,15 +13,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from types import ModuleType
-from typing import Any
 
 from crx.backends.claude_batches import Desk, in_waves
 from crx.backends.claude_models import known
 from crx.backends.claude_requests import Job, Terms
+from crx.backends.claude_service import Service
 from crx.errors import BudgetSpent, ModelError, UsageError
 from crx.prompt import Prompt
-from crx.remote import Patience, refuse_offline, stream, translated
+from crx.remote import Patience, refuse_offline, stream
 from crx.spend import Estimate, Meter, Price, Usage
 from crx.types import Chunk, Context, Document
 from crx.visit import Answer, Visit
@@ -43,7 +42,7 @@ def plan(
     price: Price | None = None,
 ) -> Estimate:
     """Estimate tokens and dollars from the lengths of the texts; needs no key and asks nobody."""
-    now = _terms(model, prompt=prompt, price=price)
+    now = terms_of(model, prompt=prompt, price=price)
     batched = replace(now, hour=True, discount=0.5)
     silent = now.known.thinking == "off"
     output_tokens = _USUAL_TOKENS if silent else _USUAL_TOKENS_THINKING
@@ -98,7 +97,7 @@ class Claude:
         url: str | None = None,
     ) -> None:
         refuse_offline(f"claude:{model}")
-        self._terms = _terms(
+        self._terms = terms_of(
             model, prompt=prompt, price=price, effort=effort, max_tokens=max_tokens, batch=batch
         )
         if self._terms.price is None and cap_dollars < math.inf:
@@ -108,15 +107,7 @@ class Claude:
         self._patience = patience or Patience()
         self._poll_s = poll_s
         self._meter = Meter(cap_dollars=cap_dollars)
-        self._sdk = _sdk()
-        self._client_options: dict[str, Any] = {
-            "api_key": key,
-            "base_url": url,
-            "timeout": timeout_s,
-            # Tries are counted and paid for here, so they are made here.
-            "max_retries": 0,
-        }
-        self._check_key()
+        self._service = Service(model, timeout_s=timeout_s, key=key, url=url)
 
     @property
     def fingerprint(self) -> str:
@@ -173,11 +164,11 @@ class Claude:
         return plan(terms.model, documents, prompt=terms.prompt, price=terms.price)
 
     async def _visit(self, job: Job, tell: Callable[[Context], None]) -> None:
-        async with self._client() as client:
+        async with self._service.client() as client:
 
             async def send(chunk: Chunk, firmer: bool) -> tuple[Answer, Usage]:  # noqa: FBT001
                 params = self._terms.params(job, chunk, firmer=firmer)
-                with self._translated():
+                with self._service.translated():
                     message = await client.messages.create(**params)
                 answer, used = self._terms.read(message)
                 job.learn(used)
@@ -198,37 +189,22 @@ class Claude:
     async def _wave(
         self, jobs: Sequence[Job], tell: Callable[[tuple[int, int, Context]], None]
     ) -> None:
-        async with self._client() as client:
+        async with self._service.client() as client:
             await in_waves(
                 jobs,
                 tell,
                 desk=Desk(
                     client.messages.batches,
                     patience=self._patience,
-                    translated=self._translated,
+                    translated=self._service.translated,
                     poll_s=self._poll_s,
                 ),
                 terms=self._terms,
                 meter=self._meter,
             )
 
-    def _check_key(self) -> None:
-        try:
-            client = self._client()
-        except self._sdk.AnthropicError as error:
-            raise ModelError(f"claude: {error}") from None
-        if not (client.api_key or client.auth_token or getattr(client, "credentials", None)):
-            raise ModelError("claude: no key; set ANTHROPIC_API_KEY")
 
-    def _client(self) -> Any:
-        return self._sdk.AsyncAnthropic(**self._client_options)
-
-    def _translated(self) -> Any:
-        name = f"claude:{self._terms.model}"
-        return translated(self._sdk, service=name, model=self._terms.model, key="ANTHROPIC_API_KEY")
-
-
-def _terms(
+def terms_of(
     model: str,
     *,
     prompt: Prompt | None,
@@ -237,6 +213,7 @@ def _terms(
     max_tokens: int | None = None,
     batch: bool = False,
 ) -> Terms:
+    """Return what is the same for all requests of a run; `UsageError` where no model is named."""
     if not model:
         raise UsageError("claude: names no model; write it like claude:claude-haiku-5-5")
     family = known(model)
@@ -251,14 +228,6 @@ def _terms(
         hour=batch,
         discount=0.5 if batch else 1.0,
     )
-
-
-def _sdk() -> ModuleType:
-    try:
-        import anthropic
-    except ImportError:
-        raise ModelError('claude: the SDK is not installed; pip install "crx[claude]"') from None
-    return anthropic
 
 
 def _in_order(answers: Iterator[tuple[int, int, Context]]) -> Iterator[Context]:

@@ -84,10 +84,14 @@ class Terms:
         if job.marked:
             head["cache_control"] = {"type": "ephemeral"} | ({"ttl": "1h"} if self.hour else {})
         tail = {"type": "text", "text": self.prompt.suffix(chunk.text, firmer=firmer)}
+        return self.body([head, tail])
+
+    def body(self, content: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Return the body of a request of one user message."""
         body: dict[str, Any] = {
             "model": self.model,
             "max_tokens": self.max_tokens,
-            "messages": [{"role": "user", "content": [head, tail]}],
+            "messages": [{"role": "user", "content": list(content)}],
         }
         if self.effort is not None:
             body["output_config"] = {"effort": self.effort}

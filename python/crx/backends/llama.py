@@ -27,6 +27,7 @@ from crx.errors import ModelError
 from crx.frames import PLAIN
 from crx.gate import Gate
 from crx.prompt import Prompt
+from crx.thoughts import spoken
 from crx.types import Chunk, Context, Document
 
 # Part of the fingerprint: raised when the same file and prompt may come to give another text.
@@ -121,6 +122,10 @@ class Llama:
         other._prompt = prompt
         return other
 
+    def speak(self, prefix: str, text: str) -> Iterator[str]:
+        """Yield the answer to a prompt, without its thoughts; see `Supervisor.speak`."""
+        yield from spoken(self._supervisor.speak(prefix, text), thinking=self._thinks)
+
     def close(self) -> None:
         """End the child process; the next call starts it again."""
         self._supervisor.close()
@@ -151,6 +156,7 @@ class Llama:
             except ModelError as error:
                 raise ModelError(f"{self._path}: {error}") from None
             self.frame = str(ready["frame"])
+            self._thinks = bool(ready["thinks"])
             self._window, self._around = int(ready["window"]), int(ready["around"])
             if self.frame == PLAIN.name:
                 self.notes += ("no chat template in the file: is it an instruct model?",)

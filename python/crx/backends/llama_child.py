@@ -6,10 +6,12 @@ texts to how many tokens each has.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import resource
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from crx.backends.llama_runtime import Answer, Counts, Log, Model, Refused, Session, Unanswerable
@@ -58,6 +60,21 @@ class Wording:
         return [token for piece in pieces for token in self._model.tokenize(piece)]
 
 
+class Aloud:
+    """An answer that is told while it is decoded, whole characters at a time."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._told = 0
+
+    def more(self, tokens: Sequence[int], *, final: bool = False) -> str:
+        """Return what the answer's tokens so far say and was not told yet."""
+        raw = self._model.raw(tokens[self._told :])
+        self._told = len(tokens)
+        return self._decoder.decode(raw, final)
+
+
 class Worker:
     """One conversation: the model, the session that fits what is asked, and what waits."""
 
@@ -69,6 +86,7 @@ class Worker:
         self._held = False
         self._waiting: deque[tuple[int, list[int]]] = deque()
         self._in_hand: set[int] = set()
+        self._aloud: dict[int, Aloud] = {}
         self._counts = Counts()
         self._slot = 0
 
@@ -101,6 +119,8 @@ class Worker:
                 self._prefix, self._held = self._wording.prefix(message["text"]), False
             case "add":
                 self._waiting.append((message["number"], self._wording.suffix(message["text"])))
+                if message.get("aloud"):
+                    self._aloud[message["number"]] = Aloud(self._model)
 
     def _open(self, settings: Message) -> None:
         if settings["memory_bytes"]:
@@ -127,6 +147,7 @@ class Worker:
                 "op": "ready",
                 "window": self._window,
                 "frame": frame.name,
+                "thinks": frame.thinks,
                 "shares": self._shares,
                 "around": len(self._wording.prefix("")) + len(self._wording.suffix("")),
             }
@@ -176,8 +197,15 @@ class Worker:
         except Unanswerable as error:
             self._give_up(str(error))
             return
+        for number, tokens in session.under_way():
+            self._tell(number, tokens)
         for answer in answers:
             self._answer(answer)
+
+    def _tell(self, number: int, tokens: Sequence[int], *, final: bool = False) -> None:
+        """Say what is new of an answer, where it was asked for aloud."""
+        if number in self._aloud and (text := self._aloud[number].more(tokens, final=final)):
+            self._parent.say({"op": "piece", "number": number, "text": text})
 
     def _prepare(self) -> Session:
         """Return an idle session with room for what waits, holding the prefix."""
@@ -225,6 +253,8 @@ class Worker:
 
     def _answer(self, answer: Answer) -> None:
         self._in_hand.discard(answer.number)
+        self._tell(answer.number, answer.tokens, final=True)
+        self._aloud.pop(answer.number, None)
         self._parent.say(
             {
                 "op": "answer",

@@ -168,7 +168,11 @@ class Model:
 
     def text(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens; bytes that are no UTF-8 become U+FFFD."""
-        return b"".join(map(self._piece, tokens)).decode(errors="replace")
+        return self.raw(tokens).decode(errors="replace")
+
+    def raw(self, tokens: Sequence[int]) -> bytes:
+        """Return the bytes of tokens; one character may take several of them."""
+        return b"".join(map(self._piece, tokens))
 
     def _piece(self, token: int) -> bytes:
         special = False
@@ -292,6 +296,10 @@ class Session:
     @property
     def busy(self) -> bool:
         return bool(self._busy)
+
+    def under_way(self) -> list[tuple[int, Sequence[int]]]:
+        """Return (number, tokens so far) of every chunk at work."""
+        return [(place.number, place.answer) for place in self._busy]
 
     def hold(self, prefix: list[int]) -> None:
         """Make `prefix` what the next chunks share; what it has in common with the last stays."""

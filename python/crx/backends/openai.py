@@ -9,18 +9,16 @@ from __future__ import annotations
 import copy
 import json
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import ModuleType
 from typing import Any
-from urllib.parse import urlsplit
 
-from crx.errors import ModelError, UsageError
+from crx.backends.openai_service import Service
+from crx.errors import UsageError
 from crx.gate import Gate
 from crx.prompt import Prompt
-from crx.remote import NO_PROTOCOL, Again, Patience, refuse_offline, stream, translated
+from crx.remote import NO_PROTOCOL, Again, Patience, refuse_offline, stream
 from crx.spend import Estimate, Meter, Price, Usage
 from crx.types import Chunk, Context, Document
 from crx.visit import Answer, Visit
@@ -29,10 +27,6 @@ from crx.visit import Answer, Visit
 _MAX_TOKENS = 600
 _USUAL_TOKENS = 90
 _TOKENS_PER_BYTE = 1 / 3.5
-
-# Whose key goes to which host: a key is sent to its own service and nowhere else.
-_KEYS = {"api.openai.com": "OPENAI_API_KEY", "api.deepseek.com": "DEEPSEEK_API_KEY"}
-_OWN_KEY = "CRX_OPENAI_API_KEY"
 
 
 class OpenAI:
@@ -60,34 +54,25 @@ class OpenAI:
         timeout_s: float = 300.0,
         key: str | None = None,
     ) -> None:
-        refuse_offline(f"openai:{address}")
-        url, host, model = _parsed(address)
+        service = Service(address, timeout_s=timeout_s, key=key)
         if price is None and cap_dollars < math.inf:
-            raise UsageError(f"openai:{model}: its price is not known, so no budget can be kept")
-        self._url = url
-        self._model = model
+            raise UsageError(
+                f"openai:{service.model}: its price is not known, so no budget can be kept"
+            )
+        self._service = service
         self._prompt = prompt or Prompt.of()
         self._price = price
         self._width = width
         self._max_tokens = max_tokens
-        self._parameters = _parameters(host, max_tokens) | dict(extra or {})
+        self._parameters = service.parameters(max_tokens) | dict(extra or {})
         self._patience = patience or Patience()
         self._meter = Meter(cap_dollars=cap_dollars)
-        self._sdk = _sdk()
-        self._key_name = _KEYS.get(host, _OWN_KEY)
-        self._client_options: dict[str, Any] = {
-            # The SDK wants a key even where the server does not.
-            "api_key": key or os.environ.get(self._key_name) or "none",
-            "base_url": self._url,
-            "timeout": timeout_s,
-            "max_retries": 0,
-        }
 
     @property
     def fingerprint(self) -> str:
         """Model, prompt and parameters; not the address, which says nothing of the answers."""
         parameters = json.dumps(self._parameters, sort_keys=True)
-        return f"openai:{self._model} prompt={self._prompt.hash} {parameters}"
+        return f"openai:{self._service.model} prompt={self._prompt.hash} {parameters}"
 
     @property
     def usage(self) -> Usage:
@@ -102,7 +87,7 @@ class OpenAI:
         """
         if not chunks:
             return
-        refuse_offline(f"openai:{self._url}")
+        refuse_offline(self._service.name)
         yield from stream(partial(self._visit, document, chunks))
 
     def with_prompt(self, prompt: Prompt) -> OpenAI:
@@ -140,13 +125,13 @@ class OpenAI:
         self, document: Document, chunks: Sequence[Chunk], tell: Callable[[Context], None]
     ) -> None:
         prefix = self._prompt.prefix(document.text)
-        async with self._sdk.AsyncOpenAI(**self._client_options) as client:
+        async with self._service.client() as client:
 
             async def send(chunk: Chunk, firmer: bool) -> tuple[Answer, Usage]:  # noqa: FBT001
                 text = prefix + self._prompt.suffix(chunk.text, firmer=firmer)
-                with self._translated():
+                with self._service.translated():
                     completion = await client.chat.completions.create(
-                        model=self._model,
+                        model=self._service.model,
                         messages=[{"role": "user", "content": text}],
                         extra_body=self._parameters,
                     )
@@ -174,36 +159,6 @@ class OpenAI:
     def _priced(self, used: Usage) -> Usage:
         return replace(used, dollars=None if self._price is None else self._price.dollars(used))
 
-    def _translated(self) -> Any:
-        service = f"openai:{self._url}"
-        return translated(self._sdk, service=service, model=self._model, key=self._key_name)
-
-
-def _parsed(address: str) -> tuple[str, str, str]:
-    """Return the URL, its host and the model; `UsageError` where one is missing."""
-    url, _, model = address.partition("#")
-    try:
-        parts = urlsplit(url)
-        host = (parts.scheme in ("http", "https") and parts.port != 0 and parts.hostname) or ""
-    except ValueError:
-        host = ""
-    if not host:
-        raise UsageError(
-            f"openai:{address}: not an address; write it like http://127.0.0.1:8080/v1#MODEL"
-        )
-    if not model:
-        raise UsageError(
-            f"openai:{address}: names no model; write it like http://127.0.0.1:8080/v1#MODEL"
-        )
-    return url.rstrip("/"), host, model
-
-
-def _parameters(host: str, max_tokens: int) -> dict[str, Any]:
-    """Greedy, and no longer than that. The vendor's own models take neither by these names."""
-    if host == "api.openai.com":
-        return {"max_completion_tokens": max_tokens}
-    return {"max_tokens": max_tokens, "temperature": 0}
-
 
 def _read(completion: Any) -> tuple[Answer, Usage]:
     """Return what a completion says, and what it used; `Again` where it is none.
@@ -217,12 +172,12 @@ def _read(completion: Any) -> tuple[Answer, Usage]:
             finished=choice.finish_reason != "length",
             refused=choice.finish_reason == "content_filter" or bool(choice.message.refusal),
         )
-        return answer, _used(completion.usage)
+        return answer, used(completion.usage)
     except (AttributeError, IndexError, TypeError, ValueError):
         raise Again(NO_PROTOCOL, lost=True) from None
 
 
-def _used(counts: Any) -> Usage:
+def used(counts: Any) -> Usage:
     """Return the server's counts; a server that gives none has only its requests counted."""
     if counts is None:
         return Usage(requests=1)
@@ -241,11 +196,3 @@ def _used(counts: Any) -> Usage:
 
 def _guess(text: str) -> int:
     return math.ceil(len(text.encode()) * _TOKENS_PER_BYTE)
-
-
-def _sdk() -> ModuleType:
-    try:
-        import openai
-    except ImportError:
-        raise ModelError('openai: the SDK is not installed; pip install "crx[openai]"') from None
-    return openai

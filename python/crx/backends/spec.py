@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from typing import Any
 
-from crx.errors import ModelError
+from crx.errors import ModelError, UsageError
 
 
 def split_options(spec: str, *, known: AbstractSet[str]) -> tuple[str, dict[str, str]]:
@@ -19,3 +21,17 @@ def split_options(spec: str, *, known: AbstractSet[str]) -> tuple[str, dict[str,
             raise ModelError(f"{key}: no such option of a model; known: {', '.join(sorted(known))}")
         options[key] = value
     return name, options
+
+
+def typed_options(
+    spec: str, types: Mapping[str, Callable[[str], Any]]
+) -> tuple[str, dict[str, Any]]:
+    """Return the name and the options, each as its type makes it; raises `UsageError`, too."""
+    name, texts = split_options(spec, known=set(types))
+    values: dict[str, Any] = {}
+    for key, text in texts.items():
+        try:
+            values[key] = types[key](text)
+        except ValueError:
+            raise UsageError(f"{key}={text}: wants {types[key].__name__}") from None
+    return name, values

@@ -8,7 +8,8 @@ The parent asks, judges and decides; the child only answers. Messages to the chi
 
 and from it, besides those: `beat` (still at work), `admitted` (a chunk is in hand), `answer` (a
 chunk's text, whether it came to an end, and counts so far) and `fault` (a chunk, or without a
-number all of them, that cannot be answered).
+number all of them, that cannot be answered). A chunk that is added `aloud` is told in `piece`s
+before that.
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)))
+
+
+class CutShort(Exception):
+    """The answer was stopped at its limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +189,40 @@ class Supervisor:
             # Left before the end: the child is still busy with what nobody waits for.
             if not complete:
                 self.close()
+
+    def speak(self, prefix: str, text: str) -> Iterator[str]:
+        """Yield the answer to one prompt, piece by piece.
+
+        A child that is lost before its first word is replaced once. Raises `ModelError` where it
+        is lost later or again and where the prompt cannot be answered, `CutShort` where the answer
+        was stopped at its limit.
+        """
+        told = at_rest = False
+        try:
+            for lost_before in (False, True):
+                try:
+                    self._prepare(prefix)
+                    self._send({"op": "add", "number": 0, "text": text, "aloud": True})
+                    while (reply := self._receive())["op"] not in ("answer", "fault"):
+                        if reply["op"] == "piece":
+                            told = True
+                            yield str(reply["text"])
+                    break
+                except ChildLost as lost:
+                    self.close()
+                    self._past += Usage(restarts=1)
+                    if told or lost_before:
+                        raise ModelError(f"the model's process was lost: {lost}") from None
+            at_rest = True
+        finally:
+            # Left before the end: the child is still busy with what nobody waits for.
+            if not at_rest:
+                self.close()
+        if reply["op"] == "fault":
+            raise ModelError(str(reply.get("why")))
+        self._present = Usage(**reply.get("usage", {}))
+        if not reply.get("finished"):
+            raise CutShort
 
     def _prepare(self, prefix: str) -> None:
         if self._child is None:

@@ -1,0 +1,91 @@
+"""`claude:MODEL`: answers from Claude, as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from crx.backends.claude import terms_of
+from crx.backends.claude_service import Service
+from crx.remote import Patience, refuse_offline, stream
+from crx.spend import Meter, Price, Usage
+from crx.talk import Talk, Tell
+from crx.visit import Answer
+
+DEFAULT = "claude-sonnet-5-5"
+
+# Where the model thinks, its thoughts count as output too.
+_MAX_TOKENS, _MAX_TOKENS_THINKING = 2048, 8192
+
+
+class ClaudeAnswers:
+    """A generator on the Messages API. A prefix is marked for the service's cache.
+
+    `price` replaces the price that is known of the model. Raises `Offline`, and `ModelError`
+    where the SDK or the key is missing.
+    """
+
+    def __init__(
+        self,
+        model: str = DEFAULT,
+        *,
+        price: Price | None = None,
+        effort: str | None = None,
+        max_tokens: int | None = None,
+        patience: Patience | None = None,
+        timeout_s: float = 120.0,
+        key: str | None = None,
+        url: str | None = None,
+    ) -> None:
+        terms = partial(terms_of, model, prompt=None, price=price, effort=effort)
+        silent = terms().known.thinking == "off"
+        self._terms = terms(
+            max_tokens=max_tokens or (_MAX_TOKENS if silent else _MAX_TOKENS_THINKING)
+        )
+        self._service = Service(model, timeout_s=timeout_s, key=key, url=url)
+        self._patience = patience or Patience()
+        self._meter = Meter()
+
+    @property
+    def fingerprint(self) -> str:
+        """Model and parameters."""
+        effort = f" effort={self._terms.effort}" if self._terms.effort else ""
+        return f"{self._service.name} max={self._terms.max_tokens}{effort}"
+
+    @property
+    def usage(self) -> Usage:
+        """What was used so far."""
+        return self._meter.usage
+
+    def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
+        """Yield the answer as it is written; raises `ModelError` where it has no end."""
+        refuse_offline(self._service.name)
+        talk = Talk(
+            send=partial(self._send, self._terms.body(_content(prefix, prompt))),
+            meter=self._meter,
+            patience=self._patience,
+            service=self._service.name,
+            max_tokens=self._terms.max_tokens,
+        )
+        yield from stream(talk.run)
+
+    def close(self) -> None:
+        """Nothing is held between prompts."""
+
+    async def _send(self, body: dict[str, Any], tell: Tell) -> tuple[Answer, Usage]:
+        async with self._service.client() as client:
+            with self._service.translated():
+                async with client.messages.stream(**body) as pieces:
+                    async for piece in pieces.text_stream:
+                        tell(piece)
+                    message = await pieces.get_final_message()
+        return self._terms.read(message)
+
+
+def _content(prefix: str, prompt: str) -> list[dict[str, Any]]:
+    asked = {"type": "text", "text": prompt}
+    if not prefix:
+        return [asked]
+    kept = {"type": "text", "text": prefix, "cache_control": {"type": "ephemeral"}}
+    return [kept, asked]

@@ -1,0 +1,52 @@
+"""`llama:PATH`: answers from an instruct model in a GGUF file, on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from crx.backends.llama import Llama, Settings
+from crx.backends.supervise import CutShort, Usage
+from crx.errors import ModelError
+from crx.talk import cut_short
+
+# About 700 words; a small model that repeats itself is stopped here.
+MAX_TOKENS = 1024
+
+
+class LlamaAnswers:
+    """A generator over a GGUF file. A prefix stays computed until another one comes."""
+
+    def __init__(self, path: str | Path, *, settings: Settings | None = None) -> None:
+        self._name = f"llama:{path}"
+        self._settings = settings or Settings(max_tokens=MAX_TOKENS)
+        self._llama = Llama(path, settings=replace(self._settings, places=1))
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the model, its frame and settings; decoding is greedy."""
+        return self._llama.fingerprint
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is odd about the model, a line each."""
+        return self._llama.notes
+
+    @property
+    def usage(self) -> Usage:
+        """What has been computed so far."""
+        return self._llama.usage
+
+    def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
+        """Yield the answer as it is decoded; raises `ModelError` where it has no end."""
+        try:
+            yield from self._llama.speak(prefix, prompt)
+        except CutShort:
+            raise ModelError(cut_short(self._name, self._settings.max_tokens)) from None
+        except ModelError as error:
+            raise ModelError(f"{self._name}: {error}") from None
+
+    def close(self) -> None:
+        """End the child process."""
+        self._llama.close()

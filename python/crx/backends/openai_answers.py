@@ -1,0 +1,112 @@
+"""`openai:URL#MODEL`: answers from a chat completions API, as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from crx.backends.openai import used
+from crx.backends.openai_service import Service
+from crx.remote import NO_PROTOCOL, Again, Patience, refuse_offline, stream
+from crx.spend import Meter, Price, Usage
+from crx.talk import Talk, Tell
+from crx.thoughts import spoken
+from crx.visit import Answer
+
+_MAX_TOKENS = 2048
+
+
+class OpenAIAnswers:
+    """A generator on the chat completions API at `URL#MODEL`.
+
+    Such servers keep the beginnings of prompts by themselves. With a `price`, dollars are counted.
+    Raises `Offline`, `UsageError` for a bad address, `ModelError` where the SDK is missing.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        price: Price | None = None,
+        max_tokens: int = _MAX_TOKENS,
+        patience: Patience | None = None,
+        timeout_s: float = 300.0,
+        key: str | None = None,
+    ) -> None:
+        self._service = Service(address, timeout_s=timeout_s, key=key)
+        self._max_tokens = max_tokens
+        self._price = price
+        self._patience = patience or Patience()
+        self._meter = Meter()
+
+    @property
+    def fingerprint(self) -> str:
+        """Model and parameters; not the address, which says nothing of the answers."""
+        return f"openai:{self._service.model} max={self._max_tokens}"
+
+    @property
+    def usage(self) -> Usage:
+        """What was used so far, as the server counts it."""
+        return self._meter.usage
+
+    def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
+        """Yield the answer as it is written; raises `ModelError` where it has no end."""
+        refuse_offline(self._service.name)
+        talk = Talk(
+            send=partial(self._send, prefix + prompt),
+            meter=self._meter,
+            patience=self._patience,
+            service=self._service.name,
+            max_tokens=self._max_tokens,
+        )
+        yield from spoken(stream(talk.run))
+
+    def close(self) -> None:
+        """Nothing is held between prompts."""
+
+    async def _send(self, text: str, tell: Tell) -> tuple[Answer, Usage]:
+        reading = _Reading()
+        async with self._service.client() as client:
+            with self._service.translated():
+                pieces = await client.chat.completions.create(
+                    model=self._service.model,
+                    messages=[{"role": "user", "content": text}],
+                    stream=True,
+                    stream_options={"include_usage": True},
+                    extra_body=self._service.parameters(self._max_tokens),
+                )
+                async for piece in pieces:
+                    tell(reading.take(piece))
+        if not reading.why:
+            raise Again("the answer broke off", lost=True)
+        dollars = None if self._price is None else self._price.dollars(reading.used)
+        answer = Answer(
+            "", finished=reading.why != "length", refused=reading.why == "content_filter"
+        )
+        return answer, replace(reading.used, dollars=dollars)
+
+
+class _Reading:
+    """What the pieces of a stream say of its end: why it ended, and what was used."""
+
+    def __init__(self) -> None:
+        self.why = ""
+        self.used = Usage(requests=1)
+
+    def take(self, piece: Any) -> str:
+        """Return the text of a piece; `Again` where it is none.
+
+        The SDK builds its objects unchecked, so that a field may be missing or of another type.
+        """
+        try:
+            if piece.usage is not None:
+                self.used = used(piece.usage)
+            if not piece.choices:
+                return ""
+            choice = piece.choices[0]
+            self.why = str(choice.finish_reason or self.why)
+            return str(choice.delta.content or "")
+        except (AttributeError, TypeError, ValueError):
+            raise Again(NO_PROTOCOL, lost=True) from None
