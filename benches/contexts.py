@@ -1,7 +1,8 @@
 """What a context costs: one full prompt per chunk, prefix reuse one by one, and shared batches.
 
-Eight documents of 4,000 tokens, ten chunks of 400 each, 64 new tokens a context, a model of
-SmolLM2-135M's shape with random Q8_0 weights (speed does not depend on them), on the CPU.
+One document of 4,000 tokens (eight with `--full`), ten chunks of 400 each, 64 new tokens a context,
+a model of SmolLM2-135M's shape with random Q8_0 weights (speed does not depend on them), on the
+CPU.
 
 full        `llama_cpp.Llama`, the whole prompt computed for every chunk
 sequential  `llama_cpp.Llama`, whose prefix match keeps the document between chunks
@@ -11,8 +12,11 @@ All run in one process with the same prompts (as tokens), threads and attention 
 so slow that it is measured on a sample of the chunks, spread over the documents. Seconds are a
 median chunk's for `full` and a mean chunk's for the others, of wall clock and of processor time:
 on a busy machine only the latter compares, and only with one thread (others wait by spinning).
+Prefilled tokens are those of prompts that were computed, the document's own among them, for all
+three alike: each begins with nothing in memory. What fills up a step is time, but no prompt.
+Memory is what llama.cpp says that it allocates for keys, values and computing.
 
-    python benches/contexts.py [--documents 8] [--places 8] [--sample 4] [--threads 1] [--json]
+    python benches/contexts.py [--full] [--exact] [--places 8] [--sample 4] [--threads 1] [--json]
 
 `--exact` takes F32 weights and F32 keys and values, where rounding moves the outputs least. With
 Q8_0 an activation that is rounded to the other neighbour moves them more, and random weights,
@@ -22,10 +26,12 @@ whose outputs are all about equally likely, then often choose another token.
 from __future__ import annotations
 
 import argparse
+import collections
 import itertools
 import json
 import os
 import random
+import re
 import statistics
 import sys
 import tempfile
@@ -69,14 +75,19 @@ def documents(model: runtime.Model, args: argparse.Namespace) -> list[Job]:
 
 
 def shared(
-    model: runtime.Model, jobs: list[Job], args: argparse.Namespace, *, places: int
+    model: runtime.Model,
+    jobs: list[Job],
+    args: argparse.Namespace,
+    *,
+    places: int,
+    log: runtime.Log,
 ) -> tuple[list[list[Tokens]], dict[str, Any]]:
     """Decode all chunks with crx's session; return the answers and what they took."""
     counts = runtime.Counts()
     room = max(
         len(prefix) + places * (max(map(len, suffixes)) + args.new) for prefix, suffixes in jobs
     )
-    before = resident()
+    log.lines.clear()
     begun = clocks()
     session = runtime.Session(
         model,
@@ -89,9 +100,9 @@ def shared(
         shares=True,
         beat=lambda: None,
     )
+    memory = buffers(log)
     answers = [sorted(decode(session, job), key=lambda a: a.number) for job in jobs]
     wall, cpu = (now - then for now, then in zip(clocks(), begun, strict=True))
-    grown = resident() - before
     session.close()
     chunks = sum(len(suffixes) for _, suffixes in jobs)
     return [[list(a.tokens) for a in found] for found in answers], {
@@ -100,8 +111,8 @@ def shared(
         "of_it_decoding": counts.decode_s / wall,
         "prefilled_per_chunk": counts.prefilled / chunks,
         "room_tokens": room,
-        "kv_mib": room * model.cell_bytes(args.kv) / 2**20,
-        "grown_mib": grown / 2**20,
+        "kv_mib": memory["KV"],
+        "compute_mib": memory["compute"],
     }
 
 
@@ -137,10 +148,14 @@ class Rival:
             verbose=False,
         )
 
+    def forget(self) -> None:
+        """Keep nothing of what was computed before."""
+        self._llama.reset()
+
     def answer(self, prompt: Tokens, *, reuse: bool) -> tuple[Tokens, Clocks, int]:
         """Return the tokens, the time and how many tokens of the prompt were computed."""
         if not reuse:
-            self._llama.reset()
+            self.forget()
         kept = self._llama.input_ids[: self._llama.n_tokens].tolist()
         same = next(
             (i for i, (a, b) in enumerate(zip(kept, prompt, strict=False)) if a != b), len(kept)
@@ -159,6 +174,7 @@ class Rival:
 
 def sequential(rival: Rival, jobs: list[Job]) -> tuple[list[list[Tokens]], dict[str, Any]]:
     answers, seconds, computed = [], [], 0
+    rival.forget()
     for prefix, suffixes in jobs:
         found = [rival.answer(prefix + suffix, reuse=True) for suffix in suffixes]
         answers.append([tokens for tokens, _, _ in found])
@@ -195,10 +211,15 @@ def clocks() -> Clocks:
     return time.perf_counter(), time.process_time()
 
 
-def resident() -> int:
-    """Bytes of this process in memory."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def buffers(log: runtime.Log) -> dict[str, float]:
+    """MiB of the buffers of each kind that llama.cpp told of since the log was cleared."""
+    found = {"KV": 0.0, "compute": 0.0}
+    for line in log.lines:
+        if said := re.search(r"(KV|compute) buffer size = +([\d.]+) MiB", line):
+            found[said[1]] += float(said[2])
+    if not all(found.values()):
+        raise SystemExit("contexts: llama.cpp does not tell its buffers' sizes any more")
+    return found
 
 
 def same(one: list[list[Tokens]], other: list[list[Tokens]]) -> str:
@@ -208,7 +229,8 @@ def same(one: list[list[Tokens]], other: list[list[Tokens]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--documents", type=int, default=8)
+    parser.add_argument("--documents", type=int, default=1)
+    parser.add_argument("--full", action="store_true", help="eight documents")
     parser.add_argument("--chunks", type=int, default=10)
     parser.add_argument("--tokens", type=int, default=4000)
     parser.add_argument("--new", type=int, default=64)
@@ -221,6 +243,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     args.kv = "f32" if args.exact else "f16"
+    args.documents = 8 if args.full else args.documents
     kinds = gguf.GGMLQuantizationType
     with tempfile.TemporaryDirectory() as folder:
         path = args.model or tiny_gguf.random_model(
@@ -233,6 +256,8 @@ def main() -> None:
 
 def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     log = runtime.Log()
+    # What is told of the buffers is followed by more lines than are kept otherwise.
+    log.lines = collections.deque(maxlen=4096)
     model = runtime.Model(str(path), gpu_layers=-1, extra_buffers=True, log=log, beat=lambda: None)
     jobs = documents(model, args)
     rows: dict[str, dict[str, Any]] = {}
@@ -241,7 +266,7 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
         rows[name] = row
         print(name, row, file=sys.stderr, flush=True)
 
-    batched, row = shared(model, jobs, args, places=args.places)
+    batched, row = shared(model, jobs, args, places=args.places, log=log)
     done(f"shared, {args.places} together", row)
     rival = Rival(path, jobs, args, flash=not args.no_flash)
     whole, row = full(rival, jobs, sample=args.sample)
@@ -250,7 +275,7 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     done("sequential", row)
     # One at a time on some chunks of one document: for the memory it takes and the same tokens.
     few = [(jobs[0][0], jobs[0][1][: args.sample])]
-    single, row = shared(model, few, args, places=1)
+    single, row = shared(model, few, args, places=1, log=log)
     done("shared, 1 at a time", row)
     wholly = [[whole[key] for key in whole]], [[batched[d][c] for d, c in whole]]
     return {
@@ -280,8 +305,8 @@ def report(found: dict[str, Any], *, as_json: bool) -> None:
         if "kv_mib" in row:
             print(
                 f"{'':20} decoding {row['of_it_decoding']:.0%}; keys and values"
-                f" {row['kv_mib']:.0f} MiB for {row['room_tokens']} tokens; process grew by"
-                f" {row['grown_mib']:.0f} MiB"
+                f" {row['kv_mib']:.1f} MiB for {row['room_tokens']} tokens; computing"
+                f" {row['compute_mib']:.1f} MiB"
             )
     for name, count in found["same"].items():
         print(f"identical to {name}: {count}")

@@ -45,10 +45,12 @@ class Settings:
     """What can be set; None and 0 leave the choice to the machine.
 
     `places`: chunks decoded together. `window`: tokens of a prompt, at most what the model was
-    trained for. `kv`: "f16", "q8_0" (half the memory) or "f32". `gpu_layers`: -1 for all, where
-    llama.cpp was built with a GPU. `kv_bytes`: memory for keys and values, else 60% of what is
-    free; fewer chunks are decoded together where it is short. `memory_bytes`: a limit to all of
-    the child's memory. `timeout_s`: how long the child may be silent; it speaks every 512 tokens.
+    trained for. `kv`: "f16", "f32", or "q8_0" (half the memory, but without a GPU prompts took
+    four to five times as long: attention has no kernel for tiles of rows then). `gpu_layers`: -1
+    for all, where llama.cpp was built with a GPU. `kv_bytes`: memory for keys and values, else 60%
+    of what is free; fewer chunks are decoded together where it is short. `memory_bytes`: a limit
+    to all of the child's memory. `timeout_s`: how long the child may be silent; it speaks every
+    512 tokens.
     """
 
     places: int = 16
@@ -93,9 +95,12 @@ class Llama:
     def fingerprint(self) -> str:
         """Changes with the file, the prompt, the frame and every setting that changes the text.
 
-        How many chunks are decoded together is not part of it, so that another machine's choice
-        does not cost every context anew. It moves the sums in their last bits (with Q8_0 weights
-        up to a tenth in a logit), and so may turn a near tie between two tokens.
+        How many chunks are decoded together is not part of it. It moves the sums in their last
+        bits (with Q8_0 weights up to a tenth in a logit), and so may turn a near tie between two
+        tokens; but so does where in memory a chunk's cells come to lie, which no setting tells. To
+        add it would promise bits that the other breaks, and would cost every context anew where
+        memory is short and fewer fit together. The fingerprint says which texts are equally good,
+        not which are equal.
         """
         s = self._settings
         return (

@@ -32,8 +32,10 @@ STEP_TOKENS = 512
 
 
 # llama.cpp computes one row, fewer than 64 and 64 or more by different kernels, which round
-# differently. Prompts are always computed by 64 or more and answers by 2 or more (and fewer than
-# 64), filled up where need be, so that a text does not depend on how many are at work beside it.
+# differently. Prompts are always computed by whole 64s and answers by 2 or more (and fewer than
+# 64), filled up where need be, so that a text depends less on how many are at work beside it.
+# Attention takes as long for a tile of 64 rows that is only begun as for a whole one: steps are not
+# cut into equal parts, but into whole tiles and what remains.
 PAIR, TILE = 2, 64
 
 
@@ -313,7 +315,7 @@ class Session:
         llama.llama_memory_seq_rm(self._memory, 0, common, -1)
         rest = prefix[common:]
         with self._timed("prefill_s"):
-            self._compute([Row(t, common + i, 0) for i, t in enumerate(rest)], least=TILE)
+            self._compute([Row(t, common + i, 0) for i, t in enumerate(rest)], tile=TILE)
         self.counts.prefilled += len(rest)
         self._kept = prefix
 
@@ -328,14 +330,14 @@ class Session:
             rows += self._rows(number, suffix)
         self.counts.prefilled += len(rows)
         with self._timed("prefill_s"):
-            return self._compute(rows, least=TILE)
+            return self._compute(rows, tile=TILE)
 
     def step(self) -> list[Answer]:
         """Decode one token in every busy place; return the answers that this ends."""
         rows = [Row(p.token, p.position, p.sequence, p) for p in self._busy]
         self._busy = []
         with self._timed("decode_s"):
-            return self._compute(rows, least=PAIR)
+            return self._compute(rows, tile=1)
 
     def reset(self) -> None:
         """Forget everything, as after a fault."""
@@ -354,13 +356,12 @@ class Session:
         rows = [Row(token, start + i, sequence) for i, token in enumerate(tokens[:-1])]
         return [*rows, Row(tokens[-1], place.position, sequence, place)]
 
-    def _compute(self, rows: list[Row], *, least: int) -> list[Answer]:
-        """Run rows through the model, at least so many a time; places take their next tokens."""
+    def _compute(self, rows: list[Row], *, tile: int) -> list[Answer]:
+        """Run rows through the model in whole tiles, at least a pair; places take their tokens."""
         answers: list[Answer] = []
-        steps = -(-len(rows) // STEP_TOKENS)
-        for i in range(steps):
-            step = rows[len(rows) * i // steps : len(rows) * (i + 1) // steps]
-            self._decode(step, fill=max(0, least - len(step)))
+        for begin in range(0, len(rows), STEP_TOKENS):
+            step = rows[begin : begin + STEP_TOKENS]
+            self._decode(step, fill=max(PAIR - len(step), -len(step) % tile))
             for at, row in enumerate(step):
                 if row.place is not None:
                     answers += self._advance(row.place, self._greedy(at))
