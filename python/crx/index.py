@@ -293,7 +293,7 @@ class Index:
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}")
         only = self._store.select(orjson.dumps(where).decode()) if where else None
-        reranking = self._reranking(rerank)
+        reranking = self._reranking(asked=rerank)
         searcher, notes = self._searching()
         hits, reranked, timings = searcher.search(
             query,
@@ -439,7 +439,7 @@ class Index:
         """Return the embedder where the dense leg is asked for."""
         return self.embedder if "dense" in legs else None
 
-    def _reranking(self, asked: bool | None) -> Reranking | None:
+    def _reranking(self, *, asked: bool | None) -> Reranking | None:
         """Return how to rerank, or None; raises `UsageError` for a threshold on no score."""
         settings = self._settings
         if asked is False or (asked is None and not settings.reranker):

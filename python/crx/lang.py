@@ -42,6 +42,7 @@ def query_langs(query: str, langs: Sequence[str] = ()) -> tuple[str, ...]:
 
     `langs` are those of the index. A script that is not known here stands for its languages.
     """
+    query = unicodedata.normalize("NFKC", query)
     script = _script(query)
     if script == "latin":
         detected = _native.detect_lang(query)
@@ -62,7 +63,7 @@ def _script(query: str) -> str:
 
 
 def _scripts(query: str) -> Iterable[str]:
-    for letter in unicodedata.normalize("NFKC", query):
+    for letter in query:
         if letter.isalpha():
             yield unicodedata.name(letter, "unknown").partition(" ")[0].lower()
 

@@ -40,7 +40,11 @@ if TYPE_CHECKING:
 GROUP = "crx.rerankers"
 SHIPPED = "crx"
 
-_BACKENDS = {"onnx": "crx.backends.onnx", "st": "crx.backends.st", "overlap": "crx.backends.overlap"}
+_BACKENDS = {
+    "onnx": "crx.backends.onnx",
+    "st": "crx.backends.st",
+    "overlap": "crx.backends.overlap",
+}
 _PLACE = Path(__file__).parent / "shipped" / "reranker"
 
 # Texts read before anything is known of their time.
@@ -94,9 +98,7 @@ class ScoreCache:
         who, asked = reranker.fingerprint.encode(), query.encode("utf-8", "surrogatepass")
         keys = [_native.digest(who, asked, text.encode("utf-8", "surrogatepass")) for text in texts]
         known = self._find(keys)
-        missing = {
-            key: text for key, text in zip(keys, texts, strict=True) if key not in known
-        }
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
             fresh = _checked(reranker, query, list(missing.values()))
             known |= dict(zip(missing, fresh.tolist(), strict=True))
@@ -171,7 +173,9 @@ def rerank(
     if why := _unclaimed(reranker, query, langs):
         return _unread(fused, k, why)
     try:
-        parts = _scores(reranker, query, texts, ms=ms, cache=cache or ScoreCache())
+        parts = _scores(
+            reranker, query, texts, ms=ms, cache=ScoreCache() if cache is None else cache
+        )
         scores = np.concatenate([np.empty(0, np.float32), *parts])
     except ModelError as error:
         return _unread(fused, k, f"not reranked: {error}")

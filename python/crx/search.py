@@ -10,7 +10,6 @@ from typing import Literal, overload
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from crx import _native
 from crx.contextualize import embedder_reads
