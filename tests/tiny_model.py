@@ -50,14 +50,32 @@ def make_model(
     config: Mapping[str, Any] = {},
     dense: int = 0,
     head: bool = False,
+    labels: int = 1,
     seed: int = 0,
 ) -> Path:
-    """Write the folder; `dense` is the size of a projection, `head` makes it a reranker."""
+    """Write the folder.
+
+    `dense` is the size of a projection, `head` makes it a reranker of so many `labels`.
+    """
     folder.mkdir()
     task = "ForSequenceClassification" if head else "Model"
     name = _CLASSES.get(family, "DistilBert") + task
     settings = {"model_type": family, "architectures": [name], **_CONFIGS[family], **config}
+    if head:
+        settings["id2label"] = {str(at): f"LABEL_{at}" for at in range(labels)}
     write_json(folder / "config.json", settings)
+    if not head:
+        _write_modules(folder, pooling, dense=dense)
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n# Tiny\n")
+    _write_tokenizer(folder, family, sequence=20 if head else 0)
+    numbers = np.random.default_rng(seed)
+    save_file(_weights(family, numbers, labels=labels if head else 0), folder / "model.safetensors")
+    if dense:
+        _write_dense(folder / "2_Dense", dense, numbers)
+    return folder
+
+
+def _write_modules(folder: Path, pooling: str, *, dense: int) -> None:
     modules = ["Transformer", "Pooling", *(["Dense"] if dense else []), "Normalize"]
     paths = ["", *(f"{at}_{kind}" for at, kind in enumerate(modules) if at)]
     listed = [
@@ -70,13 +88,6 @@ def make_model(
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": 20})
     prompts = {"query": "the ", "passage": ""}
     write_json(folder / "config_sentence_transformers.json", {"prompts": prompts})
-    (folder / "README.md").write_text("---\nlicense: mit\n---\n# Tiny\n")
-    _write_tokenizer(folder)
-    numbers = np.random.default_rng(seed)
-    save_file(_weights(family, numbers, head=head), folder / "model.safetensors")
-    if dense:
-        _write_dense(folder / "2_Dense", dense, numbers)
-    return folder
 
 
 def write_json(path: Path, value: object) -> None:
@@ -84,22 +95,26 @@ def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value))
 
 
-def _write_tokenizer(folder: Path) -> None:
+def _write_tokenizer(folder: Path, family: str, *, sequence: int) -> None:
     words = {word: at for at, word in enumerate(WORDS)}
     tokenizer = Tokenizer(models.WordPiece(words, unk_token="[UNK]"))
     tokenizer.add_special_tokens(WORDS[:4])
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1" if family == "bert" else "[CLS] $A [SEP] [SEP] $B [SEP]",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     tokenizer.enable_padding(length=12)
     tokenizer.enable_truncation(5)
     tokenizer.save(str(folder / "tokenizer.json"))
     named = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]"}
     tokens = {f"{key}_token": value for key, value in named.items()}
-    inputs = {"model_input_names": ["input_ids", "attention_mask"]}
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", **tokens, **inputs}
+    types = ["token_type_ids"] if family == "bert" else []
+    inputs = {"model_input_names": ["input_ids", *types, "attention_mask"]}
+    limit = {"model_max_length": sequence} if sequence else {}
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", **tokens, **inputs, **limit}
     write_json(folder / "tokenizer_config.json", settings)
 
 
@@ -111,16 +126,16 @@ def _write_dense(folder: Path, size: int, numbers: np.random.Generator) -> None:
     save_file(_drawn(shapes, numbers), folder / "model.safetensors")
 
 
-def _weights(family: str, numbers: np.random.Generator, *, head: bool) -> dict[str, Any]:
+def _weights(family: str, numbers: np.random.Generator, *, labels: int) -> dict[str, Any]:
     shapes = _embeddings(family)
     for index in range(LAYERS):
         shapes |= _layer(family, index)
-    if head:
+    if labels:
         inner, outer = ("classifier.dense", "classifier.out_proj")
         if family == "bert":
             inner, outer = ("bert.pooler.dense", "classifier")
         shapes = {f"{family.removeprefix('xlm-')}.{name}": shape for name, shape in shapes.items()}
-        shapes |= _linear(inner, HIDDEN, HIDDEN) | _linear(outer, HIDDEN, 1)
+        shapes |= _linear(inner, HIDDEN, HIDDEN) | _linear(outer, HIDDEN, labels)
     return _drawn(shapes, numbers)
 
 

@@ -31,8 +31,16 @@ Scope = Literal["index", "run"]
 Value = str | int | float | bool
 
 
-def _setting(default: Value, scope: Scope, help: str, *, least: float | None = None) -> Any:
-    return field(default=default, metadata={"scope": scope, "help": help, "least": least})
+def _setting(
+    default: Value,
+    scope: Scope,
+    help: str,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+) -> Any:
+    bounds = {"least": least, "most": most}
+    return field(default=default, metadata={"scope": scope, "help": help, **bounds})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +74,17 @@ class Settings:
     b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
     outline_weight: float = _setting(2.0, "run", "BM25 weight of the outline", least=0)
     context_weight: float = _setting(1.0, "run", "BM25 weight of the context", least=0)
+    reranker: str = _setting("", "run", "reranker: crx, a model's name, onnx:PATH, ...; none: off")
+    rerank_depth: int = _setting(150, "run", "candidates that are reranked", least=1)
+    rerank_weight: float = _setting(
+        0.5, "run", "weight of the reranker against the fusion, 0 to 1", least=0, most=1
+    )
+    rerank_ms: float = _setting(
+        0.0, "run", "rerank only as many as fit into so many milliseconds; 0: all", least=0
+    )
+    min_relevance: float = _setting(
+        0.0, "run", "drop reranked hits that score less, 0 to 1", least=0, most=1
+    )
     window_tokens: int = _setting(512, "run", "budget of a passage for window=auto", least=0)
     ann_above: int = _setting(
         100_000, "run", "rows above which HNSW replaces exact search", least=0
@@ -103,7 +122,8 @@ def parse(name: str, value: object, *, origin: str) -> Value:
     known = {f.name: f for f in fields(Settings)}
     if name not in known:
         raise UsageError(f"{origin}: no such setting: {name}{_nearest(name, known)}")
-    default, least = known[name].default, known[name].metadata["least"]
+    default = known[name].default
+    least, most = known[name].metadata["least"], known[name].metadata["most"]
     wanted = type(default)
     try:
         parsed = _convert(value, wanted)
@@ -111,6 +131,8 @@ def parse(name: str, value: object, *, origin: str) -> Value:
         raise UsageError(f"{origin}: {name} wants {_kinds[wanted]}, not {value!r}") from None
     if least is not None and isinstance(parsed, int | float) and not parsed >= least:
         raise UsageError(f"{origin}: {name} must be at least {least:g}, not {value}")
+    if most is not None and isinstance(parsed, int | float) and not parsed <= most:
+        raise UsageError(f"{origin}: {name} must be at most {most:g}, not {value}")
     return parsed
 
 

@@ -13,10 +13,11 @@ import orjson
 
 from crx import _native
 from crx.config import Resolved, Settings, describe, resolve, user_file
-from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
-from crx.protocols import Contextualizer, Embedder
+from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure, UsageError
+from crx.protocols import Contextualizer, Embedder, Reranker
+from crx.rerank import SHIPPED, ScoreCache, load_reranker
 from crx.reuse import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
-from crx.search import LEGS, Leg, Result, Searcher, Weights, Window
+from crx.search import LEGS, Leg, Reranking, Result, Searcher, Weights, Window
 from crx.types import Document
 
 if TYPE_CHECKING:
@@ -43,7 +44,10 @@ class Closes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What an index holds: counts by name, settings, what it owes, failed inputs."""
+    """What an index holds: counts by name, settings, what it owes, failed inputs.
+
+    `reranker` is the one that searches use here, "" where none is set.
+    """
 
     path: str
     counts: Mapping[str, int]
@@ -51,6 +55,7 @@ class Status:
     notes: tuple[str, ...]
     failures: tuple[tuple[str, str], ...]
     exact: bool
+    reranker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,8 @@ class Index:
         self._store = _native.Store.open(str(path))
         self._fixed = _agree(path, self._store.settings(), resolved)
         self._embedder: Embedder | None = None
+        self._reranker: Reranker | None = None
+        self._scores = ScoreCache()
         self._searcher: Searcher | None = None
 
     def __enter__(self) -> Index:
@@ -136,6 +143,13 @@ class Index:
                 )
             self._embedder = embedder
         return self._embedder
+
+    @property
+    def reranker(self) -> Reranker:
+        """The reranker that is set, or the shipped one, loaded on first use; `ModelError`."""
+        if self._reranker is None:
+            self._reranker = load_reranker(self._settings.reranker or SHIPPED)
+        return self._reranker
 
     def add(
         self,
@@ -274,12 +288,16 @@ class Index:
         legs: Sequence[Leg] = LEGS,
         within_section: bool = False,
         order: Literal["score", "document"] = "score",
+        rerank: bool | None = None,
     ) -> Result:
         """Return the passages that answer a query, best first.
 
         `window` is "auto" (up to `window_tokens`), or how many chunks to add on each side.
         `where` filters documents: {"lang": "en"}, {"year": {">=": 2020}}, {"path": "/docs/**"}.
-        Raises `ValueError` for an empty query, a k below 1 or a malformed filter.
+        `rerank` has candidates reranked, or not; None is where a reranker is set. One that fails
+        while it reads leaves the fused order, and a note.
+        Raises `ValueError` for an empty query, a k below 1 or a malformed filter, `ModelError`
+        for a reranker that cannot be loaded, `UsageError` for a `min_relevance` without one.
         """
         if not query.strip():
             raise ValueError("the query is empty")
@@ -287,9 +305,16 @@ class Index:
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}")
         only = self._store.select(orjson.dumps(where).decode()) if where else None
+        reranking = self._reranking(asked=rerank)
         searcher, notes = self._searching()
-        hits, timings = searcher.search(
-            query, weights=self.weights(), k=k, legs=legs, only=only, embedder=self._for(legs)
+        hits, reranked, timings = searcher.search(
+            query,
+            weights=self.weights(),
+            k=k,
+            legs=legs,
+            only=only,
+            embedder=self._for(legs),
+            reranking=reranking,
         )
         passages = searcher.widen(
             hits,
@@ -298,7 +323,7 @@ class Index:
             within_section=within_section,
             order=order,
         )
-        return Result(tuple(passages), tuple(hits), tuple(notes), timings)
+        return Result(tuple(passages), tuple(hits), (*notes, *reranked), timings)
 
     def weights(self) -> Weights:
         """Return how the legs score and how they are fused here."""
@@ -315,6 +340,7 @@ class Index:
             notes=tuple(notes),
             failures=tuple(self._store.failures()),
             exact=searcher.exact,
+            reranker=self._settings.reranker,
         )
 
     def verify(self) -> Verification:
@@ -428,6 +454,25 @@ class Index:
     def _for(self, legs: Sequence[Leg]) -> Embedder | None:
         """Return the embedder where the dense leg is asked for."""
         return self.embedder if "dense" in legs else None
+
+    def _reranking(self, *, asked: bool | None) -> Reranking | None:
+        """Return how to rerank, or None; raises `UsageError` for a threshold on no score."""
+        settings = self._settings
+        if asked is False or (asked is None and not settings.reranker):
+            if settings.min_relevance:
+                raise UsageError(
+                    f"min_relevance is {settings.min_relevance:g}, and only a reranker's scores "
+                    "have a threshold; set reranker, or leave it out"
+                )
+            return None
+        return Reranking(
+            reranker=self.reranker,
+            depth=settings.rerank_depth,
+            weight=settings.rerank_weight,
+            ms=settings.rerank_ms,
+            min_relevance=settings.min_relevance,
+            cache=self._scores,
+        )
 
     def _searching(self) -> tuple[Searcher, list[str]]:
         """Return the legs and, in one line each, what they lack of the store."""

@@ -10,24 +10,19 @@ from typing import Literal, overload
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from crx import _native
-from crx.protocols import Embedder
+from crx.contextualize import embedder_reads
+from crx.protocols import Embedder, Reranker
+from crx.rerank import Reranked, ScoreCache, rerank
 from crx.split import labels_around
 from crx.types import Hit, Mark, Passage, Stage
+from crx.types import Ranking as Ranking
 
 Window = int | Literal["auto"]
 Leg = Literal["bm25", "dense"]
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Chunk keys and scores, best first; equal scores go to the smaller key."""
-
-    keys: NDArray[np.int64]
-    scores: NDArray[np.float32]
+STAGES = (*LEGS, "rerank")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +65,18 @@ class Weights:
     b: float
     outline_weight: float
     context_weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reranking:
+    """How candidates are reranked; see `config.Settings` for each number."""
+
+    reranker: Reranker
+    depth: int
+    weight: float
+    ms: float
+    min_relevance: float
+    cache: ScoreCache
 
 
 class Searcher:
@@ -156,22 +163,51 @@ class Searcher:
         embedder: Embedder | None,
         legs: Sequence[Leg] = LEGS,
         only: _native.Filter | None = None,
-    ) -> tuple[list[Hit], dict[str, float]]:
-        """Return the k best hits and the milliseconds of each stage."""
+        reranking: Reranking | None = None,
+    ) -> tuple[list[Hit], tuple[str, ...], dict[str, float]]:
+        """Return the k best hits, notes on the reranking, and the milliseconds of each stage."""
         started = time.perf_counter()
-        rankings = self.retrieve(query, weights=weights, embedder=embedder, legs=legs, only=only)
+        legged = self.retrieve(query, weights=weights, embedder=embedder, legs=legs, only=only)
         retrieved = time.perf_counter()
-        fused = fuse(rankings, weights=weights, k=k)
+        timings = {"retrieve": 1000 * (retrieved - started)}
+        rankings: dict[str, Ranking] = dict(legged.items())
+        fused = fuse(legged, weights=weights, k=max(k, reranking.depth) if reranking else k)
+        notes: tuple[str, ...] = ()
+        if reranking:
+            begun = time.perf_counter()
+            reranked = self.rerank(query, fused, reranking=reranking, rrf_k=weights.rrf_k, k=k)
+            timings["rerank"] = 1000 * (time.perf_counter() - begun)
+            fused, rankings["rerank"], notes = reranked.ranking, reranked.scored, reranked.notes
         hits = self.hits(fused, rankings)
-        done = time.perf_counter()
-        return hits, {
-            "retrieve": 1000 * (retrieved - started),
-            "fuse": 1000 * (done - retrieved),
-        }
+        rest = 1000 * (time.perf_counter() - retrieved) - timings.get("rerank", 0.0)
+        return hits, notes, {**timings, "fuse": rest}
 
-    def hits(self, fused: Ranking, rankings: Mapping[Leg, Ranking]) -> list[Hit]:
+    def rerank(
+        self, query: str, fused: Ranking, *, reranking: Reranking, rrf_k: float, k: int
+    ) -> Reranked:
+        """Return the best k of a fused ranking, its first `depth` candidates read."""
+        rows = {row.key: row for row in self._store.chunks(fused.keys[: reranking.depth])}
+        # A chunk that has left the store meanwhile is no candidate.
+        head, tail = np.split(fused.keys, [reranking.depth])
+        there = np.array([key in rows for key in head.tolist()], bool)
+        there = np.concatenate([there, np.ones(len(tail), bool)])
+        return rerank(
+            query,
+            Ranking(fused.keys[there], fused.scores[there]),
+            [situated_text(rows[key]) for key in head.tolist() if key in rows],
+            reranker=reranking.reranker,
+            weight=reranking.weight,
+            rrf_k=rrf_k,
+            k=k,
+            ms=reranking.ms,
+            min_relevance=reranking.min_relevance,
+            langs=self._langs(),
+            cache=reranking.cache,
+        )
+
+    def hits(self, fused: Ranking, rankings: Mapping[str, Ranking]) -> list[Hit]:
         """Return the hits of a ranking; a chunk that has left the store meanwhile is dropped."""
-        stages = {leg: _stages(rankings[leg]) for leg in LEGS if leg in rankings}
+        stages = {name: _stages(rankings[name]) for name in STAGES if name in rankings}
         score = dict(zip(fused.keys.tolist(), fused.scores.tolist(), strict=True))
         return [
             Hit(
@@ -186,7 +222,7 @@ class Searcher:
                 outline=row.outline,
                 context=row.context,
                 stages={
-                    leg: stages[leg][row.key] for leg in LEGS if row.key in stages.get(leg, {})
+                    name: ranked[row.key] for name, ranked in stages.items() if row.key in ranked
                 },
             )
             for row in self._store.chunks(fused.keys)
@@ -235,6 +271,12 @@ def fuse(rankings: Mapping[Leg, Ranking], *, weights: Weights, k: int) -> Rankin
             k=k,
         )
     )
+
+
+def situated_text(row: _native.ChunkRow) -> str:
+    """Return a chunk with what situates it in front, as the embedder and the reranker read it."""
+    before = embedder_reads(row.outline, row.context)
+    return f"{before}\n{row.text}" if before else row.text
 
 
 def read_marks(marks: str) -> list[Mark]:

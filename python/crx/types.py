@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 Scalar = str | int | float | bool
 MarkKind = Literal["heading", "definition", "page"]
 
@@ -69,6 +72,14 @@ class Context:
 
     text: str
     outcome: str = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Chunk keys and scores, best first; equal scores go to the smaller key."""
+
+    keys: NDArray[np.int64]
+    scores: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,12 @@
-"""Embedders of the model store, run by ONNX Runtime.
+"""Models of the store, run by ONNX Runtime: embedders and rerankers.
 
 Texts are run in batches of one length, a batch a thread: nothing is padded, so a row is the same
-to the last bit whatever else is embedded with it, and threads never wait for each other within a
-text.
+to the last bit whatever else is run with it, and threads never wait for each other within a text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +19,17 @@ from numpy.typing import NDArray
 from crx.backends.cores import threads
 from crx.backends.spec import split_options
 from crx.errors import ModelError
-from crx.models.card import GRAPH, TOKENIZER, ModelCard, check_file, read_card
+from crx.models.bare import is_bare, read_bare
+from crx.models.card import (
+    GRAPH,
+    TOKENIZER,
+    ModelCard,
+    Precision,
+    check_file,
+    check_files,
+    read_card,
+)
+from crx.models.pairs import Pairs, best_windows, one_logit
 from crx.models.store import find
 from crx.models.tokens import Ids, Tokens, equal_lengths, feed
 
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
     import onnxruntime  # type: ignore[import-untyped]
 
 Device = Literal["cpu", "cuda"]
+Batch = tuple[list[int], Ids]
 
 # Tokens in a batch. On a CPU, as few as cost nothing (512 take 5% longer, 8192 no less), so that
 # threads share even a small call; on a GPU, as many as fill it.
@@ -36,12 +46,15 @@ _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 
 def load(spec: str) -> OnnxEmbedder:
-    """Load a model by name or path, as in "minilm", "minilm@int8" or "minilm:device=cuda"."""
-    name, options = split_options(spec, known={"device"})
-    device = options.get("device", "cpu")
-    if device not in _PROVIDERS:
-        raise ModelError(f"device={device}: no such device; take cpu or cuda")
-    return OnnxEmbedder(find(name), device="cuda" if device == "cuda" else "cpu")
+    """Load an embedder by name or path: "minilm", "minilm@int8" or "minilm:device=cuda"."""
+    name, device = _parse(spec)
+    return OnnxEmbedder(find(name), device=device)
+
+
+def load_reranker(spec: str) -> OnnxReranker:
+    """Load a reranker by name or path, likewise; a path may be a folder with a graph of its own."""
+    name, device = _parse(spec)
+    return OnnxReranker(Path(name) if is_bare(Path(name)) else find(name), device=device)
 
 
 class OnnxEmbedder:
@@ -56,14 +69,11 @@ class OnnxEmbedder:
         with ThreadPoolExecutor(1) as checker:
             # Hashing needs no interpreter: it goes on while all else is loaded.
             checked = checker.submit(check_file, folder / GRAPH, card)
-            runtime = _runtime(device)
+            _runtime(device)
             self._tokens = Tokens(folder / TOKENIZER, sequence=card.sequence)
             checked.result()
         self.card: ModelCard = card
-        self._threads = threads() if device == "cpu" else 1
-        self._batch_tokens = 1 if card.precision == "int8" else _BATCH_TOKENS[device]
-        self._session = _session(runtime, folder / GRAPH, device)
-        self._inputs = [entry.name for entry in self._session.get_inputs()]
+        self._graph = _Graph(folder / GRAPH, precision=card.precision, device=device)
 
     @property
     def fingerprint(self) -> str:
@@ -91,30 +101,116 @@ class OnnxEmbedder:
         ids = self._tokens.encode(texts, prefix=prefix)
         vectors = np.empty((len(texts), self.dimensions), np.float32)
 
-        def run(batch: tuple[list[int], Ids]) -> None:
+        def run(batch: Batch) -> None:
             rows, tokens = batch
-            vectors[rows] = self._run(tokens)
+            vectors[rows] = self._graph.run(tokens)
 
-        batches = list(equal_lengths(ids, tokens=self._batch_tokens))
-        if len(batches) < 2:
-            for batch in batches:
-                run(batch)
-        else:
-            with ThreadPoolExecutor(min(self._threads, len(batches))) as pool:
-                for _ in pool.map(run, batches):
-                    pass
+        self._graph.each(ids, run)
         if not np.isfinite(vectors).all():
             raise ModelError(f"{self.card.name}: gave a vector that is not finite; add it again")
         return vectors
 
-    def _run(self, tokens: Ids) -> NDArray[np.float32]:
+
+class OnnxReranker:
+    """A cross-encoder of the store, or of a folder that brings an ONNX file with its tokenizer.
+
+    A graph takes `input_ids` and, where it wants them, `attention_mask` and `token_type_ids`; its
+    first output is one logit a pair, or two, of which the second says "relevant".
+    """
+
+    def __init__(self, folder: Path, *, device: Device = "cpu") -> None:
+        """Load a model's folder; `ModelError` where it is no reranker, or the device is missing."""
+        if is_bare(folder):
+            card, graph = read_bare(folder)
+        else:
+            card, graph = read_card(folder), folder / GRAPH
+            if card.kind != "reranker":
+                raise ModelError(f"{folder}: an {card.kind}, not a reranker; crx models lists them")
+            check_files(folder, card)
+        self.card: ModelCard = card
+        self.device: Device = device
+        self._pairs = Pairs(folder / TOKENIZER, sequence=card.sequence)
+        self._graph = _Graph(graph, precision=card.precision, device=device)
+        # A graph of another kind is refused now, not in the middle of a search.
+        self.score("a", ["a"])
+
+    @property
+    def fingerprint(self) -> str:
+        return f"onnx:{self.card.fingerprint}"
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """ISO 639-1 codes of what the model claims to read; none: it does not say."""
+        return self.card.languages
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return (n,) float32 scores in (0, 1), in order; none depends on the other texts.
+
+        A text that the model's window cannot hold is read in several windows and scores as its
+        best one. Raises `ModelError` for a query that leaves no room, and where the model fails.
+        """
+        windows = self._pairs.windows(query, texts)
+        pairs = [pair for each in windows for pair in each]
+        logits = np.empty(len(pairs), np.float32)
+
+        def run(batch: Batch) -> None:
+            rows, ids = batch
+            output = self._graph.run(ids, np.stack([pairs[row].segments for row in rows]))
+            logits[rows] = one_logit(output, name=self.card.name)
+
+        self._graph.each([pair.ids for pair in pairs], run)
+        if not np.isfinite(logits).all():
+            raise ModelError(f"{self.card.name}: gave a score that is not finite; add it again")
+        return best_windows(logits, windows)
+
+
+class _Graph:
+    """A loaded graph: batches of one length in, its first output for each out."""
+
+    def __init__(self, path: Path, *, precision: Precision, device: Device) -> None:
+        self._path = path
+        self._session = _session(_runtime(device), path, device)
+        self._inputs = [entry.name for entry in self._session.get_inputs()]
+        self._output = self._session.get_outputs()[0].name
+        self._threads = threads() if device == "cpu" else 1
+        # What int8 activations are rounded to depends on all that is in a batch.
+        self._batch_tokens = 1 if precision == "int8" else _BATCH_TOKENS[device]
+
+    def each(self, ids: Sequence[Ids], run: Callable[[Batch], None]) -> None:
+        """Call `run` for each batch of the texts' ids, on all threads."""
+        _spread(list(equal_lengths(ids, tokens=self._batch_tokens)), run, count=self._threads)
+
+    def run(self, ids: Ids, segments: Ids | None = None) -> NDArray[np.float32]:
+        """Return the first output for a batch of (n, length) ids; `ModelError` where it fails."""
+        inputs = feed(self._inputs, ids, segments)
         try:
-            found: NDArray[np.float32] = self._session.run(["vectors"], feed(self._inputs, tokens))[
-                0
-            ]
+            found: NDArray[np.float32] = self._session.run([self._output], inputs)[0]
         except Exception as error:  # the runtime's errors have no common public root
-            raise ModelError(f"{self.card.name}: failed ({error}); add it again") from error
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ModelError(f"{self._path}: failed ({why}); add the model again") from error
         return found
+
+
+def _parse(spec: str) -> tuple[str, Device]:
+    name, options = split_options(spec, known={"device"})
+    device = options.get("device", "cpu")
+    if device not in _PROVIDERS:
+        raise ModelError(f"device={device}: no such device; take cpu or cuda")
+    return name, "cuda" if device == "cuda" else "cpu"
+
+
+def _spread(batches: Sequence[Batch], run: Callable[[Batch], None], *, count: int) -> None:
+    """Run batches on threads, a batch a thread; what one raises is raised."""
+    if len(batches) < 2:
+        _drain(map(run, batches))
+        return
+    with ThreadPoolExecutor(min(count, len(batches))) as pool:
+        _drain(pool.map(run, batches))
+
+
+def _drain(done: Iterable[None]) -> None:
+    for _ in done:
+        pass
 
 
 def _runtime(device: Device) -> ModuleType:

@@ -76,6 +76,7 @@ def checked(index: Path | None, *, thorough: bool) -> Iterator[Check]:
     yield from _ask("seal key", _seal_key)
     yield from _ask("models", _models)
     yield from _ask("embedder", _embedder)
+    yield from _ask("reranker", _reranker)
     yield from _ask("threads", _threads)
     yield from _ask("devices", _devices)
     yield from _ask("extras", _extras)
@@ -85,7 +86,8 @@ def checked(index: Path | None, *, thorough: bool) -> Iterator[Check]:
 
 def _ask(name: str, question: Callable[[], Iterator[tuple[State, str]]]) -> Iterator[Check]:
     """Yield what a check says; what it raises is a failure of its class."""
-    codes = {"models": ModelError, "embedder": ModelError, "index": Damaged, "disk": NoRoom}
+    models = dict.fromkeys(("models", "embedder", "reranker"), ModelError)
+    codes = {**models, "index": Damaged, "disk": NoRoom}
     code = codes.get(name, SystemFailure).exit_code
     try:
         for state, detail in question():
@@ -170,6 +172,19 @@ def _embedder() -> Iterator[tuple[State, str]]:
         yield "fail", f"{about}; gave a vector of length {length:.4f}, not 1; add the model again"
     else:
         yield "ok", f"{about}; {embedder.fingerprint}"
+
+
+def _reranker() -> Iterator[tuple[State, str]]:
+    from crx.rerank import load_reranker
+
+    spec = resolve().settings.reranker
+    if not spec:
+        yield "ok", "none set; crx search --rerank takes the one that ships with crx"
+        return
+    reranker = load_reranker(spec)
+    alike, other = reranker.score("one line of text", ["one line of text", "another thing"])
+    device = getattr(reranker, "device", "cpu")
+    yield "ok", f"{spec} on {device}; gave {alike:.3f} and {other:.3f}; {reranker.fingerprint}"
 
 
 def _threads() -> Iterator[tuple[State, str]]:

@@ -121,6 +121,7 @@ def as_object(card: ModelCard, folder: Path) -> dict[str, object]:
         "precision": card.precision,
         "bytes": _bytes(folder, card),
         "licence": card.licence,
+        "languages": list(card.languages),
         "source": card.source,
         "folder": str(folder),
         "fingerprint": card.fingerprint,

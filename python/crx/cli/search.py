@@ -48,6 +48,23 @@ LINES_SHOWN = 12
     default="score",
     help="Best first, or as they stand in their documents.  [default: score]",
 )
+@click.option(
+    "--rerank/--no-rerank",
+    default=None,
+    help="Have a reranker read the best candidates, or not.  [default: where one is set]",
+)
+@click.option(
+    "--rerank-ms",
+    type=float,
+    metavar="N",
+    help="Rerank only as many as fit into N milliseconds.  [default: all of rerank_depth]",
+)
+@click.option(
+    "--min-relevance",
+    type=float,
+    metavar="X",
+    help="Drop reranked hits that score less than X, 0 to 1.",
+)
 @click.option("--explain", is_flag=True, help="Show what each stage said of each hit.")
 @click.option(
     "--full", is_flag=True, help=f"Print passages whole, not {LINES_SHOWN} lines of each."
@@ -64,6 +81,9 @@ def command(
     conditions: tuple[str, ...],
     legs: tuple[str, ...],
     order: str,
+    rerank: bool | None,
+    rerank_ms: float | None,
+    min_relevance: float | None,
     explain: bool,
     full: bool,
     assignments: tuple[str, ...],
@@ -71,7 +91,10 @@ def command(
 ) -> int:
     """Print the passages that answer QUERY, best first."""
     place = existing_index(folder)
-    with handle.open(place, create=False, settings=settings_of(assignments)) as index:
+    flags = {"rerank_ms": rerank_ms, "min_relevance": min_relevance}
+    given = {name: value for name, value in flags.items() if value is not None}
+    settings = {**settings_of(assignments), **given}
+    with handle.open(place, create=False, settings=settings) as index:
         result = index.search(
             query,
             k=k,
@@ -80,6 +103,7 @@ def command(
             legs=cast("tuple[Leg, ...]", legs) or LEGS,
             within_section=within_section,
             order="document" if order == "document" else "score",
+            rerank=rerank,
         )
     for line in result.notes:
         note(line)

@@ -39,6 +39,7 @@ def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
         say(f"{coverage(status.counts):.1%} of the chunks have a context besides the outline")
         say(table(counts, right=(1,)))
         say(table(built))
+        say(f"reranker: {status.reranker or 'none'}")
         say("dense search: " + ("exact" if status.exact else "HNSW"))
     for uri, reason in status.failures:
         note(f"{near(uri)}: {reason}")

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from crx.errors import ModelError
 
@@ -34,7 +34,8 @@ class ModelCard:
     `sequence` is how many tokens the model reads at once, special tokens and prefix included;
     `max_tokens` is what that leaves for a passage. `pooling` is "graph" where a folder brought an
     ONNX file that pools by itself, "none" for rerankers. `files` maps a file's name to its
-    BLAKE2b-256.
+    BLAKE2b-256. `languages` are ISO 639-1 codes of what the model claims to read; none: it does
+    not say.
     """
 
     name: str
@@ -51,6 +52,7 @@ class ModelCard:
     converter: int
     opset: int
     files: Mapping[str, str]
+    languages: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -119,8 +121,12 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _checked(fields: dict[str, object], folder: Path) -> ModelCard:
-    known = {field.name for field in dataclasses.fields(ModelCard)}
-    card = ModelCard(**{name: fields[name] for name in known})  # type: ignore[arg-type]
+    known = {field.name for field in dataclasses.fields(ModelCard)} - {"languages"}
+    languages = fields.get("languages", [])
+    if not isinstance(languages, list) or not all(isinstance(each, str) for each in languages):
+        raise ValueError(f"languages {languages!r}")
+    values: dict[str, Any] = {name: fields[name] for name in known}
+    card = ModelCard(**values, languages=tuple(languages))
     if card.kind not in ("embedder", "reranker") or card.precision not in ("fp32", "int8"):
         raise ValueError(f"kind {card.kind!r}, precision {card.precision!r}")
     if not {GRAPH, TOKENIZER} <= card.files.keys():

@@ -13,9 +13,18 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from crx.errors import ModelError
 from crx.models import reference
+from crx.models.bare import find_graph, precision_of
 from crx.models.card import GRAPH, TOKENIZER, ModelCard, Pooling, Precision, file_digest
 from crx.models.folder import Architecture, Folder, read_folder
-from crx.models.graph import LOGITS, OPSET, VECTORS, append_pooling, write_graph
+from crx.models.graph import (
+    LOGITS,
+    OPSET,
+    VECTORS,
+    append_pooling,
+    tells_segments,
+    write_graph,
+)
+from crx.models.pairs import Pairs, one_logit
 from crx.models.tokens import Ids, Tokens, feed
 from crx.models.weights import Weights, read_weights
 
@@ -37,7 +46,6 @@ _PROBES = (
     "def parse_args(argv: list[str]) -> Namespace:\n    return parser.parse_args(argv)  # TS-999",
     "The previous quarter's revenue was $314 million; it grew by 3% over the year before. " * 4,
 )
-_GRAPHS = ("onnx/model.onnx", "model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
 
 
 def convert(
@@ -58,7 +66,9 @@ def convert(
     tokenizer = _tokenizer(folder)
     (target / TOKENIZER).write_text(tokenizer, encoding="utf-8")
     tokens = Tokens(tokenizer, sequence=folder.sequence)
-    weighted = any(source.glob("*.safetensors")) or not _graph(folder)
+    if folder.kind == "reranker":
+        Pairs(tokenizer, sequence=folder.sequence)
+    weighted = any(source.glob("*.safetensors")) or not find_graph(folder)
     write = _from_weights if weighted else _from_graph
     pooling, dimensions, opset = write(folder, tokens, target / GRAPH, precision)
     query = folder.query_prefix if query_prefix is None else query_prefix
@@ -78,6 +88,7 @@ def convert(
         converter=CONVERTER,
         opset=opset,
         files={part: file_digest(target / part) for part in (GRAPH, TOKENIZER)},
+        languages=folder.languages,
     )
 
 
@@ -150,8 +161,10 @@ def _check_logits(
     for ids in probes:
         segments = (np.arange(len(ids)) > len(ids) // 2).astype(np.int64)
         segments = segments % len(weights.segments)
-        feed = {"input_ids": ids[None], "token_type_ids": segments[None]}
-        found = float(session.run([LOGITS], feed)[0][0])
+        inputs = {"input_ids": ids[None]}
+        if tells_segments(weights):
+            inputs["token_type_ids"] = segments[None]
+        found = float(session.run([LOGITS], inputs)[0][0])
         wanted = reference.score(ids, segments, weights, shape)
         if not abs(found - wanted) <= _LOGIT[precision]:
             raise ModelError(
@@ -160,22 +173,20 @@ def _check_logits(
             )
 
 
-def _graph(folder: Folder) -> Path | None:
-    paths = (folder.file(name) for name in _GRAPHS)
-    return next((path for path in paths if path.is_file()), None)
-
-
 def _from_graph(
     folder: Folder, tokens: Tokens, path: Path, precision: Precision
 ) -> tuple[Pooling, int, int]:
-    source = _graph(folder)
-    if source is None or folder.kind == "reranker" or folder.dense:
-        raise ModelError(f"{folder.path}: no safetensors; a bare graph is read for embedders alone")
-    quantized = "quantized" in source.name
-    if quantized != (precision == "int8"):
-        has = "int8" if quantized else "fp32"
+    source = find_graph(folder)
+    if source is None or folder.dense:
+        raise ModelError(f"{folder.path}: no safetensors, and no graph that stands without them")
+    if (has := precision_of(source)) != precision:
         raise ModelError(f"{source}: holds {has} weights; add it with precision {has}")
     model = _load(source)
+    opset = max(entry.version for entry in model.opset_import)
+    if folder.kind == "reranker":
+        path.write_bytes(model.SerializeToString())
+        _check_labels(path, tokens.encode(_PROBES))
+        return folder.pooling, 1, opset
     output = model.graph.output[0]
     for candidate in model.graph.output:
         if candidate.name == "sentence_embedding":
@@ -188,7 +199,7 @@ def _from_graph(
     model = append_pooling(model, output=output.name, dimensions=dimensions, pooling=pooling)
     path.write_bytes(model.SerializeToString())
     _check_units(path, tokens.encode(_PROBES))
-    return pooling, dimensions, max(entry.version for entry in model.opset_import)
+    return pooling, dimensions, opset
 
 
 def _load(source: Path) -> onnx.ModelProto:
@@ -209,6 +220,15 @@ def _check_units(path: Path, probes: Sequence[Ids]) -> None:
         vector = session.run([VECTORS], feed(inputs, ids[None]))[0][0]
         if not abs(float(np.linalg.norm(vector)) - 1) < 1e-4:
             raise ModelError(f"{path.name}: gives no unit vector; the graph cannot be used")
+
+
+def _check_labels(path: Path, probes: Sequence[Ids]) -> None:
+    session = _session(path)
+    inputs = [entry.name for entry in session.get_inputs()]
+    for ids in probes:
+        logits = one_logit(session.run(None, feed(inputs, ids[None]))[0], name=path.name)
+        if not np.isfinite(logits).all():
+            raise ModelError(f"{path.name}: gives a score that is not finite; take the file anew")
 
 
 def _session(path: Path) -> onnxruntime.InferenceSession:

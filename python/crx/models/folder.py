@@ -70,6 +70,7 @@ class Folder:
     query_prefix: str
     passage_prefix: str
     licence: str
+    languages: tuple[str, ...]
 
     def file(self, name: str) -> Path:
         """Return the path of a file of the folder; `ModelError` where it leads out of it."""
@@ -89,6 +90,7 @@ def read_folder(path: Path) -> Folder:
     kind: Kind = "reranker" if _classifies(config) else "embedder"
     pooling, dense = ("none", ()) if kind == "reranker" else _modules(path)
     query, passage = _prefixes(_json(path, "config_sentence_transformers.json", default={}))
+    about = _front_matter(path)
     return Folder(
         path=path,
         kind=kind,
@@ -98,7 +100,8 @@ def read_folder(path: Path) -> Folder:
         lower_case=bool(reads.get("do_lower_case", False)),
         query_prefix=query,
         passage_prefix=passage,
-        licence=_licence(path),
+        licence=_licence(about),
+        languages=_languages(about),
     )
 
 
@@ -206,7 +209,7 @@ def _prefixes(config: Json) -> tuple[str, str]:
 def _sequence(path: Path, config: Json, reads: Json) -> int:
     tokenizer = _json(path, "tokenizer_config.json", default={})
     positions = _integer(path, config, "max_position_embeddings")
-    limits = [positions - _first_position(config)]
+    limits = [positions - first_position(config)]
     for limit in (reads.get("max_seq_length"), tokenizer.get("model_max_length")):
         if isinstance(limit, (int, float)) and limit > 0:
             limits.append(int(limit))
@@ -236,7 +239,7 @@ def _architecture(path: Path, config: Json) -> Architecture:
         intermediate=_integer(path, config, intermediate),
         vocabulary=_integer(path, config, "vocab_size"),
         positions=_integer(path, config, "max_position_embeddings"),
-        first_position=_first_position(config),
+        first_position=first_position(config),
         segments=0 if family == "distilbert" else _integer(path, config, "type_vocab_size"),
         activation=_ACTIVATIONS[activation],
         epsilon=float(config.get("layer_norm_eps", 1e-12)),
@@ -246,7 +249,8 @@ def _architecture(path: Path, config: Json) -> Architecture:
     return shape
 
 
-def _first_position(config: Json) -> int:
+def first_position(config: Json) -> int:
+    """Return the row of the position table that the first token takes."""
     if str(config.get("model_type")) in ("bert", "distilbert"):
         return 0
     return int(config.get("pad_token_id", 1)) + 1
@@ -259,8 +263,8 @@ def _integer(path: Path, config: Json, name: str) -> int:
     return value
 
 
-def _licence(path: Path) -> str:
-    """Return the licence that the folder's README names in its front matter, or ""."""
+def _front_matter(path: Path) -> str:
+    """Return the front matter of the folder's README, or ""."""
     readme = inside(path, "README.md")
     try:
         with readme.open(encoding="utf-8", errors="replace") as file:
@@ -268,5 +272,16 @@ def _licence(path: Path) -> str:
     except FileNotFoundError:
         return ""
     front = re.match(r"---\n(.*?)\n---\n", head, re.DOTALL)
-    named = re.search(r"^license:\s*(\S+)", front.group(1), re.MULTILINE) if front else None
+    return front.group(1) if front else ""
+
+
+def _licence(about: str) -> str:
+    """Return the licence that the front matter names, or ""."""
+    named = re.search(r"^license:\s*(\S+)", about, re.MULTILINE)
     return named.group(1).strip("\"'") if named else ""
+
+
+def _languages(about: str) -> tuple[str, ...]:
+    """Return the ISO 639-1 codes that the front matter lists; "multilingual" claims none."""
+    listed = re.search(r"^language:(.*(?:\n\s*-.*)*)", about, re.MULTILINE)
+    return tuple(re.findall(r"\b[a-z]{2}\b", listed.group(1))) if listed else ()

@@ -6,8 +6,12 @@ With `precision="int8"` the large weights are signed bytes with a scale a column
 are quantized as they come (ONNX Runtime's `DynamicQuantizeMatMul`), so a text's vector then
 depends on what else is in its batch: run such a graph one text at a time.
 
-Inputs are `input_ids` (n, length) int64 and, for rerankers, `token_type_ids` of that shape. The
-output is `vectors` (n, d) float32 unit rows, or `logits` (n,) float32.
+A reranker's last layer is computed for the first token alone, which is all that its classifier
+reads: the others are read there as keys and values only.
+
+Inputs are `input_ids` (n, length) int64 and, for rerankers that tell segments apart,
+`token_type_ids` of that shape. The output is `vectors` (n, d) float32 unit rows, or `logits` (n,)
+float32.
 """
 
 from __future__ import annotations
@@ -40,9 +44,10 @@ def write_graph(
     inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["n", "length"])]
     if weights.head is not None:
         graph.op("Reshape", writer.head(x, weights), graph.integers(-1), output=LOGITS)
-        inputs.append(
-            helper.make_tensor_value_info("token_type_ids", TensorProto.INT64, ["n", "length"])
-        )
+        if tells_segments(weights):
+            inputs.append(
+                helper.make_tensor_value_info("token_type_ids", TensorProto.INT64, ["n", "length"])
+            )
         output = helper.make_tensor_value_info(LOGITS, TensorProto.FLOAT, ["n"])
     else:
         pooled = writer.project(_pool(graph, x, pooling), weights)
@@ -52,6 +57,11 @@ def write_graph(
     body = helper.make_graph(graph.nodes, "crx", inputs, [output], graph.constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(_RUNTIME, 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="crx")
+
+
+def tells_segments(weights: Weights) -> bool:
+    """Tell whether a model reads which of a pair's two parts a token is of."""
+    return weights.head is not None and len(weights.segments) > 1
 
 
 def append_pooling(
@@ -117,14 +127,18 @@ class _Encoder:
         self._precision = precision
 
     def encode(self, weights: Weights) -> str:
-        """Write the encoder; returns its (n, length, hidden) output."""
+        """Write the encoder; returns its (n, length, hidden) output.
+
+        A reranker's is (n, 1, hidden).
+        """
         x = self._norm(self._embeddings(weights), weights.norm)
-        for layer in weights.layers:
-            attended = self._linear(self._attention(x, layer), layer.out)
-            x = self._norm(self.graph.op("Add", x, attended), layer.attention_norm)
-            wide = self._activate(self._linear(x, layer.up))
-            x = self._norm(self.graph.op("Add", x, self._linear(wide, layer.down)), layer.norm)
-        return x
+        *below, last = weights.layers
+        for layer in below:
+            x = self._layer(x, x, layer)
+        asked = x
+        if weights.head is not None:
+            asked = self.graph.op("Gather", x, self.graph.integers(0), axis=1)
+        return self._layer(asked, x, last)
 
     def project(self, x: str, weights: Weights) -> str:
         """Write the dense projections of a pooled vector."""
@@ -134,11 +148,10 @@ class _Encoder:
         return x
 
     def head(self, x: str, weights: Weights) -> str:
-        """Write a reranker's classifier; returns its (n, 1) output."""
+        """Write a reranker's classifier over the (n, 1, hidden) first tokens: (n, 1, 1)."""
         if weights.head is None:
             raise ValueError("the model has no classifier")
-        first = self.graph.op("Gather", x, self.graph.constant(np.int64(0)), axis=1)
-        hidden = self.graph.op("Tanh", self._single(first, weights.head.dense))
+        hidden = self.graph.op("Tanh", self._single(x, weights.head.dense))
         return self._single(hidden, weights.head.out)
 
     def _embeddings(self, weights: Weights) -> str:
@@ -148,7 +161,7 @@ class _Encoder:
         one, length = graph.integers(1), graph.op("Shape", "input_ids", start=1, end=2)
         positions = weights.positions
         words = self._rows(weights.words, "input_ids")
-        if weights.head is None:
+        if not tells_segments(weights):
             positions = positions + weights.segments[0]
         else:
             words = graph.op("Add", words, self._rows(weights.segments, "token_type_ids"))
@@ -161,13 +174,20 @@ class _Encoder:
         rows = self.graph.op("Gather", self.graph.constant(table.astype(np.float16)), at)
         return self.graph.op("Cast", rows, to=TensorProto.FLOAT)
 
-    def _attention(self, x: str, layer: Layer) -> str:
+    def _layer(self, asked: str, x: str, layer: Layer) -> str:
+        """Write a layer for the tokens asked, which attend to all of x."""
+        attended = self._linear(self._attention(asked, x, layer), layer.out)
+        y = self._norm(self.graph.op("Add", asked, attended), layer.attention_norm)
+        wide = self._activate(self._linear(y, layer.up))
+        return self._norm(self.graph.op("Add", y, self._linear(wide, layer.down)), layer.norm)
+
+    def _attention(self, asked: str, x: str, layer: Layer) -> str:
         graph, heads = self.graph, self._shape.heads
         size = self._shape.hidden // heads
         split = graph.integers(0, 0, heads, size)
         query, key, value = (
-            graph.op("Reshape", self._linear(x, part), split)
-            for part in (layer.query, layer.key, layer.value)
+            graph.op("Reshape", self._linear(source, part), split)
+            for source, part in ((asked, layer.query), (x, layer.key), (x, layer.value))
         )
         query = graph.op("Transpose", query, perm=[0, 2, 1, 3])
         key = graph.op("Transpose", key, perm=[0, 2, 3, 1])

@@ -23,16 +23,7 @@ class Tokens:
 
     def __init__(self, source: Path | str, *, sequence: int) -> None:
         """Load a tokenizer from a file or from its JSON; `ModelError` where it is neither."""
-        try:
-            if isinstance(source, Path):
-                self._tokenizer = tokenizers.Tokenizer.from_file(str(source))
-            else:
-                self._tokenizer = tokenizers.Tokenizer.from_str(source)
-        except Exception as error:  # the library raises nothing narrower
-            where = source if isinstance(source, Path) else "tokenizer"
-            raise ModelError(f"{where}: not a tokenizer ({error})") from error
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
+        self._tokenizer = load_tokenizer(source)
         self._special = int(self._tokenizer.num_special_tokens_to_add(is_pair=False))
         self.sequence = sequence
 
@@ -75,6 +66,21 @@ class Tokens:
         return self._tokenizer.encode(text, add_special_tokens=False)
 
 
+def load_tokenizer(source: Path | str) -> tokenizers.Tokenizer:
+    """Load a tokenizer that neither pads nor cuts, from a file or from its JSON."""
+    try:
+        if isinstance(source, Path):
+            tokenizer = tokenizers.Tokenizer.from_file(str(source))
+        else:
+            tokenizer = tokenizers.Tokenizer.from_str(source)
+    except Exception as error:  # the library raises nothing narrower
+        where = source if isinstance(source, Path) else "tokenizer"
+        raise ModelError(f"{where}: not a tokenizer ({error})") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
 def equal_lengths(ids: Sequence[Ids], *, tokens: int) -> Iterator[tuple[list[int], Ids]]:
     """Yield batches of texts of one length, longest first, as (rows, (n, length) ids).
 
@@ -92,10 +98,10 @@ def equal_lengths(ids: Sequence[Ids], *, tokens: int) -> Iterator[tuple[list[int
             yield batch, np.stack([ids[row] for row in batch])
 
 
-def feed(inputs: Sequence[str], ids: Ids) -> dict[str, Ids]:
+def feed(inputs: Sequence[str], ids: Ids, segments: Ids | None = None) -> dict[str, Ids]:
     """Return what a graph with these inputs takes for one batch of texts of one length."""
     known = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-    known["token_type_ids"] = np.zeros_like(ids)
+    known["token_type_ids"] = np.zeros_like(ids) if segments is None else segments
     if unknown := set(inputs) - known.keys():
         raise ModelError(f"the graph wants {', '.join(sorted(unknown))}; crx cannot feed it")
     return {name: known[name] for name in inputs}

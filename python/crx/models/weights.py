@@ -59,7 +59,10 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A reranker's classifier over the first token: tanh between the two, one score out."""
+    """A reranker's classifier over the first token: tanh between the two, one score out.
+
+    Of two labels the score is the second's logit less the first's: its sigmoid is their softmax.
+    """
 
     dense: Linear
     out: Linear
@@ -101,7 +104,7 @@ def read_weights(folder: Folder, shape: Architecture) -> Weights:
         norm=_norm(take, "embeddings.LayerNorm", d),
         layers=tuple(_layer(take, shape, index) for index in range(shape.layers)),
         dense=tuple(_dense(folder, name) for name in folder.dense),
-        head=_head(take, bare, shape) if folder.kind == "reranker" else None,
+        head=_head(take, bare, shape, _labels(tensors)) if folder.kind == "reranker" else None,
     )
 
 
@@ -204,10 +207,26 @@ def _dense(folder: Folder, name: str) -> Dense:
     return Dense(Linear(weight, bias), "tanh" if activation == "tanh" else "identity")
 
 
-def _head(take: Take, bare: Take, shape: Architecture) -> Head:
+def _labels(tensors: Mapping[str, Array]) -> int:
+    """Return how many labels a classifier has: the rows of its last weight."""
+    names = ("classifier.out_proj.weight", "classifier.weight")
+    return next((len(tensors[name]) for name in names if name in tensors), 1)
+
+
+def _head(take: Take, bare: Take, shape: Architecture, labels: int) -> Head:
     d = shape.hidden
-    if shape.family == "bert":
-        return Head(_linear(take, "pooler.dense", d, d), _linear(bare, "classifier", d, 1))
     if shape.family == "distilbert":
         raise ModelError("a DistilBERT reranker; crx converts BERT and RoBERTa rerankers")
-    return Head(_linear(bare, "classifier.dense", d, d), _linear(bare, "classifier.out_proj", d, 1))
+    if labels not in (1, 2):
+        raise ModelError(f"a classifier of {labels} labels; a reranker has one or two")
+    if shape.family == "bert":
+        dense, out = _linear(take, "pooler.dense", d, d), _linear(bare, "classifier", d, labels)
+    else:
+        dense = _linear(bare, "classifier.dense", d, d)
+        out = _linear(bare, "classifier.out_proj", d, labels)
+    return Head(dense, out if labels == 1 else _difference(out))
+
+
+def _difference(out: Linear) -> Linear:
+    weight = out.weight[:, 1:] - out.weight[:, :1]
+    return Linear(np.ascontiguousarray(weight), out.bias[1:] - out.bias[:1])
