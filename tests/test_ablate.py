@@ -91,19 +91,19 @@ class Overlap:
 @dataclass(frozen=True)
 class Reranked:
     ranking: Ranking
+    read: int
+    notes: tuple[str, ...] = ()
 
 
 class ScoreCache:
     """Keeps each pair's score."""
 
-    def __init__(self, reranker: Reranker) -> None:
-        self._reranker = reranker
-        self.fingerprint = reranker.fingerprint
+    def __init__(self, *, size: int) -> None:
         self._scores: dict[tuple[str, str], float] = {}
 
-    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    def score(self, reranker: Reranker, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         missing = [t for t in dict.fromkeys(texts) if (query, t) not in self._scores]
-        for text, score in zip(missing, self._reranker.score(query, missing), strict=True):
+        for text, score in zip(missing, reranker.score(query, missing), strict=True):
             self._scores[query, text] = float(score)
         return np.array([self._scores[query, text] for text in texts], dtype=np.float32)
 
@@ -117,13 +117,14 @@ def rerank(
     weight: float,
     rrf_k: float,
     k: int,
-    ms: float = 0,
+    langs: Sequence[str],
+    cache: ScoreCache,
 ) -> Reranked:
-    order = np.argsort(-reranker.score(query, texts), kind="stable")
+    order = np.argsort(-cache.score(reranker, query, texts), kind="stable")
     keys, scores = _native.fuse(
         [fused.keys[order], fused.keys], weights=[weight, 1 - weight], rrf_k=rrf_k, k=k
     )
-    return Reranked(Ranking(keys, scores))
+    return Reranked(Ranking(keys, scores), len(texts))
 
 
 @pytest.fixture

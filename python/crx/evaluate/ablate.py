@@ -22,7 +22,13 @@ from crx.contextualize import parse_rungs, parse_spec
 from crx.errors import UsageError
 from crx.evaluate.ask import KEPT, Asker, QueryVectors, Reranking, Timed, TimedReranker, ask_all
 from crx.evaluate.baselines import Hypothetical, Summaries, SummaryIndex
-from crx.evaluate.configuration import SUMMARY, Configuration, Legs, ladder
+from crx.evaluate.configuration import (
+    SUMMARY,
+    Configuration,
+    Legs,
+    contexts_name,
+    ladder,
+)
 from crx.evaluate.results import METRICS, Indexed, Results, Values
 from crx.evaluate.sets import Query, QuestionSet
 from crx.index import Index
@@ -33,6 +39,8 @@ from crx.types import Document
 # Characters of a chunk cut here; a Han or kana character says about as much as two Latin ones.
 CHUNK_CHARS = 800
 DENSE_SCRIPTS = frozenset({"zh", "ja"})
+# Scores kept over all rungs: 100 MB at most.
+SCORES_KEPT = 1 << 19
 BASELINES = (SUMMARY, "hyde", "summary-index")
 
 
@@ -104,6 +112,7 @@ def measure(questions: QuestionSet, rows: Sequence[Configuration], *, options: O
         queries=tuple(query.id for query in questions.queries),
         rows=tuple(row for rung in rungs for row in rows if row.contexts == rung),
         indexed=indexed,
+        notes=tuple(bench.notes),
         values={name: np.concatenate([each[name] for each in values]) for name in METRICS},
     )
 
@@ -128,6 +137,7 @@ class _Bench:
         self._vectors = QueryVectors(index.embedder)
         self._reranking = _reranking(options.reranker, settings)
         self._summaries = Summaries(options.generator) if options.generator else None
+        self.notes: list[str] = []
 
     def build(self, documents: Sequence[Document], rung: str) -> Indexed:
         """Make the index hold the documents at a rung."""
@@ -159,7 +169,11 @@ class _Bench:
             reranking=self._reranking,
         )
         others = self._others(queries, {row.legs for row in rows}, documents, asker)
-        return ask_all(asker, queries, rows, others=others)
+        values = ask_all(asker, queries, rows, others=others)
+        self.notes += [
+            f"{contexts_name(rows[0].contexts)}: {n} x {t}" for t, n in asker.notes.items()
+        ]
+        return values
 
     def _contextualize(self, source: str) -> None:
         if source == SUMMARY:
@@ -213,10 +227,10 @@ def _reranking(reranker: Reranker | None, settings: Settings) -> Reranking | Non
         return None
     from crx.rerank import ScoreCache
 
-    timed, given = TimedReranker(reranker), asdict(settings)
+    given = asdict(settings)
     return Reranking(
-        scores=ScoreCache(timed),
-        timed=timed,
+        reranker=TimedReranker(reranker),
+        cache=ScoreCache(size=SCORES_KEPT),
         depth=given.get("rerank_depth", KEPT),
         weight=given.get("rerank_weight", 0.5),
     )

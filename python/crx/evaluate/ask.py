@@ -8,6 +8,7 @@ it ran and added up as a search would have spent it.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from crx.protocols import Embedder, Reranker
 from crx.search import LEGS, Ranking, fuse
 
 if TYPE_CHECKING:
+    from crx.rerank import ScoreCache
     from crx.search import Leg
 
 # Chunks of a ranking that are kept: more than 8,000 tokens, and than a reranker reads.
@@ -108,6 +110,11 @@ class TimedReranker:
         return scores
 
     @property
+    def languages(self) -> tuple[str, ...]:
+        """ISO 639-1 codes of what it claims to read; none: it does not say."""
+        return tuple(getattr(self._reranker, "languages", ()))
+
+    @property
     def ms_per_text(self) -> float:
         """Return the mean milliseconds of a text that was scored."""
         return 1000 * self._seconds / max(1, self._texts)
@@ -115,19 +122,19 @@ class TimedReranker:
 
 @dataclass(frozen=True, slots=True)
 class Reranking:
-    """How candidates are reranked: by what, how many, with which weight.
+    """How candidates are reranked: by what, whose scores are kept, how many, with which weight."""
 
-    `scores` keeps what `timed` gave.
-    """
-
-    scores: Reranker
-    timed: TimedReranker
+    reranker: TimedReranker
+    cache: ScoreCache
     depth: int
     weight: float
 
 
 class Asker:
-    """One opened index at one rung, and what its legs found of one question after another."""
+    """One opened index at one rung, and what its legs found of one question after another.
+
+    `notes` counts what a search would have noted, such as a reranker that failed.
+    """
 
     def __init__(
         self,
@@ -144,6 +151,8 @@ class Asker:
         self._window_tokens = window_tokens
         self._reranking = reranking
         self._rows: dict[int, _native.ChunkRow] = {}
+        self._langs = index.store.langs()
+        self.notes: Counter[str] = Counter()
 
     def ask(
         self,
@@ -199,12 +208,16 @@ class Asker:
             text,
             candidates,
             [situated(row) for row in rows],
-            reranker=self._reranking.scores,
+            reranker=self._reranking.reranker,
+            cache=self._reranking.cache,
             weight=self._reranking.weight,
             rrf_k=self._weights.rrf_k,
+            langs=self._langs,
             k=KEPT,
         )
-        return Timed(reranked.ranking, timed.ms + len(rows) * self._reranking.timed.ms_per_text)
+        self.notes.update(reranked.notes)
+        ms = reranked.read * self._reranking.reranker.ms_per_text
+        return Timed(reranked.ranking, timed.ms + ms)
 
     def _measure(
         self, gold: Sequence[Gold], configuration: Configuration, timed: Timed

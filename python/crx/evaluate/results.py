@@ -59,7 +59,10 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Questions by rows: `values[metric]` is (rows, queries) float64, in the order of both."""
+    """Questions by rows: `values[metric]` is (rows, queries) float64, in the order of both.
+
+    `notes` say in one line each what was not done as asked.
+    """
 
     set: str
     documents: int
@@ -67,6 +70,7 @@ class Results:
     rows: tuple[Configuration, ...]
     indexed: Mapping[str, Indexed]
     values: Mapping[str, Values]
+    notes: tuple[str, ...] = ()
 
     def of(self, row: Configuration, metric: str) -> Values:
         """Return the (queries,) values of a row."""
@@ -121,6 +125,7 @@ def save(results: Results, file: Path) -> None:
         "queries": results.queries,
         "rows": [asdict(row) for row in results.rows],
         "indexed": {name: asdict(each) for name, each in results.indexed.items()},
+        "notes": results.notes,
     }
     head_bytes = np.frombuffer(orjson.dumps(head), dtype=np.uint8)
     with file.open("wb") as out:
@@ -129,8 +134,10 @@ def save(results: Results, file: Path) -> None:
 
 def load(file: Path) -> Results:
     """Return results that were saved; raises `UsageError` for any other file."""
+    if not file.is_file():
+        raise UsageError(f'{file}: no such file; "crx eval run SET --save FILE" writes one')
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open("rb") as source, np.load(source, allow_pickle=False) as arrays:
             head = orjson.loads(arrays["head"].tobytes())
             if head["format"] != _FORMAT:
                 raise UsageError(f"{file}: saved by another version of crx; evaluate again")
@@ -141,6 +148,7 @@ def load(file: Path) -> Results:
                 rows=tuple(Configuration(**row) for row in head["rows"]),
                 indexed={name: Indexed(**each) for name, each in head["indexed"].items()},
                 values={name: arrays[name] for name in METRICS},
+                notes=tuple(head["notes"]),
             )
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
         raise UsageError(

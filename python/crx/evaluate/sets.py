@@ -58,8 +58,12 @@ def read_set(folder: Path) -> QuestionSet:
         if not (folder / name).is_file():
             raise UsageError(f"{folder}: not a question set: it has no {name}")
     documents = tuple(_documents(folder / "corpus.jsonl"))
+    if not documents:
+        raise UsageError(f"{folder / 'corpus.jsonl'}: holds no document")
     sizes = {document.uri: len(document.text) for document in documents}
     queries = tuple(_queries(folder / "queries.jsonl", sizes))
+    if not queries:
+        raise UsageError(f"{folder / 'queries.jsonl'}: holds no query")
     return QuestionSet(folder.resolve().name, documents, queries)
 
 
@@ -74,7 +78,7 @@ def _documents(path: Path) -> Iterator[Document]:
         yield Document(
             uri=uri,
             text=text,
-            title=row.get("title") or "",
+            title=_title(row, where),
             metadata={"format": kind} if kind else {},
             marks=marks,
             chunks=_spans(row.get("chunks"), len(text), where),
@@ -107,13 +111,24 @@ def _place(place: Any, sizes: dict[str, int], where: str) -> Place:
     if not isinstance(place, dict):
         raise UsageError(f'{where}: a place wants {{"doc_id", "start", "end"}}')
     doc_id, start, end = place.get("doc_id"), place.get("start"), place.get("end")
-    if doc_id not in sizes:
+    if not isinstance(doc_id, str) or doc_id not in sizes:
         raise UsageError(f"{where}: gold names doc_id {doc_id!r}, which the corpus does not hold")
-    if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= sizes[doc_id]):
+    if not (_is_offset(start) and _is_offset(end) and 0 <= start < end <= sizes[doc_id]):
         raise UsageError(
             f"{where}: gold {start}..{end} lies outside {doc_id!r} of {sizes[doc_id]} characters"
         )
     return Place(doc_id, start, end)
+
+
+def _is_offset(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _title(row: dict[str, Any], where: str) -> str:
+    title = row.get("title") or ""
+    if not isinstance(title, str):
+        raise UsageError(f"{where}: title is no text")
+    return title
 
 
 def _spans(spans: Any, size: int, where: str) -> tuple[tuple[int, int], ...] | None:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from crx.cli.eval.options import measuring_options, options_of, save_option
-from crx.cli.eval.report import as_object, as_text
+from crx.cli.eval.options import measuring_options, options_of, reranker_name, save_option
+from crx.cli.eval.report import (
+    about,
+    as_object,
+    as_text,
+    how_to_read,
+    next_steps,
+    recommendation,
+    table_rows,
+)
 from crx.cli.options import json_option, set_option
-from crx.cli.output import say, say_json
+from crx.cli.output import near, note, say, say_json
+from crx.config import write as write_config
 from crx.errors import UsageError
-from crx.evaluate import ablate, read_set, save
+from crx.evaluate import Configuration, Results, ablate, plots, read_set, save
+from crx.evaluate.page import page
+from crx.evaluate.recommend import recommend, settings_of
 from crx.evaluate.results import check_metric
 
 
@@ -47,6 +59,21 @@ from crx.evaluate.results import check_metric
 @click.option(
     "--against", default="", metavar="ROW", help="Compare with this row, not each with its own."
 )
+@click.option(
+    "--write-config",
+    "config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the settings of the recommended row into this crx.toml.",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write table and pictures as one page.",
+)
+@click.option("--png", type=click.Path(path_type=Path), metavar="DIR", help="Write the pictures.")
+@click.option("--svg", type=click.Path(path_type=Path), metavar="DIR", help="Write the pictures.")
 @set_option
 @save_option
 @json_option
@@ -62,6 +89,10 @@ def command(
     with_: str,
     metric: str,
     against: str,
+    config: Path | None,
+    html: Path | None,
+    png: Path | None,
+    svg: Path | None,
     assignments: tuple[str, ...],
     file: Path | None,
     as_json: bool,
@@ -75,6 +106,8 @@ def command(
     """
     if metric:
         check_metric(metric)
+    if html or png or svg:
+        plots.require()
     rungs = _names(contexts)
     if not rungs:
         raise UsageError(f"--contexts {contexts!r}: want at least one, as in none,outline")
@@ -91,10 +124,50 @@ def command(
     if file is not None:
         save(results, file)
     baseline = results.named(against) if against else None
+    found = recommend(results, metric=metric)
+    for line in results.notes:
+        note(line)
     if as_json:
-        say_json(as_object(results, metric=metric, baseline=baseline))
+        recommended = {"recommended": {"name": found.row.name, **asdict(found)}}
+        say_json({**as_object(results, metric=metric, baseline=baseline), **recommended})
     else:
         say(as_text(results, metric=metric, baseline=baseline))
+        say(f"\n{recommendation(found)}")
+        for line in next_steps(results, found):
+            say(line)
+    if config is not None:
+        write_config(config, settings_of(found.row, reranker=reranker_name(rerank, assignments)))
+        note(f"{near(config)}: the settings of {found.row.name}")
+    if html or png or svg:
+        _draw(results, html=html, png=png, svg=svg, metric=metric, baseline=baseline)
+
+
+def _draw(
+    results: Results,
+    *,
+    html: Path | None,
+    png: Path | None,
+    svg: Path | None,
+    metric: str,
+    baseline: Configuration | None,
+) -> None:
+    figures = plots.draw(results)
+    for folder, kind in ((png, "png"), (svg, "svg")):
+        if folder is not None:
+            for path in plots.write(figures, folder, kind=kind):
+                note(f"wrote {near(path)}")
+    if html is not None:
+        found = recommend(results, metric=metric)
+        text = page(
+            title=about(results),
+            lines=[*how_to_read(metric=metric, baseline=baseline), *results.notes],
+            rows=table_rows(results, metric=metric, baseline=baseline),
+            best=" ".join([recommendation(found), *next_steps(results, found)]),
+            figures=figures,
+        )
+        html.parent.mkdir(parents=True, exist_ok=True)
+        html.write_text(text, encoding="utf-8")
+        note(f"wrote {near(html)}")
 
 
 def _names(text: str) -> list[str]:

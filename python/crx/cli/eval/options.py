@@ -65,7 +65,7 @@ def options_of(
             index=index,
             chunk_chars=chunk_chars,
             settings=settings,
-            reranker=_reranker(rerank, settings),
+            reranker=_reranker(reranker_name(rerank, assignments)),
             generator=generator_of(with_) if with_ else None,
             on_rung=None if quiet else lambda rung: note(f"contexts: {rung}"),
             on_progress=show,
@@ -79,14 +79,20 @@ def generator_of(spec: str) -> Generator:
     return load_generator(spec)
 
 
-def _reranker(given: str | None, settings: dict[str, object]) -> Reranker | None:
-    """Return the reranker of the flag, else of the settings; None where it is off."""
-    named = getattr(resolve(settings).settings, "reranker", "") if given is None else given
-    if named in ("", "off"):
+def reranker_name(given: str | None, assignments: tuple[str, ...]) -> str:
+    """Return the reranker of the flag, else of the settings; "" where it is off."""
+    named = given
+    if named is None:
+        named = getattr(resolve(settings_of(assignments)).settings, "reranker", "")
+    return "" if named == "off" else named
+
+
+def _reranker(name: str) -> Reranker | None:
+    if not name:
         return None
     from crx.rerank import load_reranker
 
-    return load_reranker(named)
+    return load_reranker(name)
 
 
 def parse_minimum(text: str) -> tuple[str, float]:

@@ -5,33 +5,89 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from crx.cli.output import table
+from crx.contextualize import parse_spec
 from crx.evaluate.configuration import Configuration, contexts_name
+from crx.evaluate.recommend import Recommendation
 from crx.evaluate.results import BUDGETS, METRIC, SHOWN, Against, Indexed, Results
-from crx.evaluate.statistics import RESAMPLES
+from crx.evaluate.statistics import RESAMPLES, Difference
 
 COVERAGES = tuple(f"coverage@{budget // 1000}k" for budget in BUDGETS)
 
 
 def as_text(results: Results, *, metric: str = "", baseline: Configuration | None = None) -> str:
-    """Return the table, a line that says what was measured, and one that says how to read it."""
-    chunks = sorted({each.chunks for each in results.indexed.values()})
+    """Return what was measured, the table, and how to read it."""
+    rows = table_rows(results, metric=metric, baseline=baseline)
     return "\n".join(
         [
-            f"{results.set}: {results.documents} documents, "
-            f"{' to '.join(str(n) for n in {chunks[0]: 0, chunks[-1]: 0})} chunks, "
-            f"{len(results.queries)} queries",
+            f"{about(results)}\n",
+            table(rows, right=range(1, len(rows[0]) - 3)),
             "",
-            _table(results, metric, baseline),
-            "",
-            f"recall, coverage and differences in percent; differences on {metric or METRIC} "
-            f"unless said, against the row each grew from"
-            if baseline is None
-            else f"recall, coverage and differences in percent; differences on {metric or METRIC} "
-            f"against {baseline.name}",
-            f"95% intervals: paired bootstrap over questions, {RESAMPLES:,} resamples; "
-            f"p: sign-flip test; neither is corrected for the number of rows",
+            *how_to_read(metric=metric, baseline=baseline),
         ]
     )
+
+
+def about(results: Results) -> str:
+    """Return what was measured on, in one line."""
+    chunks = [each.chunks for each in results.indexed.values()]
+    span = f"{min(chunks)} to {max(chunks)}" if len(set(chunks)) > 1 else f"{chunks[0]}"
+    return (
+        f"{results.set}: {results.documents} documents, {span} chunks, "
+        f"{len(results.queries)} queries"
+    )
+
+
+def how_to_read(*, metric: str = "", baseline: Configuration | None = None) -> list[str]:
+    """Return what the figures of a table are."""
+    other = baseline.name if baseline is not None else "the row each grew from"
+    return [
+        "shares in percent: recall at 1, 5, 10 and 20 chunks; failure, 1 - recall@20; coverage, "
+        "what prompts of 1k to 8k tokens hold of the gold characters",
+        f"difference on {metric or METRIC} unless said, in points, against {other}; 95% interval "
+        f"by paired bootstrap ({RESAMPLES:,} resamples), p by sign flips; not corrected for the "
+        f"number of rows",
+    ]
+
+
+def recommendation(found: Recommendation) -> str:
+    """Return the recommendation in one line that says no more than the intervals allow."""
+    gain, missed = found.gain, found.missed
+    line = f"recommended: {found.row.name}"
+    if found.row != found.baseline:
+        line += f": {found.metric} {_spread(gain)} points against {found.baseline.name}"
+        if not gain.significant:
+            line += ", which these questions do not tell from none"
+    if found.row != found.best:
+        line += (
+            f"; the best, {found.best.name}, has {_spread(missed)} more, "
+            f"which these questions do not tell from none"
+        )
+    return line
+
+
+def next_steps(results: Results, found: Recommendation) -> list[str]:
+    """Return what the recommended row needs that no setting gives, and what was too dear."""
+    lines = []
+    source = parse_spec(found.row.contexts).source
+    if source:
+        lines.append(f'its contexts: "crx contextualize --with SOURCE", or "crx import {source}"')
+    elif parse_spec(found.best.contexts).source:
+        lines.append('"crx plan PATH..." tells what contexts by a model would cost')
+    return lines
+
+
+def table_rows(
+    results: Results, *, metric: str = "", baseline: Configuration | None = None
+) -> list[list[str]]:
+    """Return the table's head and rows; the last three columns are texts."""
+    head = ["", *(f"@{k}" for k in SHOWN), "failure", "MRR", "nDCG@10"]
+    head += [f"{budget // 1000}k" for budget in BUDGETS]
+    head += ["ms", "indexing", "difference", "p", "against"]
+    rows = [
+        _row(results, row, results.against(row, metric=metric, baseline=baseline))
+        for row in results.rows
+    ]
+    return [head, *rows]
 
 
 def as_object(
@@ -42,6 +98,7 @@ def as_object(
         "set": results.set,
         "documents": results.documents,
         "queries": len(results.queries),
+        "notes": list(results.notes),
         "indexed": {rung: asdict(each) for rung, each in results.indexed.items()},
         "rows": [
             {
@@ -75,17 +132,6 @@ def probability(p: float) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}".replace("0.", ".", 1)
 
 
-def _table(results: Results, metric: str, baseline: Configuration | None) -> str:
-    head = ["", *(f"@{k}" for k in SHOWN), "failure", "MRR", "nDCG"]
-    head += [f"{budget // 1000}k" for budget in BUDGETS]
-    head += ["ms", "index", "difference, 95%", "p", "against"]
-    rows = [
-        _row(results, row, results.against(row, metric=metric, baseline=baseline))
-        for row in results.rows
-    ]
-    return table([head, *rows], right=range(1, len(head) - 3))
-
-
 def _row(results: Results, row: Configuration, against: Against | None) -> list[str]:
     return [
         row.name,
@@ -106,10 +152,14 @@ def _compared(against: Against | None) -> list[str]:
     found = against.difference
     on = "" if against.metric == METRIC else f", {against.metric}"
     return [
-        f"{points(found.mean)} [{points(found.low)}, {points(found.high)}]",
+        _spread(found),
         probability(found.p),
         against.row.name + on,
     ]
+
+
+def _spread(found: Difference) -> str:
+    return f"{points(found.mean)} [{points(found.low)}, {points(found.high)}]"
 
 
 def _minutes(indexed: Indexed) -> str:

@@ -1,0 +1,71 @@
+"""One page that holds everything: the table, the recommendation, the pictures; nothing is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from crx.evaluate.plots import picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff;
+       max-width: 1180px; margin: 2em auto; padding: 0 1em; }
+h1 { font-size: 1.4em; }
+p.note { color: #555; }
+p.best { border-left: 4px solid #0072b2; padding-left: .8em; }
+div.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
+th, td { padding: .25em .6em; text-align: right; white-space: nowrap; }
+th { border-bottom: 2px solid #222; }
+td { border-bottom: 1px solid #ddd; }
+th:first-child, td:first-child, td:nth-last-child(3), th:nth-last-child(3),
+td:last-child, th:last-child { text-align: left; }
+svg { max-width: 100%; height: auto; margin: 1.2em 0; display: block; }
+"""
+
+
+def page(
+    *,
+    title: str,
+    lines: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    best: str,
+    figures: Mapping[str, Figure],
+) -> str:
+    """Return an HTML page; the first of `rows` is the table's head, its last three texts."""
+    head, *body = rows
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="best">{escape(best)}</p>',
+        '<div class="scroll"><table><thead>',
+        _row(head, "th"),
+        "</thead><tbody>",
+        *(_row(row, "td") for row in body),
+        "</tbody></table></div>",
+        *(f'<p class="note">{escape(line)}</p>' for line in lines),
+        *(_inline(name, figure) for name, figure in figures.items()),
+        "</body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _row(cells: Sequence[str], tag: str) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def _inline(name: str, figure: Figure) -> str:
+    """Return a picture as a part of the page, its ids its own."""
+    svg = picture(figure, kind="svg").decode()
+    svg = svg[svg.index("<svg") :]
+    return (
+        svg.replace('id="', f'id="{name}-')
+        .replace('"#', f'"#{name}-')
+        .replace("url(#", f"url(#{name}-")
+    )

@@ -1,0 +1,187 @@
+"""Results as pictures: recall against k, failure rate step by step, recall against latency."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crx.errors import UsageError
+from crx.evaluate.configuration import CHUNKS, Configuration, contexts_name, grew_from
+from crx.evaluate.results import DEPTH, METRIC, Results
+from crx.evaluate.statistics import SEED, interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, told apart with any kind of colour vision; their yellow is too light.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+MARKERS = {"dense": "o", "bm25": "s", "hybrid": "D", "hyde": "^", "summary-index": "v"}
+DASHES = ("-", "--", ":", "-.")
+INK, GRID, BAR, DROP = "#222222", "#dddddd", "#7f8fa6", "#0072b2"
+INCHES = (8.6, 4.6)
+
+
+def require() -> None:
+    """Raise `UsageError` where matplotlib is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UsageError("pictures need matplotlib; pip install 'crx[eval]'")
+
+
+def draw(results: Results) -> Mapping[str, Figure]:
+    """Return the figures by name; raises `UsageError` where matplotlib is not installed."""
+    require()
+    from matplotlib.figure import Figure
+
+    figures = {}
+    for name, paint in (("recall", _recall), ("steps", _steps), ("latency", _latency)):
+        figure = Figure(figsize=INCHES, facecolor="white", layout="constrained")
+        axes = figure.add_subplot()
+        axes.set_axisbelow(True)
+        axes.grid(color=GRID, linewidth=0.7)
+        axes.spines[["top", "right"]].set_visible(False)
+        paint(axes, results)
+        figures[name] = figure
+    return figures
+
+
+def write(figures: Mapping[str, Figure], folder: Path, *, kind: str) -> list[Path]:
+    """Write each figure as `folder/name.kind`, `kind` being png or svg; return the paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.{kind}" for name in figures]
+    for path, figure in zip(paths, figures.values(), strict=True):
+        path.write_bytes(picture(figure, kind=kind))
+    return paths
+
+
+def picture(figure: Figure, *, kind: str) -> bytes:
+    """Return a figure as a file; the same figure gives the same bytes."""
+    import matplotlib as mpl
+
+    names = ("Date", "Creator", "Format", "Type") if kind == "svg" else ("Software",)
+    file = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "crx"}):
+        figure.savefig(file, format=kind, dpi=150, metadata=dict.fromkeys(names))
+    return file.getvalue()
+
+
+def path_to(results: Results, row: Configuration) -> list[Configuration]:
+    """Return the rows that a row grew from, the first first, and itself."""
+    path = [row]
+    while (below := grew_from(path[-1], results.rows)) is not None:
+        path.append(below)
+    return path[::-1]
+
+
+def _whole(results: Results) -> list[Configuration]:
+    """Return the rows whose prompt is filled with the best chunks."""
+    return [row for row in results.rows if row.window == CHUNKS]
+
+
+def _recall(axes: Axes, results: Results) -> None:
+    rows = _whole(results)
+    ks = range(1, DEPTH + 1)
+    rungs = list(results.indexed)
+    for row in rows:
+        alike = [each for each in rows if each.contexts == row.contexts]
+        axes.plot(
+            ks,
+            [100 * results.mean(row, f"recall@{k}") for k in ks],
+            color=_colour(row, rungs),
+            linestyle=DASHES[_style(row, alike)],
+            linewidth=1.8 if row.legs == "hybrid" else 1.1,
+            label=row.name,
+        )
+    axes.set_xticks([1, 5, 10, 15, 20])
+    axes.set_xlim(1, DEPTH)
+    axes.set_xlabel("k, chunks read")
+    axes.set_ylabel("recall@k, %")
+    axes.set_title("What the best k chunks find", loc="left", color=INK)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8)
+
+
+def _steps(axes: Axes, results: Results) -> None:
+    rows = _whole(results)
+    best = max(rows, key=lambda row: results.mean(row, METRIC))
+    path = path_to(results, best)
+    rates = [100 * results.failure_rate(row) for row in path]
+    rng = np.random.default_rng(SEED)
+    spans = [interval(100 * (1 - results.of(row, METRIC)), rng=rng) for row in path]
+    ys = range(len(path))[::-1]
+    bars = axes.barh(ys, rates, color=[BAR, *[DROP] * (len(path) - 1)], height=0.6)
+    below = [max(0.0, rate - low) for rate, (low, _) in zip(rates, spans, strict=True)]
+    above = [max(0.0, high - rate) for rate, (_, high) in zip(rates, spans, strict=True)]
+    axes.errorbar(rates, ys, xerr=[below, above], fmt="none", ecolor=INK, elinewidth=1, capsize=3)
+    for bar, rate, (_, high) in zip(bars, rates, spans, strict=True):
+        change = "" if rate == rates[0] else f"  ({_change(rate, rates[0])})"
+        axes.annotate(
+            f"{rate:.1f}%{change}",
+            (max(rate, high), bar.get_y() + bar.get_height() / 2),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            color=INK,
+            fontsize=9,
+        )
+    axes.set_yticks(list(ys), [row.name for row in path])
+    axes.set_xlim(0, 1.3 * max(1.0, *(high for _, high in spans)))
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel("failure rate, 1 - recall@20, %, with its 95% interval")
+    axes.set_title("Failure rate, step by step, to the best row", loc="left", color=INK)
+
+
+def _latency(axes: Axes, results: Results) -> None:
+    from matplotlib.lines import Line2D
+
+    rows = _whole(results)
+    rungs = list(results.indexed)
+    for row in rows:
+        axes.plot(
+            results.mean(row, "ms"),
+            100 * results.mean(row, METRIC),
+            marker=MARKERS[row.legs],
+            markersize=9,
+            markerfacecolor=_colour(row, rungs) if row.rerank else "white",
+            markeredgecolor=_colour(row, rungs),
+            markeredgewidth=2,
+            linestyle="none",
+        )
+    axes.set_xscale("log")
+    axes.set_xlabel("milliseconds a query, log scale")
+    axes.set_ylabel("recall@20, %")
+    axes.set_title("What recall costs in time", loc="left", color=INK)
+    marks = [
+        *(
+            Line2D([], [], color=COLOURS[at % len(COLOURS)], lw=4, label=contexts_name(rung))
+            for at, rung in enumerate(rungs)
+        ),
+        *(
+            Line2D([], [], color=INK, marker=marker, markerfacecolor="white", ls="none", label=legs)
+            for legs, marker in MARKERS.items()
+            if any(row.legs == legs for row in rows)
+        ),
+    ]
+    if any(row.rerank for row in rows):
+        marks.append(Line2D([], [], color=INK, marker="D", ls="none", label="filled: reranked"))
+    axes.legend(
+        handles=marks, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8
+    )
+
+
+def _colour(row: Configuration, rungs: Sequence[str]) -> str:
+    return COLOURS[rungs.index(row.contexts) % len(COLOURS)]
+
+
+def _style(row: Configuration, alike: Sequence[Configuration]) -> int:
+    """Return which dashes a row's line has: solid for the last pipeline of its rung."""
+    order = sorted(alike, key=lambda each: (each.legs == "hybrid", each.rerank), reverse=True)
+    return order.index(row) % len(DASHES)
+
+
+def _change(rate: float, first: float) -> str:
+    return f"{100 * (rate - first) / first:+.0f}%" if first else "0%"
