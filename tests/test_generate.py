@@ -314,7 +314,7 @@ def test_a_prompt_longer_than_the_window_is_refused_and_the_next_answered(gguf: 
 def test_leaving_a_local_model_in_the_middle_leaves_no_process(gguf: Path) -> None:
     generator = load_generator(f"llama:{gguf}:threads=1,max_tokens=24")
     pieces = generator.generate("what?")
-    assert next(pieces) == "This"
+    assert "This tells how".startswith(next(pieces))
     pieces.close()
     assert heard(generator, "what?")[0] == "This tells how it begins."
     generator.close()

@@ -65,6 +65,9 @@ class Settings:
     outline_weight: float = _setting(2.0, "run", "BM25 weight of the outline", least=0)
     context_weight: float = _setting(1.0, "run", "BM25 weight of the context", least=0)
     window_tokens: int = _setting(512, "run", "budget of a passage for window=auto", least=0)
+    generator: str = _setting(
+        "", "run", "what answers: llama:PATH, claude:MODEL, openai:URL#MODEL, ..."
+    )
     ann_above: int = _setting(
         100_000, "run", "rows above which HNSW replaces exact search", least=0
     )

@@ -54,7 +54,9 @@ def _llama(rest: str) -> Generator:
     from crx.backends.llama import Settings
     from crx.backends.llama_answers import MAX_TOKENS, LlamaAnswers
 
-    types = {f.name: type(f.default) for f in fields(Settings) if f.name != "places"}
+    types: dict[str, type] = {
+        f.name: type(f.default) for f in fields(Settings) if f.name != "places"
+    }
     path, given = typed_options(rest, types)
     return LlamaAnswers(path, settings=Settings(**{"max_tokens": MAX_TOKENS, **given}))
 
