@@ -95,11 +95,10 @@ class Checker:
         kept: list[int] = []
         wrong = 0
         for item in re.split(r"\s?[,;]\s?", inside):
-            first, *last = (int(number) for number in re.split(r"\s?[-–—]\s?", item))
-            numbers = range(max(first, 1), min((last or [first])[0], self._passages) + 1)
-            whole = first >= 1 and (last or [first])[0] <= self._passages and len(numbers) > 0
-            wrong += not whole
-            kept += numbers
+            ends = [int(number) for number in re.split(r"\s?[-–—]\s?", item)]
+            first, last = ends[0], ends[-1]
+            kept += range(max(first, 1), min(last, self._passages) + 1)
+            wrong += not 1 <= first <= last <= self._passages
         self.removed += wrong
         self.cited += (n for n in dict.fromkeys(kept) if n not in self.cited)
         if not kept:

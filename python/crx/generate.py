@@ -64,7 +64,11 @@ def _llama(rest: str) -> Generator:
 def _claude(rest: str) -> Generator:
     from crx.backends.claude_answers import DEFAULT, ClaudeAnswers
 
-    types = {"effort": str, "max_tokens": int, "price": parse_price}
+    types: dict[str, Callable[[str], Any]] = {
+        "effort": str,
+        "max_tokens": int,
+        "price": parse_price,
+    }
     model, given = typed_options(rest, types)
     return ClaudeAnswers(model or DEFAULT, **given)
 

@@ -66,7 +66,7 @@ def command(
         note("nothing found")
         return 1
     note(
-        f"{len(quoted.passages):,} passages of {quoted.tokens:,} tokens, as the index's embedder "
+        f"passages: {len(quoted.passages):,}; tokens: {quoted.tokens:,}, as the index's embedder "
         "counts them; another model counts otherwise"
     )
     return 0
