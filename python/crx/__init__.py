@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     )
     from crx.index import Index, Status, open
     from crx.search import Result
-    from crx.types import Chunk, Context, Document, Hit, Mark, Passage, Stage
+    from crx.types import Answer, Chunk, Citation, Context, Document, Hit, Mark, Passage, Stage
 
 __all__ = [
+    "Answer",
     "Chunk",
+    "Citation",
     "Context",
     "CrxError",
     "Damaged",
@@ -64,7 +66,17 @@ _ROOMS = {
     "build": ("Failure", "Progress", "Report"),
     "index": ("Index", "Status", "open"),
     "search": ("Result",),
-    "types": ("Chunk", "Context", "Document", "Hit", "Mark", "Passage", "Stage"),
+    "types": (
+        "Answer",
+        "Chunk",
+        "Citation",
+        "Context",
+        "Document",
+        "Hit",
+        "Mark",
+        "Passage",
+        "Stage",
+    ),
 }
 _ROOM = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -86,6 +86,9 @@ class Settings:
         0.0, "run", "drop reranked hits that score less, 0 to 1", least=0, most=1
     )
     window_tokens: int = _setting(512, "run", "budget of a passage for window=auto", least=0)
+    generator: str = _setting(
+        "", "run", "what answers: llama:PATH, claude:MODEL, openai:URL#MODEL, ..."
+    )
     ann_above: int = _setting(
         100_000, "run", "rows above which HNSW replaces exact search", least=0
     )

@@ -54,7 +54,9 @@ def _llama(rest: str) -> Generator:
     from crx.backends.llama import Settings
     from crx.backends.llama_answers import MAX_TOKENS, LlamaAnswers
 
-    types = {f.name: type(f.default) for f in fields(Settings) if f.name != "places"}
+    types: dict[str, type] = {
+        f.name: type(f.default) for f in fields(Settings) if f.name != "places"
+    }
     path, given = typed_options(rest, types)
     return LlamaAnswers(path, settings=Settings(**{"max_tokens": MAX_TOKENS, **given}))
 
@@ -62,7 +64,11 @@ def _llama(rest: str) -> Generator:
 def _claude(rest: str) -> Generator:
     from crx.backends.claude_answers import DEFAULT, ClaudeAnswers
 
-    types = {"effort": str, "max_tokens": int, "price": parse_price}
+    types: dict[str, Callable[[str], Any]] = {
+        "effort": str,
+        "max_tokens": int,
+        "price": parse_price,
+    }
     model, given = typed_options(rest, types)
     return ClaudeAnswers(model or DEFAULT, **given)
 

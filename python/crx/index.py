@@ -14,16 +14,18 @@ import orjson
 from crx import _native
 from crx.config import Resolved, Settings, describe, resolve, user_file
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure, UsageError
-from crx.protocols import Contextualizer, Embedder, Reranker
+from crx.protocols import Contextualizer, Embedder, Generator, Reranker
 from crx.rerank import SHIPPED, ScoreCache, load_reranker
 from crx.reuse import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.search import LEGS, Leg, Reranking, Result, Searcher, Weights, Window
-from crx.types import Document
+from crx.types import Answer, Document
 
 if TYPE_CHECKING:
+    from crx.answer import Asking
     from crx.build import Build, Progress, Report
     from crx.makers import Makers
     from crx.prompt import Prompt
+    from crx.quote import Quoted
     from crx.transfer import Imported
     from crx.upgrade import Advance, Outcome
 
@@ -324,6 +326,84 @@ class Index:
             order=order,
         )
         return Result(tuple(passages), tuple(hits), (*notes, *reranked), timings)
+
+    def prompt(
+        self,
+        question: str,
+        *,
+        k: int | None = None,
+        window: Window = "auto",
+        where: Where | None = None,
+        whole: bool = False,
+    ) -> Quoted:
+        """Return the prompt that asks for an answer from the passages that `search` finds.
+
+        With `whole`, from the whole corpus, in an order that stays: `UsageError` where that is too
+        long for a prompt.
+        """
+        from crx.quote import quote
+
+        if whole:
+            from crx.whole import whole_corpus
+
+            passages = whole_corpus(
+                self._store, where=where, budget_tokens=self._settings.window_tokens
+            )
+            return quote(question, passages, shared=True)
+        result = self.search(question, k=k, window=window, where=where)
+        return quote(question, result.passages, notes=result.notes)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        with_: str | Generator = "",
+        k: int | None = None,
+        window: Window = "auto",
+        where: Where | None = None,
+        whole: bool = False,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Answer:
+        """Return the answer to a question from the passages that `search` finds.
+
+        `with_` names what answers (see `crx.generate`), or is it; without it the setting
+        `generator` does. `on_text` is given the text as it comes. Raises `UsageError` where no
+        generator is named, and `ModelError` where its answer does not come to an end.
+        """
+        asking = self.asking(question, with_=with_, k=k, window=window, where=where, whole=whole)
+        for text in asking:
+            if on_text is not None:
+                on_text(text)
+        return asking.answer
+
+    def asking(
+        self,
+        question: str,
+        *,
+        with_: str | Generator = "",
+        k: int | None = None,
+        window: Window = "auto",
+        where: Where | None = None,
+        whole: bool = False,
+    ) -> Asking:
+        """Return the answer as it comes: iterate for its text. See `ask`."""
+        from crx.answer import Asking
+        from crx.generate import load_generator
+
+        generator = with_ or self._settings.generator
+        if not generator:
+            raise UsageError(
+                "no generator is named; give --with llama:PATH, claude:MODEL or openai:URL#MODEL, "
+                'or "crx config set generator llama:PATH" for good'
+            )
+        quoted = self.prompt(question, k=k, window=window, where=where, whole=whole)
+
+        def load() -> contextlib.AbstractContextManager[Generator]:
+            if isinstance(generator, str):
+                return contextlib.closing(load_generator(generator))
+            return contextlib.nullcontext(generator)
+
+        return Asking(quoted, load)
 
     def weights(self) -> Weights:
         """Return how the legs score and how they are fused here."""

@@ -288,9 +288,7 @@ def _passage(
     row: _native.PassageRow, hits: Sequence[Hit], text: str, marks: Sequence[Mark]
 ) -> Passage:
     best = hits[row.hits[0]]
-    pages = [m.label for m in marks if m.kind == "page" and m.start < row.end and m.end > row.start]
-    first = text.count("\n", 0, row.start) + 1
-    last = first + text.count("\n", row.start, max(row.start, row.end - 1))
+    lines, pages = place_of(text, marks, row.start, row.end)
     return Passage(
         uri=best.uri,
         title=best.title,
@@ -301,9 +299,19 @@ def _passage(
         tokens=row.tokens,
         hits=tuple(hits[i] for i in row.hits),
         headings=labels_around(marks, best.start),
-        lines=(first, last),
-        pages=(pages[0], pages[-1]) if pages else None,
+        lines=lines,
+        pages=pages,
     )
+
+
+def place_of(
+    text: str, marks: Sequence[Mark], start: int, end: int
+) -> tuple[tuple[int, int], tuple[str, str] | None]:
+    """Return the first and last line of a span, and its first and last page where it has any."""
+    pages = [m.label for m in marks if m.kind == "page" and m.start < end and m.end > start]
+    first = text.count("\n", 0, start) + 1
+    last = first + text.count("\n", start, max(start, end - 1))
+    return (first, last), (pages[0], pages[-1]) if pages else None
 
 
 def _stages(ranking: Ranking) -> dict[int, Stage]:

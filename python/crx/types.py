@@ -125,3 +125,34 @@ class Passage:
     headings: tuple[str, ...] = ()
     lines: tuple[int, int] | None = None
     pages: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A passage that an answer names: `document.text[start:end]` is what the model was shown."""
+
+    number: int
+    uri: str
+    title: str
+    start: int
+    end: int
+    lines: tuple[int, int] | None = None
+    pages: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model says to a question, and the passages it names.
+
+    Citations in `text` that name no passage were taken out; `removed` counts them. `found` is
+    false where the documents do not say. `model` is the generator's fingerprint, "" where none was
+    asked; `usage` holds its counts, by its own names.
+    """
+
+    text: str
+    citations: tuple[Citation, ...]
+    removed: int
+    found: bool
+    model: str = ""
+    usage: Mapping[str, int | float | None] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from crx.backends.llama import Llama, Settings
-from crx.backends.supervise import CutShort, Usage
+from crx.backends.supervise import CutShort, Unanswered, Usage
 from crx.errors import ModelError
 from crx.talk import cut_short
 
@@ -44,6 +44,8 @@ class LlamaAnswers:
             yield from self._llama.speak(prefix, prompt)
         except CutShort:
             raise ModelError(cut_short(self._name, self._settings.max_tokens)) from None
+        except Unanswered as why:
+            raise ModelError(f"{self._name}: {why}; ask with fewer or shorter passages") from None
         except ModelError as error:
             raise ModelError(f"{self._name}: {error}") from None
 

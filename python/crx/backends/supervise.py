@@ -54,6 +54,10 @@ class Usage:
         return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)))
 
 
+class Unanswered(Exception):
+    """The prompt cannot be answered; the message says why."""
+
+
 class CutShort(Exception):
     """The answer was stopped at its limit."""
 
@@ -194,8 +198,8 @@ class Supervisor:
         """Yield the answer to one prompt, piece by piece.
 
         A child that is lost before its first word is replaced once. Raises `ModelError` where it
-        is lost later or again and where the prompt cannot be answered, `CutShort` where the answer
-        was stopped at its limit.
+        is lost later or again, `Unanswered` where the prompt is at fault, and `CutShort` where the
+        answer was stopped at its limit.
         """
         told = at_rest = False
         try:
@@ -206,7 +210,7 @@ class Supervisor:
                     while (reply := self._receive())["op"] not in ("answer", "fault"):
                         if reply["op"] == "piece":
                             told = True
-                            yield str(reply["text"])
+                            yield str(reply.get("text", ""))
                     break
                 except ChildLost as lost:
                     self.close()
@@ -219,7 +223,7 @@ class Supervisor:
             if not at_rest:
                 self.close()
         if reply["op"] == "fault":
-            raise ModelError(str(reply.get("why")))
+            raise Unanswered(str(reply.get("why")))
         self._present = Usage(**reply.get("usage", {}))
         if not reply.get("finished"):
             raise CutShort

@@ -17,6 +17,8 @@ COMMANDS = (
     "contextualize",
     "plan",
     "search",
+    "ask",
+    "prompt",
     "show",
     "status",
     "export",
@@ -66,6 +68,7 @@ def cli() -> None:
     \b
     crx index docs/          make or refresh the index in ./.crx
     crx search "QUESTION"    print the passages that answer
+    crx ask "QUESTION"       have a model answer from them
 
     Exit codes: 0 done, 1 nothing found, 2 usage, 3 some or all inputs failed, 4 index damaged or
     incompatible, 5 locked, 6 no room or resources, 7 model, 130 interrupted.

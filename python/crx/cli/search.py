@@ -15,7 +15,7 @@ from crx.cli.output import near, note, say, say_json
 from crx.errors import UsageError
 from crx.index import Where
 from crx.search import LEGS, Leg, Result, Window
-from crx.types import Hit, Passage
+from crx.types import Citation, Hit, Passage
 
 LINES_SHOWN = 12
 
@@ -175,7 +175,7 @@ def as_object(query: str, result: Result) -> dict[str, object]:
     }
 
 
-def place_of(passage: Passage) -> str:
+def place_of(passage: Passage | Citation) -> str:
     """Return where a passage stands, as a person says it: path:lines, or path, page."""
     path = near(passage.uri)
     if passage.pages:

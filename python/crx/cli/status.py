@@ -11,6 +11,7 @@ from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import near, note, say, say_json, table
 from crx.reuse import ORIGINS, read_origins
 from crx.upgrade import coverage
+from crx.whole import WHOLE_TOKENS
 
 
 @click.command()
@@ -40,6 +41,9 @@ def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
         say(table(counts, right=(1,)))
         say(table(built))
         say(f"reranker: {status.reranker or 'none'}")
+        if 0 < status.counts["tokens"] <= WHOLE_TOKENS:
+            tokens = f"{status.counts['tokens']:,}"
+            say(f"the whole corpus is {tokens} tokens: crx ask --whole reads all of it")
         say("dense search: " + ("exact" if status.exact else "HNSW"))
     for uri, reason in status.failures:
         note(f"{near(uri)}: {reason}")
