@@ -1,4 +1,4 @@
-"""One page that holds everything: the table, the recommendation, the pictures; nothing is fetched."""
+"""One page that holds it all: the table, the recommendation, the pictures; nothing is fetched."""
 
 from __future__ import annotations
 
