@@ -133,6 +133,21 @@ def test_a_score_is_the_same_to_the_last_bit_in_any_batch(spec: str) -> None:
     assert (together == [model.score("revenue", [text])[0] for text in texts]).all()
 
 
+def test_an_int8_reranker_keeps_its_words_in_a_byte_a_value(store: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    held = {
+        name: [(each.data_type, *each.dims) for each in onnx.load(path).graph.initializer]
+        for name in ("tiny", "tiny@int8")
+        for path in [store / name / "model.onnx"]
+    }
+    rows = next(shape for shape in held["tiny"] if shape[1] == len(WORDS))
+    table = (onnx.TensorProto.INT8, *rows[1:])
+    assert (table in held["tiny"], table in held["tiny@int8"]) == (False, True)
+    assert load_reranker("tiny@int8").score("the", TEXTS) == pytest.approx(
+        load_reranker("tiny").score("the", TEXTS), abs=0.02
+    )
+
+
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = []
     for count in ("1", "3"):

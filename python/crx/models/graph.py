@@ -31,6 +31,8 @@ OPSET = 20
 VECTORS = "vectors"
 LOGITS = "logits"
 _RUNTIME = "com.microsoft"
+# Rows of nothing but zeros have a scale too.
+_TINY = np.finfo(np.float32).tiny
 _AXES_ARE_INPUTS = 18
 
 
@@ -160,7 +162,7 @@ class _Encoder:
         graph = self.graph
         one, length = graph.integers(1), graph.op("Shape", "input_ids", start=1, end=2)
         positions = weights.positions
-        words = self._rows(weights.words, "input_ids")
+        words = self._words(weights)
         if not tells_segments(weights):
             positions = positions + weights.segments[0]
         else:
@@ -169,6 +171,20 @@ class _Encoder:
         zero = graph.integers(0)
         rows = graph.op("Slice", table, zero, length, zero, one)
         return graph.op("Add", words, graph.op("Cast", rows, to=TensorProto.FLOAT))
+
+    def _words(self, weights: Weights) -> str:
+        """Write the rows of the word table; an int8 reranker's has a scale a row and half the size.
+
+        An embedder's stays in half precision: its vectors are kept, and must not move.
+        """
+        if self._precision == "fp32" or weights.head is None:
+            return self._rows(weights.words, "input_ids")
+        scale = np.maximum(np.abs(weights.words).max(axis=1, keepdims=True) / 127, _TINY)
+        signed = self.graph.constant(np.round(weights.words / scale).astype(np.int8))
+        rows = self.graph.op("Gather", signed, "input_ids")
+        rows = self.graph.op("Cast", rows, to=TensorProto.FLOAT)
+        scales = self.graph.op("Gather", self.graph.constant(scale.astype(np.float32)), "input_ids")
+        return self.graph.op("Mul", rows, scales)
 
     def _rows(self, table: NDArray[np.float32], at: str) -> str:
         rows = self.graph.op("Gather", self.graph.constant(table.astype(np.float16)), at)
@@ -201,7 +217,7 @@ class _Encoder:
     def _linear(self, x: str, part: Linear) -> str:
         if self._precision == "fp32":
             return self._single(x, part)
-        scale = np.maximum(np.abs(part.weight).max(axis=0) / 127, np.finfo(np.float32).tiny)
+        scale = np.maximum(np.abs(part.weight).max(axis=0) / 127, _TINY)
         signed = np.round(part.weight / scale).astype(np.int8)
         weight = (self.graph.constant(value) for value in (signed, scale.astype(np.float32)))
         bias = self.graph.constant(part.bias)
