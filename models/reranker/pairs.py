@@ -20,7 +20,26 @@ import crx
 from crx.types import Hit
 
 SUFFIXES = frozenset(
-    ".py .pyi .pyx .md .rst .txt .c .h .cc .cpp .hpp .rs .java .js .ts .go .toml .cfg".split()
+    [
+        ".py",
+        ".pyi",
+        ".pyx",
+        ".md",
+        ".rst",
+        ".txt",
+        ".c",
+        ".h",
+        ".cc",
+        ".cpp",
+        ".hpp",
+        ".rs",
+        ".java",
+        ".js",
+        ".ts",
+        ".go",
+        ".toml",
+        ".cfg",
+    ]
 )
 FILES_A_PACKAGE = 150
 CHUNK_CHARS = 800

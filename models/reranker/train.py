@@ -172,7 +172,7 @@ def train(pairs: Path, start: Path, out: Path, *, epochs: float, seed: int, reci
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
-    model.bert.embeddings.word_embeddings.weight.requires_grad_(False)
+    model.bert.embeddings.word_embeddings.weight.requires_grad_(requires_grad=False)
     weights = [each for each in model.parameters() if each.requires_grad]
     averaged = [each.detach().clone() for each in weights]
     adam = torch.optim.AdamW(weights, lr=recipe.rate, weight_decay=0.01)
