@@ -106,6 +106,36 @@ def test_search_prints_place_trail_and_text(crx: Crx, indexed: Path) -> None:
     )
 
 
+def test_search_reranks_where_it_is_told_to(crx: Crx, indexed: Path) -> None:
+    flags = ("search", "krill", "-k", 1, "--explain")
+    assert "rerank" not in crx(*flags).out
+    assert ", rerank 1 (0.750)" in crx(*flags, "--set", "reranker=overlap").out
+    assert "rerank" not in crx(*flags, "--set", "reranker=overlap", "--no-rerank").out
+    done = crx(*flags, "--rerank")
+    assert (done.code, done.out) == (7, "")
+    assert done.err.startswith("crx: crx: no reranker ships with this installation; ")
+
+
+def test_a_threshold_drops_hits_and_says_so(crx: Crx, indexed: Path) -> None:
+    flags = ("search", "krill", "--set", "reranker=overlap", "--min-relevance")
+    done = crx(*flags, 0.5)
+    assert (done.code, done.err) == (0, "crx: dropped 1 of 2 below a relevance of 0.5\n")
+    assert crx(*flags, 0.9).code == 1
+    assert crx("search", "krill", "--min-relevance", 0.5).code == 2
+
+
+def test_status_and_doctor_say_which_reranker(
+    crx: Crx, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "reranker: none\n" in crx("status").out
+    monkeypatch.setenv("CRX_RERANKER", "overlap")
+    assert "reranker: overlap\n" in crx("status").out
+    assert "overlap on cpu; gave 0.900 and 0.100; overlap:1\n" in crx("doctor").out
+    monkeypatch.setenv("CRX_RERANKER", "nowhere")
+    done = crx("doctor")
+    assert (done.code, "nowhere: no such model" in done.out) == (7, True)
+
+
 def test_search_explains_each_stage(crx: Crx, indexed: Path) -> None:
     out = crx("search", "krill", "-k", 1, "--explain").out
     assert re.search(r"chunk 0: score 0\.\d{4}; bm25 1 \(\d\.\d{3}\), dense \d \(", out)
@@ -174,8 +204,8 @@ def test_doctor_checks_every_part(crx: Crx, indexed: Path) -> None:
     done = crx("doctor", "--verify", "--json")
     checks = {each["name"]: each for each in json.loads(done.out)["checks"]}
     assert list(checks) == [
-        "crx", "core", "settings", "offline", "seal key", "models", "embedder", "threads",
-        "devices", "extras", "index", "disk",
+        "crx", "core", "settings", "offline", "seal key", "models", "embedder", "reranker",
+        "threads", "devices", "extras", "index", "disk",
     ]  # fmt: skip
     assert done.code == 0
     assert checks["embedder"]["detail"].startswith("hashed: 256 dimensions")

@@ -19,27 +19,21 @@ from sources import Question, files, questions, spans
 import crx
 from crx.types import Hit
 
-SUFFIXES = frozenset(
-    [
-        ".py",
-        ".pyi",
-        ".pyx",
-        ".md",
-        ".rst",
-        ".txt",
-        ".c",
-        ".h",
-        ".cc",
-        ".cpp",
-        ".hpp",
-        ".rs",
-        ".java",
-        ".js",
-        ".ts",
-        ".go",
-        ".toml",
-        ".cfg",
-    ]
+PROSE = (".md", ".rst", ".txt", ".toml", ".cfg")
+CODE = (
+    ".py",
+    ".pyi",
+    ".pyx",
+    ".c",
+    ".h",
+    ".cc",
+    ".cpp",
+    ".hpp",
+    ".rs",
+    ".java",
+    ".js",
+    ".ts",
+    ".go",
 )
 FILES_A_PACKAGE = 150
 CHUNK_CHARS = 800
@@ -97,7 +91,9 @@ def examples(archive: Path, lines: list[dict[str, str]]) -> list[Example]:
 
 def _unpack(archive: Path, root: Path, needed: set[str]) -> None:
     """Write the files that are asked about, and as many others as are looked through."""
-    texts = {path: data for path, data in files(archive) if PurePosixPath(path).suffix in SUFFIXES}
+    texts = {
+        path: data for path, data in files(archive) if PurePosixPath(path).suffix in PROSE + CODE
+    }
     others = sorted(texts.keys() - needed)
     random.Random(SEED).shuffle(others)
     for path in [*sorted(needed & texts.keys()), *others[:FILES_A_PACKAGE]]:

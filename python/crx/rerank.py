@@ -189,7 +189,7 @@ def rerank(
     if len(scores) < len(texts):
         notes.append(f"reranked {len(scores)} of {len(texts)} within {ms:g} ms")
     if dropped := len(keys) - int(kept.sum()):
-        notes.append(f"dropped {dropped} hits of less relevance than {min_relevance:g}")
+        notes.append(f"dropped {dropped} of {len(scores)} below a relevance of {min_relevance:g}")
     return Reranked(Ranking(keys[kept][:k], values[kept][:k]), scored, len(scores), tuple(notes))
 
 

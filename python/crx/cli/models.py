@@ -59,9 +59,9 @@ def add_model(
 ) -> None:
     """Convert the model in FOLDER and keep it.
 
-    FOLDER is as sentence-transformers saves one, or holds an ONNX file. The converted model is
-    checked against a plain forward pass before it is kept. Nothing is downloaded, and no code of
-    the folder runs.
+    FOLDER is as sentence-transformers or transformers saves an embedder or a reranker, or holds an
+    ONNX file. The converted model is checked against a plain forward pass before it is kept.
+    Nothing is downloaded, and no code of the folder runs.
     """
     card = add(
         source,
