@@ -18,7 +18,7 @@ QUERY = {"query_id": "q1", "query": "one?", "gold": [{"any": [PLACE]}]}
 def write(folder: Path, corpus: list[object], queries: list[object]) -> Path:
     for name, rows in (("corpus", corpus), ("queries", queries)):
         text = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
-        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8", errors="surrogatepass")
     return folder
 
 
@@ -41,6 +41,27 @@ def test_a_set_is_read_whole(tmp_path: Path) -> None:
         ([{**DOCUMENT, "text": ""}], [QUERY], "corpus.jsonl:1: text is missing or empty"),
         ([{**DOCUMENT, "chunks": [[0, 99]]}], [QUERY], "chunk 0..99 lies outside the text of 14"),
         ([DOCUMENT], [{**QUERY, "gold": []}], "query 'q1' has no gold"),
+        ([DOCUMENT], [{**QUERY, "gold": [{"any": []}]}], 'a gold item wants {"any": [place, ...]}'),
+        ([DOCUMENT], [{"query_id": "q1", "query": "one?"}], "query 'q1' has no gold"),
+        ([DOCUMENT], ["\ud800"], "queries.jsonl:1: not JSON"),
+        ([DOCUMENT], [], "queries.jsonl: holds no query"),
+        ([], [QUERY], "corpus.jsonl: holds no document"),
+        ([{**DOCUMENT, "title": 7}], [QUERY], "corpus.jsonl:1: title is no text"),
+        (
+            [DOCUMENT],
+            [{**QUERY, "gold": [{"any": [{**PLACE, "doc_id": ["d1"]}]}]}],
+            "gold names doc_id ['d1'], which the corpus does not hold",
+        ),
+        (
+            [DOCUMENT],
+            [{**QUERY, "gold": [{"any": [{**PLACE, "start": False}]}]}],
+            "gold False..3 lies outside 'd1' of 14 characters",
+        ),
+        (
+            [DOCUMENT],
+            [{**QUERY, "gold": [{"any": [{**PLACE, "start": 3}]}]}],
+            "gold 3..3 lies outside 'd1' of 14 characters",
+        ),
         (
             [DOCUMENT],
             [{**QUERY, "gold": [{"any": [{**PLACE, "end": 99}]}]}],

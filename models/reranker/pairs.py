@@ -20,7 +20,8 @@ import crx
 from crx.types import Hit
 
 PROSE = (".md", ".rst", ".txt", ".toml", ".cfg")
-CODE = (
+CODE = (".py", ".pyi", ".pyx", ".c", ".h", ".cc", ".cpp", ".hpp", ".rs", ".java", ".js", ".ts")
+READ = frozenset(PROSE + CODE)
     ".py",
     ".pyi",
     ".pyx",
@@ -92,7 +93,7 @@ def examples(archive: Path, lines: list[dict[str, str]]) -> list[Example]:
 def _unpack(archive: Path, root: Path, needed: set[str]) -> None:
     """Write the files that are asked about, and as many others as are looked through."""
     texts = {
-        path: data for path, data in files(archive) if PurePosixPath(path).suffix in PROSE + CODE
+        path: data for path, data in files(archive) if PurePosixPath(path).suffix in READ
     }
     others = sorted(texts.keys() - needed)
     random.Random(SEED).shuffle(others)

@@ -74,6 +74,8 @@ def ablate(
     for name in baselines:
         if name not in BASELINES:
             raise UsageError(f"{name}: no such baseline; there are {', '.join(BASELINES)}")
+    if baselines:
+        _require(options.generator)
     if SUMMARY in baselines:
         contexts = [*contexts, SUMMARY]
     legs: list[Legs] = [name for name in ("hyde", "summary-index") if name in baselines]

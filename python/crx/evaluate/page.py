@@ -1,4 +1,4 @@
-"""One page that holds it all: the table, the recommendation, the pictures; nothing is fetched."""
+"""One page that holds the table, the recommendation and the pictures, and fetches nothing."""
 
 from __future__ import annotations
 

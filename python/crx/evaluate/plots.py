@@ -137,6 +137,7 @@ def _steps(axes: Axes, results: Results) -> None:
 
 def _latency(axes: Axes, results: Results) -> None:
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import FuncFormatter
 
     rows = _whole(results)
     rungs = list(results.indexed)
@@ -152,12 +153,20 @@ def _latency(axes: Axes, results: Results) -> None:
             linestyle="none",
         )
     axes.set_xscale("log")
+    for axis in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+        axis(FuncFormatter(lambda ms, _: f"{ms:g}"))
     axes.set_xlabel("milliseconds a query, log scale")
     axes.set_ylabel("recall@20, %")
     axes.set_title("What recall costs in time", loc="left", color=INK)
     marks = [
         *(
-            Line2D([], [], color=COLOURS[at % len(COLOURS)], lw=4, label=contexts_name(rung))
+            Line2D(
+                [],
+                [],
+                color=COLOURS[at % len(COLOURS)],
+                lw=4,
+                label=f"contexts: {contexts_name(rung)}",
+            )
             for at, rung in enumerate(rungs)
         ),
         *(

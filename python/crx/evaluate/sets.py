@@ -113,15 +113,12 @@ def _place(place: Any, sizes: dict[str, int], where: str) -> Place:
     doc_id, start, end = place.get("doc_id"), place.get("start"), place.get("end")
     if not isinstance(doc_id, str) or doc_id not in sizes:
         raise UsageError(f"{where}: gold names doc_id {doc_id!r}, which the corpus does not hold")
-    if not (_is_offset(start) and _is_offset(end) and 0 <= start < end <= sizes[doc_id]):
+    # By type, not isinstance, to which true and false are numbers.
+    if type(start) is not int or type(end) is not int or not 0 <= start < end <= sizes[doc_id]:
         raise UsageError(
             f"{where}: gold {start}..{end} lies outside {doc_id!r} of {sizes[doc_id]} characters"
         )
     return Place(doc_id, start, end)
-
-
-def _is_offset(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _title(row: dict[str, Any], where: str) -> str:

@@ -132,7 +132,7 @@ def command(
         say_json({**as_object(results, metric=metric, baseline=baseline), **recommended})
     else:
         say(as_text(results, metric=metric, baseline=baseline))
-        say(f"\n{recommendation(found)}")
+        say(f"\n{recommendation(results, found)}")
         for line in next_steps(results, found):
             say(line)
     if config is not None:
@@ -162,7 +162,7 @@ def _draw(
             title=about(results),
             lines=[*how_to_read(metric=metric, baseline=baseline), *results.notes],
             rows=table_rows(results, metric=metric, baseline=baseline),
-            best=" ".join([recommendation(found), *next_steps(results, found)]),
+            best=" ".join([recommendation(results, found), *next_steps(results, found)]),
             figures=figures,
         )
         html.parent.mkdir(parents=True, exist_ok=True)

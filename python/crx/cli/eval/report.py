@@ -49,10 +49,13 @@ def how_to_read(*, metric: str = "", baseline: Configuration | None = None) -> l
     ]
 
 
-def recommendation(found: Recommendation) -> str:
+def recommendation(results: Results, found: Recommendation) -> str:
     """Return the recommendation in one line that says no more than the intervals allow."""
     gain, missed = found.gain, found.missed
-    line = f"recommended: {found.row.name}"
+    line = (
+        f"recommended: {found.row.name}, failure {100 * results.failure_rate(found.row):.1f}%, "
+        f"{results.mean(found.row, 'ms'):.0f} ms a query"
+    )
     if found.row != found.baseline:
         line += f": {found.metric} {_spread(gain)} points against {found.baseline.name}"
         if not gain.significant:

@@ -1,0 +1,141 @@
+"""`crx eval init`: make a question set of one's own documents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+
+from crx.cli.eval.options import generator_of
+from crx.cli.options import existing_index
+from crx.cli.output import near, note, say
+from crx.errors import InputError, UsageError
+from crx.evaluate.questions import QuestionFile, Sampled, ask, sample, stored_documents
+from crx.index import open as open_index
+from crx.read import read_file, walk
+from crx.types import Document
+
+# Stretches tried for each question wanted, where a generator fails at many.
+TRIES = 3
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.option("--index", "folder", metavar="DIR", help="Ask about the documents of this index.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="SET",
+    help="The folder of the question set; one that is there goes on.",
+)
+@click.option(
+    "--with",
+    "with_",
+    default="",
+    metavar="GENERATOR",
+    help="What asks: llama:PATH, claude, openai:URL#MODEL.  [default: you]",
+)
+@click.option("-n", "count", type=click.IntRange(min=1), default=50, show_default=True)
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(
+    *,
+    paths: tuple[Path, ...],
+    folder: str | None,
+    out: Path,
+    with_: str,
+    count: int,
+    quiet: bool,
+) -> int:
+    """Make a question set of the documents of PATH, or of an index.
+
+    Chunks are drawn from every document in turn. Each is shown to you, or to the generator of
+    --with, for a question that it answers; the chunk is the gold. Run again, it goes on.
+    """
+    if paths and folder:
+        raise UsageError("PATH and --index: give one of them")
+    documents = _read(paths) if paths else _stored(folder)
+    if not documents:
+        raise InputError("no document that can be read; name a folder of texts")
+    questions = QuestionFile(out, documents)
+    wanted = [each for each in sample(documents) if each.id not in questions.ids]
+    missing = count - len(questions.ids)
+    if with_:
+        generator = generator_of(with_)
+        failed = _write(
+            questions,
+            wanted[: TRIES * max(0, missing)],
+            missing,
+            lambda each: ask(generator, each),
+            quiet=quiet,
+        )
+    else:
+        failed = 0
+        _type(questions, wanted, missing)
+    say(f'{near(out)}: {len(questions.ids)} questions; "crx eval {near(out)}" asks them')
+    if failed:
+        note(f"{failed} answers of {with_} were no question and were left out")
+    if len(questions.ids) < count and with_:
+        note(f"{count} were wanted; there are no more chunks that were not tried")
+        return InputError.exit_code
+    return 0
+
+
+def _write(
+    questions: QuestionFile,
+    wanted: Sequence[Sampled],
+    missing: int,
+    asks: Callable[[Sampled], str],
+    *,
+    quiet: bool,
+) -> int:
+    """Write so many questions that a generator asks; return how many answers were none."""
+    failed = made = 0
+    for each in wanted:
+        if made >= missing:
+            break
+        if question := asks(each):
+            questions.add(each, question)
+            made += 1
+            if not quiet:
+                note(f"{made}/{missing} {each.document.uri}: {question}")
+        else:
+            failed += 1
+    return failed
+
+
+def _type(questions: QuestionFile, wanted: Sequence[Sampled], missing: int) -> None:
+    """Write so many questions that are typed."""
+    note("for each chunk type a question that it answers; nothing skips it, q ends")
+    made = 0
+    for each in wanted:
+        if made >= missing:
+            return
+        click.echo(f"\n{near(each.document.uri)} [{made + 1} of {missing}]\n", err=True)
+        click.echo(each.text.strip(), err=True)
+        question = str(click.prompt("\nquestion", default="", show_default=False, err=True)).strip()
+        if question == "q":
+            return
+        if question:
+            questions.add(each, question)
+            made += 1
+
+
+def _read(paths: Sequence[Path]) -> list[Document]:
+    documents: list[Document] = []
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"{path}: no such file or folder")
+    for found in walk([Path(os.path.abspath(path)) for path in paths]):
+        try:
+            documents += read_file(found.path)
+        except InputError as error:
+            note(f"{near(found.uri)}: {error}")
+    return documents
+
+
+def _stored(folder: str | None) -> list[Document]:
+    with open_index(existing_index(folder), create=False) as index:
+        return stored_documents(index.store)

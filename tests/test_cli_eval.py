@@ -1,0 +1,219 @@
+"""`crx eval`: what each of its commands prints, writes and exits with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from crx.cli import run
+from crx.evaluate import load
+from crx.protocols import Generator
+
+NAMES = ("heron", "egret", "bittern", "stork", "ibis", "crane")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with a question set, and a user of the embedder without weights."""
+    home, work = tmp_path / "home", tmp_path / "work"
+    (work / "set").mkdir(parents=True)
+    home.mkdir()
+    (home / "config.toml").write_text('embedder = "hashed"\n')
+    monkeypatch.setenv("CRX_HOME", str(home))
+    monkeypatch.chdir(work)
+    corpus, queries = [], []
+    for name in NAMES:
+        text = f"# The {name.title()}\n\nIt counted {len(name) * 37} nests last year.\n"
+        corpus.append({"doc_id": name, "title": "", "text": text})
+        gold = [{"any": [{"doc_id": name, "start": 0, "end": len(text)}]}]
+        queries.append({"query_id": name, "query": f"nests of the {name}", "gold": gold})
+    for file, rows in (("corpus", corpus), ("queries", queries)):
+        (work / "set" / f"{file}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return work
+
+
+class Crx:
+    """Runs commands in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> tuple[int, str, str]:
+        self._capsys.readouterr()
+        code = run(list(arguments))
+        return (code, *self._capsys.readouterr())
+
+
+@pytest.fixture
+def crx(capsys: pytest.CaptureFixture[str]) -> Crx:
+    return Crx(capsys)
+
+
+@pytest.fixture
+def saved(crx: Crx) -> str:
+    assert crx("eval", "run", "set", "-q", "--save", "run.npz")[0] == 0
+    return "run.npz"
+
+
+def test_a_set_alone_is_short_for_run(crx: Crx) -> None:
+    long, short, turned = (
+        json.loads(crx("eval", *args)[1])
+        for args in (("run", "set", "--json"), ("set", "--json"), ("--json", "set"))
+    )
+    assert list(long["legs"]) == ["bm25", "dense", "hybrid"]
+    for each in (long, short, turned):
+        assert each["legs"]["hybrid"]["recall@5"] == 1.0
+
+
+def test_a_command_that_is_none_is_named_with_the_nearest(crx: Crx) -> None:
+    code, _, err = crx("eval", "abblate", "set")
+    assert code == 2
+    assert "abblate: no such folder or command; did you mean ablate?" in err
+
+
+def test_ablate_prints_a_table_and_recommends_a_row(crx: Crx) -> None:
+    code, out, _ = crx("eval", "ablate", "set", "-q")
+    assert code == 0
+    assert "outline hybrid auto" in out
+    assert out.count("\nrecommended: ") == 1
+
+
+def test_ablate_compares_with_a_named_row_on_a_named_metric(crx: Crx) -> None:
+    args = ("eval", "ablate", "set", "-q", "--json", "--metric", "mrr", "--against", "none bm25")
+    rows = {row["name"]: row["against"] for row in json.loads(crx(*args)[1])["rows"]}
+    assert rows["none bm25"] is None
+    assert {(a["row"], a["metric"]) for a in rows.values() if a} == {("none bm25", "mrr")}
+
+
+def test_ablate_writes_the_settings_it_recommends(crx: Crx, here: Path) -> None:
+    code, out, _ = crx(
+        "eval", "ablate", "set", "-q", "--contexts", "none", "--write-config", "crx.toml"
+    )
+    assert code == 0
+    assert "recommended: none bm25" in out
+    assert (here / "crx.toml").read_text() == 'contexts = "none"\ndense_depth = 0\n'
+
+
+def test_a_page_and_pictures_hold_all_and_fetch_nothing(crx: Crx, here: Path) -> None:
+    pytest.importorskip("matplotlib")
+    code, _, _ = crx(
+        "eval", "ablate", "set", "-q", "--html", "r.html", "--png", "pics", "--svg", "pics"
+    )
+    assert code == 0
+    names = {f"{name}.{kind}" for name in ("recall", "steps", "latency") for kind in ("png", "svg")}
+    assert {path.name for path in (here / "pics").iterdir()} == names
+    page = (here / "r.html").read_text()
+    assert page.count("<svg") == 3
+    assert "outline hybrid auto" in page
+    for fetches in ("<script", "<link", "<img", "src=", "@import", 'href="http', "url(http"):
+        assert fetches not in page
+
+
+def test_without_matplotlib_pictures_are_one_line_before_any_work(
+    crx: Crx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    code, _, err = crx("eval", "ablate", "set", "--html", "r.html")
+    assert (code, err) == (2, "crx: pictures need matplotlib; pip install 'crx[eval]'\n")
+
+
+def test_gate_exits_with_1_under_a_bound_and_0_above(crx: Crx, saved: str) -> None:
+    assert crx("eval", "gate", saved, "--min", "recall@20=0.9")[0] == 0
+    code, out, err = crx("eval", "gate", saved, "--min", "recall@20=0.9", "--min", "ms=0")
+    assert code == 1
+    assert out.startswith("held: outline hybrid: recall@20 is 1, the bound 0.9\nmissed: ")
+    assert "1 of 2 bounds missed" in err
+    assert crx("eval", "gate", "set", "-q", "--min", "mrr=0.1")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("gate", "run.npz", "--min", "recall@20"), "want METRIC=NUMBER"),
+        (("gate", "run.npz", "--min", "recall@99=1"), "recall@99: no such metric"),
+        (("gate", "run.npz", "--min", "mrr=1", "--row", "x"), "x: no such row; there are:"),
+        (("compare", "run.npz", "set/corpus.jsonl"), "holds no saved results"),
+        (("compare", "run.npz", "gone.npz"), "gone.npz: no such file"),
+        (("ablate", "set", "--contexts", ","), "want at least one"),
+        (("ablate", "set", "--contexts", "gone.jsonl"), "gone.jsonl: no such contexts file"),
+        (("ablate", "set", "--baselines", "hyde"), "need what writes them: --with llama:PATH"),
+        (("ablate", "set", "--metric", "f1"), "f1: no such metric"),
+        (("init", "gone", "--out", "mine"), "gone: no such file or folder"),
+        (("init", "--out", "mine"), "no index here or above"),
+    ],
+)
+def test_bad_input_is_one_line(
+    crx: Crx, saved: str, arguments: tuple[str, ...], message: str
+) -> None:
+    code, _, err = crx("eval", *arguments)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_compare_tells_two_runs_and_two_rows_apart(crx: Crx, saved: str) -> None:
+    crx("eval", "set", "-q", "--contexts", "outline", "--set", "bm25_weight=0", "--save", "b.npz")
+    code, out, _ = crx("eval", "compare", saved, "b.npz", "--json", "--row", "outline hybrid")
+    compared = json.loads(out)["compared"]
+    assert code == 0
+    assert [each["metric"] for each in compared][:2] == ["recall@1", "recall@5"]
+    code, out, _ = crx("eval", "compare", "outline bm25", "outline dense", "--in", saved)
+    assert code == 0
+    assert "outline bm25 -> outline dense" in out
+    assert len(load(Path(saved)).rows) == 3
+
+
+class Asks:
+    """A generator that asks about the last word but one of what it is shown."""
+
+    fingerprint = "asks"
+
+    def generate(self, prompt: str) -> Iterator[str]:
+        passage = prompt.partition("<passage>\n")[2].partition("\n</passage>")[0]
+        yield f"What is said of {passage.split()[2]}?"
+
+
+@pytest.fixture
+def generating(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load_generator(spec: str) -> Generator:
+        return Asks()
+
+    room = ModuleType("crx.generate")
+    room.load_generator = load_generator  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "crx.generate", room)
+
+
+def notes(folder: Path) -> None:
+    (folder / "notes").mkdir()
+    for name in NAMES:
+        (folder / "notes" / f"{name}.md").write_text(f"# The {name.title()}\n\nIt nests here.\n")
+
+
+@pytest.mark.usefixtures("generating")
+def test_init_has_a_generator_ask_and_goes_on(crx: Crx, here: Path) -> None:
+    notes(here)
+    code, out, _ = crx("eval", "init", "notes", "--out", "mine", "--with", "fake:", "-n", "2")
+    assert (code, out) == (0, 'mine: 2 questions; "crx eval mine" asks them\n')
+    assert (
+        "mine: 5 questions"
+        in crx("eval", "init", "notes", "--out", "mine", "--with", "fake:", "-n", "5")[1]
+    )
+    code, out, _ = crx("eval", "mine", "--json", "-q")
+    assert json.loads(out)["queries"] == 5
+
+
+def test_init_takes_questions_that_are_typed_and_skips_and_ends(
+    crx: Crx, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes(here)
+    assert crx("index", "notes", "-q")[0] == 0
+    typed = iter(["Where do they nest?", "", "q"])
+    monkeypatch.setattr("click.prompt", lambda *_, **__: next(typed))
+    code, out, err = crx("eval", "init", "--out", "mine", "-n", "9")
+    assert (code, out) == (0, 'mine: 1 questions; "crx eval mine" asks them\n')
+    assert "It nests here." in err
