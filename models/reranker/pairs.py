@@ -22,20 +22,6 @@ from crx.types import Hit
 PROSE = (".md", ".rst", ".txt", ".toml", ".cfg")
 CODE = (".py", ".pyi", ".pyx", ".c", ".h", ".cc", ".cpp", ".hpp", ".rs", ".java", ".js", ".ts")
 READ = frozenset(PROSE + CODE)
-    ".py",
-    ".pyi",
-    ".pyx",
-    ".c",
-    ".h",
-    ".cc",
-    ".cpp",
-    ".hpp",
-    ".rs",
-    ".java",
-    ".js",
-    ".ts",
-    ".go",
-)
 FILES_A_PACKAGE = 150
 CHUNK_CHARS = 800
 DEPTH = 40
@@ -92,9 +78,7 @@ def examples(archive: Path, lines: list[dict[str, str]]) -> list[Example]:
 
 def _unpack(archive: Path, root: Path, needed: set[str]) -> None:
     """Write the files that are asked about, and as many others as are looked through."""
-    texts = {
-        path: data for path, data in files(archive) if PurePosixPath(path).suffix in READ
-    }
+    texts = {path: data for path, data in files(archive) if PurePosixPath(path).suffix in READ}
     others = sorted(texts.keys() - needed)
     random.Random(SEED).shuffle(others)
     for path in [*sorted(needed & texts.keys()), *others[:FILES_A_PACKAGE]]:
