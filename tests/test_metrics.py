@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.evaluate.metrics import ranks_found, recall_at_k, reciprocal_rank
+from crx.evaluate.metrics import covered, ranks_found, recall_at_k, reciprocal_rank
 from crx.evaluate.sets import Gold, Place
 
 
@@ -49,6 +49,18 @@ def test_recall_and_reciprocal_rank_of_known_ranks() -> None:
     assert reciprocal_rank([None]) == 0.0
 
 
+def test_the_share_of_gold_characters_counts_each_once() -> None:
+    items = [gold(("a", 0, 10)), gold(("b", 0, 30))]
+    assert covered(chunks(("a", 5, 20), ("a", 4, 6), ("c", 0, 99)), items) == 6 / 40
+    assert covered(chunks(("a", 0, 10), ("b", 0, 30)), items) == 1.0
+    assert covered([], items) == 0.0
+
+
+def test_of_several_places_the_one_held_best_counts() -> None:
+    item = gold(("a", 0, 100), ("b", 0, 10))
+    assert covered(chunks(("a", 0, 50), ("b", 0, 6)), [item]) == 0.6
+
+
 spans = st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(1, 10)).map(
     lambda t: (t[0], t[1], t[1] + t[2])
 )
@@ -67,3 +79,14 @@ def test_the_rank_is_that_of_a_plain_count_of_characters(
             expected = rank
             break
     assert ranks_found(chunks(*ranking), [gold(place)]) == [expected]
+
+
+@given(st.lists(spans, max_size=8), st.lists(spans, min_size=1, max_size=3))
+def test_the_share_is_that_of_a_plain_count_of_characters(
+    passages: list[tuple[str, int, int]], places: list[tuple[str, int, int]]
+) -> None:
+    seen = {(doc, at) for doc, start, end in passages for at in range(start, end)}
+    wanted = [[(doc, at) for at in range(start, end)] for doc, start, end in places]
+    held = sum(at in seen for place in wanted for at in place)
+    share = covered(chunks(*passages), [gold(place) for place in places])
+    assert share == held / sum(map(len, wanted))

@@ -26,6 +26,30 @@ def reciprocal_rank(ranks: Sequence[int | None]) -> float:
     return max((1 / rank for rank in ranks if rank is not None), default=0.0)
 
 
+def covered(passages: Sequence[Place], gold: Sequence[Gold]) -> float:
+    """Return the share of a query's gold characters that passages hold, from 0 to 1.
+
+    A gold item counts with the place of which they hold the largest share.
+    """
+    held = [max((_held(passages, place) for place in item.any), key=_share) for item in gold]
+    return sum(chars for chars, _ in held) / sum(size for _, size in held)
+
+
+def _held(passages: Sequence[Place], place: Place) -> tuple[int, int]:
+    """Return how many characters of a place passages hold, and how many it has."""
+    spans = [
+        (max(each.start, place.start), min(each.end, place.end))
+        for each in passages
+        if each.doc_id == place.doc_id
+    ]
+    return _union([span for span in spans if span[0] < span[1]]), place.end - place.start
+
+
+def _share(held: tuple[int, int]) -> float:
+    chars, size = held
+    return chars / size
+
+
 def _ranks(chunks: Sequence[Place], item: Gold) -> list[int]:
     ranks = (_rank(chunks, place) for place in item.any)
     return [rank for rank in ranks if rank is not None]
