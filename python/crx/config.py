@@ -64,7 +64,10 @@ class Settings:
     b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
     outline_weight: float = _setting(2.0, "run", "BM25 weight of the outline", least=0)
     context_weight: float = _setting(1.0, "run", "BM25 weight of the context", least=0)
-    window_tokens: int = _setting(512, "run", "budget of a passage for window=auto", least=0)
+    budget_tokens: int = _setting(
+        4000, "run", "budget of all passages together for window=auto", least=1
+    )
+    window_tokens: int = _setting(512, "run", "budget of a passage for window=grow", least=0)
     ann_above: int = _setting(
         100_000, "run", "rows above which HNSW replaces exact search", least=0
     )
