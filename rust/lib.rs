@@ -4,6 +4,7 @@
 pub mod analyze;
 pub mod ann;
 pub mod bm25;
+pub mod choose;
 pub mod dense;
 pub mod error;
 pub mod fuse;

@@ -8,9 +8,9 @@ pub type Layout<'a> = &'a [[u32; 5]];
 
 const START: usize = 0;
 const END: usize = 1;
-const TOKEN_START: usize = 2;
-const TOKEN_END: usize = 3;
-const SECTION: usize = 4;
+pub(crate) const TOKEN_START: usize = 2;
+pub(crate) const TOKEN_END: usize = 3;
+pub(crate) const SECTION: usize = 4;
 
 /// A chunk that answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,6 +41,16 @@ pub enum Order {
     Score,
     /// By document, then start.
     Document,
+}
+
+impl Order {
+    /// Puts passages that are in document order into this one.
+    pub(crate) fn sort(self, passages: &mut [Passage]) {
+        // The sort is stable.
+        if self == Order::Score {
+            passages.sort_by(|a, b| b.score.total_cmp(&a.score));
+        }
+    }
 }
 
 /// One stretch of one document around one or more hits.
@@ -79,49 +89,80 @@ pub fn widen<'a>(
     within_section: bool,
     order: Order,
 ) -> Result<Vec<Passage>> {
-    let mut runs = Vec::with_capacity(hits.len());
+    let mut passages: Vec<Passage> = Vec::with_capacity(hits.len());
+    for Document {
+        doc,
+        layout,
+        hits: own,
+    } in documents(hits, layout_of)?
+    {
+        let mut runs: Vec<Run> = own
+            .into_iter()
+            .map(|hit| {
+                let ordinal = hits[hit as usize].ordinal as usize;
+                let (first, last) = grow(layout, ordinal, growth, within_section);
+                Run { first, last, hit }
+            })
+            .collect();
+        merge(&mut runs, hits, doc, layout, &mut passages);
+    }
+    order.sort(&mut passages);
+    Ok(passages)
+}
+
+/// A document that has hits: their indices, ascending.
+#[derive(Debug)]
+pub(crate) struct Document<'a> {
+    pub(crate) doc: i64,
+    pub(crate) layout: Layout<'a>,
+    pub(crate) hits: Vec<u32>,
+}
+
+/// The documents of hits, ascending, each with its layout; checks that it holds the hits.
+pub(crate) fn documents<'a>(
+    hits: &[Hit],
+    layout_of: impl Fn(i64) -> Option<Layout<'a>>,
+) -> Result<Vec<Document<'a>>> {
     let mut by_doc: Vec<(i64, u32)> = hits
         .iter()
         .zip(0u32..)
         .map(|(hit, index)| (hit.doc, index))
         .collect();
     by_doc.sort_unstable();
-    let mut passages: Vec<Passage> = Vec::with_capacity(hits.len());
-    for group in by_doc.chunk_by(|a, b| a.0 == b.0) {
+    let document = |group: &[(i64, u32)]| {
         let doc = group[0].0;
         let layout = layout_of(doc)
             .ok_or_else(|| Error::Invalid(format!("layouts: document {doc} is missing")))?;
-        runs.clear();
-        for &(_, hit) in group {
-            let ordinal = hits[hit as usize].ordinal as usize;
-            if ordinal >= layout.len() {
-                return Err(Error::Invalid(format!(
-                    "ordinals: document {doc} has {} chunks, none is number {ordinal}",
-                    layout.len()
-                )));
-            }
-            let (first, last) = grow(layout, ordinal, growth, within_section);
-            runs.push(Run { first, last, hit });
+        let own: Vec<u32> = group.iter().map(|&(_, hit)| hit).collect();
+        let outside = own
+            .iter()
+            .map(|&hit| hits[hit as usize].ordinal as usize)
+            .find(|&ordinal| ordinal >= layout.len());
+        if let Some(ordinal) = outside {
+            return Err(Error::Invalid(format!(
+                "ordinals: document {doc} has {} chunks, none is number {ordinal}",
+                layout.len()
+            )));
         }
-        merge(&mut runs, hits, doc, layout, &mut passages);
-    }
-    // They are in document order by now, and the sort is stable.
-    if order == Order::Score {
-        passages.sort_by(|a, b| b.score.total_cmp(&a.score));
-    }
-    Ok(passages)
+        Ok(Document {
+            doc,
+            layout,
+            hits: own,
+        })
+    };
+    by_doc.chunk_by(|a, b| a.0 == b.0).map(document).collect()
 }
 
-/// The chunks `first..=last` that a hit grew to.
+/// The chunks `first..=last` in which a hit is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Run {
-    first: usize,
-    last: usize,
-    hit: u32,
+pub(crate) struct Run {
+    pub(crate) first: usize,
+    pub(crate) last: usize,
+    pub(crate) hit: u32,
 }
 
 /// Joins the runs of one document that touch, by chunk or by text, and appends their passages.
-fn merge(
+pub(crate) fn merge(
     runs: &mut [Run],
     hits: &[Hit],
     doc: i64,

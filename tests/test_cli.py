@@ -147,6 +147,12 @@ def test_search_takes_filters_legs_and_windows(crx: Crx, indexed: Path) -> None:
     assert crx("search", "krill", "--where", "lang=xx").code == 1
 
 
+def test_search_says_how_many_hits_a_budget_left_out(crx: Crx, indexed: Path) -> None:
+    done = crx("search", "krill bread", "--budget-tokens", 1)
+    assert (done.code, done.out.count("1. docs/"), done.out.count("2. docs/")) == (0, 1, 0)
+    assert re.fullmatch(r"crx: \d+ of \d+ hits are in no passage: over 1 tokens\n", done.err)
+
+
 def test_nothing_found_is_exit_code_1(crx: Crx, indexed: Path) -> None:
     assert crx("search", "zebra", "--leg", "bm25") == Done(1, "", "crx: nothing found\n")
 
@@ -422,7 +428,8 @@ def test_a_query_of_stop_words_answers(crx: Crx, indexed: Path) -> None:
     [
         ((), "the query is empty"),
         (("-k", "0"), "k must be at least 1, not 0"),
-        (("--window", "-1"), "--window -1: want auto or a number of chunks"),
+        (("--window", "-1"), "--window -1: want auto, grow or a number of chunks"),
+        (("--budget-tokens", "0"), "budget_tokens must be at least 1, not 0"),
         (("--where", "lang"), "--where lang: want FIELD=VALUE, or !=, <, <=, >, >="),
         (("--where", "=x"), "--where =x: want FIELD=VALUE, or !=, <, <=, >, >="),
         (("--set", "bm25_dept=3"), "no such setting: bm25_dept; did you mean bm25_depth?"),

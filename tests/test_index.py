@@ -84,6 +84,27 @@ def test_an_edit_embeds_the_changed_chunk_alone(index: crx.Index, docs: Path) ->
     assert "several tonnes" in index.search("how much krill a day")[0].text
 
 
+def test_passages_fit_the_budget_and_hits_without_one_are_said(
+    index: crx.Index, docs: Path
+) -> None:
+    index.add(docs)
+    roomy, tight = (index.search("krill and bread", budget_tokens=n) for n in (4000, 15))
+    assert len(roomy.hits) == sum(len(passage.hits) for passage in roomy)
+    assert len(tight) == 1
+    assert tight.hits == roomy.hits
+    assert tight[0].hits[0] == tight.hits[0]
+    over = len(tight.hits) - len(tight[0].hits)
+    assert tight.notes == (f"{over} of {len(tight.hits)} hits are in no passage: over 15 tokens",)
+
+
+def test_a_budget_bounds_auto_alone(index: crx.Index, docs: Path) -> None:
+    index.add(docs)
+    with pytest.raises(ValueError, match='budget_tokens bounds window="auto", not window=2'):
+        index.search("krill", window=2, budget_tokens=100)
+    grown = index.search("krill", window="grow").passages
+    assert all(passage.hits for passage in grown)
+
+
 def test_a_renamed_file_costs_nothing_and_is_found_under_its_new_name(
     index: crx.Index, docs: Path
 ) -> None:

@@ -76,10 +76,16 @@ def test_ndcg_is_a_share_and_finding_sooner_never_lowers_it(
     assert 0 <= before <= ndcg_at_k(ranks, 10) <= 1
 
 
-def test_what_is_covered_is_the_best_place_of_each_item_and_their_mean() -> None:
-    items = [gold(("a", 0, 10), ("b", 0, 4)), gold(("a", 20, 30))]
-    assert covered(chunks(("a", 0, 6), ("a", 5, 7), ("b", 0, 3)), items) == (0.75 + 0) / 2
+def test_the_share_of_gold_characters_counts_each_once() -> None:
+    items = [gold(("a", 0, 10)), gold(("b", 0, 30))]
+    assert covered(chunks(("a", 5, 20), ("a", 4, 6), ("c", 0, 99)), items) == 6 / 40
+    assert covered(chunks(("a", 0, 10), ("b", 0, 30)), items) == 1.0
     assert covered([], items) == 0.0
+
+
+def test_of_several_places_the_one_held_best_counts() -> None:
+    item = gold(("a", 0, 100), ("b", 0, 10))
+    assert covered(chunks(("a", 0, 50), ("b", 0, 6)), [item]) == 0.6
 
 
 spans = st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(1, 10)).map(
@@ -100,3 +106,14 @@ def test_the_rank_is_that_of_a_plain_count_of_characters(
             expected = rank
             break
     assert ranks_found(chunks(*ranking), [gold(place)]) == [expected]
+
+
+@given(st.lists(spans, max_size=8), st.lists(spans, min_size=1, max_size=3))
+def test_the_share_is_that_of_a_plain_count_of_characters(
+    passages: list[tuple[str, int, int]], places: list[tuple[str, int, int]]
+) -> None:
+    seen = {(doc, at) for doc, start, end in passages for at in range(start, end)}
+    wanted = [[(doc, at) for at in range(start, end)] for doc, start, end in places]
+    held = sum(at in seen for place in wanted for at in place)
+    share = covered(chunks(*passages), [gold(place) for place in places])
+    assert share == held / sum(map(len, wanted))

@@ -21,6 +21,7 @@ __all__ = [
     "PassageRow",
     "Store",
     "analyze",
+    "choose",
     "dense_topk",
     "detect_lang",
     "digest",
@@ -57,7 +58,7 @@ def split(
 def digest(*parts: bytes) -> bytes:
     """Return the 32-byte BLAKE3 of the parts, each preceded by its length."""
 
-# passages: fuse and widen
+# passages: fuse, widen and choose
 
 def fuse(
     rankings: Sequence[NDArray[np.int64]], *, weights: Sequence[float], rrf_k: float, k: int
@@ -70,7 +71,7 @@ def fuse(
 
 @final
 class PassageRow:
-    """A widened stretch; `hits` are indices into the hits it was made from, best first."""
+    """A stretch to read; `hits` are indices into the hits it was made from, best first."""
 
     doc: int
     start: int
@@ -97,6 +98,24 @@ def widen(
     `layouts[doc]` is (n, 5): start, end, token_start, token_end, section of each chunk by ordinal.
     With `budget_tokens`, a hit grows after and before in turn while the stretch fits; with
     `window`, by that many chunks on each side. `order` is "score" or "document".
+    """
+
+def choose(
+    docs: NDArray[np.int64],
+    ordinals: NDArray[np.uint32],
+    scores: NDArray[np.float32],
+    *,
+    layouts: dict[int, NDArray[np.uint32]],
+    budget_tokens: int,
+    within_section: bool = False,
+    order: str = "score",
+) -> list[PassageRow]:
+    """Choose the stretches around hits, best first, that are worth most under a budget of tokens.
+
+    A hit of rank r is worth 1 / r and lends a tenth of that to the 512 tokens on either side; a
+    stretch costs its tokens, and 32 more. Stretches are whole chunks and bridge weak ones where
+    that pays. The best hit is in a passage even where it alone is over the budget; others may be
+    in none. `layouts` and `order` are as for `widen`.
     """
 
 # the store

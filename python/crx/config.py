@@ -85,7 +85,10 @@ class Settings:
     min_relevance: float = _setting(
         0.0, "run", "drop reranked hits that score less, 0 to 1", least=0, most=1
     )
-    window_tokens: int = _setting(512, "run", "budget of a passage for window=auto", least=0)
+    budget_tokens: int = _setting(
+        4000, "run", "budget of all passages together for window=auto", least=1
+    )
+    window_tokens: int = _setting(512, "run", "budget of a passage for window=grow", least=0)
     generator: str = _setting(
         "", "run", "what answers: llama:PATH, claude:MODEL, openai:URL#MODEL, ..."
     )

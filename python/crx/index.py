@@ -286,6 +286,7 @@ class Index:
         *,
         k: int | None = None,
         window: Window = "auto",
+        budget_tokens: int | None = None,
         where: Where | None = None,
         legs: Sequence[Leg] = LEGS,
         within_section: bool = False,
@@ -294,18 +295,21 @@ class Index:
     ) -> Result:
         """Return the passages that answer a query, best first.
 
-        `window` is "auto" (up to `window_tokens`), or how many chunks to add on each side.
+        `window` is "auto" (the stretches worth most, within `budget_tokens` together), "grow"
+        (each hit up to `window_tokens`), or how many chunks to add on each side.
         `where` filters documents: {"lang": "en"}, {"year": {">=": 2020}}, {"path": "/docs/**"}.
         `rerank` has candidates reranked, or not; None is where a reranker is set. One that fails
         while it reads leaves the fused order, and a note.
-        Raises `ValueError` for an empty query, a k below 1 or a malformed filter, `ModelError`
-        for a reranker that cannot be loaded, `UsageError` for a `min_relevance` without one.
+        Raises `ValueError` for an empty query, a k below 1, a budget that is below 1 or given with
+        another window than "auto", or a malformed filter, `ModelError` for a reranker that cannot
+        be loaded, `UsageError` for a `min_relevance` without one.
         """
         if not query.strip():
             raise ValueError("the query is empty")
         k = self._settings.k if k is None else k
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}")
+        budget = self._budget(budget_tokens, window)
         only = self._store.select(orjson.dumps(where).decode()) if where else None
         reranking = self._reranking(asked=rerank)
         searcher, notes = self._searching()
@@ -321,10 +325,13 @@ class Index:
         passages = searcher.widen(
             hits,
             window=window,
-            budget_tokens=self._settings.window_tokens,
+            budget_tokens=budget,
+            window_tokens=self._settings.window_tokens,
             within_section=within_section,
             order=order,
         )
+        if over := len(hits) - sum(len(passage.hits) for passage in passages):
+            notes.append(f"{over} of {len(hits)} hits are in no passage: over {budget} tokens")
         return Result(tuple(passages), tuple(hits), (*notes, *reranked), timings)
 
     def prompt(
@@ -404,6 +411,16 @@ class Index:
             return contextlib.nullcontext(generator)
 
         return Asking(quoted, load)
+
+    def _budget(self, given: int | None, window: Window) -> int:
+        """Return the tokens that all passages may hold, where there is such a bound."""
+        if given is None:
+            return self._settings.budget_tokens
+        if window != "auto":
+            raise ValueError(f'budget_tokens bounds window="auto", not window={window!r}')
+        if given < 1:
+            raise ValueError(f"budget_tokens must be at least 1, not {given}")
+        return given
 
     def weights(self) -> Weights:
         """Return how the legs score and how they are fused here."""

@@ -10,6 +10,7 @@ from typing import Literal, overload
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from crx import _native
 from crx.contextualize import embedder_reads
@@ -19,7 +20,7 @@ from crx.split import labels_around
 from crx.types import Hit, Mark, Passage, Stage
 from crx.types import Ranking as Ranking
 
-Window = int | Literal["auto"]
+Window = int | Literal["auto", "grow"]
 Leg = Literal["bm25", "dense"]
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
 STAGES = (*LEGS, "rerank")
@@ -27,8 +28,9 @@ STAGES = (*LEGS, "rerank")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The passages that answer, best first, and the hits they were widened from.
+    """The passages that answer, best first, and the hits they were made from.
 
+    A hit that the budget of `window="auto"` has no room for is in `hits` and in no passage.
     `notes` says in one line each what a reader must know: a leg that lags, a word without terms.
     `timings_ms` holds the milliseconds of each stage.
     """
@@ -92,6 +94,7 @@ class Searcher:
         self._lexical = lexical
         self._dense = dense
         self._counted: tuple[int, list[str]] | None = None
+        self._laid_out: tuple[int, dict[int, NDArray[np.uint32]]] = (-1, {})
         self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="crx-bm25")
 
     def close(self) -> None:
@@ -234,27 +237,54 @@ class Searcher:
         *,
         window: Window,
         budget_tokens: int,
+        window_tokens: int,
         within_section: bool = False,
         order: Literal["score", "document"] = "score",
     ) -> list[Passage]:
-        """Return the passages around the hits: `auto` up to the budget, else `window` chunks."""
+        """Return the passages around hits, which come best first.
+
+        `auto` chooses those worth most within `budget_tokens` together, so that a hit may be in
+        none; `grow` grows each hit up to `window_tokens`, a number by so many chunks on each side.
+        """
         rows = self._store.chunks(np.array([hit.key for hit in hits], dtype=np.int64))
         kept = {row.key: row for row in rows}
         hits = [hit for hit in hits if hit.key in kept]
         docs = [kept[hit.key].doc for hit in hits]
-        widened = _native.widen(
+        places = (
             np.array(docs, dtype=np.int64),
             np.array([kept[hit.key].ordinal for hit in hits], dtype=np.uint32),
             np.array([hit.score for hit in hits], dtype=np.float32),
-            layouts={doc: self._store.layout(doc) for doc in set(docs)},
-            budget_tokens=budget_tokens if window == "auto" else None,
-            window=None if window == "auto" else window,
-            within_section=within_section,
-            order=order,
         )
-        texts = {doc: self._store.text(doc) for doc in {row.doc for row in widened}}
+        layouts = self._layouts(set(docs))
+        if window == "auto":
+            found = _native.choose(
+                *places,
+                layouts=layouts,
+                budget_tokens=budget_tokens,
+                within_section=within_section,
+                order=order,
+            )
+        else:
+            found = _native.widen(
+                *places,
+                layouts=layouts,
+                budget_tokens=window_tokens if window == "grow" else None,
+                window=None if window == "grow" else window,
+                within_section=within_section,
+                order=order,
+            )
+        texts = {doc: self._store.text(doc) for doc in {row.doc for row in found}}
         marks = {doc: read_marks(self._store.marks(doc)) for doc in texts}
-        return [_passage(row, hits, texts[row.doc], marks[row.doc]) for row in widened]
+        return [_passage(row, hits, texts[row.doc], marks[row.doc]) for row in found]
+
+    def _layouts(self, docs: set[int]) -> dict[int, NDArray[np.uint32]]:
+        """Return the layouts of documents; read and checked once while the index is unchanged."""
+        seq = self._store.seq
+        if self._laid_out[0] != seq:
+            self._laid_out = seq, {}
+        known = self._laid_out[1]
+        known.update({doc: self._store.layout(doc) for doc in docs - known.keys()})
+        return {doc: known[doc] for doc in docs}
 
 
 def fuse(rankings: Mapping[Leg, Ranking], *, weights: Weights, k: int) -> Ranking:

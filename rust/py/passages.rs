@@ -1,4 +1,6 @@
-//! The door to fusion and window expansion.
+//! The door to fusion and to what is read around hits.
+
+use std::collections::HashMap;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -8,7 +10,7 @@ use pyo3::types::PyDict;
 use crate::fuse::Ranking;
 use crate::widen::{Growth, Hit, Layout, Order, Passage};
 
-/// A widened stretch; `hits` are indices into the hits it was made from, best first.
+/// A stretch to read; `hits` are indices into the hits it was made from, best first.
 #[pyclass(frozen, get_all, module = "crx._native")]
 struct PassageRow {
     doc: i64,
@@ -96,19 +98,70 @@ fn widen<'py>(
             ));
         }
     };
-    let order = match order {
-        "score" => Order::Score,
-        "document" => Order::Document,
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "order: \"{other}\" is neither \"score\" nor \"document\""
-            )));
-        }
-    };
+    let order = order_of(order)?;
+    let hits = hits_of(&docs, &ordinals, &scores)?;
+    let arrays = arrays_of(layouts)?;
+    let layouts = layouts_of(&arrays)?;
+    let passages = py
+        .detach(|| {
+            let layout_of = |doc| layouts.get(&doc).copied();
+            crate::widen::widen(&hits, layout_of, growth, within_section, order)
+        })
+        .map_err(super::raise)?;
+    Ok(passages.into_iter().map(PassageRow::from).collect())
+}
+
+#[pyfunction]
+#[pyo3(signature = (
+    docs, ordinals, scores, *, layouts, budget_tokens, within_section=false, order="score"
+))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the keyword arguments of the contract"
+)]
+fn choose<'py>(
+    py: Python<'py>,
+    docs: PyReadonlyArray1<'py, i64>,
+    ordinals: PyReadonlyArray1<'py, u32>,
+    scores: PyReadonlyArray1<'py, f32>,
+    layouts: &Bound<'py, PyDict>,
+    budget_tokens: u32,
+    within_section: bool,
+    order: &str,
+) -> PyResult<Vec<PassageRow>> {
+    let order = order_of(order)?;
+    let hits = hits_of(&docs, &ordinals, &scores)?;
+    let arrays = arrays_of(layouts)?;
+    let layouts = layouts_of(&arrays)?;
+    let passages = py
+        .detach(|| {
+            let layout_of = |doc| layouts.get(&doc).copied();
+            crate::choose::choose(&hits, layout_of, budget_tokens, within_section, order)
+        })
+        .map_err(super::raise)?;
+    Ok(passages.into_iter().map(PassageRow::from).collect())
+}
+
+fn order_of(name: &str) -> PyResult<Order> {
+    match name {
+        "score" => Ok(Order::Score),
+        "document" => Ok(Order::Document),
+        other => Err(PyValueError::new_err(format!(
+            "order: \"{other}\" is neither \"score\" nor \"document\""
+        ))),
+    }
+}
+
+/// The hits of parallel arrays.
+fn hits_of(
+    docs: &PyReadonlyArray1<'_, i64>,
+    ordinals: &PyReadonlyArray1<'_, u32>,
+    scores: &PyReadonlyArray1<'_, f32>,
+) -> PyResult<Vec<Hit>> {
     let (docs, ordinals, scores) = (
-        flat(&docs, "docs")?,
-        flat(&ordinals, "ordinals")?,
-        flat(&scores, "scores")?,
+        flat(docs, "docs")?,
+        flat(ordinals, "ordinals")?,
+        flat(scores, "scores")?,
     );
     if docs.len() != ordinals.len() || docs.len() != scores.len() {
         return Err(PyValueError::new_err(format!(
@@ -118,40 +171,31 @@ fn widen<'py>(
             scores.len()
         )));
     }
-    let arrays = layouts
+    let places = docs.iter().zip(ordinals).zip(scores);
+    Ok(places
+        .map(|((&doc, &ordinal), &score)| Hit {
+            doc,
+            ordinal,
+            score,
+        })
+        .collect())
+}
+
+/// A document and its layout as Python holds it.
+type Held<'py> = (i64, PyReadonlyArray2<'py, u32>);
+
+fn arrays_of<'py>(layouts: &Bound<'py, PyDict>) -> PyResult<Vec<Held<'py>>> {
+    layouts
         .iter()
         .map(|(doc, layout)| Ok((doc.extract()?, layout.extract()?)))
-        .collect::<PyResult<Vec<(i64, PyReadonlyArray2<'py, u32>)>>>()?;
-    let mut layouts = arrays
+        .collect()
+}
+
+fn layouts_of<'a>(arrays: &'a [Held<'_>]) -> PyResult<HashMap<i64, Layout<'a>>> {
+    arrays
         .iter()
         .map(|(doc, layout)| Ok((*doc, rows(layout)?)))
-        .collect::<PyResult<Vec<(i64, Layout<'_>)>>>()?;
-    layouts.sort_unstable_by_key(|&(doc, _)| doc);
-    let passages = py
-        .detach(|| {
-            let hits: Vec<Hit> = docs
-                .iter()
-                .zip(ordinals)
-                .zip(scores)
-                .map(|((&doc, &ordinal), &score)| Hit {
-                    doc,
-                    ordinal,
-                    score,
-                })
-                .collect();
-            crate::widen::widen(
-                &hits,
-                |doc| {
-                    let at = layouts.binary_search_by_key(&doc, |&(doc, _)| doc).ok()?;
-                    Some(layouts[at].1)
-                },
-                growth,
-                within_section,
-                order,
-            )
-        })
-        .map_err(super::raise)?;
-    Ok(passages.into_iter().map(PassageRow::from).collect())
+        .collect()
 }
 
 impl From<Passage> for PassageRow {
@@ -206,5 +250,6 @@ fn rows<'a>(layout: &'a PyReadonlyArray2<'_, u32>) -> PyResult<Layout<'a>> {
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PassageRow>()?;
     module.add_function(wrap_pyfunction!(fuse, module)?)?;
-    module.add_function(wrap_pyfunction!(widen, module)?)
+    module.add_function(wrap_pyfunction!(widen, module)?)?;
+    module.add_function(wrap_pyfunction!(choose, module)?)
 }

@@ -27,8 +27,17 @@ LINES_SHOWN = 12
 @click.option(
     "--window",
     default="auto",
-    metavar="auto|N",
-    help="Grow passages to a budget, or by N chunks on each side.  [default: auto]",
+    metavar="auto|grow|N",
+    help=(
+        "Choose what is worth most under a budget for all; grow each hit to its own; or add N "
+        "chunks on each side.  [default: auto]"
+    ),
+)
+@click.option(
+    "--budget-tokens",
+    type=int,
+    metavar="N",
+    help="Tokens of all passages together, for --window auto.  [default: 4000]",
 )
 @click.option("--within-section", is_flag=True, help="Grow no passage past its section.")
 @click.option(
@@ -77,6 +86,7 @@ def command(
     folder: str | None,
     k: int | None,
     window: str,
+    budget_tokens: int | None,
     within_section: bool,
     conditions: tuple[str, ...],
     legs: tuple[str, ...],
@@ -99,6 +109,7 @@ def command(
             query,
             k=k,
             window=parse_window(window),
+            budget_tokens=budget_tokens,
             where=parse_where(conditions),
             legs=cast("tuple[Leg, ...]", legs) or LEGS,
             within_section=within_section,
@@ -119,11 +130,11 @@ def command(
 
 def parse_window(text: str) -> Window:
     """Return a window from its flag."""
-    if text == "auto":
-        return "auto"
+    if text == "auto" or text == "grow":
+        return text
     if text.isascii() and text.isdigit():
         return int(text)
-    raise UsageError(f"--window {text}: want auto or a number of chunks")
+    raise UsageError(f"--window {text}: want auto, grow or a number of chunks")
 
 
 def parse_where(conditions: tuple[str, ...]) -> Where:

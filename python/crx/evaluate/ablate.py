@@ -167,7 +167,6 @@ class _Bench:
         asker = Asker(
             self._index,
             vectors=self._vectors,
-            window_tokens=self._settings.window_tokens,
             reranking=self._reranking,
         )
         others = self._others(queries, {row.legs for row in rows}, documents, asker)

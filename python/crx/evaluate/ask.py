@@ -23,7 +23,7 @@ from crx.evaluate.results import BUDGETS, DEPTH, METRICS, Values
 from crx.evaluate.sets import Gold, Place, Query
 from crx.index import Index
 from crx.protocols import Embedder, Reranker
-from crx.search import LEGS, Ranking, fuse
+from crx.search import LEGS, Ranking, fuse, situated_text
 
 if TYPE_CHECKING:
     from crx.rerank import ScoreCache
@@ -141,14 +141,12 @@ class Asker:
         index: Index,
         *,
         vectors: QueryVectors,
-        window_tokens: int,
         reranking: Reranking | None = None,
     ) -> None:
         self._index = index
         self._searcher = index.searcher()
         self._weights = index.weights()
         self._vectors = vectors
-        self._window_tokens = window_tokens
         self._reranking = reranking
         self._rows: dict[int, _native.ChunkRow] = {}
         self._langs = index.store.langs()
@@ -207,7 +205,7 @@ class Asker:
         reranked = rerank(
             text,
             candidates,
-            [situated(row) for row in rows],
+            [situated_text(row) for row in rows],
             reranker=self._reranking.reranker,
             cache=self._reranking.cache,
             weight=self._reranking.weight,
@@ -230,27 +228,29 @@ class Asker:
         chunks = [_span(row) for row in self._chunks(ranking.keys)]
         ranks = ranks_found([chunk.place for chunk in chunks[:DEPTH]], gold)
         started = time.perf_counter()
-        read = self._passages(ranking) if configuration.window == "auto" else chunks
-        widened = _since(started) if configuration.window == "auto" else 0.0
+        auto = configuration.window == "auto"
+        read = [self._passages(ranking, b) if auto else _within(chunks, b) for b in BUDGETS]
+        widened = _since(started) / len(BUDGETS) if auto else 0.0
         values = [
             *(recall_at_k(ranks, k) for k in range(1, DEPTH + 1)),
             reciprocal_rank(ranks),
             ndcg_at_k(ranks, 10),
-            *(covered(_within(read, budget), gold) for budget in BUDGETS),
+            *(covered(places, gold) for places in read),
             sum(chunk.tokens for chunk in chunks[:DEPTH]),
             timed.ms + widened,
         ]
         return dict(zip(METRICS, values, strict=True))
 
-    def _passages(self, ranking: Ranking) -> list[Span]:
-        """Return the passages that a search hands over for its k best hits, best first."""
+    def _passages(self, ranking: Ranking, budget: int) -> list[Place]:
+        """Return the passages that a search hands over for its k best hits under a budget."""
         best = Ranking(ranking.keys[:DEPTH], ranking.scores[:DEPTH])
         passages = self._searcher.widen(
             self._searcher.hits(best, {}),
             window="auto",
-            budget_tokens=self._window_tokens,
+            budget_tokens=budget,
+            window_tokens=budget,
         )
-        return [Span(Place(p.uri, p.start, p.end), p.tokens) for p in passages]
+        return [Place(p.uri, p.start, p.end) for p in passages]
 
     def _chunks(self, keys: NDArray[np.int64]) -> list[_native.ChunkRow]:
         """Return the chunks of a ranking, each read from the store once."""
@@ -274,12 +274,6 @@ def ask_all(
         values = asker.ask(query, configurations, others=others[at] if others else None)
         table[:, :, at] = np.array([[each[m] for each in values] for m in METRICS])
     return dict(zip(METRICS, table, strict=True))
-
-
-def situated(row: _native.ChunkRow) -> str:
-    """Return what a reranker reads of a chunk: the chunk after what situates it."""
-    head = row.outline.partition("\n")[0]
-    return "\n".join(part for part in (head, row.context, row.text) if part)
 
 
 def _span(row: _native.ChunkRow) -> Span:

@@ -41,20 +41,27 @@ def ndcg_at_k(ranks: Sequence[int | None], k: int) -> float:
 
 
 def covered(passages: Sequence[Place], gold: Sequence[Gold]) -> float:
-    """Return the share of the gold items' characters that the passages hold.
+    """Return the share of a query's gold characters that passages hold, from 0 to 1.
 
-    Of each item the place that is covered best counts; the share is the mean over items.
+    A gold item counts with the place of which they hold the largest share.
     """
-    return sum(max(_share(passages, place) for place in item.any) for item in gold) / len(gold)
+    held = [max((_held(passages, place) for place in item.any), key=_share) for item in gold]
+    return sum(chars for chars, _ in held) / sum(size for _, size in held)
 
 
-def _share(passages: Sequence[Place], place: Place) -> float:
+def _held(passages: Sequence[Place], place: Place) -> tuple[int, int]:
+    """Return how many characters of a place passages hold, and how many it has."""
     spans = [
-        (max(p.start, place.start), min(p.end, place.end))
-        for p in passages
-        if p.doc_id == place.doc_id and p.start < place.end and p.end > place.start
+        (max(each.start, place.start), min(each.end, place.end))
+        for each in passages
+        if each.doc_id == place.doc_id
     ]
-    return _union(spans) / (place.end - place.start)
+    return _union([span for span in spans if span[0] < span[1]]), place.end - place.start
+
+
+def _share(held: tuple[int, int]) -> float:
+    chars, size = held
+    return chars / size
 
 
 def _ranks(chunks: Sequence[Place], item: Gold) -> list[int]:

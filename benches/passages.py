@@ -1,0 +1,89 @@
+"""What passages hold of the answers under a budget of tokens, chosen or by a fixed window.
+
+Every way takes from the same hits (the fusion's best 150). `auto` is `Searcher.widen` under the
+budget. A fixed window takes the hits best first, each with its neighbours, where all of it that is
+not taken yet fits what is left of the budget; a hit that does not fit is passed over, the next ones
+are still tried. A window of 0 is the top chunks. Tokens that windows share count once, and no chunk
+is cut, for any way. The figure is the mean share of a question's gold characters that are held
+(`crx.evaluate.metrics.covered`), in percent.
+
+Run: python benches/passages.py FOLDER INDEX [--budgets 1000,2000,4000]
+
+FOLDER is a question set, INDEX an index of it: `crx eval FOLDER --index INDEX` makes one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import subprocess
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import crx
+from crx.evaluate.metrics import covered
+from crx.evaluate.sets import Place, read_set
+from crx.search import Searcher, fuse
+from crx.types import Hit
+
+DEPTH = 150
+WINDOWS = (0, 1, 2, 3, 5)
+
+Way = Callable[[list[Hit], int], list[Place]]
+Layout = list[list[int]]
+
+
+def auto(hits: list[Hit], budget: int, *, searcher: Searcher) -> list[Place]:
+    found = searcher.widen(hits, window="auto", budget_tokens=budget, window_tokens=0)
+    assert len(found) == 1 or sum(each.tokens for each in found) <= budget
+    return [Place(each.uri, each.start, each.end) for each in found]
+
+
+def fixed(hits: list[Hit], budget: int, *, layouts: dict[str, Layout], window: int) -> list[Place]:
+    taken: set[tuple[str, int]] = set()
+    for hit in hits:
+        layout = layouts[hit.uri]
+        around = range(max(0, hit.ordinal - window), min(len(layout), hit.ordinal + window + 1))
+        fresh = {(hit.uri, at) for at in around} - taken
+        tokens = sum(layout[at][3] - layout[at][2] for _, at in fresh)
+        if tokens <= budget:
+            taken |= fresh
+            budget -= tokens
+    return [Place(uri, *layouts[uri][at][:2]) for uri, at in taken]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("index", type=Path)
+    parser.add_argument("--budgets", default="1000,2000,4000")
+    given = parser.parse_args()
+    budgets = [int(each) for each in given.budgets.split(",")]
+    questions = read_set(given.folder)
+    with crx.open(given.index, create=False) as index:
+        searcher, weights, embedder = index.searcher(), index.weights(), index.embedder
+        rows = index.store.documents()
+        layouts = {row.uri: index.store.layout(row.doc).tolist() for row in rows}
+        ways: dict[str, Way] = {"auto": partial(auto, searcher=searcher)}
+        ways |= {f"window {n}": partial(fixed, layouts=layouts, window=n) for n in WINDOWS}
+        shares = np.zeros((len(ways), len(budgets)))
+        for query in questions.queries:
+            legs = searcher.retrieve(query.text, weights=weights, embedder=embedder)
+            hits = searcher.hits(fuse(legs, weights=weights, k=DEPTH), legs)
+            shares += [
+                [covered(way(hits, b), query.gold) for b in budgets] for way in ways.values()
+            ]
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    print(f"{questions.name}, {len(questions.queries)} questions, {platform.machine()}, ", end="")
+    print(f"commit {commit.stdout.strip()}\n")
+    print("| gold characters held, % |", *(f"{budget:,} tokens |" for budget in budgets))
+    print("|---|" + "---:|" * len(budgets))
+    for name, row in zip(ways, 100 * shares / len(questions.queries), strict=True):
+        print(f"| {name} |", *(f"{share:.1f} |" for share in row))
+
+
+if __name__ == "__main__":
+    main()
