@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crx.cite import Checker, spaced
@@ -54,6 +54,7 @@ def test_citations_of_nothing_are_taken_out(
 pieces = st.text("ab[]1234 9,-`\n", max_size=40)
 
 
+@settings(deadline=None)
 @given(pieces, st.lists(st.integers(0, 40), max_size=6))
 @example("``` a[9] ```` [9]", [3, 12, 13])
 def test_however_an_answer_is_cut_the_same_comes_out(answer: str, cuts: list[int]) -> None:
@@ -64,6 +65,7 @@ def test_however_an_answer_is_cut_the_same_comes_out(answer: str, cuts: list[int
 no_code = pieces.filter(lambda text: "`" not in text)
 
 
+@settings(deadline=None)
 @given(no_code)
 @example("[[9]1]")
 @example("[1, [9]9]")
@@ -72,6 +74,7 @@ def test_an_answer_that_was_checked_cites_the_same_and_nothing_else(answer: str)
     assert checked(told) == (told, cited, 0)
 
 
+@settings(deadline=None)
 @given(no_code)
 def test_a_spaced_text_cites_nothing(text: str) -> None:
     assert checked(spaced(text)) == (spaced(text), (), 0)

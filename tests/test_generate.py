@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crx.errors import CrxError, ModelError, Offline, UsageError
@@ -109,6 +109,7 @@ def test_offline_nothing_is_asked(spec: str, monkeypatch: pytest.MonkeyPatch) ->
         ("", ""),
     ],
 )
+@settings(deadline=None)
 @given(data=st.data())
 def test_thoughts_are_left_out_however_the_answer_comes(data, answer: str, told: str) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(answer)), max_size=4)))

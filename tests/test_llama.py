@@ -339,7 +339,8 @@ from crx.backends.pipe import Parent
 parent = Parent()
 if parent.next()["extra_buffers"]:
     os.kill(os.getpid(), signal.SIGSEGV)
-parent.say({"op": "ready", "window": 512, "around": 0, "frame": "chatml", "shares": True})
+ready = {"op": "ready", "window": 512, "around": 0, "frame": "chatml", "shares": True}
+parent.say({**ready, "thinks": False})
 parent.next()
 """
 

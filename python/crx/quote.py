@@ -108,7 +108,7 @@ def quote(
 def _quoted(number: int, passage: Passage, word: str) -> str:
     about = "\n".join(_about(passage))
     return (
-        f'<passage-{word} number="{number}" from="{html.escape(_place(passage))}">\n'
+        f'<passage-{word} number="{number}" from="{html.escape(spaced(_place(passage)))}">\n'
         f"<about-{word}>\n{spaced(about)}\n</about-{word}>\n"
         f"<source-{word}>\n{spaced(passage.text)}\n</source-{word}>\n"
         f"</passage-{word}>\n"
