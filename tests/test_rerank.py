@@ -535,6 +535,11 @@ def test_a_hit_says_what_the_reranker_gave_it(docs: Path) -> None:
     assert set(result.timings_ms or {}) == {"retrieve", "fuse", "rerank"}
 
 
+def test_nothing_found_is_nothing_to_rerank(docs: Path) -> None:
+    result = opened(docs).search("zebra", legs=("bm25",))
+    assert (result.hits, result.notes) == ((), ())
+
+
 def test_reranking_is_asked_for_or_not_call_by_call(docs: Path) -> None:
     index = opened(docs)
     stages = [index.search("krill", rerank=asked).hits[0].stages for asked in (None, True, False)]
