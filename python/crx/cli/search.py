@@ -130,8 +130,10 @@ def command(
 
 def parse_window(text: str) -> Window:
     """Return a window from its flag."""
-    if text == "auto" or text == "grow":
-        return text
+    if text == "auto":
+        return "auto"
+    if text == "grow":
+        return "grow"
     if text.isascii() and text.isdigit():
         return int(text)
     raise UsageError(f"--window {text}: want auto, grow or a number of chunks")

@@ -10,9 +10,9 @@ from crx.cli.eval.options import contexts_option, measuring_options, options_of,
 from crx.cli.eval.report import as_object, as_text, figures
 from crx.cli.options import json_option, set_option
 from crx.cli.output import say, say_json
-from crx.cli.search import parse_window
+from crx.errors import UsageError
 from crx.evaluate import Results, read_set, run, save
-from crx.evaluate.configuration import CHUNKS, contexts_name
+from crx.evaluate.configuration import CHUNKS, Window, contexts_name
 
 
 @click.command()
@@ -58,7 +58,7 @@ def command(
         results = run(
             questions,
             contexts=contexts,
-            window=parse_window(window) if window else CHUNKS,
+            window=_read(window) if window else CHUNKS,
             options=options,
         )
     if file is not None:
@@ -67,6 +67,15 @@ def command(
         say_json(_object(results))
     else:
         say(as_text(results))
+
+
+def _read(text: str) -> Window:
+    """Return what a prompt is filled with, from its flag."""
+    if text == "auto":
+        return "auto"
+    if text.isascii() and text.isdigit() and int(text):
+        return int(text)
+    raise UsageError(f"--window {text}: want auto or a number of chunks")
 
 
 def _object(results: Results) -> dict[str, object]:
