@@ -207,7 +207,7 @@ def test_a_reranker_that_fails_is_noted(tmp_path: Path) -> None:
     questions = read_set(contracts(tmp_path / "set", documents=2, queries=3))
     options = Options(settings=SETTINGS, reranker=Failing())
     results = ablate(questions, contexts=["none"], windows=False, options=options)
-    assert results.notes == ("none: not reranked: failing: no such device (9 times)",)
+    assert results.notes == ("none: 9 x not reranked: failing: no such device",)
     reranked, fused = (results.named(f"none hybrid{plus}") for plus in ("+rerank", ""))
     assert (results.of(reranked, "mrr") == results.of(fused, "mrr")).all()
 
