@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from crx import _native
 from crx.backends.hashed import HashedEmbedder
-from crx.errors import UsageError
+from crx.backends.overlap import OverlapReranker
+from crx.errors import ModelError, UsageError
 from crx.evaluate import Configuration, Options, Results, ablate, load, read_set, save
 from crx.evaluate.configuration import grew_from, ladder
 from crx.evaluate.results import METRICS
-from crx.protocols import Reranker
-from crx.search import Ranking
 
 SETTINGS = {"embedder": "hashed"}
 CLAUSES = ("term", "fee", "notice", "law")
@@ -73,65 +68,24 @@ class Counting(HashedEmbedder):
         return super().embed(texts, query=query)
 
 
-class Overlap:
-    """Scores a text by the share of the query's words it has, and counts pairs."""
-
-    fingerprint = "overlap"
+class CountingPairs(OverlapReranker):
+    """Counts how often each pair of query and text is scored."""
 
     def __init__(self) -> None:
         self.pairs: Counter[tuple[str, str]] = Counter()
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         self.pairs.update((query, text) for text in texts)
-        words = set(_native.analyze(query))
-        shares = [len(words & set(_native.analyze(text))) / len(words) for text in texts]
-        return np.array(shares, dtype=np.float32)
+        return super().score(query, texts)
 
 
-@dataclass(frozen=True)
-class Reranked:
-    ranking: Ranking
-    read: int
-    notes: tuple[str, ...] = ()
+class Failing:
+    """A reranker that fails."""
 
+    fingerprint = "failing"
 
-class ScoreCache:
-    """Keeps each pair's score."""
-
-    def __init__(self, *, size: int) -> None:
-        self._scores: dict[tuple[str, str], float] = {}
-
-    def score(self, reranker: Reranker, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        missing = [t for t in dict.fromkeys(texts) if (query, t) not in self._scores]
-        for text, score in zip(missing, reranker.score(query, missing), strict=True):
-            self._scores[query, text] = float(score)
-        return np.array([self._scores[query, text] for text in texts], dtype=np.float32)
-
-
-def rerank(
-    query: str,
-    fused: Ranking,
-    texts: Sequence[str],
-    *,
-    reranker: Reranker,
-    weight: float,
-    rrf_k: float,
-    k: int,
-    langs: Sequence[str],
-    cache: ScoreCache,
-) -> Reranked:
-    order = np.argsort(-cache.score(reranker, query, texts), kind="stable")
-    keys, scores = _native.fuse(
-        [fused.keys[order], fused.keys], weights=[weight, 1 - weight], rrf_k=rrf_k, k=k
-    )
-    return Reranked(Ranking(keys, scores), len(texts))
-
-
-@pytest.fixture
-def reranking(monkeypatch: pytest.MonkeyPatch) -> None:
-    room = ModuleType("crx.rerank")
-    room.rerank, room.ScoreCache = rerank, ScoreCache  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "crx.rerank", room)
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        raise ModelError("failing: no such device")
 
 
 class Parrot:
@@ -142,16 +96,18 @@ class Parrot:
     def __init__(self) -> None:
         self.prompts: Counter[str] = Counter()
 
-    def generate(self, prompt: str) -> Iterator[str]:
+    def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
         self.prompts[prompt] += 1
         yield from prompt.replace("<", " ").split("\n")[1][:200]
 
+    def close(self) -> None:
+        pass
 
-@pytest.mark.usefixtures("reranking")
+
 def test_each_text_each_query_and_each_pair_runs_once_over_all_configurations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    embedder, reranker = Counting(), Overlap()
+    embedder, reranker = Counting(), CountingPairs()
     monkeypatch.setattr("crx.embed.load_embedder", lambda spec: embedder)
     folder = contracts(tmp_path / "set", queries=1000)
     rungs = ["none", str(folder / "contexts.jsonl")]
@@ -245,6 +201,15 @@ def test_a_row_is_compared_with_the_one_that_it_grew_from(name: str, parent: str
     assert len(by_name) == len(rows)
     found = grew_from(by_name[name], rows)
     assert (found.name if found else None) == parent
+
+
+def test_a_reranker_that_fails_is_noted(tmp_path: Path) -> None:
+    questions = read_set(contracts(tmp_path / "set", documents=2, queries=3))
+    options = Options(settings=SETTINGS, reranker=Failing())
+    results = ablate(questions, contexts=["none"], windows=False, options=options)
+    assert results.notes == ("none: 9 x not reranked: failing: no such device",)
+    reranked, fused = (results.named(f"none hybrid{plus}") for plus in ("+rerank", ""))
+    assert (results.of(reranked, "mrr") == results.of(fused, "mrr")).all()
 
 
 def test_baselines_are_rows_and_their_texts_are_written_once(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_imported_contexts_find_what_a_file_given_to_eval_finds(tmp_path: Path) 
     with crx.open(tmp_path / "i.crx", settings={**settings, "contexts": "none"}) as index:
         index.add_documents(with_spans(questions.documents, str(file)))
         assert index.import_contexts(file).whole
-        asker = Asker(index, vectors=QueryVectors(index.embedder), window_tokens=512)
+        asker = Asker(index, vectors=QueryVectors(index.embedder))
         values = ask_all(asker, questions.queries, given.rows)
     for name in ("recall@1", "recall@20", "mrr"):
         assert (values[name] == given.values[name]).all()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -83,6 +81,16 @@ def test_ablate_prints_a_table_and_recommends_a_row(crx: Crx) -> None:
     assert out.count("\nrecommended: ") == 1
 
 
+def test_ablate_reranks_and_reads_the_baselines(crx: Crx) -> None:
+    args = ("--contexts", "none", "--rerank", "overlap", "--with", "fake:")
+    code, out, _ = crx(
+        "eval", "ablate", "set", "-q", *args, "--baselines", "summary,hyde", "--json"
+    )
+    names = {row["name"] for row in json.loads(out)["rows"]}
+    assert code == 0
+    assert {"none hybrid+rerank auto", "summary hybrid+rerank", "none hyde"} <= names
+
+
 def test_ablate_compares_with_a_named_row_on_a_named_metric(crx: Crx) -> None:
     args = ("eval", "ablate", "set", "-q", "--json", "--metric", "mrr", "--against", "none bm25")
     rows = {row["name"]: row["against"] for row in json.loads(crx(*args)[1])["rows"]}
@@ -96,7 +104,9 @@ def test_ablate_writes_the_settings_it_recommends(crx: Crx, here: Path) -> None:
     )
     assert code == 0
     assert "recommended: none bm25" in out
-    assert (here / "crx.toml").read_text() == 'contexts = "none"\ndense_depth = 0\n'
+    assert (here / "crx.toml").read_text() == (
+        'contexts = "none"\ndense_depth = 0\nreranker = ""\n'
+    )
 
 
 def test_a_page_and_pictures_hold_all_and_fetch_nothing(crx: Crx, here: Path) -> None:
@@ -173,9 +183,12 @@ class Asks:
 
     fingerprint = "asks"
 
-    def generate(self, prompt: str) -> Iterator[str]:
+    def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
         passage = prompt.partition("<passage>\n")[2].partition("\n</passage>")[0]
         yield f"What is said of {passage.split()[2]}?"
+
+    def close(self) -> None:
+        pass
 
 
 @pytest.fixture
@@ -183,9 +196,7 @@ def generating(monkeypatch: pytest.MonkeyPatch) -> None:
     def load_generator(spec: str) -> Generator:
         return Asks()
 
-    room = ModuleType("crx.generate")
-    room.load_generator = load_generator  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "crx.generate", room)
+    monkeypatch.setattr("crx.cli.eval.init.load_generator", load_generator)
 
 
 def notes(folder: Path) -> None:

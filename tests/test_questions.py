@@ -28,9 +28,12 @@ class Says:
         self.answer = answer
         self.prompts: list[str] = []
 
-    def generate(self, prompt: str) -> Iterator[str]:
+    def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
         self.prompts.append(prompt)
         yield from self.answer
+
+    def close(self) -> None:
+        pass
 
 
 def test_every_document_is_asked_about_before_one_is_asked_again() -> None:

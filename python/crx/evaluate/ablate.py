@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +20,7 @@ from crx.build import Progress, Report
 from crx.config import Settings, resolve
 from crx.contextualize import parse_rungs, parse_spec
 from crx.errors import UsageError
-from crx.evaluate.ask import KEPT, Asker, QueryVectors, Reranking, Timed, TimedReranker, ask_all
+from crx.evaluate.ask import KEPT, Asker, QueryVectors, Timed, TimedReranker, ask_all
 from crx.evaluate.baselines import Hypothetical, Summaries, SummaryIndex
 from crx.evaluate.configuration import (
     SUMMARY,
@@ -34,6 +34,8 @@ from crx.evaluate.sets import Query, QuestionSet
 from crx.index import Index
 from crx.index import open as open_index
 from crx.protocols import Generator, Reranker
+from crx.rerank import ScoreCache
+from crx.search import Reranking
 from crx.types import Document
 
 # Characters of a chunk cut here; a Han or kana character says about as much as two Latin ones.
@@ -224,16 +226,16 @@ class _Bench:
 
 
 def _reranking(reranker: Reranker | None, settings: Settings) -> Reranking | None:
+    """Return how to rerank: as a search would, but for the time it may take."""
     if reranker is None:
         return None
-    from crx.rerank import ScoreCache
-
-    given = asdict(settings)
     return Reranking(
         reranker=TimedReranker(reranker),
+        depth=settings.rerank_depth,
+        weight=settings.rerank_weight,
+        ms=0.0,
+        min_relevance=settings.min_relevance,
         cache=ScoreCache(size=SCORES_KEPT),
-        depth=given.get("rerank_depth", KEPT),
-        weight=given.get("rerank_weight", 0.5),
     )
 
 

@@ -23,10 +23,9 @@ from crx.evaluate.results import BUDGETS, DEPTH, METRICS, Values
 from crx.evaluate.sets import Gold, Place, Query
 from crx.index import Index
 from crx.protocols import Embedder, Reranker
-from crx.search import LEGS, Ranking, fuse, situated_text
+from crx.search import LEGS, Ranking, Reranking, fuse
 
 if TYPE_CHECKING:
-    from crx.rerank import ScoreCache
     from crx.search import Leg
 
 # Chunks of a ranking that are kept: more than 8,000 tokens, and than a reranker reads.
@@ -120,16 +119,6 @@ class TimedReranker:
         return 1000 * self._seconds / max(1, self._texts)
 
 
-@dataclass(frozen=True, slots=True)
-class Reranking:
-    """How candidates are reranked: by what, whose scores are kept, how many, with which weight."""
-
-    reranker: TimedReranker
-    cache: ScoreCache
-    depth: int
-    weight: float
-
-
 class Asker:
     """One opened index at one rung, and what its legs found of one question after another.
 
@@ -149,7 +138,6 @@ class Asker:
         self._vectors = vectors
         self._reranking = reranking
         self._rows: dict[int, _native.ChunkRow] = {}
-        self._langs = index.store.langs()
         self.notes: Counter[str] = Counter()
 
     def ask(
@@ -196,26 +184,18 @@ class Asker:
         return Timed(rankings.get(leg, empty), _since(started) + extra)
 
     def _rerank(self, text: str, timed: Timed) -> Timed:
-        from crx.rerank import rerank
-
         assert self._reranking is not None, "a configuration reranks, but with nothing"
-        depth = self._reranking.depth
-        candidates = Ranking(timed.ranking.keys[:depth], timed.ranking.scores[:depth])
-        rows = self._chunks(candidates.keys)
-        reranked = rerank(
+        reranked = self._searcher.rerank(
             text,
-            candidates,
-            [situated_text(row) for row in rows],
-            reranker=self._reranking.reranker,
-            cache=self._reranking.cache,
-            weight=self._reranking.weight,
+            timed.ranking,
+            reranking=self._reranking,
             rrf_k=self._weights.rrf_k,
-            langs=self._langs,
             k=KEPT,
         )
         self.notes.update(reranked.notes)
-        ms = reranked.read * self._reranking.reranker.ms_per_text
-        return Timed(reranked.ranking, timed.ms + ms)
+        scorer = self._reranking.reranker
+        per_text = scorer.ms_per_text if isinstance(scorer, TimedReranker) else 0.0
+        return Timed(reranked.ranking, timed.ms + reranked.read * per_text)
 
     def _measure(
         self, gold: Sequence[Gold], configuration: Configuration, timed: Timed

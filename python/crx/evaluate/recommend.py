@@ -7,9 +7,9 @@ recommend what is cheaper; the interval says what may be missed by that.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from crx.config import Settings, Value
+from crx.config import Value
 from crx.contextualize import parse_spec
 from crx.evaluate.configuration import CHUNKS, Configuration
 from crx.evaluate.results import METRIC, Results
@@ -55,14 +55,12 @@ def settings_of(row: Configuration, *, reranker: str = "") -> Mapping[str, Value
 
     Contexts that a model writes are no setting: the index gets them by `crx contextualize`.
     """
-    known = {field.name for field in fields(Settings)}
-    changes: dict[str, Value | None] = {
+    return {
         "contexts": "outline" if parse_spec(row.contexts).outline else "none",
         "bm25_depth": 0 if row.legs == "dense" else None,
         "dense_depth": 0 if row.legs == "bm25" else None,
         "reranker": reranker if row.rerank else "",
     }
-    return {name: value for name, value in changes.items() if name in known}
 
 
 def _cost(row: Configuration) -> tuple[bool, bool, int, bool, bool]:

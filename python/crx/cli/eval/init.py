@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
-from crx.cli.eval.options import generator_of
 from crx.cli.options import existing_index
 from crx.cli.output import near, note, say
 from crx.errors import InputError, UsageError
 from crx.evaluate.questions import QuestionFile, Sampled, ask, sample, stored_documents
+from crx.generate import load_generator
 from crx.index import open as open_index
 from crx.read import read_file, walk
 from crx.types import Document
@@ -63,14 +64,14 @@ def command(
     wanted = [each for each in sample(documents) if each.id not in questions.ids]
     missing = count - len(questions.ids)
     if with_:
-        generator = generator_of(with_)
-        failed = _write(
-            questions,
-            wanted[: TRIES * max(0, missing)],
-            missing,
-            lambda each: ask(generator, each),
-            quiet=quiet,
-        )
+        with contextlib.closing(load_generator(with_)) as generator:
+            failed = _write(
+                questions,
+                wanted[: TRIES * max(0, missing)],
+                missing,
+                lambda each: ask(generator, each),
+                quiet=quiet,
+            )
     else:
         failed = 0
         _type(questions, wanted, missing)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,8 @@ from crx.cli.output import note, progress
 from crx.config import resolve
 from crx.errors import UsageError
 from crx.evaluate import Options
-from crx.protocols import Generator, Reranker
+from crx.generate import load_generator
+from crx.rerank import load_reranker
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -48,7 +49,7 @@ def save_option(command: Command) -> Command:
     )(command)
 
 
-@contextmanager
+@contextlib.contextmanager
 def options_of(
     *,
     index: Path | None,
@@ -60,39 +61,29 @@ def options_of(
 ) -> Iterator[Options]:
     """Yield the options that the flags give, with a progress bar while they are in use."""
     settings = settings_of(assignments)
-    with progress(quiet=quiet) as show:
+    reranker = reranker_name(rerank, assignments)
+    with contextlib.ExitStack() as stack:
+        show = stack.enter_context(progress(quiet=quiet))
+        generator = load_generator(with_) if with_ else None
+        if generator is not None:
+            stack.callback(generator.close)
         yield Options(
             index=index,
             chunk_chars=chunk_chars,
             settings=settings,
-            reranker=_reranker(reranker_name(rerank, assignments)),
-            generator=generator_of(with_) if with_ else None,
+            reranker=load_reranker(reranker) if reranker else None,
+            generator=generator,
             on_rung=None if quiet else lambda rung: note(f"contexts: {rung}"),
             on_progress=show,
         )
-
-
-def generator_of(spec: str) -> Generator:
-    """Return what a specification names to write texts."""
-    from crx.generate import load_generator
-
-    return load_generator(spec)
 
 
 def reranker_name(given: str | None, assignments: tuple[str, ...]) -> str:
     """Return the reranker of the flag, else of the settings; "" where it is off."""
     named = given
     if named is None:
-        named = getattr(resolve(settings_of(assignments)).settings, "reranker", "")
+        named = resolve(settings_of(assignments)).settings.reranker
     return "" if named == "off" else named
-
-
-def _reranker(name: str) -> Reranker | None:
-    if not name:
-        return None
-    from crx.rerank import load_reranker
-
-    return load_reranker(name)
 
 
 def parse_minimum(text: str) -> tuple[str, float]:
