@@ -106,7 +106,8 @@ def test_what_a_service_takes_is_learnt_from_the_first_document(narrow: Narrow) 
 
 def test_a_window_that_is_told_refuses_nothing(narrow: Narrow) -> None:
     doc = document()
-    made = narrow.make(window=1500, max_tokens=200)
+    # The local servers count more tokens in these texts than either backend guesses.
+    made = narrow.make(window=1200 if narrow.make().fingerprint[0] == "o" else 1500, max_tokens=200)
     assert list(made.situate(doc, paragraphs(doc))) == CONTEXTS
     assert narrow.refused == 0
     assert made.fingerprint != narrow.make(max_tokens=200).fingerprint
