@@ -53,7 +53,10 @@ def first_word(body: dict[str, Any]) -> str:
 
 
 class MessagesServer:
-    """What a test sets and reads; `now` is the clock in seconds."""
+    """What a test sets and reads; `now` is the clock in seconds.
+
+    The batch of number `held_from`, and those after it, do not end.
+    """
 
     def __init__(self, *, answer: Callable[[dict[str, Any]], str] = first_word) -> None:
         self.answer = answer
@@ -63,6 +66,7 @@ class MessagesServer:
         self.broken = False
         self.gather = threading.Barrier(1)
         self.now = 0.0
+        self.held_from = 1_000_000
         self.seen: list[Seen] = []
         self.asked = 0
         self.most_at_once = 0
@@ -246,11 +250,14 @@ class _Handler(JsonHandler[MessagesServer]):
         if not self._authorized():
             return self.send(401, _error(401, "invalid x-api-key"))
         parts = self.path.strip("/").split("/")
-        batch = self.service.batches[parts[3]]
+        batch = self.service.batches.get(parts[3])
+        if batch is None:
+            return self.send(404, _error(404, f"batch {parts[3]} not found"))
         if parts[-1] == "results":
             lines = "".join(json.dumps(line) + "\n" for line in reversed(batch.lines))
             return self.send_bytes(200, lines.encode(), "application/x-jsonl")
-        batch.polls += 1
+        if int(parts[3].removeprefix("msgbatch_")) < self.service.held_from:
+            batch.polls += 1
         if batch.polls == 2:
             self._process(batch)
         return self.send(200, self._describe(parts[3]))

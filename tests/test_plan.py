@@ -82,7 +82,8 @@ def test_dollars_are_told_with_and_without_caching_and_batching(docs: Path) -> N
     planned = plan([docs], embedder=HashedEmbedder(), source="claude:claude-haiku-4-5", seconds=0.1)
     cost = planned.estimate
     assert cost is not None
-    assert planned.priced == "claude-haiku-4-5"
+    assert planned.priced == "claude:claude-haiku-4-5"
+    assert planned.service_seconds is None
     assert cost.chunks == planned.chunks
     assert cost.dollars is not None
     assert cost.dollars_batch is not None
@@ -102,6 +103,18 @@ def test_the_command_prints_minutes_and_dollars(
     assert "in batches" in said
     assert run(["plan", str(docs), *options, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["documents"] == 3
+
+
+@pytest.mark.parametrize("source", ["claude:claude-haiku-4-5", "openai:http://127.0.0.1:9/v1#m"])
+def test_minutes_of_a_service_are_told_for_a_rate_alone(docs: Path, source: str) -> None:
+    if source.startswith("openai"):
+        pytest.importorskip("openai", exc_type=ImportError)
+    planned = plan(
+        [docs], embedder=HashedEmbedder(), source=source, seconds=0.1, requests_per_minute=30
+    )
+    assert planned.estimate is not None
+    assert planned.estimate.usage.requests == planned.chunks
+    assert planned.service_seconds == planned.chunks * 2
 
 
 def test_nothing_takes_nothing(tmp_path: Path) -> None:

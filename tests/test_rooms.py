@@ -16,7 +16,7 @@ ORDER = (
     ("_native", "errors"),
     ("types", "protocols", "config"),
     ("gate", "prompt", "frames", "spend", "carry", "thoughts", "cite", "quote"),
-    ("remote", "visit", "talk", "models", "readers", "walk"),
+    ("remote", "ledger", "visit", "talk", "models", "readers", "walk"),
     ("backends",),
     (
         "read",

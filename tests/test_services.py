@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -136,3 +138,83 @@ def test_json_holds_the_same(
     assert used["requests"] == server.asked
     assert used["dollars"] is None
     assert used["share_read"] == used["read"] / (used["read"] + used["input"])
+
+
+# batches that outlive their run
+
+VICTIM = """
+import sys
+import crx
+from crx.backends.claude import Claude
+
+crx.open(sys.argv[1]).contextualize(Claude(sys.argv[2], batch=True, poll_s=0.01))
+"""
+
+
+def left_behind(place: Path, server: MessagesServer) -> None:
+    """Kill a run while its second batch is under way, the first one taken in."""
+    server.held_from = 2
+    with subprocess.Popen([sys.executable, "-c", VICTIM, str(place), MODEL]) as process:
+        while "msgbatch_2" not in under_way(place):
+            assert process.poll() is None
+        process.kill()
+    server.held_from = 1_000_000
+
+
+def under_way(place: Path) -> list[str]:
+    from crx.ledger import under_way
+
+    with crx.open(place) as index:
+        return [name for names in under_way(index.store.settings()).values() for name in names]
+
+
+def claude_in_batches() -> object:
+    from crx.backends.claude import Claude
+
+    return Claude(MODEL, batch=True, poll_s=0.001)
+
+
+def test_a_batch_that_a_killed_run_left_is_adopted_and_not_paid_twice(
+    tmp_path: Path, index: crx.Index, messages: MessagesServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index.close()
+    place = tmp_path / "notes.crx"
+    left_behind(place, messages)
+    assert under_way(place)[-1] == "msgbatch_2"
+    assert run(["status", "--index", str(place)]) == 0
+    assert "msgbatch_2, of claude:" in capsys.readouterr().out
+    with crx.open(place) as again:
+        outcome = again.contextualize(claude_in_batches())
+        assert len(messages.batches) == 2
+        assert outcome.coverage == 1.0
+        assert outcome.usage is not None
+        assert outcome.usage.requests >= len(messages.batches["msgbatch_2"].requests)
+    assert len(messages.seen) == outcome.chunks, "each chunk was answered once"
+    assert under_way(place) == []
+
+
+def test_only_what_an_adopted_batch_could_not_answer_is_asked_for(
+    tmp_path: Path, index: crx.Index, messages: MessagesServer
+) -> None:
+    from local_server import Fault
+
+    index.close()
+    place = tmp_path / "notes.crx"
+    left_behind(place, messages)
+    messages.fault = lambda asked, body: Fault(529) if asked in (5, 7) else None
+    with crx.open(place) as again:
+        assert again.contextualize(claude_in_batches()).coverage == 1.0
+    later = [len(batch.requests) for name, batch in messages.batches.items() if name > "msgbatch_2"]
+    assert sum(later) == 2
+
+
+def test_a_batch_that_the_service_no_longer_knows_is_asked_for_anew(
+    tmp_path: Path, index: crx.Index, messages: MessagesServer
+) -> None:
+    index.close()
+    place = tmp_path / "notes.crx"
+    left_behind(place, messages)
+    del messages.batches["msgbatch_2"]
+    with crx.open(place) as again:
+        assert again.contextualize(claude_in_batches()).coverage == 1.0
+    assert under_way(place) == []

@@ -176,7 +176,8 @@ def _llama(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualiz
 def _claude(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualizer:
     from crx.backends.claude import Claude
 
-    types = {"batch": int, "width": int, "effort": str, "max_tokens": int, "price": str}
+    counts = dict.fromkeys(("batch", "width", "window", "max_tokens"), int)
+    types = {**counts, "effort": str, "price": str}
     model, given = typed_options(rest, types)
     given |= {"batch": bool(given.get("batch"))} | _price(given)
     return Claude(model, prompt=prompt, cap_dollars=cap_dollars, **given)
@@ -185,7 +186,8 @@ def _claude(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextuali
 def _openai(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualizer:
     from crx.backends.openai import OpenAI
 
-    address, given = typed_options(rest, {"width": int, "max_tokens": int, "price": str})
+    types = {"width": int, "window": int, "max_tokens": int, "price": str}
+    address, given = typed_options(rest, types)
     given |= _price(given)
     return OpenAI(address, prompt=prompt, cap_dollars=cap_dollars, **given)
 

@@ -44,10 +44,14 @@ class Makers:
         return Origin(self.of(uri).fingerprint, self.refresh)
 
     @property
+    def all(self) -> list[Contextualizer]:
+        """All contextualizers, the general one first."""
+        return [self.general, *self.by_folder.values()]
+
+    @property
     def origins(self) -> list[Origin]:
         """All origins, the general one first."""
-        makers = (self.general, *self.by_folder.values())
-        return [Origin(maker.fingerprint, self.refresh) for maker in makers]
+        return [Origin(maker.fingerprint, self.refresh) for maker in self.all]
 
     def unused(self, uris: Iterable[str]) -> list[str]:
         """Return the folders that none of the documents lies in, or only below a nearer one."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol, runtime_checkable
 
 from crx import _native
 from crx.backends import claude, supervise
@@ -42,6 +43,15 @@ SAMPLE_DOCUMENTS = 24
 SAMPLE_CHARS = 6000
 
 
+@runtime_checkable
+class Estimates(Protocol):
+    """A contextualizer that can tell what a run would use without asking anybody."""
+
+    def plan(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
+        """Estimate tokens and dollars from the lengths of the texts."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Rung:
     """One rung of the ladder and the seconds it takes for all chunks, embedding not included."""
@@ -56,6 +66,8 @@ class Plan:
 
     `embedding_seconds` is for every chunk once: an index whose contexts a model writes pays it
     once before and once after. `priced` names the model that `estimate` is for.
+    `service_seconds` is what a service takes at the rate of requests that was given, None where
+    none was: it rests on the limits of an account, which nobody here knows.
     """
 
     documents: int
@@ -66,6 +78,7 @@ class Plan:
     rungs: tuple[Rung, ...]
     priced: str
     estimate: Estimate | None
+    service_seconds: float | None
     failures: tuple[Failure, ...]
 
 
@@ -76,6 +89,7 @@ def plan(
     source: str = "",
     prompt: Prompt | None = None,
     seconds: float = 10.0,
+    requests_per_minute: float = 0.0,
     chunk_tokens: int = 0,
     chunk_chars: int = 0,
     chunk_overlap: int = 0,
@@ -88,6 +102,7 @@ def plan(
     """
     name, _, rest = source.partition(":")
     model = rest.partition(":")[0] if name == "claude" else PRICED
+    priced = source if name == "openai" else f"claude:{model}"
     maker: Contextualizer | None = None
     with contextlib.ExitStack() as stack:
         if source and name != "claude":
@@ -112,6 +127,11 @@ def plan(
         rungs = [Rung("outline", _outline_seconds(sample, texts))]
         if maker is not None and name != "openai":
             rungs.append(Rung(source, _model_seconds(maker, sample, texts, seconds * SHARE_MODEL)))
+        if isinstance(maker, Estimates):
+            estimate = maker.plan(texts)
+        else:
+            estimate = claude.plan(model, texts, prompt=prompt)
+        asked = estimate.usage.requests if name in ("claude", "openai") else 0
         return Plan(
             documents=len(texts),
             chunks=sum(len(chunks) for _, chunks in texts),
@@ -119,8 +139,9 @@ def plan(
             reading_seconds=reading,
             embedding_seconds=_embedding_seconds(embedder, sample, texts, seconds * SHARE_EMBEDDER),
             rungs=tuple(rungs),
-            priced=model,
-            estimate=claude.plan(model, texts, prompt=prompt) if name != "openai" else None,
+            priced=priced,
+            estimate=estimate,
+            service_seconds=asked / requests_per_minute * 60 if requests_per_minute else None,
             failures=tuple(failures),
         )
 

@@ -118,8 +118,12 @@ def _of_status(error: Any, *, service: str, model: str, key: str) -> Exception:
         return ModelError(f"{service}: no model {model} (404: {said}); check the name and address")
     if status in _AGAIN or status >= 500:
         return Again(f"{status}: {said}", after_s=_retry_after_s(error))
-    too_long = status == 413 or any(words in said for words in _TOO_LONG)
-    return Failed(f"{status}: {said}", document=too_long)
+    return Failed(f"{status}: {said}", document=status == 413 or is_too_long(said))
+
+
+def is_too_long(said: str) -> bool:
+    """Does a service say that a prompt is longer than what it reads at once?"""
+    return any(words in said for words in _TOO_LONG)
 
 
 def _message(error: Any) -> str:

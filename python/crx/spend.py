@@ -152,6 +152,10 @@ class Meter:
         hold.renew()
         return hold
 
+    def paid(self) -> Hold:
+        """Return a hold for what is paid already: counted, whatever the cap."""
+        return Hold(self, 0.0)
+
     def _take(self, dollars: float) -> None:
         with self._lock:
             spent = (self._usage.dollars or 0.0) + self._unsure

@@ -22,6 +22,7 @@ from crx.build import Build, vector_key
 from crx.contextualize import Rungs, embedder_reads
 from crx.embed import Situated
 from crx.errors import BudgetSpent, ModelError, UsageError
+from crx.ledger import Ledger, Resumes
 from crx.makers import Makers
 from crx.protocols import Contextualizer, Embedder
 from crx.reuse import context_keys, find, keep
@@ -164,6 +165,7 @@ class Upgrade:
         self._makers = makers
         self._used_before = _used(makers.general)
         self._notes: tuple[str, ...] = ()
+        self._ledgers: list[Ledger] = []
         self._budget = seconds
         self._on_progress = on_progress
         self._on_commit = on_commit or (lambda: None)
@@ -187,14 +189,19 @@ class Upgrade:
         works = self._survey()
         self._begun = self._seen = time.monotonic()
         stopped = ""
+        self._resume(on=True)
         try:
             for wave in _waves(works, WAVE_CHUNKS if self._takes_many else 1):
                 self._make(wave)
+                for ledger in self._ledgers:
+                    ledger.clear()  # all that came of it is committed now
         except BudgetSpent as spent:
             stopped = str(spent)
         except ModelError:
             self._show()
             raise
+        finally:
+            self._resume(on=False)
         self._show()
         counts = self._store.stats()
         return Outcome(
@@ -216,6 +223,15 @@ class Upgrade:
     @property
     def _used(self) -> spend.Usage | None:
         return _since(self._used_before, _used(self._makers.general))
+
+    def _resume(self, *, on: bool) -> None:
+        """Give makers whose work goes on elsewhere a ledger each, or take it away."""
+        self._ledgers = []
+        for maker in self._makers.all:
+            if isinstance(maker, Resumes):
+                ledger = Ledger(self._store, maker.fingerprint)
+                self._ledgers += [ledger] * on
+                maker.resume(ledger if on else None)
 
     def _survey(self) -> list[_Work]:
         """Give chunks the contexts that are kept already; return the rest, most needed first."""

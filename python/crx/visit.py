@@ -49,6 +49,8 @@ class Visit:
 
     `send` makes one request for a chunk (firmer, if so) and returns what came and what it used;
     `worst_dollars` bounds what that can cost. With `warm_first`, the first chunk goes alone.
+    `too_long` are the chunks, by position, whose prompts the service found too long; once it has,
+    no other is sent.
     """
 
     chunks: Sequence[Chunk]
@@ -59,6 +61,7 @@ class Visit:
     patience: Patience
     width: int
     warm_first: bool
+    too_long: set[int] = field(default_factory=set)
     _holds: dict[int, Hold] = field(default_factory=dict)
     _hopeless: Failed | None = None
 
@@ -76,19 +79,26 @@ class Visit:
         chunk, hold = self.chunks[at], self._holds.pop(at)
 
         async def ask(attempt: int) -> Answer:
-            return await self.patience.keep(lambda: self._ask(chunk, attempt > 1, hold))
+            return await self.patience.keep(lambda: self._ask(at, attempt > 1, hold))
 
         try:
             return await ask_twice(ask, gate=self.gate, chunk=chunk.text)
         finally:
             hold.release()
 
-    async def _ask(self, chunk: Chunk, firmer: bool, hold: Hold) -> Answer:  # noqa: FBT001
+    def _refused(self, at: int, failed: Failed) -> Failed:
+        """Note a chunk's trouble where it is that of every chunk after the same text."""
+        if failed.document:
+            self._hopeless = failed
+            self.too_long.add(at)
+        return failed
+
+    async def _ask(self, at: int, firmer: bool, hold: Hold) -> Answer:  # noqa: FBT001
         if self._hopeless:
-            raise self._hopeless
+            raise self._refused(at, self._hopeless)
         hold.renew()
         try:
-            answer, used = await self.send(chunk, firmer)
+            answer, used = await self.send(self.chunks[at], firmer)
         except asyncio.CancelledError:
             hold.lose()
             raise
@@ -97,7 +107,6 @@ class Visit:
                 hold.lose()
             raise
         except Failed as failed:
-            self._hopeless = failed if failed.document else None
-            raise
+            raise self._refused(at, failed) from None
         hold.settle(used)
         return answer

@@ -13,12 +13,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from crx.backends.claude_batches import Desk, in_waves
 from crx.backends.claude_models import known
 from crx.backends.claude_requests import Job, Terms
 from crx.backends.claude_service import Service
+from crx.backends.window import Reading, Window
 from crx.errors import BudgetSpent, ModelError, UsageError
+from crx.ledger import Ledger
 from crx.prompt import Prompt
 from crx.remote import Patience, refuse_offline, stream
 from crx.spend import Estimate, Meter, Price, Usage
@@ -49,12 +52,12 @@ def plan(
     total, dollars_batch, dollars_uncached, count = Usage(), 0.0, 0.0, 0
     for document, chunks in documents:
         count += 1
-        for used in now.guess(now.job(document, chunks), output_tokens=output_tokens):
-            total += now.priced(used)
-            dollars_batch += batched.dollars(used) or 0.0
-            dollars_uncached += (
-                now.dollars(replace(used, input=used.prompt, written=0, read=0)) or 0.0
-            )
+        for _, job in now.jobs(document, chunks):
+            for used in now.guess(job, output_tokens=output_tokens):
+                sent = replace(used, input=used.prompt, written=0, read=0)
+                total += now.priced(used)
+                dollars_batch += batched.dollars(used) or 0.0
+                dollars_uncached += now.dollars(sent) or 0.0
     priced = now.price is not None
     return Estimate(
         documents=count,
@@ -71,9 +74,10 @@ class Claude:
 
     `cap_dollars` is never exceeded: `situate` then raises `BudgetSpent` after what was paid for
     has been handed out. `price` replaces the price that is known of the model. `batch` sends
-    message batches. `width` is how many requests are under way at once. Answers are sampled, and
-    recent models let nobody fix the seed: the same chunk may get another text another day. May be
-    used from several threads, a document each.
+    message batches. `width` is how many requests are under way at once. `window` is how many tokens
+    the model reads at once, 0: what is known of it; longer documents are sent in parts. Answers are
+    sampled, and recent models let nobody fix the seed: the same chunk may get another text another
+    day. May be used from several threads, a document each.
 
     Raises `Offline`, `ModelError` where the SDK or the key is missing, and `UsageError` where a
     cap is to be kept and the price is not known.
@@ -90,6 +94,7 @@ class Claude:
         width: int = 8,
         effort: str | None = None,
         max_tokens: int | None = None,
+        window: int = 0,
         patience: Patience | None = None,
         timeout_s: float = 120.0,
         poll_s: float = 30.0,
@@ -98,14 +103,22 @@ class Claude:
     ) -> None:
         refuse_offline(f"claude:{model}")
         self._terms = terms_of(
-            model, prompt=prompt, price=price, effort=effort, max_tokens=max_tokens, batch=batch
+            model,
+            prompt=prompt,
+            price=price,
+            effort=effort,
+            max_tokens=max_tokens,
+            window=window,
+            batch=batch,
         )
+        self._window_tokens = window
         if self._terms.price is None and cap_dollars < math.inf:
             raise UsageError(f"claude:{model}: its price is not known, so no budget can be kept")
         self._batch = batch
         self._width = width
         self._patience = patience or Patience()
         self._poll_s = poll_s
+        self._ledger: Ledger | None = None
         self._meter = Meter(cap_dollars=cap_dollars)
         self._service = Service(model, timeout_s=timeout_s, key=key, url=url)
 
@@ -114,7 +127,9 @@ class Claude:
         """Model, prompt and parameters; batches answer as single requests do."""
         terms = self._terms
         effort = f" effort={terms.effort}" if terms.effort else ""
-        return f"claude:{terms.model} prompt={terms.prompt.hash} max={terms.max_tokens}{effort}"
+        window = f" window={self._window_tokens}" if self._window_tokens else ""
+        options = f"max={terms.max_tokens}{effort}{window}"
+        return f"claude:{terms.model} prompt={terms.prompt.hash} {options}"
 
     @property
     def usage(self) -> Usage:
@@ -130,11 +145,10 @@ class Claude:
         if not chunks:
             return
         refuse_offline(f"claude:{self._terms.model}")
-        job = self._terms.job(document, chunks)
         if self._batch:
-            yield from _in_order(stream(partial(self._wave, [job])))
+            yield from _in_order(stream(partial(self._wave, [(document, chunks)])))
         else:
-            yield from stream(partial(self._visit, job))
+            yield from stream(partial(self._visit, document, chunks))
 
     def situate_many(
         self, documents: Sequence[tuple[Document, Sequence[Chunk]]]
@@ -145,12 +159,15 @@ class Claude:
         document waits as long as one of a thousand.
         """
         if self._batch:
-            jobs = [self._terms.job(document, chunks) for document, chunks in documents]
-            yield from stream(partial(self._wave, jobs))
+            yield from stream(partial(self._wave, documents))
             return
         for at, (document, chunks) in enumerate(documents):
             for ordinal, context in enumerate(self.situate(document, chunks)):
                 yield at, ordinal, context
+
+    def resume(self, ledger: Ledger | None) -> None:
+        """Note batches there while they are under way, and adopt those that it names."""
+        self._ledger = ledger
 
     def with_prompt(self, prompt: Prompt) -> Claude:
         """Return one that asks with another prompt; both share the meter and its cap."""
@@ -163,41 +180,58 @@ class Claude:
         terms = self._terms
         return plan(terms.model, documents, prompt=terms.prompt, price=terms.price)
 
-    async def _visit(self, job: Job, tell: Callable[[Context], None]) -> None:
+    async def _visit(
+        self, document: Document, chunks: Sequence[Chunk], tell: Callable[[Context], None]
+    ) -> None:
+        terms = self._terms
         async with self._service.client() as client:
 
-            async def send(chunk: Chunk, firmer: bool) -> tuple[Answer, Usage]:  # noqa: FBT001
-                params = self._terms.params(job, chunk, firmer=firmer)
-                with self._service.translated():
-                    message = await client.messages.create(**params)
-                answer, used = self._terms.read(message)
-                job.learn(used)
-                return answer, used
+            def visit(text: str, group: Sequence[Chunk]) -> Visit:
+                job = terms.job(document, group, text=text)
+                return Visit(
+                    group,
+                    gate=job.gate,
+                    send=partial(self._send, client, job),
+                    worst_dollars=partial(terms.worst_dollars, job),
+                    meter=self._meter,
+                    patience=self._patience,
+                    width=self._width,
+                    warm_first=job.marked,
+                )
 
-            visit = Visit(
-                job.chunks,
-                gate=job.gate,
-                send=send,
-                worst_dollars=partial(self._terms.worst_dollars, job),
-                meter=self._meter,
-                patience=self._patience,
-                width=self._width,
-                warm_first=job.marked,
-            )
-            await visit.run(tell)
+            reading = Reading(document, terms.window, terms.prompt, terms.max_tokens, visit)
+            await reading.run(chunks, tell)
+
+    async def _send(
+        self,
+        client: Any,
+        job: Job,
+        chunk: Chunk,
+        firmer: bool,  # noqa: FBT001
+    ) -> tuple[Answer, Usage]:
+        params = self._terms.params(job, chunk, firmer=firmer)
+        with self._service.translated():
+            message = await client.messages.create(**params)
+        answer, used = self._terms.read(message)
+        job.learn(used)
+        return answer, used
 
     async def _wave(
-        self, jobs: Sequence[Job], tell: Callable[[tuple[int, int, Context]], None]
+        self,
+        documents: Sequence[tuple[Document, Sequence[Chunk]]],
+        tell: Callable[[tuple[int, int, Context]], None],
     ) -> None:
         async with self._service.client() as client:
             await in_waves(
-                jobs,
+                documents,
                 tell,
                 desk=Desk(
                     client.messages.batches,
                     patience=self._patience,
                     translated=self._service.translated,
                     poll_s=self._poll_s,
+                    unknown=self._service.unknown,
+                    ledger=self._ledger,
                 ),
                 terms=self._terms,
                 meter=self._meter,
@@ -211,6 +245,7 @@ def terms_of(
     price: Price | None,
     effort: str | None = None,
     max_tokens: int | None = None,
+    window: int = 0,
     batch: bool = False,
 ) -> Terms:
     """Return what is the same for all requests of a run; `UsageError` where no model is named."""
@@ -227,6 +262,7 @@ def terms_of(
         effort=effort or ("low" if family.thinking == "always" else None),
         hour=batch,
         discount=0.5 if batch else 1.0,
+        window=Window(window or family.window, family.tokens_per_byte),
     )
 
 

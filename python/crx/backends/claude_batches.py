@@ -3,12 +3,17 @@
 Requests of one batch run side by side in no order, so a document's first chunk goes in one batch
 and warms the cache, and the others go in the next, when it can be read. The cache then keeps for
 an hour, which most batches do not reach.
+
+A batch goes on when the process that sent it dies. So its name is noted before anything is waited
+for, and its requests are named by what they ask: the next run finds the answers it would pay for.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -16,9 +21,10 @@ from typing import Any, TypeVar
 
 from crx.backends.claude_requests import Job, Terms
 from crx.errors import BudgetSpent, ModelError
-from crx.remote import Again, Failed, Patience
+from crx.ledger import Ledger
+from crx.remote import Again, Failed, Patience, is_too_long
 from crx.spend import Hold, Meter
-from crx.types import Context
+from crx.types import Chunk, Context, Document
 
 T = TypeVar("T")
 
@@ -33,31 +39,66 @@ _ENDS_RUN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where batches are handed in and fetched."""
+    """Where batches are handed in and fetched.
+
+    `ledger` keeps their names, so that the next run adopts what a run that ended early has paid
+    for; without one it is lost. `unknown` is what the SDK raises for a batch that is not there.
+    """
 
     batches: Any
     patience: Patience
     translated: Callable[[], AbstractContextManager[None]]
     poll_s: float
+    unknown: type[Exception]
+    ledger: Ledger | None = None
+
+    async def adopt(self) -> dict[str, list[Any]]:
+        """Return the answers of batches that an earlier run left, by what was asked."""
+        found: dict[str, list[Any]] = {}
+        for name in self.ledger.names if self.ledger else ():
+            for line in await self._results(name):
+                if line.result.type == "succeeded":
+                    found.setdefault(line.custom_id.partition("-")[0], []).append(line.result)
+        return found
 
     async def send(self, bodies: Sequence[dict[str, Any]]) -> list[Any]:
         """Send requests as one batch and return their results, in order, when it has ended."""
-        requests = [{"custom_id": str(at), "params": body} for at, body in enumerate(bodies)]
+        ids = _ids(bodies)
+        requests = [{"custom_id": i, "params": b} for i, b in zip(ids, bodies, strict=True)]
         name = (await self._create(requests)).id
+        if self.ledger:
+            self.ledger.add(name)
+        results = {line.custom_id: line.result for line in await self._results(name, after=True)}
+        return [results.get(i) for i in ids]
+
+    async def _results(self, name: str, *, after: bool = False) -> list[Any]:
+        """Wait until a batch has ended and return its lines; `after`: it was sent just now.
+
+        Those of a batch that the service no longer knows, or no longer has, are none.
+        """
         try:
-            while True:
+            if after:
                 await self.patience.sleep(self.poll_s)
-                state = await self._call(lambda: self.batches.retrieve(name))
-                if state.processing_status == "ended":
-                    break
-            lines = await self._call(lambda: self._lines(name))
+            while (state := await self._state(name)) and state.processing_status != "ended":
+                await self.patience.sleep(self.poll_s)
+            if state is None or state.results_url is None:
+                return []
+            return await self._call(lambda: self._lines(name))
         except asyncio.CancelledError:
             await self.batches.cancel(name)
             raise
         except (Failed, ModelError) as error:
-            raise ModelError(f"{error}; the batch {name} may still be running") from None
-        results = {line.custom_id: line.result for line in lines}
-        return [results.get(str(at)) for at in range(len(bodies))]
+            hint = "; the same command takes up what it makes" if self.ledger else ""
+            raise ModelError(f"{error}; the batch {name} may still be running{hint}") from None
+
+    async def _state(self, name: str) -> Any:
+        async def once() -> Any:
+            try:
+                return await self.batches.retrieve(name)
+            except self.unknown:
+                return None
+
+        return await self._call(once)
 
     async def _create(self, requests: Sequence[dict[str, Any]]) -> Any:
         async def once() -> Any:
@@ -89,15 +130,42 @@ class Desk:
         return await self.patience.keep(once)
 
 
+def _ids(bodies: Sequence[dict[str, Any]]) -> list[str]:
+    """Name requests by what they ask, so that another run knows an answer when it sees it."""
+    seen: Counter[str] = Counter()
+    ids = []
+    for body in bodies:
+        asked = _asked(body)
+        ids.append(f"{asked}-{seen[asked]}")
+        seen[asked] += 1
+    return ids
+
+
+def _asked(body: dict[str, Any]) -> str:
+    """Return 40 hex digits of all that an answer depends on; marks for the cache are not."""
+    texts = [block["text"] for message in body["messages"] for block in message["content"]]
+    rest = {name: value for name, value in body.items() if name != "messages"}
+    return hashlib.sha256(json.dumps([texts, rest], sort_keys=True).encode()).hexdigest()[:40]
+
+
 @dataclass(slots=True)
 class _Wish:
-    """A chunk that wants a context: how often it was asked for, and what came of it so far."""
+    """A chunk that wants a context: how often it was asked for, and what came of it so far.
 
-    at: int
+    `place` is (document's position, chunk's position); `chunk` is its position in the job.
+    """
+
+    place: tuple[int, int]
     chunk: int
     job: Job
     tries: int = 0
     context: Context | None = None
+    too_long: bool = False
+
+    def body(self, terms: Terms) -> dict[str, Any]:
+        """Return the request that it makes next."""
+        chunk = self.job.chunks[self.chunk]
+        return terms.params(self.job, chunk, firmer=self.context is not None)
 
     def take(self, result: Any, terms: Terms, hold: Hold) -> None:
         """Note what a batch says of it; `ModelError` where no other would fare better."""
@@ -120,6 +188,7 @@ class _Wish:
             return self._fail(f"the batch's request was {kind}", last=self.tries >= _TRIES)
         error = result.error.error
         why = f"{error.type}: {error.message}"
+        self.too_long = error.type == "request_too_large" or is_too_long(error.message)
         if error.type in _ENDS_RUN:
             raise ModelError(f"claude: {why}; check the key, the account and the model's name")
         return self._fail(why, last=self.tries >= _TRIES or error.type not in _AGAIN)
@@ -136,38 +205,68 @@ class _Wish:
 
 
 async def in_waves(
-    jobs: Sequence[Job],
+    documents: Sequence[tuple[Document, Sequence[Chunk]]],
     tell: Callable[[tuple[int, int, Context]], None],
     *,
     desk: Desk,
     terms: Terms,
     meter: Meter,
 ) -> None:
-    """Tell (job, chunk, context) of every chunk; `BudgetSpent` and `ModelError` come after."""
-    waiting = [_Wish(j, c, job) for j, job in enumerate(jobs) for c in range(len(job.chunks))]
-    warm = {j for j, job in enumerate(jobs) if not job.marked}
-    while waiting:
+    """Tell (document, chunk, context) of every chunk; `BudgetSpent` and `ModelError` come after."""
+    waiting = [
+        _Wish((at, first + i), i, job)
+        for at, (document, chunks) in enumerate(documents)
+        for first, job in terms.jobs(document, chunks)
+        for i in range(len(job.chunks))
+    ]
+    _adopt(waiting, await desk.adopt(), terms=terms, meter=meter)
+    while waiting := _told(waiting, tell):
         try:
-            wave = _wave(waiting, warm=warm, terms=terms, meter=meter)
+            wave = _wave(waiting, terms=terms, meter=meter)
         except BudgetSpent:
             _tell([wish for wish in waiting if wish.context], tell)
             raise
         try:
             results = await desk.send([body for _, body, _ in wave])
-            _take(wave, results, terms=terms, warm=warm)
+            _take(wave, results, terms=terms)
+            _shorten([wish for wish in waiting if wish.too_long], terms)
+        except BaseException:
+            _told(waiting, tell)
+            raise
         finally:
             for _, _, hold in wave:
                 hold.release()
-            _tell([wish for wish in waiting if wish.done], tell)
-        waiting = [wish for wish in waiting if not wish.done]
+
+
+def _adopt(
+    wishes: Sequence[_Wish], found: dict[str, list[Any]], *, terms: Terms, meter: Meter
+) -> None:
+    """Take what an earlier run has asked for and paid; its cache may be cold by now."""
+    for wish in wishes if found else ():
+        while not wish.done and (results := found.get(_asked(wish.body(terms)))):
+            wish.take(results.pop(), terms, meter.paid())
+
+
+def _shorten(wishes: Sequence[_Wish], terms: Terms) -> None:
+    """Put chunks whose prompts were too long into shorter parts of their documents."""
+    by_job: dict[int, list[_Wish]] = {}
+    for wish in wishes:
+        wish.too_long = False
+        by_job.setdefault(id(wish.job), []).append(wish)
+    for group in by_job.values():
+        job = group[0].job
+        chunks = [job.chunks[wish.chunk] for wish in group]
+        if not terms.refuse(job, chunks):
+            continue
+        for first, part in terms.jobs(job.document, chunks):
+            for i in range(len(part.chunks)):
+                wish = group[first + i]
+                wish.job, wish.chunk = part, i
+                wish.context, wish.tries = None, 0
 
 
 def _take(
-    wave: Sequence[tuple[_Wish, dict[str, Any], Hold]],
-    results: Sequence[Any],
-    *,
-    terms: Terms,
-    warm: set[int],
+    wave: Sequence[tuple[_Wish, dict[str, Any], Hold]], results: Sequence[Any], *, terms: Terms
 ) -> None:
     """Note all results; what ends the run is raised after the last."""
     stop: ModelError | None = None
@@ -177,21 +276,27 @@ def _take(
         except ModelError as error:
             stop = error
         if result is not None and result.type == "succeeded":
-            warm.add(wish.at)
+            wish.job.warm = True
     if stop is not None:
         raise stop
+
+
+def _told(wishes: Sequence[_Wish], tell: Callable[[tuple[int, int, Context]], None]) -> list[_Wish]:
+    """Tell what is done and return the rest."""
+    _tell([wish for wish in wishes if wish.done], tell)
+    return [wish for wish in wishes if not wish.done]
 
 
 def _tell(wishes: Sequence[_Wish], tell: Callable[[tuple[int, int, Context]], None]) -> None:
     for wish in wishes:
         if wish.context is not None:
-            tell((wish.at, wish.chunk, wish.context))
+            tell((*wish.place, wish.context))
 
 
 def _wave(
-    waiting: Sequence[_Wish], *, warm: set[int], terms: Terms, meter: Meter
+    waiting: Sequence[_Wish], *, terms: Terms, meter: Meter
 ) -> list[tuple[_Wish, dict[str, Any], Hold]]:
-    """Choose what goes now: all chunks of warm documents, the first of each cold one.
+    """Choose what goes now: all chunks of warm jobs, the first of each cold one.
 
     Raises `BudgetSpent` when not even one fits.
     """
@@ -199,19 +304,18 @@ def _wave(
     warming: set[int] = set()
     size = 0
     for wish in waiting:
-        if wish.at not in warm and wish.at in warming:
+        if not wish.job.warm and id(wish.job) in warming:
             continue
-        chunk = wish.job.chunks[wish.chunk]
-        body = terms.params(wish.job, chunk, firmer=wish.context is not None)
+        body = wish.body(terms)
         size += len(json.dumps(body))
         if wave and (len(wave) == _MOST_REQUESTS or size > _MOST_BYTES):
             break
         try:
-            hold = meter.hold(terms.worst_dollars(wish.job, chunk))
+            hold = meter.hold(terms.worst_dollars(wish.job, wish.job.chunks[wish.chunk]))
         except BudgetSpent:
             if not wave:
                 raise
             break
-        warming.add(wish.at)
+        warming.add(id(wish.job))
         wave.append((wish, body, hold))
     return wave

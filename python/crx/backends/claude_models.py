@@ -23,13 +23,15 @@ class Model:
     """A family of models: those of one name, with or without a date.
 
     A prefix shorter than `least_cached` tokens is not cached. `thinking` "off" can be switched
-    off; "always" cannot, and is kept short by a low effort; "unknown" is left alone.
+    off; "always" cannot, and is kept short by a low effort; "unknown" is left alone. `window` is
+    what every model takes, prompt and answer; those that take more can be told so.
     """
 
     price: Price | None = None
     least_cached: int = 512
     thinking: Literal["off", "always", "unknown"] = "unknown"
     tokens_per_byte: float = _NEW
+    window: int = 200_000
 
 
 def _price(input: float, output: float, *, read: float = 0.1) -> Price:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crx.backends.claude_models import Model
+from crx.backends.window import Window
 from crx.gate import Gate
 from crx.prompt import Prompt
 from crx.remote import NO_PROTOCOL, Again
@@ -22,19 +23,23 @@ _AROUND = 64
 
 @dataclass(slots=True)
 class Job:
-    """One document and the chunks of it that want a context.
+    """A text of one document, the whole or a part, and the chunks that want a context from it.
 
-    `at_most` bounds the tokens of what comes before the chunk; the first answer tightens it.
+    `warm`: requests may go side by side, since the cache has the prefix or never will. `at_most`
+    bounds the tokens of what comes before the chunk; the first answer tightens it.
     """
 
     document: Document
+    text: str
     chunks: Sequence[Chunk]
     gate: Gate
     prefix: str
     marked: bool
+    warm: bool = field(init=False)
     at_most: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self.warm = not self.marked
         self.at_most = len(self.prefix.encode()) + _AROUND
 
     def learn(self, used: Usage) -> None:
@@ -58,17 +63,37 @@ class Terms:
     effort: str | None
     hour: bool
     discount: float
+    window: Window
 
-    def job(self, document: Document, chunks: Sequence[Chunk]) -> Job:
-        """Prepare a document. Its prefix is marked for the cache where that can pay.
+    def jobs(self, document: Document, chunks: Sequence[Chunk]) -> list[tuple[int, Job]]:
+        """Return (first chunk's position, job) of a document's parts: one where it fits whole."""
+        if not chunks:
+            return []
+        parts = self.window.parts(
+            document, chunks, prompt=self.prompt, answer_tokens=self.max_tokens
+        )
+        return [
+            (part.first, self.job(document, chunks[part.first : part.last], text=part.text))
+            for part in parts
+        ]
+
+    def refuse(self, job: Job, chunks: Sequence[Chunk]) -> bool:
+        """Note that a job's prompts were too long; can shorter ones hold the chunks?"""
+        return self.window.refuse(
+            job.text, chunks, prompt=self.prompt, answer_tokens=self.max_tokens
+        )
+
+    def job(self, document: Document, chunks: Sequence[Chunk], *, text: str) -> Job:
+        """Prepare a text of a document. Its prefix is marked for the cache where that can pay.
 
         One chunk alone reads nothing back. The length is taken at its longest: a mark on a prefix
         that turns out too short does nothing and costs nothing, a mark left out costs dearly.
         """
-        prefix = self.prompt.prefix(document.text)
+        prefix = self.prompt.prefix(text)
         longest = len(prefix.encode()) * self.known.tokens_per_byte * 1.25
         return Job(
             document,
+            text,
             chunks,
             gate=Gate(document, glossary=self.prompt.glossary),
             prefix=prefix,

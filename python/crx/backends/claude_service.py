@@ -32,6 +32,12 @@ class Service:
         """Return a client, to be used in `async with`."""
         return self._sdk.AsyncAnthropic(**self._client_options)
 
+    @property
+    def unknown(self) -> type[Exception]:
+        """What the SDK raises for what the service does not have."""
+        missing: type[Exception] = self._sdk.NotFoundError
+        return missing
+
     def translated(self) -> Any:
         """Turn what the SDK raises within into what `crx.remote` knows."""
         return translated(self._sdk, service=self.name, model=self._model, key="ANTHROPIC_API_KEY")

@@ -14,7 +14,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from crx.backends.excerpts import Excerpt
 from crx.backends.openai_service import Service
+from crx.backends.window import Reading, Window
 from crx.errors import UsageError
 from crx.gate import Gate
 from crx.prompt import Prompt
@@ -34,7 +36,9 @@ class OpenAI:
 
     `extra` fields are put into every request (`{"chat_template_kwargs": ...}`). With a `price`,
     dollars are counted and `cap_dollars` is kept: `situate` then raises `BudgetSpent` after what
-    was paid for has been handed out. The key of a server of one's own is in CRX_OPENAI_API_KEY.
+    was paid for has been handed out. `window` is how many tokens the server reads at once; longer
+    documents are sent in parts. 0: what the server does not refuse; one that cuts prompts and does
+    not say so (Ollama) needs it. The key of a server of one's own is in CRX_OPENAI_API_KEY.
 
     Raises `Offline`, `UsageError` for a bad address or a cap without a price, and `ModelError`
     where the SDK is missing.
@@ -49,6 +53,7 @@ class OpenAI:
         price: Price | None = None,
         width: int = 4,
         max_tokens: int = _MAX_TOKENS,
+        window: int = 0,
         extra: Mapping[str, Any] | None = None,
         patience: Patience | None = None,
         timeout_s: float = 300.0,
@@ -64,6 +69,8 @@ class OpenAI:
         self._price = price
         self._width = width
         self._max_tokens = max_tokens
+        self._window_tokens = window
+        self._window = Window(window or math.inf, _TOKENS_PER_BYTE)
         self._parameters = service.parameters(max_tokens) | dict(extra or {})
         self._patience = patience or Patience()
         self._meter = Meter(cap_dollars=cap_dollars)
@@ -72,7 +79,8 @@ class OpenAI:
     def fingerprint(self) -> str:
         """Model, prompt and parameters; not the address, which says nothing of the answers."""
         parameters = json.dumps(self._parameters, sort_keys=True)
-        return f"openai:{self._service.model} prompt={self._prompt.hash} {parameters}"
+        window = f" window={self._window_tokens}" if self._window_tokens else ""
+        return f"openai:{self._service.model} prompt={self._prompt.hash} {parameters}{window}"
 
     @property
     def usage(self) -> Usage:
@@ -104,13 +112,14 @@ class OpenAI:
         total, whole, count = Usage(), Usage(), 0
         for document, chunks in documents:
             count += 1
-            prefix = _guess(self._prompt.prefix(document.text))
-            for at, chunk in enumerate(chunks):
-                suffix = _guess(self._prompt.suffix(chunk.text))
-                used = Usage(1, input=suffix, read=prefix, output=_USUAL_TOKENS)
-                sent = Usage(1, input=suffix + prefix, output=_USUAL_TOKENS)
-                total += self._priced(used if at else sent)
-                whole += self._priced(sent)
+            for part in self._parts(document, chunks):
+                prefix = _guess(self._prompt.prefix(part.text))
+                for at in range(part.first, part.last):
+                    suffix = _guess(self._prompt.suffix(chunks[at].text))
+                    used = Usage(1, input=suffix, read=prefix, output=_USUAL_TOKENS)
+                    sent = Usage(1, input=suffix + prefix, output=_USUAL_TOKENS)
+                    total += self._priced(used if at > part.first else sent)
+                    whole += self._priced(sent)
         known = self._price is not None
         return Estimate(
             documents=count,
@@ -124,31 +133,48 @@ class OpenAI:
     async def _visit(
         self, document: Document, chunks: Sequence[Chunk], tell: Callable[[Context], None]
     ) -> None:
-        prefix = self._prompt.prefix(document.text)
+        gate = Gate(document, glossary=self._prompt.glossary)
         async with self._service.client() as client:
 
-            async def send(chunk: Chunk, firmer: bool) -> tuple[Answer, Usage]:  # noqa: FBT001
-                text = prefix + self._prompt.suffix(chunk.text, firmer=firmer)
-                with self._service.translated():
-                    completion = await client.chat.completions.create(
-                        model=self._service.model,
-                        messages=[{"role": "user", "content": text}],
-                        extra_body=self._parameters,
-                    )
-                answer, used = _read(completion)
-                return answer, self._priced(used)
+            def visit(text: str, group: Sequence[Chunk]) -> Visit:
+                prefix = self._prompt.prefix(text)
+                return Visit(
+                    group,
+                    gate=gate,
+                    send=partial(self._send, client, prefix),
+                    worst_dollars=partial(self._worst_dollars, prefix),
+                    meter=self._meter,
+                    patience=self._patience,
+                    width=self._width,
+                    warm_first=len(group) > 1,
+                )
 
-            visit = Visit(
-                chunks,
-                gate=Gate(document, glossary=self._prompt.glossary),
-                send=send,
-                worst_dollars=partial(self._worst_dollars, prefix),
-                meter=self._meter,
-                patience=self._patience,
-                width=self._width,
-                warm_first=len(chunks) > 1,
+            reading = Reading(document, self._window, self._prompt, self._max_tokens, visit)
+            await reading.run(chunks, tell)
+
+    async def _send(
+        self,
+        client: Any,
+        prefix: str,
+        chunk: Chunk,
+        firmer: bool,  # noqa: FBT001
+    ) -> tuple[Answer, Usage]:
+        text = prefix + self._prompt.suffix(chunk.text, firmer=firmer)
+        with self._service.translated():
+            completion = await client.chat.completions.create(
+                model=self._service.model,
+                messages=[{"role": "user", "content": text}],
+                extra_body=self._parameters,
             )
-            await visit.run(tell)
+        answer, used = _read(completion)
+        return answer, self._priced(used)
+
+    def _parts(self, document: Document, chunks: Sequence[Chunk]) -> list[Excerpt]:
+        if not chunks:
+            return []
+        return self._window.parts(
+            document, chunks, prompt=self._prompt, answer_tokens=self._max_tokens
+        )
 
     def _worst_dollars(self, prefix: str, chunk: Chunk) -> float:
         # A token holds at least one byte; 64 for what the server puts around.

@@ -24,6 +24,12 @@ from crx.prompt import Prompt
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out; as in .gitignore.")
 @click.option("--prompt", type=click.Path(path_type=Path), metavar="FILE", help="A template.")
 @click.option("--glossary", type=click.Path(path_type=Path), metavar="FILE", help="Terms.")
+@click.option(
+    "--requests-per-minute",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="What your account with a service allows; its minutes rest on that.",
+)
 @set_option
 @json_option
 def command(
@@ -34,13 +40,15 @@ def command(
     exclude: tuple[str, ...],
     prompt: Path | None,
     glossary: Path | None,
+    requests_per_minute: float | None,
     assignments: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Tell how many chunks PATHS have and what each way to situate them takes.
 
-    Minutes come from a probe of this machine of about ten seconds. Dollars come from the lengths
-    of the texts and published prices; nobody is asked.
+    Minutes come from a probe of this machine of about ten seconds. Requests, tokens and dollars of
+    a service come from the lengths of the texts and published prices; nobody is asked. Its minutes
+    are told for --requests-per-minute, since they rest on the limits of your account.
     """
     settings = settings_of(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
@@ -50,6 +58,7 @@ def command(
         embedder=load_embedder(chosen.embedder),
         source=source,
         prompt=Prompt.read(prompt, glossary=glossary) if prompt or glossary else None,
+        requests_per_minute=requests_per_minute or 0.0,
         chunk_tokens=chosen.chunk_tokens,
         chunk_chars=chosen.chunk_chars,
         chunk_overlap=chosen.chunk_overlap,
@@ -74,14 +83,23 @@ def _print(planned: Plan) -> None:
         rows.append(["embed again, with contexts", _minutes(planned.embedding_seconds)])
     say(table(rows, right=(1,)))
     cost = planned.estimate
-    if cost is None or cost.dollars is None:
+    if cost is None:
+        return
+    used = cost.usage
+    say(planned.priced)
+    say(
+        f"{used.requests:,} requests, {used.prompt:,} tokens sent ({used.read:,} of them read from"
+        f" its cache), {used.output:,} answered"
+    )
+    if planned.service_seconds is not None:
+        say(f"{_minutes(planned.service_seconds)} at the given requests a minute")
+    if cost.dollars is None:
         return
     priced = [
         ("with caching", cost.dollars),
         ("with caching, in batches", cost.dollars_batch),
         ("without caching", cost.dollars_uncached),
     ]
-    say(f"claude:{planned.priced}")
     say(table([[name, _dollars(amount)] for name, amount in priced], right=(1,)))
 
 

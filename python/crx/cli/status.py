@@ -9,6 +9,7 @@ import click
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import near, note, say, say_json, table
+from crx.ledger import UNDER_WAY, under_way
 from crx.reuse import ORIGINS, read_origins
 from crx.upgrade import coverage
 from crx.whole import WHOLE_TOKENS
@@ -34,8 +35,14 @@ def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
         say(near(row.uri))
     if not documents:
         counts = [[name, f"{count:,}"] for name, count in status.counts.items()]
-        built = [[name, value] for name, value in status.settings.items() if name != ORIGINS]
+        hidden = (ORIGINS, UNDER_WAY)
+        built = [[name, value] for name, value in status.settings.items() if name not in hidden]
         built += [["contexts by", origin.fingerprint] for origin in read_origins(status.settings)]
+        built += [
+            ["under way", f"{name}, of {fingerprint}"]
+            for fingerprint, names in under_way(status.settings).items()
+            for name in names
+        ]
         say(near(status.path))
         say(f"{coverage(status.counts):.1%} of the chunks have a context besides the outline")
         say(table(counts, right=(1,)))
