@@ -11,8 +11,9 @@ from crx.cli.eval.report import as_object, as_text, figures
 from crx.cli.options import json_option, set_option
 from crx.cli.output import say, say_json
 from crx.cli.search import parse_window
+from crx.errors import UsageError
 from crx.evaluate import Results, read_set, run, save
-from crx.evaluate.configuration import CHUNKS, contexts_name
+from crx.evaluate.configuration import CHUNKS, Window, contexts_name
 
 
 @click.command()
@@ -58,7 +59,7 @@ def command(
         results = run(
             questions,
             contexts=contexts,
-            window=parse_window(window) if window else CHUNKS,
+            window=_window(window) if window else CHUNKS,
             options=options,
         )
     if file is not None:
@@ -67,6 +68,13 @@ def command(
         say_json(_object(results))
     else:
         say(as_text(results))
+
+
+def _window(text: str) -> Window:
+    window = parse_window(text)
+    if window == "grow":
+        raise UsageError("--window grow: fills no budget; want auto or a number of chunks")
+    return window
 
 
 def _object(results: Results) -> dict[str, object]:
