@@ -149,6 +149,7 @@ def test_gate_exits_with_1_under_a_bound_and_0_above(crx: Crx, saved: str) -> No
         (("gate", "run.npz", "--min", "mrr=1", "--row", "x"), "x: no such row; there are:"),
         (("compare", "run.npz", "set/corpus.jsonl"), "holds no saved results"),
         (("compare", "run.npz", "gone.npz"), "gone.npz: no such file"),
+        (("run", "set", "--window", "grow"), "--window grow: fills no budget"),
         (("ablate", "set", "--contexts", ","), "want at least one"),
         (("ablate", "set", "--contexts", "gone.jsonl"), "gone.jsonl: no such contexts file"),
         (("ablate", "set", "--baselines", "hyde"), "need what writes them: --with llama:PATH"),

@@ -75,7 +75,7 @@ def _read(text: str) -> Window:
         return "auto"
     if text.isascii() and text.isdigit() and int(text):
         return int(text)
-    raise UsageError(f"--window {text}: want auto or a number of chunks")
+    raise UsageError(f"--window {text}: fills no budget; want auto or a number of chunks")
 
 
 def _object(results: Results) -> dict[str, object]:
