@@ -171,6 +171,14 @@ def test_a_model_the_server_does_not_have_ends_the_run(chat) -> None:
         list(chat("large").situate(doc, paragraphs(doc)))
 
 
+def test_a_wrong_key_ends_the_run_at_once(chat, server) -> None:
+    server.fault = lambda asked, body: Fault(401, message="no such key")
+    doc = document()
+    with pytest.raises(ModelError, match=r"refuses the key \(401: no such key\); check CRX_OPENAI"):
+        list(chat().situate(doc, paragraphs(doc)))
+    assert server.asked == 1
+
+
 def test_a_key_goes_to_its_own_service_and_nowhere_else(chat, server, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
     monkeypatch.setenv("CRX_OPENAI_API_KEY", "sk-ours")
