@@ -64,8 +64,8 @@ def interval(
 ) -> tuple[float, float]:
     """Return the percentile bootstrap interval of the mean.
 
-    On simulated differences such as recall has, from 100 questions on, it covered the truth in 93 to
-    96 of 100 trials where more than five of them differed; the bias-corrected and accelerated
+    On simulated differences such as recall has, from 100 questions on, it covered the truth in 93
+    to 96 of 100 trials where more than five of them differed; the bias-corrected and accelerated
     interval in 90 to 95. Where fewer differ at all, either is too narrow (91 of 100).
     """
     distinct, counts = np.unique(values, return_counts=True)
