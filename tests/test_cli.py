@@ -296,7 +296,10 @@ def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
         assert command is not None
         yield (verb,), command
         if isinstance(command, click.Group):
-            yield from (((verb, name), each) for name, each in command.commands.items())
+            for name in command.list_commands(context):
+                below = command.get_command(context, name)
+                assert below is not None
+                yield (verb, name), below
 
 
 @pytest.mark.parametrize("words", [(), *(words for words, _ in commands())], ids=" ".join)
