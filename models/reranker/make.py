@@ -11,6 +11,8 @@ done again.
 from __future__ import annotations
 
 import argparse
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from export import export
@@ -31,10 +33,20 @@ def main() -> None:
     pairs, trained = given.work / "pairs.jsonl", given.work / "trained"
     fetch(given.work / "packages")
     if not pairs.exists():
-        mine(given.work / "packages", pairs)
+        with whole(pairs) as aside:
+            mine(given.work / "packages", aside)
     if not trained.exists():
-        train(pairs, given.start, trained, epochs=given.epochs, seed=SEED, recipe=Recipe())
+        with whole(trained) as aside:
+            train(pairs, given.start, aside, epochs=given.epochs, seed=SEED, recipe=Recipe())
     export(trained, SHIPPED)
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Yield a place to write to, renamed at the end: a step that was cut short is done again."""
+    aside = path.with_name(f"{path.name}.part")
+    yield aside
+    aside.rename(path)
 
 
 if __name__ == "__main__":
