@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import crx
 from crx.backends.hashed import HashedEmbedder
 from crx.backends.overlap import OverlapReranker
-from crx.errors import ModelError, UsageError
+from crx.errors import Damaged, ModelError, UsageError
 from crx.evaluate import Configuration, Options, Results, ablate, load, read_set, save
 from crx.evaluate.configuration import grew_from, ladder
 from crx.evaluate.results import METRICS
+from crx.protocols import Reranker
 
 SETTINGS = {"embedder": "hashed"}
 CLAUSES = ("term", "fee", "notice", "law")
@@ -76,6 +78,20 @@ class CountingPairs(OverlapReranker):
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         self.pairs.update((query, text) for text in texts)
+        return super().score(query, texts)
+
+
+class Stopping(CountingPairs):
+    """Is interrupted once it has scored for so many questions."""
+
+    def __init__(self, *, after: int) -> None:
+        super().__init__()
+        self._left = after
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        if not self._left:
+            raise KeyboardInterrupt
+        self._left -= 1
         return super().score(query, texts)
 
 
@@ -210,6 +226,36 @@ def test_a_reranker_that_fails_is_noted(tmp_path: Path) -> None:
     assert results.notes == ("none: 9 x not reranked: failing: no such device",)
     reranked, fused = (results.named(f"none hybrid{plus}") for plus in ("+rerank", ""))
     assert (results.of(reranked, "mrr") == results.of(fused, "mrr")).all()
+
+
+def test_a_run_that_was_stopped_reads_no_pair_again(tmp_path: Path) -> None:
+    questions = read_set(contracts(tmp_path / "set", documents=4, queries=6))
+
+    def run(reranker: Reranker) -> Results:
+        options = Options(settings=SETTINGS, reranker=reranker, index=tmp_path / "eval.crx")
+        return ablate(questions, contexts=["none"], windows=False, options=options)
+
+    stopped, first, second = Stopping(after=2), CountingPairs(), CountingPairs()
+    with pytest.raises(KeyboardInterrupt):
+        run(stopped)
+    whole = run(first)
+    assert stopped.pairs
+    assert first.pairs
+    assert not stopped.pairs & first.pairs
+    again = run(second)
+    assert not second.pairs
+    reranked = whole.named("none hybrid+rerank")
+    assert (again.of(reranked, "mrr") == whole.of(reranked, "mrr")).all()
+    assert (again.of(reranked, "ms") > 0).all()
+
+
+def test_another_file_in_place_of_scores_is_named(tmp_path: Path) -> None:
+    questions = read_set(contracts(tmp_path / "set", documents=2, queries=3))
+    options = Options(settings=SETTINGS, reranker=OverlapReranker(), index=tmp_path / "eval.crx")
+    with crx.open(tmp_path / "eval.crx", settings=SETTINGS | {"chunk_chars": 800}):
+        (tmp_path / "eval.crx" / "scores.db").write_text("no database " * 100)
+    with pytest.raises(Damaged, match=r"scores\.db: file is not a database; delete it"):
+        ablate(questions, contexts=["none"], windows=False, options=options)
 
 
 def test_baselines_are_rows_and_their_texts_are_written_once(tmp_path: Path) -> None:

@@ -95,12 +95,11 @@ class ScoreCache:
 
         Raises `ModelError` where the reranker does, or gives something else.
         """
-        who, asked = reranker.fingerprint.encode(), query.encode("utf-8", "surrogatepass")
-        keys = [_native.digest(who, asked, text.encode("utf-8", "surrogatepass")) for text in texts]
+        keys = pair_keys(reranker.fingerprint, query, texts)
         known = self._find(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
-            fresh = _checked(reranker, query, list(missing.values()))
+            fresh = checked_scores(reranker, query, list(missing.values()))
             known |= dict(zip(missing, fresh.tolist(), strict=True))
             self._keep({key: known[key] for key in missing})
         return np.array([known[key] for key in keys], np.float32)
@@ -234,7 +233,14 @@ def _unclaimed(reranker: Reranker, query: str, langs: Sequence[str]) -> str:
     )
 
 
-def _checked(reranker: Reranker, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+def pair_keys(fingerprint: str, query: str, texts: Sequence[str]) -> list[bytes]:
+    """Return what a score is kept by: a digest of the reranker, the query and the text."""
+    who, asked = fingerprint.encode(), query.encode("utf-8", "surrogatepass")
+    return [_native.digest(who, asked, text.encode("utf-8", "surrogatepass")) for text in texts]
+
+
+def checked_scores(reranker: Reranker, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return (n,) float32 scores in (0, 1). Raises `ModelError` where it gives something else."""
     scores = reranker.score(query, texts)
     if scores.shape != (len(texts),) or scores.dtype != np.float32:
         raise ModelError(

@@ -30,6 +30,7 @@ from crx.evaluate.configuration import (
     ladder,
 )
 from crx.evaluate.results import METRICS, Indexed, Results, Values
+from crx.evaluate.scores import NAME, KeptScores
 from crx.evaluate.sets import Query, QuestionSet
 from crx.index import Index
 from crx.index import open as open_index
@@ -102,7 +103,10 @@ def measure(questions: QuestionSet, rows: Sequence[Configuration], *, options: O
         )
         index = stack.enter_context(open_index(place, settings=given))
         _refuse_others(index, questions.documents)
-        bench = _Bench(index, options, resolve(given).settings)
+        kept = None
+        if options.reranker is not None and options.index is not None:
+            kept = stack.enter_context(KeptScores(index.path / NAME))
+        bench = _Bench(index, options, resolve(given).settings, kept)
         for rung in rungs:
             if options.on_rung is not None:
                 options.on_rung(rung)
@@ -134,12 +138,14 @@ def with_spans(documents: Sequence[Document], contexts: str) -> list[Document]:
 class _Bench:
     """An index that one rung after another is built in and asked of, and what they share."""
 
-    def __init__(self, index: Index, options: Options, settings: Settings) -> None:
+    def __init__(
+        self, index: Index, options: Options, settings: Settings, kept: KeptScores | None
+    ) -> None:
         self._index = index
         self._options = options
         self._settings = settings
         self._vectors = QueryVectors(index.embedder)
-        self._reranking = _reranking(options.reranker, settings)
+        self._reranking = _reranking(options.reranker, settings, kept)
         self._summaries = Summaries(options.generator) if options.generator else None
         self.notes: list[str] = []
 
@@ -225,12 +231,14 @@ class _Bench:
         )
 
 
-def _reranking(reranker: Reranker | None, settings: Settings) -> Reranking | None:
+def _reranking(
+    reranker: Reranker | None, settings: Settings, kept: KeptScores | None
+) -> Reranking | None:
     """Return how to rerank: as a search would, but for the time it may take."""
     if reranker is None:
         return None
     return Reranking(
-        reranker=TimedReranker(reranker),
+        reranker=TimedReranker(reranker, kept=kept),
         depth=settings.rerank_depth,
         weight=settings.rerank_weight,
         ms=0.0,

@@ -20,9 +20,11 @@ from crx import _native
 from crx.evaluate.configuration import Configuration
 from crx.evaluate.metrics import covered, ndcg_at_k, ranks_found, recall_at_k, reciprocal_rank
 from crx.evaluate.results import BUDGETS, DEPTH, METRICS, Values
+from crx.evaluate.scores import KeptScores
 from crx.evaluate.sets import Gold, Place, Query
 from crx.index import Index
 from crx.protocols import Embedder, Reranker
+from crx.rerank import checked_scores, pair_keys
 from crx.search import LEGS, Ranking, Reranking, fuse
 
 if TYPE_CHECKING:
@@ -90,23 +92,33 @@ class QueryVectors:
 
 
 class TimedReranker:
-    """A reranker that counts what it scores, so that a score kept from before has its price too."""
+    """A reranker that counts what it scores, so that a score kept from before has its price too.
 
-    def __init__(self, reranker: Reranker) -> None:
+    With `kept`, scores of runs before are not made again; they count as what they took then.
+    """
+
+    def __init__(self, reranker: Reranker, *, kept: KeptScores | None = None) -> None:
         self._reranker = reranker
-        self._seconds = 0.0
-        self._texts = 0
+        self._kept = kept
+        self._seconds, self._texts = kept.spent(self.fingerprint) if kept else (0.0, 0)
 
     @property
     def fingerprint(self) -> str:
         return self._reranker.fingerprint
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        started = time.perf_counter()
-        scores = self._reranker.score(query, texts)
-        self._seconds += time.perf_counter() - started
-        self._texts += len(texts)
-        return scores
+        """Return (n,) float32 scores in (0, 1). Raises what the reranker and the file raise."""
+        if self._kept is None:
+            return self._score(query, texts)[0]
+        keys = pair_keys(self.fingerprint, query, texts)
+        known = self._kept.find(keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if missing:
+            scores, seconds = self._score(query, list(missing.values()))
+            fresh = dict(zip(missing, scores.tolist(), strict=True))
+            self._kept.keep(self.fingerprint, fresh, seconds=seconds)
+            known |= fresh
+        return np.array([known[key] for key in keys], np.float32)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -117,6 +129,14 @@ class TimedReranker:
     def ms_per_text(self) -> float:
         """Return the mean milliseconds of a text that was scored."""
         return 1000 * self._seconds / max(1, self._texts)
+
+    def _score(self, query: str, texts: Sequence[str]) -> tuple[NDArray[np.float32], float]:
+        started = time.perf_counter()
+        scores = checked_scores(self._reranker, query, texts)
+        seconds = time.perf_counter() - started
+        self._seconds += seconds
+        self._texts += len(texts)
+        return scores, seconds
 
 
 class Asker:
