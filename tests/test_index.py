@@ -115,6 +115,12 @@ def test_a_renamed_file_costs_nothing_and_is_found_under_its_new_name(
     assert index.search("krill", where={"path": str(docs / "cetacea.md")}).passages
 
 
+def test_a_filter_on_paths_is_a_glob(index: crx.Index, docs: Path) -> None:
+    index.add(docs)
+    assert index.search("krill", where={"path": str(docs / "**")}).passages
+    assert not index.search("krill", where={"path": str(docs / "*.txt")}).passages
+
+
 def test_a_deleted_file_leaves(index: crx.Index, docs: Path) -> None:
     index.add(docs)
     (docs / "whales.md").unlink()

@@ -186,5 +186,5 @@ impl Query {
 const OPERATORS: &str = "=, !=, <, <=, >, >=, prefix, glob, in";
 
 fn is_path(field: &str) -> bool {
-    matches!(field, "uri" | "source")
+    matches!(field, "uri" | "source" | "path")
 }
