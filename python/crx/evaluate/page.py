@@ -13,15 +13,17 @@ if TYPE_CHECKING:
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff;
-       max-width: 1180px; margin: 2em auto; padding: 0 1em; }
+       max-width: 1500px; margin: 2em auto; padding: 0 1em; }
+p { max-width: 60em; }
 h1 { font-size: 1.4em; }
 p.note { color: #555; }
 p.best { border-left: 4px solid #0072b2; padding-left: .8em; }
 div.scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
-th, td { padding: .25em .6em; text-align: right; white-space: nowrap; }
+th, td { padding: .25em .5em; text-align: right; white-space: nowrap; }
 th { border-bottom: 2px solid #222; }
 td { border-bottom: 1px solid #ddd; }
+th:first-child, td:first-child { position: sticky; left: 0; background: #fff; }
 th:first-child, td:first-child, td:nth-last-child(3), th:nth-last-child(3),
 td:last-child, th:last-child { text-align: left; }
 svg { max-width: 100%; height: auto; margin: 1.2em 0; display: block; }
