@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -131,6 +132,21 @@ def test_a_score_is_the_same_to_the_last_bit_in_any_batch(spec: str) -> None:
     texts = [f"{'the ' * (at % 9)}{'of ' * (at % 3)}grew" for at in range(60)]
     together = model.score("revenue", texts)
     assert (together == [model.score("revenue", [text])[0] for text in texts]).all()
+
+
+def test_the_logits_of_an_int8_graph_do_not_depend_on_their_batch(store: Path) -> None:
+    session = onnxruntime.InferenceSession(str(store / "tiny@int8" / "model.onnx"))
+    ids = np.random.default_rng(3).integers(0, len(WORDS), (12, 9))
+    rows = {
+        each.name: ids if each.name == "input_ids" else 0 * ids for each in session.get_inputs()
+    }
+    (together,) = session.run(["logits"], rows)
+    alone = [
+        session.run(["logits"], {name: row[at : at + 1] for name, row in rows.items()})[0][0]
+        for at in range(len(ids))
+    ]
+    assert np.ptp(together) > 1e-3
+    assert together == pytest.approx(alone, abs=1e-6)
 
 
 def test_an_int8_reranker_keeps_its_words_in_a_byte_a_value(store: Path) -> None:

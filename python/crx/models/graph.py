@@ -3,8 +3,9 @@
 The graph is plain ONNX, for texts of one length: there is no padding and so no mask. Weights are
 stored in half precision and cast when the graph is loaded; arithmetic is in single precision.
 With `precision="int8"` the large weights are signed bytes with a scale a column, and activations
-are quantized as they come (ONNX Runtime's `DynamicQuantizeMatMul`), so a text's vector then
-depends on what else is in its batch: run such a graph one text at a time.
+are quantized as they come, each token's row by a scale of its own. That is finer than a scale a
+tensor (`DynamicQuantizeMatMul`), where one token's outlier coarsens all others, and what comes of
+a text does not depend on what else is in its batch.
 
 A reranker's last layer is computed for the first token alone, which is all that its classifier
 reads: the others are read there as keys and values only.
@@ -17,6 +18,7 @@ float32.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -34,6 +36,11 @@ _RUNTIME = "com.microsoft"
 # Rows of nothing but zeros have a scale too.
 _TINY = np.finfo(np.float32).tiny
 _AXES_ARE_INPUTS = 18
+# The byte that stands for 0 in a row of either sign.
+_MIDDLE = 128
+# GELU's least value is -0.17004 (exact) or -0.17003 (by tanh); so many bytes are kept for it.
+_LEAST_GELU = 0.1701
+_GELU_ZERO = 32
 
 
 def write_graph(
@@ -120,6 +127,15 @@ class _Graph:
         return self.constant(np.array(values, np.int64))
 
 
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """A tensor as bytes: (values - zero) * scale, with a scale a row; all by their names."""
+
+    values: str
+    scale: str
+    zero: str
+
+
 class _Encoder:
     """Writes an encoder of one shape, in one precision."""
 
@@ -192,18 +208,23 @@ class _Encoder:
 
     def _layer(self, asked: str, x: str, layer: Layer) -> str:
         """Write a layer for the tokens asked, which attend to all of x."""
-        attended = self._linear(self._attention(asked, x, layer), layer.out)
-        y = self._norm(self.graph.op("Add", asked, attended), layer.attention_norm)
-        wide = self._activate(self._linear(y, layer.up))
-        return self._norm(self.graph.op("Add", y, self._linear(wide, layer.down)), layer.norm)
+        mixed = self._quantized(self._attention(asked, x, layer))
+        y = self._norm(
+            self.graph.op("Add", asked, self._linear(mixed, layer.out)), layer.attention_norm
+        )
+        wide = self._activate(self._linear(self._quantized(y), layer.up))
+        narrow = self._linear(self._quantized(wide, zero=self._activated_zero()), layer.down)
+        return self._norm(self.graph.op("Add", y, narrow), layer.norm)
 
     def _attention(self, asked: str, x: str, layer: Layer) -> str:
         graph, heads = self.graph, self._shape.heads
         size = self._shape.hidden // heads
         split = graph.integers(0, 0, heads, size)
+        read = self._quantized(x)
+        asking = read if asked == x else self._quantized(asked)
         query, key, value = (
             graph.op("Reshape", self._linear(source, part), split)
-            for source, part in ((asked, layer.query), (x, layer.key), (x, layer.value))
+            for source, part in ((asking, layer.query), (read, layer.key), (read, layer.value))
         )
         query = graph.op("Transpose", query, perm=[0, 2, 1, 3])
         key = graph.op("Transpose", key, perm=[0, 2, 3, 1])
@@ -214,14 +235,39 @@ class _Encoder:
         mixed = graph.op("Transpose", mixed, perm=[0, 2, 1, 3])
         return graph.op("Reshape", mixed, graph.integers(0, 0, self._shape.hidden))
 
-    def _linear(self, x: str, part: Linear) -> str:
+    def _quantized(self, x: str, *, zero: int = _MIDDLE) -> str | _Bytes:
+        """Write x as bytes, row by row; in single precision x stays as it is.
+
+        `zero` is the byte of 0: the middle, but for what an activation bounds below.
+        """
         if self._precision == "fp32":
+            return x
+        graph, last = self.graph, self.graph.integers(-1)
+        size = graph.op("Abs", x) if zero == _MIDDLE else x
+        top = graph.op("ReduceMax", size, last, keepdims=1)
+        step = graph.op("Div", top, graph.constant(np.float32(255 - zero)))
+        # What is below zero has bytes enough: GELU is nowhere below _LEAST_GELU.
+        least = _LEAST_GELU / zero if 0 < zero < _MIDDLE else _TINY
+        scale = graph.op("Max", step, graph.constant(np.float32(least)))
+        byte = graph.constant(np.uint8(zero))
+        one = graph.constant(np.float32(1))
+        return _Bytes(graph.op("QuantizeLinear", graph.op("Div", x, scale), one, byte), scale, byte)
+
+    def _activated_zero(self) -> int:
+        return 0 if self._shape.activation == "relu" else _GELU_ZERO
+
+    def _linear(self, x: str | _Bytes, part: Linear) -> str:
+        if isinstance(x, str):
             return self._single(x, part)
+        graph = self.graph
         scale = np.maximum(np.abs(part.weight).max(axis=0) / 127, _TINY)
-        signed = np.round(part.weight / scale).astype(np.int8)
-        weight = (self.graph.constant(value) for value in (signed, scale.astype(np.float32)))
-        bias = self.graph.constant(part.bias)
-        return self.graph.op("DynamicQuantizeMatMul", x, *weight, "", bias, domain=_RUNTIME)
+        signed = graph.constant(np.round(part.weight / scale).astype(np.int8))
+        scales = (graph.constant(np.float32(1)), graph.constant(scale.astype(np.float32)))
+        product = graph.op(
+            "MatMulIntegerToFloat", x.values, signed, *scales, x.zero, domain=_RUNTIME
+        )
+        # A Sum, for ONNX Runtime makes of Add and Gelu one that takes twice the time of both.
+        return graph.op("Sum", graph.op("Mul", product, x.scale), graph.constant(part.bias))
 
     def _single(self, x: str, part: Linear) -> str:
         weight = self.graph.constant(part.weight.astype(np.float16))
