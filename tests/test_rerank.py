@@ -27,7 +27,7 @@ from crx.models.folder import read_folder
 from crx.models.pairs import Pairs
 from crx.models.weights import read_weights
 from crx.protocols import Reranker
-from crx.rerank import Reranked, ScoreCache, load_reranker, rerank
+from crx.rerank import Claims, Reranked, ScoreCache, load_reranker, rerank
 from crx.types import Ranking
 from test_embed import installed
 from tiny_model import WORDS, make_model
@@ -285,6 +285,20 @@ def test_a_missing_package_names_the_command_that_installs_it(
 
 
 # names
+
+
+def test_the_reranker_that_ships_ranks_an_answer_first() -> None:
+    reranker = load_reranker("crx")
+    assert isinstance(reranker, Claims)
+    assert reranker.languages == ("en",)
+    query = "when may either party end the agreement?"
+    answer = "Either party may terminate this Agreement upon thirty days' written notice."
+    others = [
+        "The fee is payable within ten days.",
+        "This Agreement is governed by the laws of Delaware.",
+    ]
+    scores = reranker.score(query, [answer, *others])
+    assert scores[0] > 2 * scores[1:].max()
 
 
 def test_the_name_crx_is_what_ships_or_what_the_store_has(

@@ -1,7 +1,8 @@
-"""The second step: for every question, chunks of its package that look right and are not.
+"""The second step: for every question, the chunk that answers it and chunks that only look right.
 
-Each package is indexed by crx itself, so that negatives are what its BM25 ranks high, and every
-text comes with the outline that it would be read with.
+Each package is indexed by crx itself, and answers and negatives are both chunks as crx cuts them:
+a model that is shown whole spans as answers learns the cut, not the question. Every text comes
+with the outline that it would be read with.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from sources import Question, files, questions, spans
 
@@ -23,9 +26,12 @@ PROSE = (".md", ".rst", ".txt", ".toml", ".cfg")
 CODE = (".py", ".pyi", ".pyx", ".c", ".h", ".cc", ".cpp", ".hpp", ".rs", ".java", ".js", ".ts")
 READ = frozenset(PROSE + CODE)
 FILES_A_PACKAGE = 150
-CHUNK_CHARS = 800
-DEPTH = 40
-KEPT = 12
+# Packages are cut to chunks of different sizes, as users' indexes are.
+CHUNK_CHARS = (400, 600, 800)
+DEPTH = 30
+RANKED, BESIDE, ASKED = 8, 4, 4
+# The share of a chunk, or of the answer's span, that must be common to both.
+COVERED = 0.4
 SEED = 7
 
 
@@ -40,13 +46,19 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question, the text that answers it, and texts that do not, the likeliest first."""
+    """A question, the chunks that answer it, and three kinds of chunks that do not.
+
+    `ranked` are what BM25 finds in the package, `beside` what it finds in the answer's own file
+    (both the likeliest first), `asked` the answers to other questions about the package.
+    """
 
     id: str
     package: str
     question: str
-    answer: Text
-    others: tuple[Text, ...]
+    answers: tuple[Text, ...]
+    ranked: tuple[Text, ...]
+    beside: tuple[Text, ...]
+    asked: tuple[Text, ...]
 
 
 def mine(archives: Path, out: Path) -> None:
@@ -67,49 +79,82 @@ def mine(archives: Path, out: Path) -> None:
 def examples(archive: Path, lines: list[dict[str, str]]) -> list[Example]:
     """Return the examples of one package."""
     asked = spans(archive, lines)
+    chance = random.Random(f"{SEED} {archive.name}")
     with TemporaryDirectory() as place:
         root = Path(place) / "package"
-        _unpack(archive, root, {each.path for each in asked})
-        settings = {"embedder": "hashed", "chunk_chars": CHUNK_CHARS, "bm25_depth": DEPTH}
+        _unpack(archive, root, {each.path for each in asked}, chance)
+        size = chance.choice(CHUNK_CHARS)
+        settings = {"embedder": "hashed", "chunk_chars": size, "bm25_depth": DEPTH}
         with crx.open(Path(place) / "index.crx", settings=settings) as index:
             index.add(root, contexts="outline")
-            return [_example(index, root, each) for each in asked]
+            mine = _Package(index, root)
+            answers = {each.id: mine.answers(each) for each in asked}
+            found = [mine.example(each, answers, chance) for each in asked if answers[each.id]]
+    return found
 
 
-def _unpack(archive: Path, root: Path, needed: set[str]) -> None:
+def _unpack(archive: Path, root: Path, needed: set[str], chance: random.Random) -> None:
     """Write the files that are asked about, and as many others as are looked through."""
     texts = {path: data for path, data in files(archive) if PurePosixPath(path).suffix in READ}
     others = sorted(texts.keys() - needed)
-    random.Random(SEED).shuffle(others)
+    chance.shuffle(others)
     for path in [*sorted(needed & texts.keys()), *others[:FILES_A_PACKAGE]]:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(texts[path])
 
 
-def _example(index: crx.Index, root: Path, asked: Question) -> Example:
-    found = index.search(asked.text, k=DEPTH, window=0, legs=("bm25",)).hits
-    file = str((root / asked.path).as_posix())
-    beside = [hit for hit in found if hit.uri == file]
-    own = _lines(asked.answer)
-    near = max(
-        index.search(
-            asked.answer[:400], k=3, window=0, legs=("bm25",), where={"path": f"**/{asked.path}"}
-        ).hits
-        or beside,
-        key=lambda hit: len(own & _lines(hit.text)),
-        default=None,
-    )
-    others = [
-        Text(hit.text, hit.outline, _below(root, hit))
-        for hit in found
-        if not (own & _lines(hit.text)) and hit.text.strip()
-    ]
-    answer = Text(asked.answer, near.outline if near else "", asked.path)
-    return Example(asked.id, asked.package, asked.text, answer, tuple(others[:KEPT]))
+class _Package:
+    """An indexed package."""
 
+    def __init__(self, index: crx.Index, root: Path) -> None:
+        self._index = index
+        self._root = root
 
-def _below(root: Path, hit: Hit) -> str:
-    return PurePosixPath(hit.uri).relative_to(root.as_posix()).as_posix()
+    def answers(self, asked: Question) -> tuple[Text, ...]:
+        """Return the chunks of the answer's file that the answer's span covers, the best first."""
+        document = self._index.store.document((self._root / asked.path).as_posix())
+        if document is None:
+            return ()
+        start = self._index.store.text(document.doc).find(asked.answer)
+        if start < 0:
+            return ()
+        end = start + len(asked.answer)
+        rows = self._index.store.chunks(self._index.store.chunk_keys(document.doc))
+        common = [(min(row.end, end) - max(row.start, start), row) for row in rows]
+        covering = [
+            (chars, row)
+            for chars, row in common
+            if chars > COVERED * min(row.end - row.start, len(asked.answer))
+        ]
+        covering.sort(key=lambda pair: -pair[0])
+        return tuple(Text(row.text, row.outline, asked.path) for _, row in covering)
+
+    def example(
+        self, asked: Question, answers: Mapping[str, tuple[Text, ...]], chance: random.Random
+    ) -> Example:
+        """Return a question's example; nothing that shares a line with its span is a negative."""
+        own = _lines(asked.answer)
+        near = {"path": {"=": (self._root / asked.path).as_posix()}}
+        ranked = self._found(asked.text, DEPTH, {})
+        beside = self._found(asked.text, DEPTH, near)
+        other = [each[0] for id, each in answers.items() if id != asked.id and each]
+        chance.shuffle(other)
+        return Example(
+            asked.id,
+            asked.package,
+            asked.text,
+            answers[asked.id],
+            tuple(text for text in ranked if not own & _lines(text.text))[:RANKED],
+            tuple(text for text in beside if not own & _lines(text.text))[:BESIDE],
+            tuple(text for text in other if not own & _lines(text.text))[:ASKED],
+        )
+
+    def _found(self, query: str, k: int, where: Mapping[str, Any]) -> list[Text]:
+        hits = self._index.search(query, k=k, window=0, legs=("bm25",), where=where).hits
+        return [Text(hit.text, hit.outline, self._below(hit)) for hit in hits]
+
+    def _below(self, hit: Hit) -> str:
+        return PurePosixPath(hit.uri).relative_to(self._root.as_posix()).as_posix()
 
 
 def _lines(text: str) -> set[str]:

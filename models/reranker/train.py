@@ -29,10 +29,12 @@ SEED = 11
 class Recipe:
     """What a training is made of."""
 
-    negatives: int = 3
-    pair_tokens: int = 192
+    ranked: int = 2
+    beside: int = 1
+    asked: int = 1
+    pair_tokens: int = 288
     questions_a_step: int = 8
-    pairs_a_pass: int = 16
+    pairs_a_pass: int = 8
     rate: float = 1e-4
     warmup: float = 0.06
     binary: float = 0.1
@@ -74,13 +76,16 @@ def situated(text: dict[str, str], package: str, how: str) -> str:
     return f"{package}/{text['path']}\n{text['text']}" if how != "bare" else text["text"]
 
 
-def sample(example: dict, count: int, chance: random.Random) -> list[str]:
-    """Return the answer and `count` negatives, all situated alike; the likeliest are preferred."""
-    others = example["others"]
-    near = others[: 2 * count]
-    chosen = chance.sample(near, min(count, len(near)))
-    how = chance.choice(["bare", "bare", "path", "outline"])
-    return [situated(t, example["package"], how) for t in [example["answer"], *chosen]]
+def sample(example: dict, recipe: Recipe, chance: random.Random) -> list[str]:
+    """Return an answer and its negatives, all situated alike; the likeliest are preferred."""
+    answers = example["answers"]
+    answer = answers[0] if chance.random() < 0.8 else chance.choice(answers)
+    others = []
+    for kind in ("ranked", "beside", "asked"):
+        likeliest = example[kind][: 3 * getattr(recipe, kind)]
+        others += chance.sample(likeliest, min(getattr(recipe, kind), len(likeliest)))
+    how = chance.choice(["bare", "bare", "path", "outline", "outline"])
+    return [situated(text, example["package"], how) for text in [answer, *others]]
 
 
 def score(model: torch.nn.Module, pairs: Sequence[Pair]) -> torch.Tensor:
@@ -138,11 +143,11 @@ def step(model: torch.nn.Module, lists: list[list[Pair]], recipe: Recipe) -> flo
 
 @torch.no_grad()
 def validate(model: torch.nn.Module, reader: Reader, held: Sequence[dict], how: str) -> str:
-    """Return the mean reciprocal rank and top-1 of the answer among 8 hard negatives."""
+    """Return the mean reciprocal rank and top-1 of the answer among 12 hard negatives."""
     model.eval()
     ranks = []
     for example in held:
-        texts = [example["answer"], *example["others"][:8]]
+        texts = [example["answers"][0], *example["ranked"], *example["beside"]]
         pairs = [
             reader.pair(example["question"], situated(t, example["package"], how)) for t in texts
         ]
@@ -159,7 +164,7 @@ def train(pairs: Path, start: Path, out: Path, *, epochs: float, seed: int, reci
     chance = random.Random(seed)
     with pairs.open(encoding="utf-8") as lines:
         examples = [json.loads(line) for line in lines]
-    examples = [example for example in examples if example["others"]]
+    examples = [example for example in examples if example["ranked"]]
     held = [example for example in examples if example["package"] in HELD_OUT]
     held = random.Random(SEED).sample(held, min(200, len(held)))
     taught = [example for example in examples if example["package"] not in HELD_OUT]
@@ -168,7 +173,7 @@ def train(pairs: Path, start: Path, out: Path, *, epochs: float, seed: int, reci
     model = AutoModelForSequenceClassification.from_pretrained(
         start,
         num_labels=1,
-        attn_implementation="eager",
+        attn_implementation="sdpa",
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
@@ -187,10 +192,7 @@ def train(pairs: Path, start: Path, out: Path, *, epochs: float, seed: int, reci
         if len(queue) < recipe.questions_a_step:
             queue = chance.sample(taught, len(taught))
         batch = [queue.pop() for _ in range(recipe.questions_a_step)]
-        lists = [
-            [reader.pair(e["question"], t) for t in sample(e, recipe.negatives, chance)]
-            for e in batch
-        ]
+        lists = [[reader.pair(e["question"], t) for t in sample(e, recipe, chance)] for e in batch]
         total += step(model, lists, recipe)
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         adam.step()

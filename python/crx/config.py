@@ -77,7 +77,7 @@ class Settings:
     reranker: str = _setting("", "run", "reranker: crx, a model's name, onnx:PATH, ...; none: off")
     rerank_depth: int = _setting(150, "run", "candidates that are reranked", least=1)
     rerank_weight: float = _setting(
-        0.5, "run", "weight of the reranker against the fusion, 0 to 1", least=0, most=1
+        0.3, "run", "weight of the reranker against the fusion, 0 to 1", least=0, most=1
     )
     rerank_ms: float = _setting(
         0.0, "run", "rerank only as many as fit into so many milliseconds; 0: all", least=0
