@@ -16,7 +16,9 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from local_server import Fault, JsonHandler, count_tokens, serving_with
 
@@ -67,6 +69,7 @@ class MessagesServer:
         self.gather = threading.Barrier(1)
         self.now = 0.0
         self.held_from = 1_000_000
+        self.listed_at_once = 100
         self.seen: list[Seen] = []
         self.asked = 0
         self.most_at_once = 0
@@ -150,6 +153,7 @@ class Batch:
     polls: int = 0
     canceled: bool = False
     lines: list[dict[str, Any]] = field(default_factory=list)
+    created: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
 
 def _usage(
@@ -249,7 +253,9 @@ class _Handler(JsonHandler[MessagesServer]):
     def do_GET(self) -> None:  # noqa: N802
         if not self._authorized():
             return self.send(401, _error(401, "invalid x-api-key"))
-        parts = self.path.strip("/").split("/")
+        parts = urlsplit(self.path).path.strip("/").split("/")
+        if len(parts) == 3:
+            return self._list_batches()
         batch = self.service.batches.get(parts[3])
         if batch is None:
             return self.send(404, _error(404, f"batch {parts[3]} not found"))
@@ -275,6 +281,22 @@ class _Handler(JsonHandler[MessagesServer]):
         assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", i) for i in ids)
         batches[name] = Batch(body["requests"])
         self.send(200, self._describe(name), fault=self.service.batch_fault)
+
+    def _list_batches(self) -> None:
+        """List the newest first, no more than `listed_at_once` of them."""
+        names = [*reversed(self.service.batches)]
+        after = parse_qs(urlsplit(self.path).query).get("after_id", [""])[0]
+        rest = names[names.index(after) + 1 :] if after else names
+        page = rest[: self.service.listed_at_once]
+        self.send(
+            200,
+            {
+                "data": [self._describe(name) for name in page],
+                "has_more": len(rest) > len(page),
+                "first_id": page[0] if page else None,
+                "last_id": page[-1] if page else None,
+            },
+        )
 
     def _cancel_batch(self, name: str) -> None:
         self.service.batches[name].canceled = True
@@ -304,13 +326,18 @@ class _Handler(JsonHandler[MessagesServer]):
         host, port = self.server.server_address[:2]
         url = f"http://{host}:{port}/v1/messages/batches/{name}/results"
         counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
+        if ended:
+            for line in batch.lines:
+                counts[line["result"]["type"]] += 1
+        else:
+            counts["processing"] = len(batch.requests)
         return {
             "id": name,
             "type": "message_batch",
             "processing_status": "ended" if ended else "in_progress",
             "request_counts": counts,
-            "created_at": "2026-01-01T00:00:00Z",
-            "expires_at": "2026-01-02T00:00:00Z",
+            "created_at": batch.created.isoformat(),
+            "expires_at": (batch.created + timedelta(days=1)).isoformat(),
             "ended_at": None,
             "archived_at": None,
             "cancel_initiated_at": None,

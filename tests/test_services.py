@@ -17,8 +17,10 @@ import crx
 from chat_server import ChatServer
 from chat_server import serving as serving_chat
 from crx.cli import run
+from crx.errors import ModelError
 from crx.spend import Usage
-from messages_server import KEY, MessagesServer, serving
+from local_server import Fault
+from messages_server import KEY, Batch, MessagesServer, serving
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 400}
 MODEL = "claude-sonnet-5"
@@ -196,8 +198,6 @@ def test_a_batch_that_a_killed_run_left_is_adopted_and_not_paid_twice(
 def test_only_what_an_adopted_batch_could_not_answer_is_asked_for(
     tmp_path: Path, index: crx.Index, messages: MessagesServer
 ) -> None:
-    from local_server import Fault
-
     index.close()
     place = tmp_path / "notes.crx"
     left_behind(place, messages)
@@ -218,3 +218,41 @@ def test_a_batch_that_the_service_no_longer_knows_is_asked_for_anew(
     with crx.open(place) as again:
         assert again.contextualize(claude_in_batches()).coverage == 1.0
     assert under_way(place) == []
+
+
+def test_a_batch_whose_name_was_never_heard_is_found_and_not_paid_twice(
+    tmp_path: Path, index: crx.Index, messages: MessagesServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    messages.batch_fault = Fault(cut=True)
+    with pytest.raises(ModelError, match="the same command looks for it before it sends anything"):
+        index.contextualize(claude_in_batches())
+    index.close()
+    messages.batch_fault = None
+    place = tmp_path / "notes.crx"
+    (noted,) = under_way(place)
+    assert noted.startswith("a batch of 2 sent 20")
+    assert run(["status", "--index", str(place)]) == 0
+    assert "its name not heard, of claude:" in capsys.readouterr().out
+    # Two of somebody else's: one of another size that does not end, one of the same that has.
+    foreign = {"custom_id": "other", "params": messages.batches["msgbatch_1"].requests[0]["params"]}
+    messages.batches["msgbatch_1000001"] = Batch([foreign] * 3)
+    messages.batches["msgbatch_900"] = Batch([foreign] * 2)
+    messages.listed_at_once = 1
+    with crx.open(place) as again:
+        outcome = again.contextualize(claude_in_batches())
+    assert outcome.coverage == 1.0
+    foreign_names = ("msgbatch_1000001", "msgbatch_900")
+    sent = [len(b.requests) for n, b in messages.batches.items() if n not in foreign_names]
+    assert sum(sent) == outcome.chunks, "each chunk was asked for once"
+    assert under_way(place) == []
+
+
+def test_a_batch_that_was_refused_is_not_looked_for(
+    index: crx.Index, messages: MessagesServer, tmp_path: Path
+) -> None:
+    from crx.backends.claude import Claude
+
+    with pytest.raises(ModelError, match="refuses the key"):
+        index.contextualize(Claude(MODEL, batch=True, poll_s=0.001, key="sk-wrong"))
+    index.close()
+    assert under_way(tmp_path / "notes.crx") == []

@@ -29,6 +29,14 @@ class Ledger:
         """Note that something is under way."""
         self._write((*self.names, name))
 
+    def rename(self, old: str, new: str) -> None:
+        """Note by which name something under way is known from now on."""
+        self._write(tuple(new if name == old else name for name in self.names))
+
+    def remove(self, name: str) -> None:
+        """Note that something is not under way after all."""
+        self._write(tuple(each for each in self.names if each != name))
+
     def clear(self) -> None:
         """Note that all that came of it is kept."""
         if self.names:

@@ -6,6 +6,8 @@ an hour, which most batches do not reach.
 
 A batch goes on when the process that sent it dies. So its name is noted before anything is waited
 for, and its requests are named by what they ask: the next run finds the answers it would pay for.
+That a batch is about to go is noted too. Where its name was never heard, the service's list is
+searched for batches of as many requests.
 """
 
 from __future__ import annotations
@@ -13,10 +15,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import Any, TypeVar
 
 from crx.backends.claude_requests import Job, Terms
@@ -32,6 +37,9 @@ T = TypeVar("T")
 _MOST_REQUESTS, _MOST_BYTES = 100_000, 200_000_000
 _TRIES = 2
 _AGAIN = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
+# A batch whose name was never heard is searched for from so long before it was sent: clocks differ.
+_CLOCKS_DIFFER = timedelta(days=1)
+_UNHEARD = re.compile(r"a batch of (\d+) sent (\S+), its name not heard")
 _ENDS_RUN = frozenset(
     {"authentication_error", "permission_error", "billing_error", "not_found_error"}
 )
@@ -55,7 +63,7 @@ class Desk:
     async def adopt(self) -> dict[str, list[Any]]:
         """Return the answers of batches that an earlier run left, by what was asked."""
         found: dict[str, list[Any]] = {}
-        for name in self.ledger.names if self.ledger else ():
+        for name in await self._left():
             for line in await self._results(name):
                 if line.result.type == "succeeded":
                     found.setdefault(line.custom_id.partition("-")[0], []).append(line.result)
@@ -65,9 +73,7 @@ class Desk:
         """Send requests as one batch and return their results, in order, when it has ended."""
         ids = _ids(bodies)
         requests = [{"custom_id": i, "params": b} for i, b in zip(ids, bodies, strict=True)]
-        name = (await self._create(requests)).id
-        if self.ledger:
-            self.ledger.add(name)
+        name = await self._create(requests)
         results = {line.custom_id: line.result for line in await self._results(name, after=True)}
         return [results.get(i) for i in ids]
 
@@ -100,7 +106,14 @@ class Desk:
 
         return await self._call(once)
 
-    async def _create(self, requests: Sequence[dict[str, Any]]) -> Any:
+    async def _create(self, requests: Sequence[dict[str, Any]]) -> str:
+        """Hand in a batch and return its name, which is in the ledger then."""
+        unheard = f"a batch of {len(requests)} sent {_now()}, its name not heard"
+        hint = "look for it in the console before the next run"
+        if self.ledger:
+            self.ledger.add(unheard)
+            hint = "the same command looks for it before it sends anything"
+
         async def once() -> Any:
             try:
                 with self.translated():
@@ -108,16 +121,47 @@ class Desk:
             except Again as again:
                 # Sent twice, it would be paid twice.
                 if again.lost:
-                    raise ModelError(
-                        f"{again} while a batch was sent; it may be running and charged: "
-                        "look for it in the console before the next run"
-                    ) from None
+                    why = f"{again} while a batch was sent; it may be running and charged: {hint}"
+                    raise _Unheard(why) from None
                 raise
 
         try:
-            return await self.patience.keep(once)
-        except Failed as failed:
-            raise ModelError(f"the batch was not taken: {failed}") from None
+            name = str((await self.patience.keep(once)).id)
+        except (Failed, ModelError) as error:
+            if self.ledger and not isinstance(error, _Unheard):
+                self.ledger.remove(unheard)
+            if isinstance(error, Failed):
+                raise ModelError(f"the batch was not taken: {error}") from None
+            raise
+        if self.ledger:
+            self.ledger.rename(unheard, name)
+        return name
+
+    async def _left(self) -> list[str]:
+        """Return the names of batches that an earlier run left, found out where not heard."""
+        noted = self.ledger.names if self.ledger else ()
+        names = []
+        for name in noted:
+            if unheard := _UNHEARD.fullmatch(name):
+                size, since = int(unheard[1]), datetime.fromisoformat(unheard[2]) - _CLOCKS_DIFFER
+                try:
+                    taken = await self._call(partial(self._of_size, size, since))
+                except Failed as failed:
+                    raise ModelError(f"cannot look for {name}: {failed}") from None
+                names += [each for each in taken if each not in noted]
+            else:
+                names.append(name)
+        return names
+
+    async def _of_size(self, size: int, since: datetime) -> list[str]:
+        """Return the names of the service's batches of so many requests, made since then."""
+        found = []
+        async for batch in self.batches.list(limit=100):  # newest first
+            if batch.created_at < since:
+                break
+            if sum(batch.request_counts.to_dict().values()) == size:
+                found.append(batch.id)
+        return found
 
     async def _lines(self, name: str) -> list[Any]:
         return [line async for line in await self.batches.results(name)]
@@ -128,6 +172,14 @@ class Desk:
                 return await call()
 
         return await self.patience.keep(once)
+
+
+class _Unheard(ModelError):
+    """A batch may have been taken; its name was not heard."""
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def _ids(bodies: Sequence[dict[str, Any]]) -> list[str]:
