@@ -8,8 +8,9 @@ full        `llama_cpp.Llama`, the whole prompt computed for every chunk
 sequential  `llama_cpp.Llama`, whose prefix match keeps the document between chunks
 shared      crx: the document computed once, its chunks decoded together
 
-All run in one process with the same prompts (as tokens), threads and attention kernels. `full` is
-so slow that it is measured on a sample of the chunks, spread over the documents. Seconds are a
+All run in one process with the same prompts (as tokens) and threads, the class once with flash
+attention, as crx has it, and once without, as the class comes. `full` is so slow that it is
+measured on a sample of the chunks, spread over the documents. Seconds are a
 median chunk's for `full` and a mean chunk's for the others, of wall clock and of processor time:
 on a busy machine only the latter compares, and only with one thread (others wait by spinning).
 Prefilled tokens are those of prompts that were computed, the document's own among them, for all
@@ -48,6 +49,7 @@ import gguf  # noqa: E402
 
 import tiny_gguf  # noqa: E402
 from crx.backends import llama_runtime as runtime  # noqa: E402
+from crx.backends.usage import Usage  # noqa: E402
 
 Tokens = list[int]
 Job = tuple[Tokens, list[Tokens]]
@@ -83,7 +85,7 @@ def shared(
     log: runtime.Log,
 ) -> tuple[list[list[Tokens]], dict[str, Any]]:
     """Decode all chunks with crx's session; return the answers and what they took."""
-    counts = runtime.Counts()
+    counts = Usage()
     room = max(
         len(prefix) + places * (max(map(len, suffixes)) + args.new) for prefix, suffixes in jobs
     )
@@ -108,7 +110,7 @@ def shared(
     return [[list(a.tokens) for a in found] for found in answers], {
         "s_per_chunk": wall / chunks,
         "cpu_per_chunk": cpu / chunks,
-        "of_it_decoding": counts.decode_s / wall,
+        "of_it_decoding": counts.decode.seconds / wall,
         "prefilled_per_chunk": counts.prefilled / chunks,
         "room_tokens": room,
         "kv_mib": memory["KV"],
@@ -147,6 +149,10 @@ class Rival:
             type_v=runtime.KV_TYPES[args.kv][0],
             verbose=False,
         )
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._llama.close()
 
     def forget(self) -> None:
         """Keep nothing of what was computed before."""
@@ -238,7 +244,6 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=4)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--model", type=Path, help="a GGUF file instead of random weights")
-    parser.add_argument("--no-flash", action="store_true", help="the class's default attention")
     parser.add_argument("--exact", action="store_true", help="F32 throughout")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
@@ -268,23 +273,24 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
 
     batched, row = shared(model, jobs, args, places=args.places, log=log)
     done(f"shared, {args.places} together", row)
-    rival = Rival(path, jobs, args, flash=not args.no_flash)
-    whole, row = full(rival, jobs, sample=args.sample)
-    done("full", row)
-    reused, row = sequential(rival, jobs)
-    done("sequential", row)
+    equal: dict[str, str] = {}
+    for kernel, flash in (("flash", True), ("as it comes", False)):
+        rival = Rival(path, jobs, args, flash=flash)
+        whole, row = full(rival, jobs, sample=args.sample)
+        done(f"full, {kernel}", row)
+        ours = [[batched[d][c] for d, c in whole]]
+        equal[f"full, {kernel}"] = same(ours, [list(whole.values())])
+        reused, row = sequential(rival, jobs)
+        done(f"sequential, {kernel}", row)
+        equal[f"sequential, {kernel}"] = same(batched, reused)
+        rival.close()
     # One at a time on some chunks of one document: for the memory it takes and the same tokens.
     few = [(jobs[0][0], jobs[0][1][: args.sample])]
     single, row = shared(model, few, args, places=1, log=log)
     done("shared, 1 at a time", row)
-    wholly = [[whole[key] for key in whole]], [[batched[d][c] for d, c in whole]]
     return {
         "rows": rows,
-        "same": {
-            "1 at a time": same([batched[0][: args.sample]], single),
-            "sequential": same(batched, reused),
-            "full": same(*wholly),
-        },
+        "same": {"1 at a time": same([batched[0][: args.sample]], single), **equal},
         "machine": f"{args.threads} threads; {llama_cpp.llama_print_system_info().decode()}",
         "prompt": {"prefix": len(jobs[0][0]), "suffix": len(jobs[0][1][0]), "new": args.new},
     }
@@ -295,16 +301,16 @@ def report(found: dict[str, Any], *, as_json: bool) -> None:
         print(json.dumps(found))
         return
     best = next(iter(found["rows"].values()))
-    print(f"{'':20} {'s/chunk':>8} {'x':>6} {'cpu s/chunk':>12} {'x':>6} {'prefilled/chunk':>16}")
+    print(f"{'':24} {'s/chunk':>8} {'x':>6} {'cpu s/chunk':>12} {'x':>6} {'prefilled/chunk':>16}")
     for name, row in found["rows"].items():
         wall, cpu = (row[key] / best[key] for key in ("s_per_chunk", "cpu_per_chunk"))
         print(
-            f"{name:20} {row['s_per_chunk']:8.2f} {wall:6.2f} {row['cpu_per_chunk']:12.2f}"
+            f"{name:24} {row['s_per_chunk']:8.2f} {wall:6.2f} {row['cpu_per_chunk']:12.2f}"
             f" {cpu:6.2f} {row['prefilled_per_chunk']:16.0f}"
         )
         if "kv_mib" in row:
             print(
-                f"{'':20} decoding {row['of_it_decoding']:.0%}; keys and values"
+                f"{'':24} decoding {row['of_it_decoding']:.0%}; keys and values"
                 f" {row['kv_mib']:.1f} MiB for {row['room_tokens']} tokens; computing"
                 f" {row['compute_mib']:.1f} MiB"
             )

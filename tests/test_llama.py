@@ -22,6 +22,7 @@ from crx.backends import llama
 from crx.backends import llama_runtime as runtime
 from crx.backends.llama import Llama, Settings
 from crx.backends.llama_child import Wording
+from crx.backends.usage import Pace, Usage, Work
 from crx.frames import CHATML
 
 PREFIX = "The heron stands in the shallow water and waits for the fish. " * 6
@@ -79,7 +80,7 @@ def session(model: runtime.Model, *, places: int, kv: str = "f16", shares: bool 
         kv=kv,
         threads=1,
         max_tokens=32,
-        counts=runtime.Counts(),
+        counts=Usage(),
         shares=shares,
         beat=lambda: None,
     )
@@ -225,6 +226,35 @@ def test_contexts_come_in_order_and_the_document_is_computed_once(parrot: Llama)
     assert usage.decoded == 12 * len(tiny_gguf.SENTENCE)
 
 
+# Parts of a document begin alike, with the frame and headings, which are computed once.
+@pytest.mark.parametrize(("window", "alike"), [(0, 0.0), (700, 0.12)])
+def test_what_is_foretold_is_what_is_then_computed(
+    models: Path, window: int, alike: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(threads=1, max_tokens=24, window=window, places=4)
+    document, chunks = Document("u", TEXT * 3), heron_chunks(TEXT * 3)
+    with Llama(models / "parrot.gguf", settings=settings) as model:
+        assert model.foretell([(document, chunks)], asks=1) == 0, "nothing is known yet"
+        assert len([*model.situate(document, chunks)]) == 36
+        used = model.usage
+        told: list[Work] = []
+
+        def noted(_: Pace, work: Work) -> float:
+            told.append(work)
+            return 1.0
+
+        monkeypatch.setattr(Pace, "foretell", noted)
+        assert model.foretell([(document, chunks)], asks=1) == 2
+    read, written = told
+    assert used.prefilled == used.prefill.tokens
+    assert 0 <= read.tokens / used.prefill.tokens - 1 <= alike
+    assert read.cells == pytest.approx(used.prefill.cells, rel=0.01 + alike)
+    assert written.tokens == used.decode.tokens
+    assert written.cells == pytest.approx(used.decode.cells, rel=0.02)
+    assert written.steps == pytest.approx(used.decode.steps, rel=0.05)
+    assert used.seconds > 0
+
+
 def test_a_document_longer_than_the_window_is_shared_in_parts(models: Path) -> None:
     settings = Settings(threads=1, max_tokens=24, window=700)
     with Llama(models / "parrot.gguf", settings=settings) as llama:
@@ -232,6 +262,18 @@ def test_a_document_longer_than_the_window_is_shared_in_parts(models: Path) -> N
         chunks = heron_chunks(text)
         assert [*llama.situate(Document("u", text), chunks)] == [Context(SENTENCE)] * 36
         assert llama.usage.reused > 0
+
+
+@pytest.mark.parametrize("window", [0, 4096])
+def test_on_a_processor_contexts_are_written_from_a_part_unless_told(
+    models: Path, window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(llama, "CPU_WINDOW", 700)
+    settings = Settings(threads=1, max_tokens=24, window=window, gpu_layers=0)
+    chunks = heron_chunks(TEXT * 3)
+    with Llama(models / "parrot.gguf", settings=settings) as model:
+        assert [*model.situate(Document("u", TEXT * 3), chunks)] == [Context(SENTENCE)] * 36
+        assert (model.usage.prompt > 36 * 700) == (window > 0)
 
 
 def test_a_prompt_that_cannot_fit_is_a_failure_of_its_chunk(models: Path) -> None:
@@ -339,7 +381,8 @@ from crx.backends.pipe import Parent
 parent = Parent()
 if parent.next()["extra_buffers"]:
     os.kill(os.getpid(), signal.SIGSEGV)
-ready = {"op": "ready", "window": 512, "around": 0, "frame": "chatml", "shares": True}
+ready = {"op": "ready", "window": 512, "head": 0, "tail": 0, "frame": "chatml", "shares": True}
+ready |= {"gpu": False, "places": 1, "step_tokens": 512}
 parent.say({**ready, "thinks": False})
 parent.next()
 """

@@ -2,8 +2,9 @@
 
 Everything is read and cut, as a build would. Then each rung of the context ladder is tried for
 some seconds on a sample, and what that took is carried over to the whole: by tokens for the
-embedder and for the documents a model reads, by chunks for the contexts it writes. A service that
-charges is not asked: its dollars come from the lengths of the texts and its published prices.
+embedder, by prompts and answers for a model on this machine that can tell what they take, by
+chunks for others. A service that charges is not asked: its dollars come from the lengths of the
+texts and its published prices.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from tempfile import TemporaryDirectory
 from typing import Protocol, runtime_checkable
 
 from crx import _native
-from crx.backends import claude, supervise
+from crx.backends import claude
 from crx.backends.hashed import HashedEmbedder
+from crx.backends.usage import Usage
 from crx.build import EMBED_BATCH, Build, Failure, budget_of, reason
 from crx.contextualize import Rungs, embedder_reads, load_contextualizer
 from crx.embed import Situated, embed_situated
@@ -49,6 +51,22 @@ class Estimates(Protocol):
 
     def plan(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
         """Estimate tokens and dollars from the lengths of the texts."""
+        ...
+
+
+@runtime_checkable
+class Foretells(Protocol):
+    """A contextualizer that made some contexts and can tell what others would take."""
+
+    @property
+    def usage(self) -> Usage:
+        """What has been computed so far."""
+        ...
+
+    def foretell(
+        self, documents: Iterable[tuple[Document, Sequence[Chunk]]], *, asks: float
+    ) -> float:
+        """Return the seconds for these chunks, each asked for so often on average."""
         ...
 
 
@@ -207,44 +225,34 @@ def _embedding_seconds(embedder: Embedder, sample: Texts, texts: Texts, seconds:
 
 
 def _model_seconds(maker: Contextualizer, sample: Texts, texts: Texts, seconds: float) -> float:
-    """Return how long the contexts of all chunks take, from a real run on the sample.
-
-    What a model spends on prompts grows with the tokens it reads, all else with the chunks.
-    """
+    """Return how long the contexts of all chunks take, from a real run on the sample."""
     trial = _try(maker, [document for document, _ in sample], seconds)
     chunks = sum(len(chunks) for _, chunks in texts)
     if not trial.done:
         return 0.0
-    used = getattr(maker, "usage", None)
-    if not isinstance(used, supervise.Usage) or not used.prefilled:
+    if not isinstance(maker, Foretells):
         return trial.seconds / trial.done * chunks
-    visited = [(d, c) for d, c in sample if d.uri in trial.uris]
-    read = _tokens(visited) + sum(
-        chunk.token_end - chunk.token_start for chunk in _first(visited, trial.done)
-    )
-    prompts = used.prefill_s * _share(2 * _tokens(texts), read)
-    return prompts + (trial.seconds - used.prefill_s) / trial.done * chunks
+    beside = max(0.0, trial.seconds - maker.usage.seconds) / trial.done
+    return maker.foretell(texts, asks=trial.asks) + beside * chunks
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What a trial run did: chunks, in how many seconds, of which documents."""
+    """What a trial run did: chunks, in how many seconds, each asked for so often on average."""
 
     done: int
     seconds: float
-    uris: frozenset[str]
+    asks: float
 
 
 def _try(maker: Contextualizer, documents: Sequence[Document], seconds: float) -> _Trial:
     """Give the documents contexts in an index that is thrown away."""
-    uris: set[str] = set()
     done, ended = 0, 0.0
 
     def note(now: Advance) -> None:
         nonlocal done, ended
         if now.done > done:
             done, ended = now.done, time.monotonic()
-            uris.add(now.uri)
 
     with TemporaryDirectory(prefix="crx-plan-") as folder:
         store = _native.Store.open(str(Path(folder) / "plan.crx"), write=True, create=True)
@@ -252,7 +260,7 @@ def _try(maker: Contextualizer, documents: Sequence[Document], seconds: float) -
             embedder = HashedEmbedder()
             Build(store, embedder=embedder, rungs=Rungs(outline=True)).documents(documents)
             started = time.monotonic()
-            Upgrade(
+            outcome = Upgrade(
                 store,
                 embedder=embedder,
                 makers=Makers(maker),
@@ -261,11 +269,10 @@ def _try(maker: Contextualizer, documents: Sequence[Document], seconds: float) -
             ).run()
         finally:
             store.close()
-    return _Trial(done, ended - started if done else 0.0, frozenset(uris))
-
-
-def _first(texts: Texts, count: int) -> list[Chunk]:
-    return [chunk for _, chunks in texts for chunk in chunks][:count]
+    if not done:
+        return _Trial(0, 0.0, 1.0)
+    twice = sum(n for how, n in outcome.made.items() if how.startswith(("retried", "rejected")))
+    return _Trial(done, ended - started, 1 + twice / done)
 
 
 def _tokens(texts: Texts) -> int:

@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 import orjson
 
 from crx import _native, spend
-from crx.backends import supervise
+from crx.backends import usage
 from crx.build import Build, vector_key
 from crx.contextualize import Rungs, embedder_reads
 from crx.embed import Situated
@@ -375,16 +375,16 @@ def _waves(works: Iterable[_Work], chunks: int) -> Iterator[list[_Work]]:
 def _reused(contextualizer: Contextualizer) -> int | None:
     """Return the tokens of prompts that were not computed or paid anew, where that is told."""
     match _used(contextualizer):
-        case supervise.Usage() as used:
+        case usage.Usage() as used:
             return used.reused
         case spend.Usage() as used:
             return used.read
     return None
 
 
-def _used(contextualizer: Contextualizer) -> supervise.Usage | spend.Usage | None:
+def _used(contextualizer: Contextualizer) -> usage.Usage | spend.Usage | None:
     used = getattr(contextualizer, "usage", None)
-    return used if isinstance(used, supervise.Usage | spend.Usage) else None
+    return used if isinstance(used, usage.Usage | spend.Usage) else None
 
 
 def _since(before: object, now: object) -> spend.Usage | None:

@@ -20,7 +20,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from crx.backends.pipe import Parent
-from crx.backends.supervise import Ask, Judge, Supervisor, Usage
+from crx.backends.supervise import Ask, Judge, Supervisor
+from crx.backends.usage import Usage
 from crx.errors import UsageError
 from crx.gate import Gate
 from crx.prompt import Prompt

@@ -16,13 +16,14 @@ import hashlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from crx.backends.excerpts import Excerpt, excerpts
 from crx.backends.pipe import ChildLost, Message
-from crx.backends.supervise import Ask, Supervisor, Usage
+from crx.backends.supervise import Ask, Supervisor
+from crx.backends.usage import Prompts, Usage, foretell
 from crx.errors import ModelError
 from crx.frames import PLAIN
 from crx.gate import Gate
@@ -31,7 +32,12 @@ from crx.thoughts import spoken
 from crx.types import Chunk, Context, Document
 
 # Part of the fingerprint: raised when the same file and prompt may come to give another text.
-REVISION = 1
+REVISION = 2
+
+# What a processor reads of a document for a context, where nothing else is set: a token takes as
+# long again for every few thousand before it, so that a long document in windows of 32,000 tokens
+# takes nearly three times as long as in these (by the measured costs of a model of 135M).
+CPU_WINDOW = 8192
 
 # Threads that wait by spinning are up to 14 times slower beside other programs than threads that
 # sleep (measured with two of them on two busy cores); alone they save microseconds a step.
@@ -45,12 +51,12 @@ class Settings:
     """What can be set; None and 0 leave the choice to the machine.
 
     `places`: chunks decoded together. `window`: tokens of a prompt, at most what the model was
-    trained for. `kv`: "f16", "f32", or "q8_0" (half the memory, but without a GPU prompts took
-    four to five times as long: attention has no kernel for tiles of rows then). `gpu_layers`: -1
-    for all, where llama.cpp was built with a GPU. `kv_bytes`: memory for keys and values, else 60%
-    of what is free; fewer chunks are decoded together where it is short. `memory_bytes`: a limit
-    to all of the child's memory. `timeout_s`: how long the child may be silent; it speaks every
-    512 tokens.
+    trained for; where it is not set, contexts are written from 8,192 at most without a GPU. `kv`:
+    "f16", "f32", or "q8_0" (half the memory, but without a GPU prompts took four to five times as
+    long: attention has no kernel for tiles of rows then). `gpu_layers`: -1 for all, where llama.cpp
+    was built with a GPU. `kv_bytes`: memory for keys and values, else 60% of what is free; fewer
+    chunks are decoded together where it is short. `memory_bytes`: a limit to all of the child's
+    memory. `timeout_s`: how long the child may be silent; it speaks every 512 tokens.
     """
 
     places: int = 16
@@ -121,6 +127,20 @@ class Llama:
             group = chunks[excerpt.first : excerpt.last]
             yield from self._supervisor.situate(prefix, [self._ask(c, gate) for c in group])
 
+    def foretell(
+        self, documents: Iterable[tuple[Document, Sequence[Chunk]]], *, asks: float
+    ) -> float:
+        """Return the seconds that contexts of these chunks take, at the pace of those made so far.
+
+        `asks` is how often a chunk is asked for on average, once or twice.
+        """
+        prompts = [
+            each for document, chunks in documents for each in self._prompts(document, chunks)
+        ]
+        return foretell(
+            self.usage, prompts, asks=asks, places=self._places, step_tokens=self._step_tokens
+        )
+
     def with_prompt(self, prompt: Prompt) -> Llama:
         """Return one that asks with another prompt; both share the child process."""
         other = copy.copy(self)
@@ -162,10 +182,14 @@ class Llama:
                 raise ModelError(f"{self._path}: {error}") from None
             self.frame = str(ready["frame"])
             self._thinks = bool(ready["thinks"])
-            self._window, self._around = int(ready["window"]), int(ready["around"])
+            self._head, self._tail = int(ready["head"]), int(ready["tail"])
+            self._window = int(ready["window"])
+            self._places, self._step_tokens = int(ready["places"]), int(ready["step_tokens"])
+            self._shares = bool(ready["shares"])
+            self._usual_window = self._window if ready["gpu"] else CPU_WINDOW
             if self.frame == PLAIN.name:
                 self.notes += ("no chat template in the file: is it an instruct model?",)
-            if not ready["shares"]:
+            if not self._shares:
                 self.notes += ("chunks cannot share their document's tokens in this kind of model",)
             return
         raise ModelError(f"{self._path}: {self.notes[0].partition(': ')[2]}; try another build")
@@ -184,11 +208,22 @@ class Llama:
         empty = self._prompt.prefix("")
         firmer = [self._prompt.suffix(c.text, firmer=True) for c in chunks]
         text, frame, *suffixes = self._count([document.text, empty, *firmer])
-        taken = frame + max(suffixes) + self._around + self._settings.max_tokens
-        budget = self._window - taken
+        taken = frame + max(suffixes) + self._head + self._tail + self._settings.max_tokens
+        window = min(self._window, self._settings.window or self._usual_window)
+        budget = window - taken
         if text <= budget:
             return [Excerpt(document.text, 0, len(chunks))]
         return excerpts(document, chunks, budget=budget, count=self._count)
+
+    def _prompts(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Prompts]:
+        """Yield the lengths of what would be computed for these chunks."""
+        for excerpt in self._excerpts(document, chunks):
+            group = chunks[excerpt.first : excerpt.last]
+            texts = [self._prompt.suffix(chunk.text) for chunk in group]
+            prefix, *suffixes = self._count([self._prompt.prefix(excerpt.text), *texts])
+            prefix += self._head
+            shared = prefix if self._shares else 0
+            yield Prompts(shared, [prefix - shared + each + self._tail for each in suffixes])
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         reply = self._supervisor.call({"op": "count", "texts": list(texts)})

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from crx.backends.llama import Llama, Settings
-from crx.backends.supervise import CutShort, Unanswered, Usage
+from crx.backends.supervise import CutShort, Unanswered
+from crx.backends.usage import Usage
 from crx.errors import ModelError
 from crx.talk import cut_short
 

@@ -14,8 +14,17 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from crx.backends.llama_runtime import Answer, Counts, Log, Model, Refused, Session, Unanswerable
+from crx.backends.llama_runtime import (
+    STEP_TOKENS,
+    Answer,
+    Log,
+    Model,
+    Refused,
+    Session,
+    Unanswerable,
+)
 from crx.backends.pipe import Message, Parent
+from crx.backends.usage import Usage
 from crx.errors import ModelError
 from crx.frames import Frame, frame_of
 
@@ -87,7 +96,7 @@ class Worker:
         self._waiting: deque[tuple[int, list[int]]] = deque()
         self._in_hand: set[int] = set()
         self._aloud: dict[int, Aloud] = {}
-        self._counts = Counts()
+        self._counts = Usage()
         self._slot = 0
 
     def serve(self) -> None:
@@ -149,7 +158,11 @@ class Worker:
                 "frame": frame.name,
                 "thinks": frame.thinks,
                 "shares": self._shares,
-                "around": len(self._wording.prefix("")) + len(self._wording.suffix("")),
+                "gpu": self._model.on_gpu,
+                "places": self._places,
+                "step_tokens": STEP_TOKENS,
+                "head": len(self._wording.prefix("")),
+                "tail": len(self._wording.suffix("")),
             }
         )
 
@@ -235,7 +248,7 @@ class Worker:
             kv=self._settings["kv"],
             threads=self._settings["threads"],
             max_tokens=max_tokens or self._settings["max_tokens"],
-            counts=Counts() if max_tokens else self._counts,
+            counts=Usage() if max_tokens else self._counts,
             shares=self._shares if shares is None else shares,
             beat=self._parent.beat,
         )

@@ -7,18 +7,19 @@ place that is done takes the next chunk. This module runs in the child process.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import llama_cpp as llama
 import numpy as np
 from numpy.typing import NDArray
+
+from crx.backends.usage import Pace, Usage
 
 KV_TYPES = {
     "f32": (llama.GGML_TYPE_F32, 4.0),
@@ -84,6 +85,7 @@ class Model:
         self._progress = llama.llama_progress_callback(lambda *_: _alive(beat))
         _check_answers(self._load(path, vocab_only=True))
         self.pointer = self._load(path, gpu_layers=gpu_layers, extra_buffers=extra_buffers)
+        self.on_gpu = bool(gpu_layers and llama.llama_supports_gpu_offload())
         self.vocab = llama.llama_model_get_vocab(self.pointer)
         self.n_vocab = llama.llama_vocab_n_tokens(self.vocab)
         self.window = llama.llama_model_n_ctx_train(self.pointer)
@@ -230,17 +232,6 @@ class Answer:
     finished: bool
 
 
-@dataclass(slots=True)
-class Counts:
-    """Tokens of prompts, of those computed, and decoded; and the seconds of both phases."""
-
-    prompt: int = 0
-    prefilled: int = 0
-    decoded: int = 0
-    prefill_s: float = 0.0
-    decode_s: float = 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
     """One token to compute; with a place, the place takes the token that follows it."""
@@ -267,7 +258,7 @@ class Session:
         kv: str,
         threads: int,
         max_tokens: int,
-        counts: Counts,
+        counts: Usage,
         shares: bool,
         beat: Callable[[], None],
     ) -> None:
@@ -314,9 +305,7 @@ class Session:
         self._kept = prefix[:common]
         llama.llama_memory_seq_rm(self._memory, 0, common, -1)
         rest = prefix[common:]
-        with self._timed("prefill_s"):
-            self._compute([Row(t, common + i, 0) for i, t in enumerate(rest)], tile=TILE)
-        self.counts.prefilled += len(rest)
+        self._prefill([Row(t, common + i, 0) for i, t in enumerate(rest)])
         self._kept = prefix
 
     def admit(self, chunks: Sequence[tuple[int, list[int]]]) -> list[Answer]:
@@ -328,16 +317,13 @@ class Session:
         for number, suffix in chunks:
             self.counts.prompt += len(self._prefix) + len(suffix)
             rows += self._rows(number, suffix)
-        self.counts.prefilled += len(rows)
-        with self._timed("prefill_s"):
-            return self._compute(rows, tile=TILE)
+        return self._prefill(rows)
 
     def step(self) -> list[Answer]:
         """Decode one token in every busy place; return the answers that this ends."""
         rows = [Row(p.token, p.position, p.sequence, p) for p in self._busy]
         self._busy = []
-        with self._timed("decode_s"):
-            return self._compute(rows, tile=1)
+        return self._compute(rows, tile=1, pace=self.counts.decode)
 
     def reset(self) -> None:
         """Forget everything, as after a fault."""
@@ -356,15 +342,22 @@ class Session:
         rows = [Row(token, start + i, sequence) for i, token in enumerate(tokens[:-1])]
         return [*rows, Row(tokens[-1], place.position, sequence, place)]
 
-    def _compute(self, rows: list[Row], *, tile: int) -> list[Answer]:
+    def _prefill(self, rows: list[Row]) -> list[Answer]:
+        self.counts.prefilled += len(rows)
+        return self._compute(rows, tile=TILE, pace=self.counts.prefill)
+
+    def _compute(self, rows: list[Row], *, tile: int, pace: Pace) -> list[Answer]:
         """Run rows through the model in whole tiles, at least a pair; places take their tokens."""
         answers: list[Answer] = []
         for begin in range(0, len(rows), STEP_TOKENS):
             step = rows[begin : begin + STEP_TOKENS]
+            begun = time.perf_counter()
             self._decode(step, fill=max(PAIR - len(step), -len(step) % tile))
             for at, row in enumerate(step):
                 if row.place is not None:
                     answers += self._advance(row.place, self._greedy(at))
+            cells = sum(row.position + 1 for row in step)
+            pace.note(len(step), cells, time.perf_counter() - begun)
             self._beat()
         return answers
 
@@ -398,14 +391,9 @@ class Session:
             return []
         llama.llama_memory_seq_rm(self._memory, place.sequence, -1, -1)
         self._free.append(place.sequence)
+        self.counts.answers += 1
+        self.counts.answered += len(place.answer)
         return [Answer(place.number, tuple(place.answer), finished)]
-
-    @contextlib.contextmanager
-    def _timed(self, phase: str) -> Iterator[None]:
-        begun = time.perf_counter()
-        yield
-        spent = time.perf_counter() - begun
-        setattr(self.counts, phase, getattr(self.counts, phase) + spent)
 
 
 class _Batch:

@@ -17,9 +17,10 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from crx.backends.pipe import Child, ChildLost, Message
+from crx.backends.usage import Usage
 from crx.errors import ModelError
 from crx.types import Context
 
@@ -30,28 +31,6 @@ START_S = 120.0
 BARREN = 8
 
 Judge = Callable[[str, bool], Context]
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What has been computed: tokens of prompts, how many of them were computed, tokens decoded.
-
-    `prompt - prefilled` tokens were reused; the seconds are those of the child's two phases.
-    """
-
-    prompt: int = 0
-    prefilled: int = 0
-    decoded: int = 0
-    prefill_s: float = 0.0
-    decode_s: float = 0.0
-    restarts: int = 0
-
-    @property
-    def reused(self) -> int:
-        return self.prompt - self.prefilled
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)))
 
 
 class Unanswered(Exception):
@@ -224,7 +203,7 @@ class Supervisor:
                 self.close()
         if reply["op"] == "fault":
             raise Unanswered(str(reply.get("why")))
-        self._present = Usage(**reply.get("usage", {}))
+        self._present = Usage.of(reply.get("usage", {}))
         if not reply.get("finished"):
             raise CutShort
 
@@ -259,7 +238,7 @@ class Supervisor:
         if op == "admitted" and number in state.sent:
             state.in_hand.add(number)
         elif op == "answer" and number in state.sent:
-            self._present = Usage(**reply.get("usage", {}))
+            self._present = Usage.of(reply.get("usage", {}))
             self._barren = 0
             self._judge(state, number, str(reply["text"]), finished=bool(reply["finished"]))
         elif op == "fault" and number in state.sent:
