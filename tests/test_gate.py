@@ -1,5 +1,7 @@
 """The gate: every rule with what it turns away and what it lets pass."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -129,6 +131,27 @@ def test_an_answer_stopped_at_its_limit_keeps_its_whole_sentences() -> None:
     assert GATE.judge("Growth of", chunk=CHUNK, finished=False) == Context(
         "", "rejected:over length"
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        ("Growth at ACME. Margins rose by 3.5 per", "Growth at ACME."),
+        ("Growth at ACME. Margins rose by 3.", "Growth at ACME."),
+        ("Growth at ACME, by margin.py", ""),
+        ("“Growth at ACME.” The", "“Growth at ACME.”"),
+    ],
+)
+def test_a_point_within_a_number_or_a_name_ends_no_sentence(answer: str, kept: str) -> None:
+    assert GATE.judge(answer, chunk=CHUNK, finished=False).text == kept
+
+
+def test_a_document_of_one_endless_word_costs_no_more_memory_than_itself() -> None:
+    tracemalloc.start()
+    Gate(Document("dna.fasta", "ACGT" * 5000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
 
 
 def test_a_fair_context_passes_as_it_is() -> None:

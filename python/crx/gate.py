@@ -9,6 +9,7 @@ pass beside their own document and 9% beside another of the same set.
 
 from __future__ import annotations
 
+import bisect
 import re
 import unicodedata
 from collections import Counter
@@ -28,7 +29,14 @@ Rule = Callable[[str, str], bool]
 _THOUGHT = re.compile(r"<(think|thinking|thought)>.*?</\1>", re.DOTALL)
 _OPEN_THOUGHT = re.compile(r"</?(think|thinking|thought)>")
 _WRAP = re.compile(r"^<(context|chunk_context|answer)>\s*(.*?)\s*</\1>$", re.DOTALL)
-_SENTENCE_END = re.compile(r".*[.!?。！？…][\"'”’»)\]]*", re.DOTALL)
+# A point ends a sentence where a blank follows; a number's or a name's own does not.
+_SENTENCE_END = re.compile(
+    r"""
+    .* (?: [。！？…] [\"'”’»)\]]* | [.!?] [\"'”’»)\]]* (?=\s)
+         | (?: [!?] | (?<!\d) \. ) [\"'”’»)\]]* $ )
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 
 _PREAMBLE = re.compile(
     r"""
@@ -92,7 +100,7 @@ class Gate:
         words = _WORD.findall(known)
         self._words = _COMMON_NAMES | {w.casefold() for w in words}
         self._initials = "".join(w[0] for w in words if w[0].isupper())
-        self._prefixes = {w[:i] for w in self._words for i in range(4, len(w) + 1)}
+        self._sorted = sorted(self._words)
         self._numbers = {_digits(n) for n in _NUMBER.findall(known)}
         self._scripts = _scripts(known)
         self._names_tell = _share_capitalised(known) < FREE_CAPITALS
@@ -153,7 +161,11 @@ class Gate:
         """Does the document hold the word, or one that differs in its last letters?"""
         if {word, word.removesuffix("s")} & self._words:
             return True
-        return len(word) >= 4 and word[: max(4, len(word) - 3)] in self._prefixes
+        if len(word) < 4:
+            return False
+        stem = word[: max(4, len(word) - 3)]
+        at = bisect.bisect_left(self._sorted, stem)
+        return at < len(self._sorted) and self._sorted[at].startswith(stem)
 
 
 def tidy(answer: str) -> str:
