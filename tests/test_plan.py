@@ -10,7 +10,7 @@ import pytest
 import crx
 from crx.backends.hashed import HashedEmbedder
 from crx.cli import run
-from crx.errors import UsageError
+from crx.errors import ModelError, UsageError
 from crx.plan import plan
 
 
@@ -127,6 +127,28 @@ def test_a_file_that_cannot_be_read_is_named(docs: Path) -> None:
     (docs / "noise.txt").write_bytes(bytes(range(256)) * 20)
     planned = plan([docs], embedder=HashedEmbedder(), seconds=0.1)
     assert [Path(failure.uri).name for failure in planned.failures] == ["noise.txt"]
+
+
+def test_a_plan_passes_over_and_refuses_what_a_build_does(tmp_path: Path, docs: Path) -> None:
+    (docs / "heron.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x01")
+    (docs / "__init__.py").write_text("")
+    (docs / "large.md").write_text("# Large\n\n" + "A tern. " * 150_000)
+    (docs / "birds.jsonl").write_text('{"_id": "a", "text": "A heron."}\n{"_id": "b"\n')
+    settings = {"embedder": "hashed", "chunk_chars": 120, "max_file_mb": 1}
+    planned = plan([docs], embedder=HashedEmbedder(), seconds=0.1, chunk_chars=120, max_file_mb=1)
+    with crx.open(tmp_path / "i.crx", settings=settings) as index:
+        report = index.add(docs)
+        counts = index.status().counts
+    assert (planned.documents, planned.chunks) == (counts["documents"], counts["chunks"])
+    assert planned.failures == report.failures
+    assert len(planned.failures) == 2
+
+
+def test_a_model_that_answers_nothing_is_not_planned_to_take_nothing(docs: Path) -> None:
+    with pytest.raises(
+        ModelError, match=r"none of \d+ trials came to an answer: the fake was told to"
+    ):
+        plan([docs], embedder=HashedEmbedder(), source="fake:fail=1", seconds=0.01)
 
 
 def test_a_path_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:

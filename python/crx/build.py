@@ -19,7 +19,7 @@ from crx.embed import Situated, embed_situated
 from crx.errors import InputError, NotText, UsageError
 from crx.outline import outline
 from crx.protocols import Embedder
-from crx.read import Found, promises_text, read_bytes, uri_of, walk
+from crx.read import Found, is_fault, read_bytes, refuse_large, uri_of, walk
 from crx.reuse import DEFAULT_REFRESH, Origin, context_keys, find_best, keep
 from crx.split import split
 from crx.types import Chunk, Document
@@ -250,7 +250,7 @@ class Build:
             self._count(unchanged=1)
             return
         try:
-            self._refuse_large(found)
+            refuse_large(found, self._max_file_mb)
             data = found.path.read_bytes()
             source = Source(str(found.path), _hash(data), found.size, found.mtime_ns)
             if not rehash and rows and all(row.source_hash == source.hash for row in rows):
@@ -264,20 +264,13 @@ class Build:
             else:
                 self._read(found, data, source, rows)
         except NotText as error:
-            if found.path == found.root or (data.strip() and promises_text(found.uri)):
+            if is_fault(found, data):
                 self._fail(found.uri, str(error))
             else:
                 self._store.remove_documents([found.uri, *(row.uri for row in rows)])
                 self._count(skipped=1)
         except (InputError, OSError) as error:
             self._fail(found.uri, reason(error))
-
-    def _refuse_large(self, found: Found) -> None:
-        if found.size > self._max_file_mb * 1_000_000:
-            raise InputError(
-                f"{found.size / 1e6:.0f} MB, more than max_file_mb = {self._max_file_mb}; "
-                f"--set max_file_mb={-(-found.size // 1_000_000)} reads it"
-            )
 
     def _read(
         self, found: Found, data: bytes, source: Source, rows: list[_native.DocumentRow]

@@ -24,12 +24,12 @@ from crx.backends.usage import Usage
 from crx.build import EMBED_BATCH, Build, Failure, budget_of, reason
 from crx.contextualize import Rungs, embedder_reads, load_contextualizer
 from crx.embed import Situated, embed_situated
-from crx.errors import InputError, UsageError
+from crx.errors import InputError, ModelError, NotText, UsageError
 from crx.makers import Makers
 from crx.outline import outline
 from crx.prompt import Prompt
 from crx.protocols import Contextualizer, Embedder
-from crx.read import read_file, walk
+from crx.read import is_fault, read_bytes, refuse_large, walk
 from crx.spend import Estimate
 from crx.split import split
 from crx.types import Chunk, Document
@@ -112,6 +112,7 @@ def plan(
     chunk_chars: int = 0,
     chunk_overlap: int = 0,
     exclude: Sequence[str] = (),
+    max_file_mb: int = 64,
 ) -> Plan:
     """Return what an index of the paths takes, from a probe of so many seconds.
 
@@ -139,12 +140,13 @@ def plan(
                 in_chars=in_chars,
             )
 
-        texts, failures = _read(paths, cut, exclude)
+        texts, failures = _read(paths, cut, exclude, max_file_mb)
         reading = time.monotonic() - started
         sample = _sample(texts)
         rungs = [Rung("outline", _outline_seconds(sample, texts))]
         if maker is not None and name != "openai":
-            rungs.append(Rung(source, _model_seconds(maker, sample, texts, seconds * SHARE_MODEL)))
+            took = _model_seconds(source, maker, sample, texts, seconds * SHARE_MODEL)
+            rungs.append(Rung(source, took))
         if isinstance(maker, Estimates):
             estimate = maker.plan(texts)
         else:
@@ -168,7 +170,10 @@ Texts = Sequence[tuple[Document, Sequence[Chunk]]]
 
 
 def _read(
-    paths: Sequence[Path], cut: Callable[[Document], list[Chunk]], exclude: Sequence[str]
+    paths: Sequence[Path],
+    cut: Callable[[Document], list[Chunk]],
+    exclude: Sequence[str],
+    max_file_mb: int,
 ) -> tuple[list[tuple[Document, list[Chunk]]], list[Failure]]:
     texts: list[tuple[Document, list[Chunk]]] = []
     failures: list[Failure] = []
@@ -177,8 +182,14 @@ def _read(
             raise UsageError(f"{path}: no such file or folder")
     for found in walk(paths, exclude=exclude):
         try:
-            texts += [(document, cut(document)) for document in read_file(found.path)]
-        except InputError as error:
+            refuse_large(found, max_file_mb)
+            data = found.path.read_bytes()
+            for document in read_bytes(data, name=found.uri):
+                texts.append((document, cut(document)))
+        except NotText as error:
+            if is_fault(found, data):
+                failures.append(Failure(found.uri, str(error)))
+        except (InputError, OSError) as error:
             failures.append(Failure(found.uri, reason(error)))
     return texts, failures
 
@@ -224,12 +235,16 @@ def _embedding_seconds(embedder: Embedder, sample: Texts, texts: Texts, seconds:
     return (time.monotonic() - started) * _share(_tokens(texts), tokens)
 
 
-def _model_seconds(maker: Contextualizer, sample: Texts, texts: Texts, seconds: float) -> float:
+def _model_seconds(
+    source: str, maker: Contextualizer, sample: Texts, texts: Texts, seconds: float
+) -> float:
     """Return how long the contexts of all chunks take, from a real run on the sample."""
     trial = _try(maker, [document for document, _ in sample], seconds)
     chunks = sum(len(chunks) for _, chunks in texts)
     if not trial.done:
         return 0.0
+    if trial.failed:
+        raise ModelError(f"{source}: none of {trial.done} trials came to an answer: {trial.failed}")
     if not isinstance(maker, Foretells):
         return trial.seconds / trial.done * chunks
     beside = max(0.0, trial.seconds - maker.usage.seconds) / trial.done
@@ -238,11 +253,15 @@ def _model_seconds(maker: Contextualizer, sample: Texts, texts: Texts, seconds: 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What a trial run did: chunks, in how many seconds, each asked for so often on average."""
+    """What a trial run did: chunks, in how many seconds, each asked for so often on average.
+
+    `failed` says why, where all of them did.
+    """
 
     done: int
     seconds: float
     asks: float
+    failed: str = ""
 
 
 def _try(maker: Contextualizer, documents: Sequence[Document], seconds: float) -> _Trial:
@@ -272,7 +291,9 @@ def _try(maker: Contextualizer, documents: Sequence[Document], seconds: float) -
     if not done:
         return _Trial(0, 0.0, 1.0)
     twice = sum(n for how, n in outcome.made.items() if how.startswith(("retried", "rejected")))
-    return _Trial(done, ended - started, 1 + twice / done)
+    failed = [how.partition(":")[2] for how in outcome.made if how.startswith("failed:")]
+    all_failed = len(failed) == len(outcome.made)
+    return _Trial(done, ended - started, 1 + twice / done, failed[0] if all_failed else "")
 
 
 def _tokens(texts: Texts) -> int:

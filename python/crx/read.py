@@ -13,7 +13,16 @@ from crx.readers.structure import structure, suffix
 from crx.types import Document
 from crx.walk import Found, uri_of, walk
 
-__all__ = ["Found", "promises_text", "read_bytes", "read_file", "structure", "uri_of", "walk"]
+__all__ = [
+    "Found",
+    "is_fault",
+    "read_bytes",
+    "read_file",
+    "refuse_large",
+    "structure",
+    "uri_of",
+    "walk",
+]
 
 # Formats that people keep texts in and crx has no reader for: worth a word, where other binary
 # files are passed over.
@@ -68,9 +77,22 @@ def read_bytes(data: bytes, *, name: str) -> Iterator[Document]:
         yield replace(document, metadata={**said, **document.metadata})
 
 
-def promises_text(name: str) -> bool:
-    """Tell whether a reader claims the name's extension: a binary file of that name is a fault."""
-    return reader_for(suffix(name)) is not None
+def refuse_large(found: Found, max_file_mb: int) -> None:
+    """Raise `InputError` for a file of more megabytes than are read."""
+    if found.size > max_file_mb * 1_000_000:
+        raise InputError(
+            f"{found.size / 1e6:.0f} MB, more than max_file_mb = {max_file_mb}; "
+            f"--set max_file_mb={-(-found.size // 1_000_000)} reads it"
+        )
+
+
+def is_fault(found: Found, data: bytes) -> bool:
+    """Is it worth a word that a file holds no text? Where it was named, or its name promises one.
+
+    Other binary files, and empty ones, are passed over.
+    """
+    promised = reader_for(suffix(found.uri)) is not None
+    return found.path == found.root or bool(data.strip() and promised)
 
 
 def _reader(data: bytes, extension: str) -> Reader:

@@ -63,6 +63,7 @@ def command(
         chunk_chars=chosen.chunk_chars,
         chunk_overlap=chosen.chunk_overlap,
         exclude=exclude,
+        max_file_mb=chosen.max_file_mb,
     )
     if as_json:
         say_json(asdict(planned))
