@@ -61,7 +61,8 @@ def random_model(
 ) -> Path:
     """Write a Llama (or, with `sliding`, a Gemma 3) of random weights; return its path.
 
-    With `declared`, a word of its frame is no control token but a word of its makers.
+    With `declared`, a word of its frame is no control token but a word of its makers, who also have
+    one for calls to tools.
     """
     rng = np.random.default_rng(seed)
     arch = "gemma3" if shape.sliding else "llama"
@@ -208,6 +209,8 @@ def _add_tokenizer(
     declared: bool = False,
 ) -> None:
     tokens = _tokens(vocab, words)
+    if declared:
+        tokens[-1] = "<tool_call>"
     control = {tokens.index(c) for c in CONTROL}
     writer.add_vocab_size(vocab)
     writer.add_tokenizer_model("gpt2")
@@ -218,6 +221,8 @@ def _add_tokenizer(
         # Declared as a word, as in some files: a tokenizer then finds it in any text.
         word = declared and tokens[i] == "<|im_start|>"
         kinds[i] = gguf.TokenType.USER_DEFINED if word else gguf.TokenType.CONTROL
+    if declared:
+        kinds[-1] = gguf.TokenType.USER_DEFINED
     writer.add_token_types(kinds)
     writer.add_token_merges(list(MERGES))
     writer.add_bos_token_id(tokens.index("<|endoftext|>"))

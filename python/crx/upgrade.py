@@ -237,7 +237,7 @@ class Upgrade:
         """Give chunks the contexts that are kept already; return the rest, most needed first."""
         works = []
         stored = self._store.documents()
-        self._notes = tuple(
+        self._notes = tuple(getattr(self._makers.general, "notes", ())) + tuple(
             f"{folder}: no document lies in it; its prompt was not used"
             for folder in self._makers.unused(row.uri for row in stored)
         )

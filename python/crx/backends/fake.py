@@ -14,13 +14,12 @@ import os
 import re
 import resource
 import signal
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
-from crx.backends.pipe import Parent
-from crx.backends.supervise import Ask, Judge, Supervisor
+from crx.backends.pipe import Parent, child_command
+from crx.backends.supervise import Ask, Judge, Supervisor, in_order
 from crx.backends.usage import Usage
 from crx.errors import UsageError
 from crx.gate import Gate
@@ -80,7 +79,7 @@ class Fake:
         if any(getattr(self._faults, kind) for kind in _DEADLY):
             shares = {f.name: getattr(self._faults, f.name) for f in fields(Faults)}
             opening = {"faults": shares, "latency_s": latency_s}
-            command = (sys.executable, "-m", "crx.backends.fake")
+            command = child_command("crx.backends.fake")
             self._supervisor = Supervisor(command, opening, timeout_s=timeout_s)
 
     @staticmethod
@@ -118,7 +117,7 @@ class Fake:
         head = _head(document)
         if self._supervisor is not None:
             asks = [Ask(c.text, _FIRMER + c.text, _judge(gate, c)) for c in chunks]
-            yield from self._supervisor.situate(head, asks)
+            yield from in_order(self._supervisor.situate(head, asks))
             return
         for chunk in chunks:
             yield self._situate(head, chunk, gate)

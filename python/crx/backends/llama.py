@@ -10,19 +10,19 @@ Decoding is greedy. An answer that the gate turns away is asked for once more wi
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import hashlib
 import importlib.util
-import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from crx.backends.cores import threads
 from crx.backends.excerpts import Excerpt, excerpts
-from crx.backends.pipe import ChildLost, Message
-from crx.backends.supervise import Ask, Supervisor
+from crx.backends.pipe import ChildLost, Message, child_command
+from crx.backends.supervise import Answers, Ask, Supervisor, in_order
 from crx.backends.usage import Prompts, Usage, foretell
 from crx.errors import ModelError
 from crx.frames import PLAIN
@@ -43,7 +43,7 @@ CPU_WINDOW = 8192
 # sleep (measured with two of them on two busy cores); alone they save microseconds a step.
 ENV = {"OMP_WAIT_POLICY": "PASSIVE"}
 
-COMMAND = (sys.executable, "-m", "crx.backends.llama_child")
+COMMAND = child_command("crx.backends.llama_child")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +121,20 @@ class Llama:
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
         """Yield one context a chunk, in order; one that could not be made says why."""
-        gate = Gate(document, glossary=self._prompt.glossary)
-        for excerpt in self._excerpts(document, chunks):
-            prefix = self._prompt.prefix(excerpt.text)
-            group = chunks[excerpt.first : excerpt.last]
-            yield from self._supervisor.situate(prefix, [self._ask(c, gate) for c in group])
+        return in_order(self._situate(document, chunks))
+
+    def situate_many(
+        self, documents: Sequence[tuple[Document, Sequence[Chunk]]]
+    ) -> Iterator[tuple[int, int, Context]]:
+        """Yield (document's position, chunk's position, context) as they come.
+
+        One document after the other; of its chunks, one that is asked for a second time comes
+        after those that were finished meanwhile.
+        """
+        for at, (document, chunks) in enumerate(documents):
+            with contextlib.closing(self._situate(document, chunks)) as contexts:
+                for number, context in contexts:
+                    yield at, number, context
 
     def foretell(
         self, documents: Iterable[tuple[Document, Sequence[Chunk]]], *, asks: float
@@ -167,7 +176,7 @@ class Llama:
             opening: Message = {
                 **asdict(self._settings),
                 "path": str(self._path),
-                "threads": self._settings.threads or _cores(),
+                "threads": self._settings.threads or threads(),
                 "extra_buffers": extra_buffers,
             }
             self._supervisor = Supervisor(
@@ -194,9 +203,20 @@ class Llama:
             return
         raise ModelError(f"{self._path}: {self.notes[0].partition(': ')[2]}; try another build")
 
+    def _situate(self, document: Document, chunks: Sequence[Chunk]) -> Answers:
+        gate = Gate(document, glossary=self._prompt.glossary)
+        for excerpt in self._excerpts(document, chunks):
+            prefix = self._prompt.prefix(excerpt.text)
+            asks = [self._ask(chunk, gate) for chunk in chunks[excerpt.first : excerpt.last]]
+            with contextlib.closing(self._supervisor.situate(prefix, asks)) as contexts:
+                for number, context in contexts:
+                    yield excerpt.first + number, context
+
     def _ask(self, chunk: Chunk, gate: Gate) -> Ask:
+        begins = "<think>" if self._thinks else ""  # said by the frame already
+
         def judge(answer: str, finished: bool) -> Context:  # noqa: FBT001
-            return gate.judge(answer, chunk=chunk.text, finished=finished)
+            return gate.judge(begins + answer, chunk=chunk.text, finished=finished)
 
         suffix = self._prompt.suffix(chunk.text)
         return Ask(suffix, self._prompt.suffix(chunk.text, firmer=True), judge)
@@ -226,7 +246,7 @@ class Llama:
             yield Prompts(shared, [prefix - shared + each + self._tail for each in suffixes])
 
     def _count(self, texts: Sequence[str]) -> list[int]:
-        reply = self._supervisor.call({"op": "count", "texts": list(texts)})
+        reply = self._supervisor.call({"op": "count", "texts": list(texts)}, reply_op="counted")
         return [int(n) for n in reply["tokens"]]
 
 
@@ -255,9 +275,3 @@ def _digest_of(path: str, size: int, mtime_ns: int) -> str:
         while block := file.read(1 << 22):
             digest.update(block)
     return digest.hexdigest()[:16]
-
-
-def _cores() -> int:
-    """How many cores this process may use; a second thread of a core does not decode faster."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, allowed or 1)

@@ -44,14 +44,12 @@ class Wording:
         head = model.tokenize(frame.head, special=True)
         self._head = head if frame.begins else model.begins + head
         self._tail = model.tokenize(frame.tail, special=True)
-        # Some files declare the words of their frame as ordinary ones: in other texts those are
-        # cut in two, so that no token of the frame comes from a document.
+        # Some files declare words that steer the model as ordinary ones, those of their frame or of
+        # calls to tools: in other texts these are cut in two, so that none comes from a document.
         special = {model.token_text(t) for t in head + self._tail if not model.is_plain(t)}
-        self._cuts = [
-            re.compile(f"(?<={re.escape(word[:1])})(?={re.escape(word[1:])})")
-            for word in sorted(special)
-            if len(word) > 1
-        ]
+        words = sorted(word for word in special | model.tags() if len(word) > 1)
+        cuts = (f"(?<={re.escape(word[:1])})(?={re.escape(word[1:])})" for word in words)
+        self._cut = re.compile("|".join(cuts) or "(?!)")
 
     def prefix(self, text: str) -> list[int]:
         """Return the frame's beginning and a text's tokens."""
@@ -62,11 +60,8 @@ class Wording:
         return self.plain(text) + self._tail
 
     def plain(self, text: str) -> list[int]:
-        """Return the tokens of a text that is not to be trusted: none is of the frame."""
-        pieces = [text]
-        for cut in self._cuts:
-            pieces = [part for piece in pieces for part in cut.split(piece)]
-        return [token for piece in pieces for token in self._model.tokenize(piece)]
+        """Return the tokens of a text that is not to be trusted: none steers the model."""
+        return [t for piece in self._cut.split(text) for t in self._model.tokenize(piece)]
 
 
 class Aloud:
@@ -146,7 +141,8 @@ class Worker:
         template = self._model.meta("tokenizer.chat_template")
         frame = frame_of(template, bos=self._model.bos, eos=self._model.eos)
         self._wording = Wording(self._model, frame)
-        free = settings["kv_bytes"] or _free_bytes() * KV_SHARE
+        limits = [n for n in (_free_bytes(), settings["memory_bytes"]) if n]
+        free = settings["kv_bytes"] or min(limits) * KV_SHARE
         self._cells = int(free / max(1.0, self._model.cell_bytes(settings["kv"])))
         self._window = min(self._model.window, settings["window"] or self._cells, self._cells)
         self._shares = self._probe()
@@ -227,7 +223,8 @@ class Worker:
         places = max(1, min(self._places, (self._cells - prefix) // self._slot))
         room = prefix + places * self._slot
         session = self._session
-        if session is None or session.places < places or session.room < room:
+        # More places than fit this prefix would be filled, and all in them fail.
+        if session is None or session.places != places or session.room < room:
             if session is not None:
                 session.close()
             self._session = None
@@ -287,8 +284,10 @@ class Worker:
         if not self._in_hand:
             self._waiting.clear()
             self._parent.say({"op": "fault", "why": why})
+        together = len(self._in_hand) > 1
         for number in sorted(self._in_hand):
-            self._parent.say({"op": "fault", "number": number, "why": why})
+            fault = {"op": "fault", "number": number, "why": why, "together": together}
+            self._parent.say(fault)
         self._in_hand.clear()
 
 

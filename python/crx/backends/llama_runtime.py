@@ -167,6 +167,16 @@ class Model:
         special = llama.LLAMA_TOKEN_ATTR_CONTROL | llama.LLAMA_TOKEN_ATTR_USER_DEFINED
         return not llama.llama_vocab_get_attr(self.vocab, token) & special
 
+    def tags(self) -> set[str]:
+        """Return the words like `<tool_call>` that the model's makers declared as ordinary text."""
+        defined = llama.LLAMA_TOKEN_ATTR_USER_DEFINED
+        words = (
+            self.token_text(token)
+            for token in range(self.n_vocab)
+            if llama.llama_vocab_get_attr(self.vocab, token) & defined
+        )
+        return {word for word in words if re.fullmatch(r"<[^<>\s]+>", word)}
+
     def ends(self, token: int) -> bool:
         return bool(llama.llama_vocab_is_eog(self.vocab, token))
 

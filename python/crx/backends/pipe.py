@@ -13,6 +13,7 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,15 @@ Message = dict[str, Any]
 MAX_BYTES = 256 << 20
 
 _LENGTH = struct.Struct(">I")
+
+
+def child_command(module: str) -> tuple[str, ...]:
+    """Return the command that runs a module's `main` in a process of its own.
+
+    Not `-m`: that imports from the current folder first, which may be one that is being indexed.
+    """
+    code = f"import sys; sys.path = [p for p in sys.path if p]; from {module} import main; main()"
+    return (sys.executable, "-c", code)
 
 
 class ChildLost(Exception):

@@ -8,15 +8,15 @@ The parent asks, judges and decides; the child only answers. Messages to the chi
 
 and from it, besides those: `beat` (still at work), `admitted` (a chunk is in hand), `answer` (a
 chunk's text, whether it came to an end, and counts so far) and `fault` (a chunk, or without a
-number all of them, that cannot be answered). A chunk that is added `aloud` is told in `piece`s
-before that.
+number all of them, that cannot be answered; `together` where others were at work beside it and any
+of them may be to blame). A chunk that is added `aloud` is told in `piece`s before that.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crx.backends.pipe import Child, ChildLost, Message
@@ -60,13 +60,15 @@ class _Round:
     in_hand: set[int] = field(default_factory=set)
     second: set[int] = field(default_factory=set)
     suspects: deque[int] = field(default_factory=deque)
-    done: dict[int, Context] = field(default_factory=dict)
+    done: set[int] = field(default_factory=set)
+    untold: deque[tuple[int, Context]] = field(default_factory=deque)
     prefix_losses: int = 0
 
     def settle(self, number: int, context: Context) -> None:
         self.sent.discard(number)
         self.in_hand.discard(number)
-        self.done[number] = context
+        self.done.add(number)
+        self.untold.append((number, context))
 
     def ask_again(self, number: int) -> None:
         """Ask for a chunk once more, in firmer words; a suspect stays first in its line."""
@@ -78,8 +80,29 @@ class _Round:
 
     def fail(self, why: str) -> None:
         """Fail every chunk that has no context yet."""
-        for number in range(len(self.asks)):
-            self.done.setdefault(number, Context("", f"failed:{why}"))
+        for number in sorted(set(range(len(self.asks))) - self.done):
+            self.settle(number, Context("", f"failed:{why}"))
+
+    def suspect(self, number: int) -> None:
+        """Have a chunk asked for alone: it, or another that was beside it, is to blame."""
+        self.sent.discard(number)
+        self.in_hand.discard(number)
+        self.suspects.append(number)
+
+
+Answers = Generator[tuple[int, Context], None, None]
+
+
+def in_order(answers: Answers) -> Iterator[Context]:
+    """Yield contexts by position, each as soon as all before it have come."""
+    ready: dict[int, Context] = {}
+    told = 0
+    with contextlib.closing(answers):
+        for number, context in answers:
+            ready[number] = context
+            while told in ready:
+                yield ready.pop(told)
+                told += 1
 
 
 class Supervisor:
@@ -132,7 +155,7 @@ class Supervisor:
             self._child = None
             self._past, self._present = self.usage, Usage()
 
-    def call(self, message: Message) -> Message:
+    def call(self, message: Message, *, reply_op: str) -> Message:
         """Send a message and return its reply, once more where the child is lost over it."""
         for lost_before in (False, True):
             try:
@@ -141,7 +164,12 @@ class Supervisor:
                 self._send(message)
                 while (reply := self._receive())["op"] == "beat":
                     pass
+                if reply["op"] != reply_op:
+                    raise ChildLost("an answer out of turn")
                 return reply
+            except KeyboardInterrupt:
+                self.close()  # its reply would be taken for that to the next call
+                raise
             except ChildLost as lost:
                 self.close()
                 self._past += Usage(restarts=1)
@@ -149,24 +177,26 @@ class Supervisor:
                     raise ModelError(f"the model's process was lost twice: {lost}") from None
         raise AssertionError("unreachable")
 
-    def situate(self, prefix: str, asks: Sequence[Ask]) -> Iterator[Context]:
-        """Yield one context an ask, in order, whatever becomes of the child."""
+    def situate(self, prefix: str, asks: Sequence[Ask]) -> Answers:
+        """Yield (position, context) of every ask as they come, whatever becomes of the child."""
         state = _Round(asks, deque(range(len(asks))))
         prepared = False
         complete = False
         try:
-            for number in range(len(asks)):
-                while number not in state.done:
-                    try:
-                        if not prepared:
-                            self._prepare(prefix)
-                            prepared = True
-                        self._ask(state)
-                        self._take(state, self._receive())
-                    except ChildLost as lost:
-                        prepared = False
-                        self._recover(state, str(lost))
-                yield state.done[number]
+            while state.untold or len(state.done) < len(asks):
+                while state.untold:
+                    yield state.untold.popleft()
+                if len(state.done) == len(asks):
+                    break
+                try:
+                    if not prepared:
+                        self._prepare(prefix)
+                        prepared = True
+                    self._ask(state)
+                    self._take(state, self._receive())
+                except ChildLost as lost:
+                    prepared = False
+                    self._recover(state, str(lost))
             complete = True
         finally:
             # Left before the end: the child is still busy with what nobody waits for.
@@ -241,10 +271,13 @@ class Supervisor:
             self._present = Usage.of(reply.get("usage", {}))
             self._barren = 0
             self._judge(state, number, str(reply["text"]), finished=bool(reply["finished"]))
+        elif op == "fault" and number in state.sent and reply.get("together"):
+            state.suspect(number)
         elif op == "fault" and number in state.sent:
             self._settle(state, number, Context("", f"failed:{reply['why']}"))
         elif op == "fault" and number is None:
             state.fail(str(reply["why"]))
+            self.close()  # what was sent meanwhile would be answered in the next round
         elif op != "beat":
             raise ChildLost("an answer out of turn")
 
