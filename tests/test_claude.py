@@ -23,12 +23,13 @@ pytest.importorskip("anthropic", exc_type=ImportError)
 
 from crx.backends.claude import Claude, plan
 from crx.errors import BudgetSpent, ModelError, Offline, UsageError
+from crx.ledger import Ledger
 from crx.protocols import Contextualizer
 from crx.remote import Patience
 from crx.spend import Price, Usage
 from crx.types import Chunk, Context, Document
 from local_server import Fault, count_tokens
-from messages_server import KEY, MessagesServer, first_word, serving
+from messages_server import KEY, Batch, MessagesServer, first_word, serving
 
 LIVE = os.environ.get("CRX_TEST_LIVE") == "1" and "ANTHROPIC_API_KEY" in os.environ
 CODEBASES = Path(__file__).parents[2] / "shared" / "eval" / "codebases"
@@ -89,6 +90,24 @@ def claude(url: str, rest: Rest):
         return Claude(model, **{"key": KEY, "url": url, "patience": patience} | options)
 
     return make
+
+
+class Noted:
+    """The settings of an index, where a ledger is kept."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, str] = {}
+
+    def settings(self) -> dict[str, str]:
+        return self._all
+
+    def set_settings(self, given: dict[str, str]) -> None:
+        self._all |= given
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    return Ledger(Noted(), "claude")
 
 
 def service_params() -> list:
@@ -622,6 +641,22 @@ def test_closing_the_iterator_cancels_the_batch_under_way(claude, server) -> Non
     assert waiting.wait(timeout=10)
     contexts.close()
     assert [batch.canceled for batch in server.batches.values()] == [False, True]
+
+
+def test_leaving_while_an_adopted_batch_is_waited_for_does_not_cancel_it(
+    claude, server, ledger: Ledger
+) -> None:
+    async def leave(wait_s: float) -> None:
+        raise asyncio.CancelledError
+
+    doc = document()
+    server.batches["msgbatch_1"] = Batch([])
+    ledger.add("msgbatch_1")
+    made = claude(batch=True, patience=Patience(sleep=leave))
+    made.resume(ledger)
+    with pytest.raises(asyncio.CancelledError):
+        list(made.situate(doc, paragraphs(doc)))
+    assert not server.batches["msgbatch_1"].canceled
 
 
 def test_a_batch_that_may_have_been_taken_is_not_sent_twice(claude, server) -> None:

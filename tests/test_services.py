@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -233,15 +234,17 @@ def test_a_batch_whose_name_was_never_heard_is_found_and_not_paid_twice(
     assert noted.startswith("a batch of 2 sent 20")
     assert run(["status", "--index", str(place)]) == 0
     assert "its name not heard, of claude:" in capsys.readouterr().out
-    # Two of somebody else's: one of another size that does not end, one of the same that has.
+    # Somebody else's: without end those of another size or a later day, ended one of the same size.
     foreign = {"custom_id": "other", "params": messages.batches["msgbatch_1"].requests[0]["params"]}
     messages.batches["msgbatch_1000001"] = Batch([foreign] * 3)
     messages.batches["msgbatch_900"] = Batch([foreign] * 2)
+    later = datetime.now(timezone.utc) + timedelta(days=2)
+    messages.batches["msgbatch_1000002"] = Batch([foreign] * 2, created=later)
     messages.listed_at_once = 1
     with crx.open(place) as again:
         outcome = again.contextualize(claude_in_batches())
     assert outcome.coverage == 1.0
-    foreign_names = ("msgbatch_1000001", "msgbatch_900")
+    foreign_names = ("msgbatch_1000001", "msgbatch_900", "msgbatch_1000002")
     sent = [len(b.requests) for n, b in messages.batches.items() if n not in foreign_names]
     assert sum(sent) == outcome.chunks, "each chunk was asked for once"
     assert under_way(place) == []

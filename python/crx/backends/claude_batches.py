@@ -7,7 +7,7 @@ an hour, which most batches do not reach.
 A batch goes on when the process that sent it dies. So its name is noted before anything is waited
 for, and its requests are named by what they ask: the next run finds the answers it would pay for.
 That a batch is about to go is noted too. Where its name was never heard, the service's list is
-searched for batches of as many requests.
+searched for batches of as many requests, made within a day of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ T = TypeVar("T")
 _MOST_REQUESTS, _MOST_BYTES = 100_000, 200_000_000
 _TRIES = 2
 _AGAIN = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
-# A batch whose name was never heard is searched for from so long before it was sent: clocks differ.
+# A batch whose name was never heard is searched for so long before and after: clocks differ.
 _CLOCKS_DIFFER = timedelta(days=1)
 _UNHEARD = re.compile(r"a batch of (\d+) sent (\S+), its name not heard")
 _ENDS_RUN = frozenset(
@@ -91,7 +91,8 @@ class Desk:
                 return []
             return await self._call(lambda: self._lines(name))
         except asyncio.CancelledError:
-            await self.batches.cancel(name)
+            if after:  # one that was found by its size may be somebody else's
+                await self.batches.cancel(name)
             raise
         except (Failed, ModelError) as error:
             hint = "; the same command takes up what it makes" if self.ledger else ""
@@ -143,9 +144,9 @@ class Desk:
         names = []
         for name in noted:
             if unheard := _UNHEARD.fullmatch(name):
-                size, since = int(unheard[1]), datetime.fromisoformat(unheard[2]) - _CLOCKS_DIFFER
+                size, sent = int(unheard[1]), datetime.fromisoformat(unheard[2])
                 try:
-                    taken = await self._call(partial(self._of_size, size, since))
+                    taken = await self._call(partial(self._of_size, size, sent))
                 except Failed as failed:
                     raise ModelError(f"cannot look for {name}: {failed}") from None
                 names += [each for each in taken if each not in noted]
@@ -153,13 +154,14 @@ class Desk:
                 names.append(name)
         return names
 
-    async def _of_size(self, size: int, since: datetime) -> list[str]:
-        """Return the names of the service's batches of so many requests, made since then."""
+    async def _of_size(self, size: int, sent: datetime) -> list[str]:
+        """Return the names of the service's batches of so many requests, made about then."""
         found = []
         async for batch in self.batches.list(limit=100):  # newest first
-            if batch.created_at < since:
+            if batch.created_at < sent - _CLOCKS_DIFFER:
                 break
-            if sum(batch.request_counts.to_dict().values()) == size:
+            about_then = batch.created_at <= sent + _CLOCKS_DIFFER
+            if about_then and sum(batch.request_counts.to_dict().values()) == size:
                 found.append(batch.id)
         return found
 
