@@ -659,6 +659,16 @@ def test_leaving_while_an_adopted_batch_is_waited_for_does_not_cancel_it(
     assert not server.batches["msgbatch_1"].canceled
 
 
+def test_a_batch_that_was_left_is_not_bought_again_without_batches(
+    claude, server, ledger: Ledger
+) -> None:
+    claude().resume(ledger)
+    ledger.add("msgbatch_1")
+    with pytest.raises(UsageError, match=r"msgbatch_1 is paid for .*sonnet-5:batch=1 to"):
+        claude().resume(ledger)
+    assert ledger.names == ("msgbatch_1",)
+
+
 def test_a_batch_that_may_have_been_taken_is_not_sent_twice(claude, server) -> None:
     server.batch_fault = Fault(cut=True)
     doc = document()

@@ -196,6 +196,19 @@ def test_a_batch_that_a_killed_run_left_is_adopted_and_not_paid_twice(
     assert under_way(place) == []
 
 
+def test_an_adopted_answer_waits_for_the_wave_of_its_document(
+    tmp_path: Path, index: crx.Index, messages: MessagesServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.close()
+    place = tmp_path / "notes.crx"
+    left_behind(place, messages)
+    monkeypatch.setattr("crx.upgrade.WAVE_CHUNKS", 1)
+    with crx.open(place) as again:
+        assert again.contextualize(claude_in_batches()).coverage == 1.0
+    assert len(messages.batches) == 2
+    assert under_way(place) == []
+
+
 def test_only_what_an_adopted_batch_could_not_answer_is_asked_for(
     tmp_path: Path, index: crx.Index, messages: MessagesServer
 ) -> None:

@@ -193,8 +193,8 @@ class Upgrade:
         try:
             for wave in _waves(works, WAVE_CHUNKS if self._takes_many else 1):
                 self._make(wave)
-                for ledger in self._ledgers:
-                    ledger.clear()  # all that came of it is committed now
+            for ledger in self._ledgers:
+                ledger.clear()  # all that came of it is committed now
         except BudgetSpent as spent:
             stopped = str(spent)
         except ModelError:

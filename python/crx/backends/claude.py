@@ -119,6 +119,7 @@ class Claude:
         self._patience = patience or Patience()
         self._poll_s = poll_s
         self._ledger: Ledger | None = None
+        self._found: dict[str, list[Any]] | None = None
         self._meter = Meter(cap_dollars=cap_dollars)
         self._service = Service(model, timeout_s=timeout_s, key=key, url=url)
 
@@ -166,8 +167,17 @@ class Claude:
                 yield at, ordinal, context
 
     def resume(self, ledger: Ledger | None) -> None:
-        """Note batches there while they are under way, and adopt those that it names."""
-        self._ledger = ledger
+        """Note batches there while they are under way, and adopt those that it names.
+
+        Raises `UsageError` where it names some and this one sends none: they would be paid twice.
+        """
+        if ledger and ledger.names and not self._batch:
+            source = f"claude:{self._terms.model}"
+            raise UsageError(
+                f"{source}: {ledger.names[-1]} is paid for and not taken up; "
+                f"run with {source}:batch=1 to take it up"
+            )
+        self._ledger, self._found = ledger, None
 
     def with_prompt(self, prompt: Prompt) -> Claude:
         """Return one that asks with another prompt; both share the meter and its cap."""
@@ -222,17 +232,21 @@ class Claude:
         tell: Callable[[tuple[int, int, Context]], None],
     ) -> None:
         async with self._service.client() as client:
+            desk = Desk(
+                client.messages.batches,
+                patience=self._patience,
+                translated=self._service.translated,
+                poll_s=self._poll_s,
+                unknown=self._service.unknown,
+                ledger=self._ledger,
+            )
+            if self._found is None:  # once a run: its own batches are in the ledger, too
+                self._found = await desk.adopt()
             await in_waves(
                 documents,
                 tell,
-                desk=Desk(
-                    client.messages.batches,
-                    patience=self._patience,
-                    translated=self._service.translated,
-                    poll_s=self._poll_s,
-                    unknown=self._service.unknown,
-                    ledger=self._ledger,
-                ),
+                found=self._found,
+                desk=desk,
                 terms=self._terms,
                 meter=self._meter,
             )

@@ -262,18 +262,22 @@ async def in_waves(
     documents: Sequence[tuple[Document, Sequence[Chunk]]],
     tell: Callable[[tuple[int, int, Context]], None],
     *,
+    found: dict[str, list[Any]],
     desk: Desk,
     terms: Terms,
     meter: Meter,
 ) -> None:
-    """Tell (document, chunk, context) of every chunk; `BudgetSpent` and `ModelError` come after."""
+    """Tell (document, chunk, context) of every chunk; `BudgetSpent` and `ModelError` come after.
+
+    What is used of the answers `found` by `Desk.adopt` is taken out of them.
+    """
     waiting = [
         _Wish((at, first + i), i, job)
         for at, (document, chunks) in enumerate(documents)
         for first, job in terms.jobs(document, chunks)
         for i in range(len(job.chunks))
     ]
-    _adopt(waiting, await desk.adopt(), terms=terms, meter=meter)
+    _adopt(waiting, found, terms=terms, meter=meter)
     while waiting := _told(waiting, tell):
         try:
             wave = _wave(waiting, terms=terms, meter=meter)
