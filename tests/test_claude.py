@@ -659,6 +659,22 @@ def test_leaving_while_an_adopted_batch_is_waited_for_does_not_cancel_it(
     assert not server.batches["msgbatch_1"].canceled
 
 
+def test_the_batch_of_a_document_sent_in_parts_is_adopted(claude, server, ledger: Ledger) -> None:
+    async def killed(wait_s: float) -> None:
+        raise ModelError("killed")
+
+    doc, narrow = document(words=120), {"batch": True, "window": 1500, "max_tokens": 200}
+    first = claude(**narrow, patience=Patience(sleep=killed))
+    first.resume(ledger)
+    with pytest.raises(ModelError, match="the same command takes up what it makes"):
+        list(first.situate(doc, paragraphs(doc)))
+    again = claude(**narrow)
+    again.resume(ledger)
+    missing = paragraphs(doc)[1:]
+    assert list(again.situate(doc, missing)) == [told(n) for n in NUMBERS[1:]]
+    assert len(server.batches) == 1
+
+
 def test_a_batch_that_was_left_is_not_bought_again_without_batches(
     claude, server, ledger: Ledger
 ) -> None:

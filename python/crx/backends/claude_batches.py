@@ -69,10 +69,13 @@ class Desk:
                     found.setdefault(line.custom_id.partition("-")[0], []).append(line.result)
         return found
 
-    async def send(self, bodies: Sequence[dict[str, Any]]) -> list[Any]:
-        """Send requests as one batch and return their results, in order, when it has ended."""
-        ids = _ids(bodies)
-        requests = [{"custom_id": i, "params": b} for i, b in zip(ids, bodies, strict=True)]
+    async def send(self, bodies: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+        """Send requests as one batch and return their results, in order, when it has ended.
+
+        A request is (what it asks, its body).
+        """
+        ids = _ids([asked for asked, _ in bodies])
+        requests = [{"custom_id": i, "params": b} for i, (_, b) in zip(ids, bodies, strict=True)]
         name = await self._create(requests)
         results = {line.custom_id: line.result for line in await self._results(name, after=True)}
         return [results.get(i) for i in ids]
@@ -184,22 +187,14 @@ def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def _ids(bodies: Sequence[dict[str, Any]]) -> list[str]:
+def _ids(asked: Sequence[str]) -> list[str]:
     """Name requests by what they ask, so that another run knows an answer when it sees it."""
     seen: Counter[str] = Counter()
     ids = []
-    for body in bodies:
-        asked = _asked(body)
-        ids.append(f"{asked}-{seen[asked]}")
-        seen[asked] += 1
+    for each in asked:
+        ids.append(f"{each}-{seen[each]}")
+        seen[each] += 1
     return ids
-
-
-def _asked(body: dict[str, Any]) -> str:
-    """Return 40 hex digits of all that an answer depends on; marks for the cache are not."""
-    texts = [block["text"] for message in body["messages"] for block in message["content"]]
-    rest = {name: value for name, value in body.items() if name != "messages"}
-    return hashlib.sha256(json.dumps([texts, rest], sort_keys=True).encode()).hexdigest()[:40]
 
 
 @dataclass(slots=True)
@@ -220,6 +215,16 @@ class _Wish:
         """Return the request that it makes next."""
         chunk = self.job.chunks[self.chunk]
         return terms.params(self.job, chunk, firmer=self.context is not None)
+
+    def asked(self, terms: Terms) -> str:
+        """Return 40 hex digits of what that asks.
+
+        Not of its words: a part of a long document depends on which chunks are still missing.
+        """
+        chunk, rest = self.job.chunks[self.chunk], terms.body(())
+        where = [self.job.document.text, chunk.start, chunk.end]
+        asked = [*where, self.context is not None, terms.prompt.hash, rest]
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:40]
 
     def take(self, result: Any, terms: Terms, hold: Hold) -> None:
         """Note what a batch says of it; `ModelError` where no other would fare better."""
@@ -285,7 +290,7 @@ async def in_waves(
             _tell([wish for wish in waiting if wish.context], tell)
             raise
         try:
-            results = await desk.send([body for _, body, _ in wave])
+            results = await desk.send([(wish.asked(terms), body) for wish, body, _ in wave])
             _take(wave, results, terms=terms)
             _shorten([wish for wish in waiting if wish.too_long], terms)
         except BaseException:
@@ -301,7 +306,7 @@ def _adopt(
 ) -> None:
     """Take what an earlier run has asked for and paid; its cache may be cold by now."""
     for wish in wishes if found else ():
-        while not wish.done and (results := found.get(_asked(wish.body(terms)))):
+        while not wish.done and (results := found.get(wish.asked(terms))):
             wish.take(results.pop(), terms, meter.paid())
 
 
