@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from crx.errors import CrxError, ModelError, Offline, UsageError
 from crx.generate import load_generator
 from crx.protocols import Generator
-from crx.spend import Usage
+from crx.spend import Price, Usage
 from crx.thoughts import spoken
 
 SOURCE = '<passage-k number="7" from="a">\n<source-k>\n{}\n</source-k>\n</passage-k>'
@@ -281,6 +281,19 @@ def test_thoughts_of_a_chat_server_are_left_out() -> None:
     assert generator.usage == Usage(
         1, input=generator.usage.input, output=generator.usage.output, dollars=None
     )
+
+
+def test_dollars_of_a_server_that_counts_nothing_are_unknown() -> None:
+    pytest.importorskip("openai", exc_type=ImportError)
+    from chat_server import MODEL, ChatServer, serving
+    from crx.backends.openai_answers import OpenAIAnswers
+
+    server = ChatServer()
+    server.counts = "none"
+    with serving(server) as url:
+        generator = OpenAIAnswers(f"{url}/v1#{MODEL}", price=Price(1, 2, 1, 1, 1))
+        heard(generator)
+    assert generator.usage == Usage(requests=1, dollars=None)
 
 
 # on this machine

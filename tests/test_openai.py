@@ -227,6 +227,18 @@ def test_the_cap_is_kept(chat) -> None:
         chat(cap_dollars=1.0)
 
 
+def test_what_a_server_does_not_count_is_taken_at_its_worst_and_reported_as_unknown(
+    chat, server
+) -> None:
+    server.counts = "none"
+    doc, contexts = document(), []
+    capped = chat(price=PRICE, cap_dollars=0.01)
+    with pytest.raises(BudgetSpent, match="raise the budget"):
+        contexts.extend(capped.situate(doc, paragraphs(doc) * 20))
+    assert 0 < len(contexts) < 120
+    assert capped.usage == Usage(requests=len(contexts), dollars=None)
+
+
 def test_the_fingerprint_is_the_model_the_prompt_and_the_parameters(chat) -> None:
     made = chat()
     assert made.fingerprint == OpenAI(f"http://127.0.0.1:9/v1#{MODEL}", width=1).fingerprint

@@ -102,6 +102,15 @@ def test_what_is_under_way_counts_until_it_is_settled() -> None:
     assert meter.usage == Usage(requests=1, dollars=0.1)
 
 
+def test_a_cost_that_is_not_known_takes_its_worst_of_the_cap_beside_those_that_are() -> None:
+    meter = Meter(cap_dollars=1.0)
+    meter.hold(0.5).settle(Usage(requests=1, dollars=0.3))
+    meter.hold(0.5).settle(Usage(requests=1, dollars=None))
+    with pytest.raises(BudgetSpent, match=r"\$0.8000 is spent"):
+        meter.hold(0.3)
+    assert meter.usage == Usage(requests=2, dollars=None)
+
+
 def test_a_hold_can_be_renewed_for_another_try() -> None:
     meter = Meter(cap_dollars=1.0)
     hold = meter.hold(0.4)

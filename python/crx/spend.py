@@ -129,7 +129,8 @@ class Meter:
     """Counts what is used and keeps it under a cap in dollars.
 
     A request is let through only when the worst it can cost still fits beside what was spent and
-    what is under way, so the cap is never exceeded. May be used from several threads.
+    what is under way, so the cap is never exceeded. One whose cost is not known in the end counts
+    as its worst. May be used from several threads.
     """
 
     def __init__(self, *, cap_dollars: float = math.inf) -> None:
@@ -138,7 +139,7 @@ class Meter:
         self._cap = cap_dollars
         self._usage = Usage()
         self._held = 0.0
-        self._unsure = 0.0
+        self._charged = 0.0
         self._lock = threading.Lock()
 
     @property
@@ -158,18 +159,17 @@ class Meter:
 
     def _take(self, dollars: float) -> None:
         with self._lock:
-            spent = (self._usage.dollars or 0.0) + self._unsure
-            if spent + self._held + dollars > self._cap:
+            if self._charged + self._held + dollars > self._cap:
                 raise BudgetSpent(
-                    f"${self._cap:g}: ${spent:.4f} is spent and the next request may cost "
+                    f"${self._cap:g}: ${self._charged:.4f} is spent and the next request may cost "
                     f"${dollars:.4f}; raise the budget to go on"
                 )
             self._held += dollars
 
-    def _give(self, dollars: float, *, used: Usage, unsure: float) -> None:
+    def _give(self, dollars: float, *, used: Usage, charged: float) -> None:
         with self._lock:
             self._held -= dollars
-            self._unsure += unsure
+            self._charged += charged
             self._usage += used
 
 
@@ -188,21 +188,21 @@ class Hold:
             self._open = True
 
     def settle(self, used: Usage) -> None:
-        """Replace it by what was used."""
-        self._close(used, unsure=0.0)
+        """Replace it by what was used; where that has no dollars, the cap takes the worst case."""
+        self._close(used, charged=self._dollars if used.dollars is None else used.dollars)
 
     def lose(self) -> None:
         """The answer was lost: the cap treats the request as charged in full."""
-        self._close(Usage(unanswered=1), unsure=self._dollars)
+        self._close(Usage(unanswered=1), charged=self._dollars)
 
     def release(self) -> None:
         """Nothing was charged, or it is settled."""
         if self._open:
-            self._close(Usage(), unsure=0.0)
+            self._close(Usage(), charged=0.0)
 
-    def _close(self, used: Usage, *, unsure: float) -> None:
+    def _close(self, used: Usage, *, charged: float) -> None:
         self._open = False
-        self._meter._give(self._dollars, used=used, unsure=unsure)
+        self._meter._give(self._dollars, used=used, charged=charged)
 
 
 def parse_dollars(text: str) -> float:

@@ -30,6 +30,9 @@ _MAX_TOKENS = 600
 _USUAL_TOKENS = 90
 _TOKENS_PER_BYTE = 1 / 3.5
 
+# A request of a server that does not say what it read and wrote.
+UNCOUNTED = Usage(requests=1, dollars=None)
+
 
 class OpenAI:
     """A contextualizer on the chat completions API at `URL#MODEL`.
@@ -183,7 +186,7 @@ class OpenAI:
         return self._priced(most).dollars or 0.0
 
     def _priced(self, used: Usage) -> Usage:
-        return replace(used, dollars=None if self._price is None else self._price.dollars(used))
+        return priced(used, self._price)
 
 
 def _read(completion: Any) -> tuple[Answer, Usage]:
@@ -206,7 +209,7 @@ def _read(completion: Any) -> tuple[Answer, Usage]:
 def used(counts: Any) -> Usage:
     """Return the server's counts; a server that gives none has only its requests counted."""
     if counts is None:
-        return Usage(requests=1)
+        return UNCOUNTED
     details = counts.prompt_tokens_details
     read = getattr(details, "cached_tokens", None)
     if read is None:
@@ -218,6 +221,13 @@ def used(counts: Any) -> Usage:
         read=read,
         output=int(counts.completion_tokens),
     )
+
+
+def priced(used: Usage, price: Price | None) -> Usage:
+    """Return it with its dollars, None where the price or the counts are not known."""
+    if price is None or used == UNCOUNTED:
+        return replace(used, dollars=None)
+    return replace(used, dollars=price.dollars(used))
 
 
 def _guess(text: str) -> int:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from crx.backends.openai import used
+from crx.backends.openai import UNCOUNTED, priced, used
 from crx.backends.openai_service import Service
 from crx.remote import NO_PROTOCOL, Again, Patience, refuse_offline, stream
 from crx.spend import Meter, Price, Usage
@@ -21,8 +20,9 @@ _MAX_TOKENS = 2048
 class OpenAIAnswers:
     """A generator on the chat completions API at `URL#MODEL`.
 
-    Such servers keep the beginnings of prompts by themselves. With a `price`, dollars are counted.
-    Raises `Offline`, `UsageError` for a bad address, `ModelError` where the SDK is missing.
+    Such servers keep the beginnings of prompts by themselves. With a `price`, dollars are counted
+    where the server counts tokens. Raises `Offline`, `UsageError` for a bad address, `ModelError`
+    where the SDK is missing.
     """
 
     def __init__(
@@ -81,11 +81,10 @@ class OpenAIAnswers:
                     tell(reading.take(piece))
         if not reading.why:
             raise Again("the answer broke off", lost=True)
-        dollars = None if self._price is None else self._price.dollars(reading.used)
         answer = Answer(
             "", finished=reading.why != "length", refused=reading.why == "content_filter"
         )
-        return answer, replace(reading.used, dollars=dollars)
+        return answer, priced(reading.used, self._price)
 
 
 class _Reading:
@@ -93,7 +92,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self.why = ""
-        self.used = Usage(requests=1)
+        self.used = UNCOUNTED
 
     def take(self, piece: Any) -> str:
         """Return the text of a piece; `Again` where it is none.
