@@ -110,6 +110,24 @@ def test_an_item_that_does_not_fit_waits_for_one_under_way_to_give_room() -> Non
     assert told == [Context(str(at)) for at in range(5)]
 
 
+def test_only_so_many_run_ahead_of_one_that_takes_long() -> None:
+    begun: list[int] = []
+    ahead = 0
+
+    async def do(at: int) -> Context:
+        nonlocal ahead
+        for _ in range(100 if at == 0 else 1):
+            await asyncio.sleep(0)
+        ahead = ahead or (at == 0) * len(begun)
+        return Context(str(at))
+
+    told: list[Context] = []
+    run = Spread(do, admit=begun.append, width=2, warm_first=False).run(range(30), told.append)
+    asyncio.run(run)
+    assert ahead == 8
+    assert told == [Context(str(at)) for at in range(30)]
+
+
 def test_items_go_alone_until_one_is_answered() -> None:
     turns = [3, 3, 3, 3, 3]
     _, most, _ = spread(["failed"] * 5, turns, width=4, warm_first=True)

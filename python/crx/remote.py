@@ -29,6 +29,8 @@ NO_PROTOCOL = "the answer is not what the protocol says"
 
 _AGAIN = frozenset({408, 409, 429})
 _LONGEST_WAIT_S = 300.0
+# Answers, in widths, that may wait to be told behind one that takes long.
+_AHEAD = 4
 # As Claude, vLLM and OpenAI, llama-server, and LM Studio put it.
 _TOO_LONG = ("too long", "context length", "context size", "context window")
 
@@ -146,7 +148,8 @@ class Spread(Generic[Item]):
 
     `admit` is called before an item is begun, in order; when it raises `BudgetSpent` the item
     waits for one under way to end, and ends the run if there is none. With `warm_first`, items go
-    one at a time until one was answered. `width` bounds how many are under way.
+    one at a time until one was answered. `width` bounds how many are under way, and what may run
+    ahead of a slow one: answers that wait behind it are lost if the process is killed.
     """
 
     def __init__(
@@ -170,7 +173,7 @@ class Spread(Generic[Item]):
         begun = told = 0
         try:
             while self._running or begun < len(items):
-                begun = self._begin(items, begun)
+                begun = self._begin(items, begun, told)
                 if not self._running:
                     break
                 await self._wait()
@@ -185,9 +188,10 @@ class Spread(Generic[Item]):
         if self._stop is not None:
             raise self._stop
 
-    def _begin(self, items: Sequence[Item], begun: int) -> int:
+    def _begin(self, items: Sequence[Item], begun: int, told: int) -> int:
         room = 1 if self._cold else self._width
-        while begun < len(items) and self._stop is None and len(self._running) < room:
+        last = min(len(items), told + _AHEAD * self._width)
+        while begun < last and self._stop is None and len(self._running) < room:
             try:
                 self._admit(items[begun])
             except BudgetSpent as spent:
