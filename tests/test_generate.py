@@ -181,6 +181,16 @@ def test_an_answer_over_http_comes_in_pieces(service) -> None:
     assert generator.usage.output > 0
 
 
+@pytest.mark.parametrize(
+    "spec", ["claude:max_tokens=0", "openai:http://127.0.0.1:9#m:max_tokens=0"]
+)
+def test_an_answer_of_no_tokens_is_refused(spec: str) -> None:
+    pytest.importorskip("anthropic", exc_type=ImportError)
+    pytest.importorskip("openai", exc_type=ImportError)
+    with pytest.raises(UsageError, match="max_tokens=0: too small; give 1 or more"):
+        load_generator(spec)
+
+
 @pytest.mark.parametrize("status", [429, 529, 500])
 def test_a_moments_trouble_is_waited_out(service, status: int) -> None:
     from local_server import Fault

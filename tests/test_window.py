@@ -17,6 +17,7 @@ from chat_server import serving as serving_chat
 from crx.backends.claude import Claude, plan
 from crx.backends.openai import OpenAI
 from crx.backends.window import Window
+from crx.errors import UsageError
 from crx.prompt import Prompt
 from crx.remote import Patience
 from crx.spend import Price
@@ -111,6 +112,14 @@ def test_a_window_that_is_told_refuses_nothing(narrow: Narrow) -> None:
     assert list(made.situate(doc, paragraphs(doc))) == CONTEXTS
     assert narrow.refused == 0
     assert made.fingerprint != narrow.make(max_tokens=200).fingerprint
+
+
+@pytest.mark.parametrize(("option", "least"), [("width", 1), ("max_tokens", 1), ("window", 0)])
+def test_a_number_too_small_to_work_with_is_refused(
+    narrow: Narrow, option: str, least: int
+) -> None:
+    with pytest.raises(UsageError, match=f"{option}={least - 1}: too small; give {least} or more"):
+        narrow.make(**{option: least - 1})
 
 
 def test_a_short_document_is_sent_whole(narrow: Narrow) -> None:

@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
-from crx.errors import BudgetSpent, CrxError, ModelError, Offline
+from crx.errors import BudgetSpent, CrxError, ModelError, Offline, UsageError
 from crx.types import Context
 
 T = TypeVar("T")
@@ -75,6 +75,12 @@ class Patience:
             return await ask()
         except Again as again:
             raise (ModelError if again.unreachable else Failed)(str(again)) from None
+
+
+def refuse_below(least: int, given: int | None, *, what: str) -> None:
+    """Raise `UsageError` where an option is given and too small."""
+    if given is not None and given < least:
+        raise UsageError(f"{what}={given}: too small; give {least} or more")
 
 
 def refuse_offline(what: str) -> None:

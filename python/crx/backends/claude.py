@@ -23,7 +23,7 @@ from crx.backends.window import Reading, Window
 from crx.errors import BudgetSpent, ModelError, UsageError
 from crx.ledger import Ledger
 from crx.prompt import Prompt
-from crx.remote import Patience, refuse_offline, stream
+from crx.remote import Patience, refuse_below, refuse_offline, stream
 from crx.spend import Estimate, Meter, Price, Usage
 from crx.types import Chunk, Context, Document
 from crx.visit import Answer, Visit
@@ -80,7 +80,7 @@ class Claude:
     day. May be used from several threads, a document each.
 
     Raises `Offline`, `ModelError` where the SDK or the key is missing, and `UsageError` where a
-    cap is to be kept and the price is not known.
+    cap is to be kept and the price is not known, or for a number that is too small.
     """
 
     def __init__(
@@ -111,6 +111,7 @@ class Claude:
             window=window,
             batch=batch,
         )
+        refuse_below(1, width, what=f"claude:{model}:width")
         self._window_tokens = window
         if self._terms.price is None and cap_dollars < math.inf:
             raise UsageError(f"claude:{model}: its price is not known, so no budget can be kept")
@@ -262,17 +263,20 @@ def terms_of(
     window: int = 0,
     batch: bool = False,
 ) -> Terms:
-    """Return what is the same for all requests of a run; `UsageError` where no model is named."""
+    """Return what is the same for all requests of a run; `UsageError` for what cannot be."""
     if not model:
         raise UsageError("claude: names no model; write it like claude:claude-haiku-5-5")
+    refuse_below(1, max_tokens, what=f"claude:{model}:max_tokens")
+    refuse_below(0, window, what=f"claude:{model}:window")
     family = known(model)
-    silent = family.thinking == "off"
+    if max_tokens is None:
+        max_tokens = _MAX_TOKENS if family.thinking == "off" else _MAX_TOKENS_THINKING
     return Terms(
         model=model,
         known=family,
         price=price or family.price,
         prompt=prompt or Prompt.of(),
-        max_tokens=max_tokens or (_MAX_TOKENS if silent else _MAX_TOKENS_THINKING),
+        max_tokens=max_tokens,
         effort=effort or ("low" if family.thinking == "always" else None),
         hour=batch,
         discount=0.5 if batch else 1.0,

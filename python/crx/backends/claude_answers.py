@@ -22,8 +22,8 @@ _MAX_TOKENS, _MAX_TOKENS_THINKING = 2048, 8192
 class ClaudeAnswers:
     """A generator on the Messages API. A prefix is marked for the service's cache.
 
-    `price` replaces the price that is known of the model. Raises `Offline`, and `ModelError`
-    where the SDK or the key is missing.
+    `price` replaces the price that is known of the model. Raises `Offline`, `UsageError` for no
+    tokens at all, and `ModelError` where the SDK or the key is missing.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class ClaudeAnswers:
         url: str | None = None,
     ) -> None:
         terms = partial(terms_of, model, prompt=None, price=price, effort=effort)
-        silent = terms().known.thinking == "off"
-        self._terms = terms(
-            max_tokens=max_tokens or (_MAX_TOKENS if silent else _MAX_TOKENS_THINKING)
-        )
+        if max_tokens is None:
+            silent = terms().known.thinking == "off"
+            max_tokens = _MAX_TOKENS if silent else _MAX_TOKENS_THINKING
+        self._terms = terms(max_tokens=max_tokens)
         self._service = Service(model, timeout_s=timeout_s, key=key, url=url)
         self._patience = patience or Patience()
         self._meter = Meter()

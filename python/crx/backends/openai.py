@@ -20,7 +20,7 @@ from crx.backends.window import Reading, Window
 from crx.errors import UsageError
 from crx.gate import Gate
 from crx.prompt import Prompt
-from crx.remote import NO_PROTOCOL, Again, Patience, refuse_offline, stream
+from crx.remote import NO_PROTOCOL, Again, Patience, refuse_below, refuse_offline, stream
 from crx.spend import Estimate, Meter, Price, Usage
 from crx.types import Chunk, Context, Document
 from crx.visit import Answer, Visit
@@ -43,8 +43,8 @@ class OpenAI:
     documents are sent in parts. 0: what the server does not refuse; one that cuts prompts and does
     not say so (Ollama) needs it. The key of a server of one's own is in CRX_OPENAI_API_KEY.
 
-    Raises `Offline`, `UsageError` for a bad address or a cap without a price, and `ModelError`
-    where the SDK is missing.
+    Raises `Offline`, `UsageError` for a bad address, a number that is too small or a cap without a
+    price, and `ModelError` where the SDK is missing.
     """
 
     def __init__(
@@ -67,6 +67,9 @@ class OpenAI:
             raise UsageError(
                 f"openai:{service.model}: its price is not known, so no budget can be kept"
             )
+        refuse_below(1, width, what=f"openai:{service.model}:width")
+        refuse_below(1, max_tokens, what=f"openai:{service.model}:max_tokens")
+        refuse_below(0, window, what=f"openai:{service.model}:window")
         self._service = service
         self._prompt = prompt or Prompt.of()
         self._price = price

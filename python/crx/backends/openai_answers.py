@@ -8,7 +8,7 @@ from typing import Any
 
 from crx.backends.openai import UNCOUNTED, priced, used
 from crx.backends.openai_service import Service
-from crx.remote import NO_PROTOCOL, Again, Patience, refuse_offline, stream
+from crx.remote import NO_PROTOCOL, Again, Patience, refuse_below, refuse_offline, stream
 from crx.spend import Meter, Price, Usage
 from crx.talk import Talk, Tell
 from crx.thoughts import spoken
@@ -36,6 +36,7 @@ class OpenAIAnswers:
         key: str | None = None,
     ) -> None:
         self._service = Service(address, timeout_s=timeout_s, key=key)
+        refuse_below(1, max_tokens, what=f"openai:{self._service.model}:max_tokens")
         self._max_tokens = max_tokens
         self._price = price
         self._patience = patience or Patience()
