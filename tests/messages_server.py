@@ -57,7 +57,8 @@ def first_word(body: dict[str, Any]) -> str:
 class MessagesServer:
     """What a test sets and reads; `now` is the clock in seconds.
 
-    The batch of number `held_from`, and those after it, do not end.
+    The batch of number `held_from`, and those after it, do not end. A stream is closed after
+    `events_sent`, None: after all.
     """
 
     def __init__(self, *, answer: Callable[[dict[str, Any]], str] = first_word) -> None:
@@ -66,6 +67,7 @@ class MessagesServer:
         self.fault: Callable[[int, dict[str, Any]], Fault | None] = lambda n, body: None
         self.batch_fault: Fault | None = None
         self.broken = False
+        self.events_sent: int | None = None
         self.gather = threading.Barrier(1)
         self.now = 0.0
         self.held_from = 1_000_000
@@ -247,7 +249,8 @@ class _Handler(JsonHandler[MessagesServer]):
             return self.send(objection[0], _error(*objection))
         message = service.respond(body)
         if body.get("stream"):
-            return self.send_events(_events(message, broken=service.broken), fault=fault)
+            events = _events(message, broken=service.broken)[: service.events_sent]
+            return self.send_events(events, fault=fault)
         return self.send(200, message, fault=fault)
 
     def do_GET(self) -> None:  # noqa: N802

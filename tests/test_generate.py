@@ -277,6 +277,28 @@ def test_a_stream_that_ends_in_an_error_says_so() -> None:
     assert (told, error) == ("Blue whales ", "claude:claude-sonnet-5: too many at once; ask again")
 
 
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        (0, ("", "claude:claude-sonnet-5: the answer broke off")),
+        (3, ("Blue whales ", "claude:claude-sonnet-5: the answer broke off; ask again")),
+    ],
+)
+def test_a_stream_that_is_closed_before_its_end_broke_off(events: int, said: tuple) -> None:
+    pytest.importorskip("anthropic", exc_type=ImportError)
+    from crx.backends.claude_answers import ClaudeAnswers
+    from crx.remote import Patience
+    from messages_server import KEY, MessagesServer, serving
+
+    server = MessagesServer(answer=answer)
+    server.events_sent = events
+    patience = Patience(sleep=Waits())
+    with serving(server) as url:
+        generator = ClaudeAnswers("claude-sonnet-5", key=KEY, url=url, patience=patience)
+        assert heard(generator) == said
+    assert generator.usage == Usage(unanswered=server.asked)
+
+
 def test_thoughts_of_a_chat_server_are_left_out() -> None:
     pytest.importorskip("openai", exc_type=ImportError)
     from chat_server import MODEL, ChatServer, serving

@@ -26,6 +26,7 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 NO_PROTOCOL = "the answer is not what the protocol says"
+BROKE_OFF = "the answer broke off"
 
 _AGAIN = frozenset({408, 409, 429})
 _LONGEST_WAIT_S = 300.0
@@ -100,7 +101,7 @@ def translated(sdk: ModuleType, *, service: str, model: str, key: str) -> Iterat
         # By name: the SDKs moved from one HTTP library to another that kept the names.
         cause = type(error.__cause__).__name__
         unreachable = cause in ("ConnectError", "ConnectTimeout", "UnsupportedProtocol")
-        why = f"{service}: cannot be reached" if unreachable else "the answer broke off"
+        why = f"{service}: cannot be reached" if unreachable else BROKE_OFF
         hint = "; is it running, and is the address right?" if unreachable else ""
         raise Again(why + hint, lost=not unreachable, unreachable=unreachable) from None
     except (sdk.APIResponseValidationError, json.JSONDecodeError):
@@ -111,7 +112,7 @@ def translated(sdk: ModuleType, *, service: str, model: str, key: str) -> Iterat
         # Between two pieces of an answer, an SDK lets its HTTP library's own errors through.
         if not any(kind.__name__ == "TransportError" for kind in type(error).__mro__):
             raise
-        raise Again("the answer broke off", lost=True) from None
+        raise Again(BROKE_OFF, lost=True) from None
 
 
 def _of_status(error: Any, *, service: str, model: str, key: str) -> Exception:

@@ -8,7 +8,7 @@ from typing import Any
 
 from crx.backends.claude import terms_of
 from crx.backends.claude_service import Service
-from crx.remote import Patience, refuse_offline, stream
+from crx.remote import BROKE_OFF, Again, Patience, refuse_offline, stream
 from crx.spend import Meter, Price, Usage
 from crx.talk import Talk, Tell
 from crx.visit import Answer
@@ -79,7 +79,10 @@ class ClaudeAnswers:
                 async with client.messages.stream(**body) as pieces:
                     async for piece in pieces.text_stream:
                         tell(piece)
-                    message = await pieces.get_final_message()
+                    try:
+                        message = await pieces.get_final_message()
+                    except AssertionError:  # the SDK's word for a stream of nothing
+                        raise Again(BROKE_OFF, lost=True) from None
         return self._terms.read(message)
 
 

@@ -11,7 +11,7 @@ from crx.backends.claude_models import Model
 from crx.backends.window import Window
 from crx.gate import Gate
 from crx.prompt import Prompt
-from crx.remote import NO_PROTOCOL, Again
+from crx.remote import BROKE_OFF, NO_PROTOCOL, Again
 from crx.spend import Price, Usage
 from crx.types import Chunk, Document
 from crx.visit import Answer
@@ -135,7 +135,7 @@ class Terms:
         return self.dollars(most) or 0.0
 
     def read(self, message: Any) -> tuple[Answer, Usage]:
-        """Return what a message says, and what it used; `Again` where it is none.
+        """Return what a message says, and what it used; `Again` where it is none, or has no end.
 
         The SDK builds its objects unchecked, so that a field may be missing or of another type.
         """
@@ -156,6 +156,8 @@ class Terms:
             )
         except (AttributeError, TypeError, ValueError):
             raise Again(NO_PROTOCOL, lost=True) from None
+        if message.stop_reason is None:
+            raise Again(BROKE_OFF, lost=True)
         return answer, self.priced(used)
 
     def priced(self, used: Usage) -> Usage:

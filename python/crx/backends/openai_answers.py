@@ -8,7 +8,7 @@ from typing import Any
 
 from crx.backends.openai import UNCOUNTED, priced, used
 from crx.backends.openai_service import Service
-from crx.remote import NO_PROTOCOL, Again, Patience, refuse_below, refuse_offline, stream
+from crx.remote import BROKE_OFF, NO_PROTOCOL, Again, Patience, refuse_below, refuse_offline, stream
 from crx.spend import Meter, Price, Usage
 from crx.talk import Talk, Tell
 from crx.thoughts import spoken
@@ -81,7 +81,7 @@ class OpenAIAnswers:
                 async for piece in pieces:
                     tell(reading.take(piece))
         if not reading.why:
-            raise Again("the answer broke off", lost=True)
+            raise Again(BROKE_OFF, lost=True)
         answer = Answer(
             "", finished=reading.why != "length", refused=reading.why == "content_filter"
         )
