@@ -356,6 +356,14 @@ def test_a_wrong_key_ends_the_run_at_once(service) -> None:
         list(service(key="sk-wrong").situate(doc, paragraphs(doc)))
 
 
+def test_an_account_without_credit_ends_the_run_at_once(claude, server) -> None:
+    server.fault = lambda asked, body: Fault(400, message="Your credit balance is too low to go on")
+    doc = document()
+    with pytest.raises(ModelError, match=r"for want of payment \(Your credit .*check the account"):
+        list(claude().situate(doc, paragraphs(doc)))
+    assert server.asked == 1
+
+
 def test_a_key_that_is_withdrawn_loses_nothing_that_was_answered(claude, server) -> None:
     server.fault = lambda asked, body: Fault(401) if asked > 4 else None
     doc, contexts = document(), []

@@ -143,6 +143,22 @@ def test_trouble_that_lasts_costs_the_chunk_and_not_the_run(chat, server, fault,
     ]
 
 
+def test_a_service_that_is_out_ends_the_run_whatever_the_documents_are(chat, server) -> None:
+    server.fault = lambda asked, body: Fault(429, message="quota") if asked > 1 else None
+    made, doc, contexts = chat(width=2), document(), []
+    with pytest.raises(ModelError, match=r"429: quota \(all tries of 8 chunks in a row\)"):
+        contexts.extend(c for _ in range(40) for c in made.situate(doc, paragraphs(doc)[:3]))
+    assert {context.outcome for context in contexts[1:]} == {"failed:429: quota"}
+    assert 8 <= len(contexts) < 17
+
+
+def test_what_is_refused_of_a_chunk_is_no_outage(chat, server) -> None:
+    server.fault = lambda asked, body: Fault(400, message="bad")
+    doc = document()
+    contexts = list(chat().situate(doc, paragraphs(doc) * 3))
+    assert [context.outcome for context in contexts] == ["failed:400: bad"] * 18
+
+
 @pytest.mark.parametrize("address", ["localhost:8080/v1#m", "ftp://x#m", "http://#m", "x#m"])
 def test_a_bad_address_is_said_at_once(address: str) -> None:
     with pytest.raises(UsageError, match="not an address; write it like"):
@@ -177,6 +193,14 @@ def test_a_wrong_key_ends_the_run_at_once(chat, server) -> None:
     with pytest.raises(ModelError, match=r"refuses the key \(401: no such key\); check CRX_OPENAI"):
         list(chat().situate(doc, paragraphs(doc)))
     assert server.asked == 1
+
+
+def test_a_key_with_a_line_end_ends_the_run_at_once_and_is_not_shown(chat, waits) -> None:
+    doc = document()
+    with pytest.raises(ModelError, match="CRX_OPENAI_API_KEY holds what no key does") as error:
+        list(chat(key="sk-secret\n").situate(doc, paragraphs(doc)))
+    assert "secret" not in str(error.value)
+    assert waits == []
 
 
 def test_a_key_goes_to_its_own_service_and_nowhere_else(chat, server, monkeypatch) -> None:

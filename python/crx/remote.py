@@ -30,6 +30,7 @@ BROKE_OFF = "the answer broke off"
 
 _AGAIN = frozenset({408, 409, 429})
 _LONGEST_WAIT_S = 300.0
+_MOST_IN_A_ROW = 8
 # Answers, in widths, that may wait to be told behind one that takes long.
 _AHEAD = 4
 # As Claude, vLLM and OpenAI, llama-server, and LM Studio put it.
@@ -56,6 +57,10 @@ class Failed(Exception):
         self.document = document
 
 
+class Exhausted(Failed):
+    """The moment's trouble lasted through all tries."""
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How long to wait before each further try, in seconds, and what to wait with."""
@@ -64,7 +69,7 @@ class Patience:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def keep(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask until there is an answer; `Failed` or `ModelError` when the tries are used up."""
+        """Ask until there is an answer; `Exhausted` or `ModelError` when the tries are used up."""
         for wait_s in self.waits_s:
             try:
                 return await ask()
@@ -75,7 +80,34 @@ class Patience:
         try:
             return await ask()
         except Again as again:
-            raise (ModelError if again.unreachable else Failed)(str(again)) from None
+            raise (ModelError if again.unreachable else Exhausted)(str(again)) from None
+
+
+class Outage:
+    """Ends a run when a service has had no answer for so many chunks in a row, in all their tries.
+
+    Those that went side by side count as one: a minute's trouble is not the end of a night's run.
+    """
+
+    def __init__(self, service: str) -> None:
+        self._service = service
+        self._row = 0
+
+    async def watch(self, asked: Awaitable[T]) -> T:
+        """Return what was asked for; `ModelError` where the service seems to be out."""
+        before = self._row
+        try:
+            answer = await asked
+        except Exhausted as why:
+            self._row += self._row == before
+            if self._row < _MOST_IN_A_ROW:
+                raise
+            raise ModelError(
+                f"{self._service}: {why} (all tries of {self._row} chunks in a row); "
+                f"check the account, or go on later by the same command"
+            ) from None
+        self._row = 0
+        return answer
 
 
 def refuse_below(least: int, given: int | None, *, what: str) -> None:
@@ -101,6 +133,10 @@ def translated(sdk: ModuleType, *, service: str, model: str, key: str) -> Iterat
         # By name: the SDKs moved from one HTTP library to another that kept the names.
         cause = type(error.__cause__).__name__
         unreachable = cause in ("ConnectError", "ConnectTimeout", "UnsupportedProtocol")
+        if cause == "LocalProtocolError":  # its own words would show the key
+            raise ModelError(
+                f"{service}: {key} holds what no key does, such as a line end; set it anew"
+            ) from None
         why = f"{service}: cannot be reached" if unreachable else BROKE_OFF
         hint = "; is it running, and is the address right?" if unreachable else ""
         raise Again(why + hint, lost=not unreachable, unreachable=unreachable) from None
@@ -121,7 +157,7 @@ def _of_status(error: Any, *, service: str, model: str, key: str) -> Exception:
         return Again(said, lost=True)
     if status in (401, 403):
         return ModelError(f"{service}: refuses the key ({status}: {said}); check {key}")
-    if status == 402:
+    if status == 402 or "credit balance is too low" in said:  # Claude says it with a 400
         return ModelError(f"{service}: refuses for want of payment ({said}); check the account")
     if status == 404:
         return ModelError(f"{service}: no model {model} (404: {said}); check the name and address")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from crx.errors import BudgetSpent
 from crx.gate import Gate
-from crx.remote import Again, Failed, Patience, Spread
+from crx.remote import Again, Failed, Outage, Patience, Spread
 from crx.spend import Hold, Meter, Usage
 from crx.types import Chunk, Context
 
@@ -59,6 +59,7 @@ class Visit:
     worst_dollars: Callable[[Chunk], float]
     meter: Meter
     patience: Patience
+    outage: Outage
     width: int
     warm_first: bool
     too_long: set[int] = field(default_factory=set)
@@ -79,7 +80,8 @@ class Visit:
         chunk, hold = self.chunks[at], self._holds.pop(at)
 
         async def ask(attempt: int) -> Answer:
-            return await self.patience.keep(lambda: self._ask(at, attempt > 1, hold))
+            tries = self.patience.keep(lambda: self._ask(at, attempt > 1, hold))
+            return await self.outage.watch(tries)
 
         try:
             return await ask_twice(ask, gate=self.gate, chunk=chunk.text)

@@ -23,7 +23,7 @@ from crx.backends.window import Reading, Window
 from crx.errors import BudgetSpent, ModelError, UsageError
 from crx.ledger import Ledger
 from crx.prompt import Prompt
-from crx.remote import Patience, refuse_below, refuse_offline, stream
+from crx.remote import Outage, Patience, refuse_below, refuse_offline, stream
 from crx.spend import Estimate, Meter, Price, Usage
 from crx.types import Chunk, Context, Document
 from crx.visit import Answer, Visit
@@ -123,6 +123,7 @@ class Claude:
         self._found: dict[str, list[Any]] | None = None
         self._meter = Meter(cap_dollars=cap_dollars)
         self._service = Service(model, timeout_s=timeout_s, key=key, url=url)
+        self._outage = Outage(self._service.name)
 
     @property
     def fingerprint(self) -> str:
@@ -142,7 +143,7 @@ class Claude:
         """Yield one context a chunk, in order.
 
         A chunk that cannot be had is "failed:<why>". What ends the run is raised after all that
-        was answered: `ModelError` (the key, the model, no connection) or `BudgetSpent`.
+        was answered: `ModelError` (the key, the model, no connection, an outage) or `BudgetSpent`.
         """
         if not chunks:
             return
@@ -206,6 +207,7 @@ class Claude:
                     worst_dollars=partial(terms.worst_dollars, job),
                     meter=self._meter,
                     patience=self._patience,
+                    outage=self._outage,
                     width=self._width,
                     warm_first=job.marked,
                 )

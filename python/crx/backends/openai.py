@@ -20,7 +20,7 @@ from crx.backends.window import Reading, Window
 from crx.errors import UsageError
 from crx.gate import Gate
 from crx.prompt import Prompt
-from crx.remote import NO_PROTOCOL, Again, Patience, refuse_below, refuse_offline, stream
+from crx.remote import NO_PROTOCOL, Again, Outage, Patience, refuse_below, refuse_offline, stream
 from crx.spend import Estimate, Meter, Price, Usage
 from crx.types import Chunk, Context, Document
 from crx.visit import Answer, Visit
@@ -80,6 +80,7 @@ class OpenAI:
         self._parameters = service.parameters(max_tokens) | dict(extra or {})
         self._patience = patience or Patience()
         self._meter = Meter(cap_dollars=cap_dollars)
+        self._outage = Outage(self._service.name)
 
     @property
     def fingerprint(self) -> str:
@@ -97,7 +98,7 @@ class OpenAI:
         """Yield one context a chunk, in order.
 
         A chunk that cannot be had is "failed:<why>". What ends the run is raised after all that
-        was answered: `ModelError` (the key, the model, no connection) or `BudgetSpent`.
+        was answered: `ModelError` (the key, the model, no connection, an outage) or `BudgetSpent`.
         """
         if not chunks:
             return
@@ -151,6 +152,7 @@ class OpenAI:
                     worst_dollars=partial(self._worst_dollars, prefix),
                     meter=self._meter,
                     patience=self._patience,
+                    outage=self._outage,
                     width=self._width,
                     warm_first=len(group) > 1,
                 )
