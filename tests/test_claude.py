@@ -583,6 +583,15 @@ def test_a_batch_warms_each_document_before_the_rest_of_it_goes(claude, server) 
     assert list(server.writes.values()) == [1, 1]
 
 
+@pytest.mark.parametrize(("chunks", "batches"), [(1, [1]), (2, [2]), (3, [1, 2])])
+def test_a_document_is_warmed_for_a_batch_only_where_two_more_chunks_read_it(
+    claude, server, chunks: int, batches: list[int]
+) -> None:
+    doc = document()
+    list(claude(batch=True).situate(doc, paragraphs(doc)[:chunks]))
+    assert [len(batch.requests) for batch in server.batches.values()] == batches
+
+
 def test_a_batch_asks_again_for_what_failed_and_what_was_turned_away(claude, server) -> None:
     server.fault = lambda asked, body: Fault(529) if asked == 3 else None
     server.answer = lambda body: (

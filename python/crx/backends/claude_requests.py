@@ -86,7 +86,8 @@ class Terms:
     def job(self, document: Document, chunks: Sequence[Chunk], *, text: str) -> Job:
         """Prepare a text of a document. Its prefix is marked for the cache where that can pay.
 
-        One chunk alone reads nothing back. The length is taken at its longest: a mark on a prefix
+        One chunk alone reads nothing back; what is kept for an hour costs twice its tokens, which
+        one more reading does not make good. The length is taken at its longest: a mark on a prefix
         that turns out too short does nothing and costs nothing, a mark left out costs dearly.
         """
         prefix = self.prompt.prefix(text)
@@ -97,7 +98,7 @@ class Terms:
             chunks,
             gate=Gate(document, glossary=self.prompt.glossary),
             prefix=prefix,
-            marked=len(chunks) > 1 and longest >= self.known.least_cached,
+            marked=len(chunks) > (2 if self.hour else 1) and longest >= self.known.least_cached,
         )
 
     def params(self, job: Job, chunk: Chunk, *, firmer: bool) -> dict[str, Any]:
