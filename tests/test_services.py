@@ -18,7 +18,7 @@ import crx
 from chat_server import ChatServer
 from chat_server import serving as serving_chat
 from crx.cli import run
-from crx.errors import ModelError
+from crx.errors import ModelError, UsageError
 from crx.spend import Usage
 from local_server import Fault
 from messages_server import KEY, Batch, MessagesServer, serving
@@ -261,6 +261,14 @@ def test_a_batch_whose_name_was_never_heard_is_found_and_not_paid_twice(
     sent = [len(b.requests) for n, b in messages.batches.items() if n not in foreign_names]
     assert sum(sent) == outcome.chunks, "each chunk was asked for once"
     assert under_way(place) == []
+
+
+def test_a_time_does_not_stop_batches_and_is_refused(
+    index: crx.Index, messages: MessagesServer
+) -> None:
+    with pytest.raises(UsageError, match="a batch cannot be stopped after a time; give dollars"):
+        index.contextualize(f"claude:{MODEL}:batch=1", budget="20m")
+    assert messages.batches == {}
 
 
 def test_a_batch_that_was_refused_is_not_looked_for(

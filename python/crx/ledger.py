@@ -50,7 +50,12 @@ class Ledger:
 
 @runtime_checkable
 class Resumes(Protocol):
-    """A contextualizer whose work goes on elsewhere when a run ends."""
+    """A contextualizer whose work may go on elsewhere when a run ends."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Does it, as this one is set up?"""
+        ...
 
     def resume(self, ledger: Ledger | None) -> None:
         """Note there what is sent from now on, and take up what it names; None: no longer."""

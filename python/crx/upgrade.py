@@ -148,7 +148,10 @@ class _Work:
 
 
 class Upgrade:
-    """One run that gives the chunks of a store contexts; the writer's lock is the caller's."""
+    """One run that gives the chunks of a store contexts; the writer's lock is the caller's.
+
+    Raises `UsageError` for a time together with what goes on until it has ended.
+    """
 
     def __init__(
         self,
@@ -160,6 +163,9 @@ class Upgrade:
         on_progress: Callable[[Advance], None] | None = None,
         on_commit: Callable[[], None] | None = None,
     ) -> None:
+        goes_on = any(isinstance(each, Resumes) and each.goes_on for each in makers.all)
+        if goes_on and seconds < math.inf:
+            raise UsageError("a batch cannot be stopped after a time; give dollars, such as '$2'")
         self._store = store
         self._embedder = embedder
         self._makers = makers

@@ -168,6 +168,11 @@ class Claude:
             for ordinal, context in enumerate(self.situate(document, chunks)):
                 yield at, ordinal, context
 
+    @property
+    def goes_on(self) -> bool:
+        """Does its work go on when a run ends? Batches do."""
+        return self._batch
+
     def resume(self, ledger: Ledger | None) -> None:
         """Note batches there while they are under way, and adopt those that it names.
 

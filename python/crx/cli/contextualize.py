@@ -25,7 +25,9 @@ from crx.upgrade import Outcome
     metavar="SOURCE",
     help="llama:PATH, claude:MODEL, openai:URL#MODEL, a file of contexts, ...",
 )
-@click.option("--budget", default="", metavar="20m|$2", help="Stop after a time, or at a cost.")
+@click.option(
+    "--budget", default="", metavar="20m|$2", help="Stop after a time (no batches), or at a cost."
+)
 @click.option(
     "--min-coverage",
     type=click.FloatRange(0, 1),
