@@ -17,6 +17,7 @@ from crx.backends.fake import Fake, Faults
 from crx.cli import run
 from crx.contextualize import Spec, load_contextualizer, parse_spec
 from crx.errors import ModelError, UsageError
+from crx.prompt import Prompt
 from crx.reuse import REFRESH, Origin, Refresh, context_keys
 from crx.split import split
 from crx.types import Context, Document, Mark
@@ -310,6 +311,14 @@ def test_a_budget_of_nothing_and_one_that_is_none_are_refused(text: str) -> None
 def test_dollars_are_no_budget_for_what_costs_none(index: crx.Index) -> None:
     with pytest.raises(UsageError, match="costs no dollars"):
         index.contextualize("fake:", budget="$2")
+
+
+def test_a_contextualizer_takes_no_cap_and_no_prompt_from_the_run(index: crx.Index) -> None:
+    with pytest.raises(UsageError, match="give the cap to the contextualizer itself"):
+        index.contextualize(Fake(), budget="$2")
+    with pytest.raises(UsageError, match="give the prompt to the contextualizer itself"):
+        index.contextualize(Fake(), prompt=Prompt.of())
+    assert index.contextualize(Fake(), budget="20m").coverage == 1.0
 
 
 def test_one_command_indexes_and_contextualizes(

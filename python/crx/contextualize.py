@@ -120,11 +120,13 @@ def load_makers(
 
     `templates` are files by folder, for prompts with the glossary of `prompt`. A file of contexts
     needs none. Raises what `load_contextualizer` raises, and `UsageError` for a template that
-    cannot work or that the source cannot take.
+    cannot work or that the source cannot take, and for a prompt or a cap beside a contextualizer,
+    which has its own.
     """
     general = prompt or Prompt.of()
     prompts = {folder: general.with_template(file) for folder, file in templates.items()}
     if not isinstance(source, str):
+        _refuse_beside(source, prompt=prompt, cap_dollars=cap_dollars)
         maker = source
     else:
         maker = load_contextualizer(source, prompt=prompt, cap_dollars=cap_dollars)
@@ -209,6 +211,15 @@ def _refuse(source: str, *, prompt: Prompt | None, cap_dollars: float) -> None:
         raise UsageError(f"{source}: takes no prompt; leave out --prompt and --glossary")
     if cap_dollars < math.inf:
         raise UsageError(f"{source}: costs no dollars; give the budget as a time, such as 20m")
+
+
+def _refuse_beside(maker: Contextualizer, *, prompt: Prompt | None, cap_dollars: float) -> None:
+    """Raise where a contextualizer would not hear of a prompt or a cap: it was made before."""
+    name = maker.fingerprint
+    if prompt is not None:
+        raise UsageError(f"{name}: has its own; give the prompt to the contextualizer itself")
+    if cap_dollars < math.inf:
+        raise UsageError(f"{name}: has its own; give the cap to the contextualizer itself")
 
 
 def _plugs() -> dict[str, Any]:

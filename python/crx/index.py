@@ -203,9 +203,10 @@ class Index:
 
         `with_` names what writes them (see `crx.contextualize`), or is it. `budget` is a time such
         as `20m` (not for batches) or, where it costs any, dollars such as `$2`; what is left when
-        it is spent waits for the next call. `refresh` says how far a change reaches contexts made
-        before (see `crx.reuse`). `templates` are prompt files for the documents below folders, by
-        absolute path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`. Raises
+        it is spent waits for the next call. A contextualizer that is given brings its own prompt
+        and its own cap of dollars. `refresh` says how far a change reaches contexts made before
+        (see `crx.reuse`). `templates` are prompt files for the documents below folders, by absolute
+        path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`. Raises
         `ModelError` where less than `min_coverage` of the chunks have one in the end, besides what
         `add` raises.
         """
