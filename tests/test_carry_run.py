@@ -122,6 +122,52 @@ def test_a_file_of_contexts_given_to_an_index_is_checked_too(tmp_path: Path) -> 
         assert contexts(index) == [("a", 0, context)]
 
 
+def test_a_file_that_was_exported_fits_the_index_made_with_it(
+    tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = docs / "corpus.jsonl"
+    corpus.write_text(
+        json.dumps({"id": "d1", "text": "The heron nests here.", "chunks": [[0, 21]]})
+    )
+    monkeypatch.chdir(tmp_path)
+    first = indexed(docs)
+    made = first.contextualize("fake:")
+    first.export_contexts("contexts.jsonl")
+    second = crx.open("second.crx", settings=SETTINGS)
+    assert second.add("here", contexts="contexts.jsonl").contexts == {"ok": made.chunks}
+    assert contexts(second) == contexts(first)
+
+
+def test_a_file_s_id_is_taken_by_the_first_document_that_has_it(tmp_path: Path) -> None:
+    file = tmp_path / "contexts.jsonl"
+    write_contexts(file, [Record("d1", 0, 4, "Of herons.")])
+    index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
+    documents = [crx.Document(f"{name}.jsonl#d1", "nest", chunks=((0, 4),)) for name in "ab"]
+    report = index.add_documents(documents, contexts=str(file))
+    assert report.contexts == {"ok": 1, "failed:span not in the file": 1}
+
+
+@pytest.mark.parametrize("command", [("index", "here", "--contexts"), ("contextualize", "--with")])
+def test_chunks_that_a_file_has_no_context_for_are_counted(
+    tmp_path: Path,
+    docs: Path,
+    command: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    index = indexed(docs)
+    whole = index.contextualize("fake:").chunks
+    index.export_contexts("contexts.jsonl", root=docs)
+    crx.open("i.crx", settings=SETTINGS).add(*[docs] * (command[0] == "contextualize"))
+    capsys.readouterr()
+    run([*command, "contexts.jsonl", "--index", "i.crx"])
+    assert capsys.readouterr().err == (
+        f"crx: {whole} chunks have no context from contexts.jsonl: span not in the file ({whole}); "
+        f'"crx import contexts.jsonl --root DIR" says what does not fit\n'
+    )
+
+
 def test_a_corrected_file_replaces_what_was_imported_before(tmp_path: Path, docs: Path) -> None:
     index = indexed(docs)
     uri = index.store.documents()[0].uri

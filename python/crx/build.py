@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -59,7 +60,10 @@ class Progress:
 @dataclass(frozen=True, slots=True)
 class Report:
     """What a build did, in documents; files skipped, which hold no text and promised none; chunks
-    put, texts embedded, and those that took several of the embedder's windows."""
+    put, texts embedded, and those that took several of the embedder's windows.
+
+    `contexts` counts by outcome what a file of contexts brought.
+    """
 
     added: int = 0
     changed: int = 0
@@ -71,6 +75,7 @@ class Report:
     embedded: int = 0
     windowed: int = 0
     failures: tuple[Failure, ...] = ()
+    contexts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +232,8 @@ class Build:
                 [each.context.text if each else "" for each in kept],
             )
         made = list(maker.situate(document, chunks))
+        counts = Counter(self.report.contexts) + Counter(context.outcome for context in made)
+        self.report = replace(self.report, contexts=dict(counts))
         origin = Origin(maker.fingerprint, DEFAULT_REFRESH)
         keys = context_keys(document, chunks, origin=origin)
         keys = [

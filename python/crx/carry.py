@@ -64,6 +64,16 @@ def hash_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def path_below(folder: Path, name: str) -> str:
+    """Return the URI of the file that a name is the path of, seen from a folder."""
+    return Path(os.path.normpath(folder / name)).as_posix()
+
+
+def id_of(uri: str) -> str:
+    """Return the name of a document within its file, "" where it is the whole file."""
+    return uri.partition("#")[2]
+
+
 def read_contexts(path: str | os.PathLike[str]) -> list[Record]:
     """Return the records of a file, in its order.
 

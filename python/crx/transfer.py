@@ -8,13 +8,12 @@ context was written for, is reported, never moved to a near one.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crx import _native
-from crx.carry import Record, hash_of, match
+from crx.carry import Record, hash_of, id_of, match, path_below
 from crx.protocols import Embedder
 from crx.reuse import Origin, context_keys, find_best, keep
 from crx.types import Context
@@ -114,13 +113,12 @@ class _Names:
         self._folder = folder
         self._by_id: dict[str, list[str]] = {}
         for uri in uris:
-            _, mark, name = uri.partition("#")
-            if mark:
+            if name := id_of(uri):
                 self._by_id.setdefault(name, []).append(uri)
 
     def find(self, name: str) -> str:
         """Return the URI: the name itself, a path below the folder, or the one `...#name`."""
-        path = Path(os.path.normpath(self._folder / name)).as_posix()
+        path = path_below(self._folder, name)
         alike = self._by_id.get(name, [])
         candidates = [name, path, *(alike if len(alike) == 1 else [])]
         return next((each for each in candidates if each in self._uris), name)

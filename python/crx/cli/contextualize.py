@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import click
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import context_progress, note, say, say_json, table
+from crx.contextualize import is_file
 from crx.prompt import Prompt
 from crx.reuse import DEFAULT_REFRESH, REFRESH, Refresh
 from crx.spend import Usage
@@ -75,7 +77,20 @@ def command(
             source, budget=budget, refresh=refresh, prompt=asked, on_progress=show
         )
     print_outcome(outcome, place, as_json=as_json)
+    if is_file(source):
+        note_failed(outcome.made, source)
     outcome.require(min_coverage)
+
+
+def note_failed(outcomes: Mapping[str, int], source: str) -> None:
+    """Say how many chunks a file of contexts had none for, and why."""
+    failed = {name: n for name, n in sorted(outcomes.items()) if name.startswith("failed:")}
+    if failed:
+        why = ", ".join(f"{name.removeprefix('failed:')} ({n:,})" for name, n in failed.items())
+        note(
+            f"{sum(failed.values()):,} chunks have no context from {source}: {why}; "
+            f'"crx import {source} --root DIR" says what does not fit'
+        )
 
 
 def print_outcome(outcome: Outcome, place: Path, *, as_json: bool) -> None:

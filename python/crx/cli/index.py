@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crx import index as handle
-from crx.cli.contextualize import print_outcome
+from crx.cli.contextualize import note_failed, print_outcome
 from crx.cli.options import (
     FOLDER,
     find_index,
@@ -75,6 +75,8 @@ def command(
                 *paths, contexts=contexts, exclude=exclude, rehash=rehash, on_progress=show
             )
         _print(report, place, as_json=as_json)
+        if report.contexts:
+            note_failed(report.contexts, parse_spec(contexts or index.settings["contexts"]).source)
         if spec is not None and spec.source and not spec.is_file:
             with context_progress(quiet=quiet) as advance:
                 outcome = index.contextualize(spec.source, on_progress=advance)
