@@ -161,7 +161,7 @@ def test_chunks_that_a_file_has_no_context_for_are_counted(
     index.export_contexts("contexts.jsonl", root=docs)
     crx.open("i.crx", settings=SETTINGS).add(*[docs] * (command[0] == "contextualize"))
     capsys.readouterr()
-    run([*command, "contexts.jsonl", "--index", "i.crx"])
+    assert run([*command, "contexts.jsonl", "--index", "i.crx"]) == 3
     assert capsys.readouterr().err == (
         f"crx: {whole} chunks have no context from contexts.jsonl: span not in the file ({whole}); "
         f'"crx import contexts.jsonl --root DIR" says what does not fit\n'

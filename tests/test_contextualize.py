@@ -342,6 +342,21 @@ def test_exit_codes_tell_a_spent_budget_from_missing_coverage(
     assert run(["contextualize", *place, "--with", "fake:", "--budget", "0m"]) == 2
 
 
+def test_chunks_that_failed_are_told_by_the_exit_code_and_rejected_ones_are_not(
+    tmp_path: Path, docs: Path, index: crx.Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--index", str(tmp_path / "notes.crx")]
+    failing = ["contextualize", *place, "--with", "fake:fail=1"]
+    said = (
+        f"crx: {index.status().counts['chunks']} chunks failed; the same command tries them again\n"
+    )
+    for command in (failing, ["index", str(docs), *place, "--contexts", "fake:fail=1"]):
+        assert run(command) == 3
+        assert capsys.readouterr().err == said
+    assert run([*failing, "--min-coverage", "0.9"]) == 7
+    assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 0
+
+
 def test_a_local_model_situates_an_index_and_says_what_it_reused(
     tmp_path: Path, index: crx.Index
 ) -> None:

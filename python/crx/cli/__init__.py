@@ -70,8 +70,8 @@ def cli() -> None:
     crx search "QUESTION"    print the passages that answer
     crx ask "QUESTION"       have a model answer from them
 
-    Exit codes: 0 done, 1 nothing found, 2 usage, 3 some or all inputs failed, 4 index damaged or
-    incompatible, 5 locked, 6 no room or resources, 7 model, 130 interrupted.
+    Exit codes: 0 done, 1 nothing found, 2 usage, 3 some or all inputs or contexts failed, 4 index
+    damaged or incompatible, 5 locked, 6 no room or resources, 7 model, 130 interrupted.
     """
 
 

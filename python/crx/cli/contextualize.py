@@ -12,6 +12,7 @@ from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import context_progress, note, say, say_json, table
 from crx.contextualize import is_file
+from crx.errors import InputError
 from crx.prompt import Prompt
 from crx.reuse import DEFAULT_REFRESH, REFRESH, Refresh
 from crx.spend import Usage
@@ -59,12 +60,12 @@ def command(
     glossary: Path | None,
     as_json: bool,
     quiet: bool,
-) -> None:
+) -> int:
     """Give every chunk a context, written by what --with names.
 
     The index stays searchable. Each finished chunk is kept at once: interrupted, the same command
-    goes on where it stopped, and chunks that failed are tried again. A rejected answer is kept as
-    such; the outline then stands alone.
+    goes on where it stopped, and chunks that failed are tried again; the exit code is 3 where some
+    did. A rejected answer is kept as such; the outline then stands alone.
 
     Folders can have prompts of their own, by lines of crx.toml like "docs/legal" = "legal.txt"
     under [prompts]; the nearest folder wins, and --prompt is for all others. Another prompt costs
@@ -77,20 +78,25 @@ def command(
             source, budget=budget, refresh=refresh, prompt=asked, on_progress=show
         )
     print_outcome(outcome, place, as_json=as_json)
-    if is_file(source):
-        note_failed(outcome.made, source)
+    code = note_failed(outcome.made, source)
     outcome.require(min_coverage)
+    return code
 
 
-def note_failed(outcomes: Mapping[str, int], source: str) -> None:
-    """Say how many chunks a file of contexts had none for, and why."""
+def note_failed(outcomes: Mapping[str, int], source: str) -> int:
+    """Say how many chunks failed to get a context, and what to do; return the exit code."""
     failed = {name: n for name, n in sorted(outcomes.items()) if name.startswith("failed:")}
-    if failed:
+    if not failed:
+        return 0
+    if is_file(source):
         why = ", ".join(f"{name.removeprefix('failed:')} ({n:,})" for name, n in failed.items())
         note(
             f"{sum(failed.values()):,} chunks have no context from {source}: {why}; "
             f'"crx import {source} --root DIR" says what does not fit'
         )
+    else:
+        note(f"{sum(failed.values()):,} chunks failed; the same command tries them again")
+    return InputError.exit_code
 
 
 def print_outcome(outcome: Outcome, place: Path, *, as_json: bool) -> None:

@@ -58,7 +58,8 @@ def command(
     """Make the index hold what PATHS hold.
 
     New, changed, renamed and deleted files are found by their content; what has not changed costs
-    nothing. Interrupted, the same command goes on where it stopped.
+    nothing. Interrupted, the same command goes on where it stopped. The exit code is 3 where an
+    input could not be read, or a chunk failed to get its context.
     """
     for path in paths:  # before an index is made for it
         if not path.exists():
@@ -75,13 +76,14 @@ def command(
                 *paths, contexts=contexts, exclude=exclude, rehash=rehash, on_progress=show
             )
         _print(report, place, as_json=as_json)
-        if report.contexts:
-            note_failed(report.contexts, parse_spec(contexts or index.settings["contexts"]).source)
+        source = parse_spec(contexts or index.settings["contexts"]).source
+        code = note_failed(report.contexts, source)
         if spec is not None and spec.source and not spec.is_file:
             with context_progress(quiet=quiet) as advance:
                 outcome = index.contextualize(spec.source, on_progress=advance)
             print_outcome(outcome, place, as_json=as_json)
-    if report.failures:
+            code = note_failed(outcome.made, spec.source)
+    if report.failures or code:
         return InputError.exit_code
     return 0 if report.added or report.changed or report.unchanged or report.renamed else 1
 
