@@ -12,6 +12,7 @@ from crx.backends.hashed import HashedEmbedder
 from crx.cli import run
 from crx.errors import ModelError, UsageError
 from crx.plan import plan
+from crx.spend import Estimate
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +106,9 @@ def test_the_command_prints_minutes_and_dollars(
     assert json.loads(capsys.readouterr().out)["documents"] == 3
 
 
-@pytest.mark.parametrize("source", ["claude:claude-haiku-4-5", "openai:http://127.0.0.1:9/v1#m"])
+@pytest.mark.parametrize(
+    "source", ["", "fake:", "claude:claude-haiku-4-5", "openai:http://127.0.0.1:9/v1#m"]
+)
 def test_minutes_of_a_service_are_told_for_a_rate_alone(docs: Path, source: str) -> None:
     if source.startswith("openai"):
         pytest.importorskip("openai", exc_type=ImportError)
@@ -115,6 +118,28 @@ def test_minutes_of_a_service_are_told_for_a_rate_alone(docs: Path, source: str)
     assert planned.estimate is not None
     assert planned.estimate.usage.requests == planned.chunks
     assert planned.service_seconds == planned.chunks * 2
+
+
+def test_options_after_a_model_s_name_are_heard(docs: Path) -> None:
+    (docs / "heron.md").write_text("In this year the colony counted its nests again.\n\n" * 400)
+
+    def cost(source: str) -> Estimate:
+        estimate = plan([docs], embedder=HashedEmbedder(), source=source, seconds=0.1).estimate
+        assert estimate is not None
+        return estimate
+
+    priced = cost("claude:claude-nine:price=1/5")
+    assert cost("claude:claude-nine:price=2/10").dollars == pytest.approx(2 * priced.dollars)
+    assert cost("claude:claude-nine:price=1/5,window=8000").usage.prompt < priced.usage.prompt
+    with pytest.raises(ModelError, match="bacth: no such option"):
+        cost("claude:claude-nine:bacth=1")
+
+
+def test_dollars_that_nobody_knows_are_said_to_be_unknown(
+    docs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", str(docs), "--embedder", "hashed", "--with", "claude:claude-nine"]) == 0
+    assert "dollars unknown; " in capsys.readouterr().out
 
 
 def test_nothing_takes_nothing(tmp_path: Path) -> None:

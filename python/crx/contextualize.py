@@ -138,6 +138,13 @@ def load_makers(
     return Makers(maker, refresh, by_folder)
 
 
+def claude_options(rest: str) -> tuple[str, dict[str, Any]]:
+    """Return the model that follows `claude:`, and its options as `Claude` takes them."""
+    counts = dict.fromkeys(("batch", "width", "window", "max_tokens"), int)
+    model, given = typed_options(rest, {**counts, "effort": str, "price": str})
+    return model, given | {"batch": bool(given.get("batch"))} | _price(given)
+
+
 def embedder_reads(outline: str, context: str) -> str:
     """Return what the embedder reads in front of a chunk: the outline's first line, the context.
 
@@ -178,10 +185,7 @@ def _llama(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualiz
 def _claude(rest: str, prompt: Prompt | None, cap_dollars: float) -> Contextualizer:
     from crx.backends.claude import Claude
 
-    counts = dict.fromkeys(("batch", "width", "window", "max_tokens"), int)
-    types = {**counts, "effort": str, "price": str}
-    model, given = typed_options(rest, types)
-    given |= {"batch": bool(given.get("batch"))} | _price(given)
+    model, given = claude_options(rest)
     return Claude(model, prompt=prompt, cap_dollars=cap_dollars, **given)
 
 

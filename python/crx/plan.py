@@ -22,7 +22,7 @@ from crx.backends import claude
 from crx.backends.hashed import HashedEmbedder
 from crx.backends.usage import Usage
 from crx.build import EMBED_BATCH, Build, Failure, budget_of, reason
-from crx.contextualize import Rungs, embedder_reads, load_contextualizer
+from crx.contextualize import Rungs, claude_options, embedder_reads, load_contextualizer
 from crx.embed import Situated, embed_situated
 from crx.errors import InputError, ModelError, NotText, UsageError
 from crx.makers import Makers
@@ -120,7 +120,7 @@ def plan(
     a path that is not there, and what `load_contextualizer` raises.
     """
     name, _, rest = source.partition(":")
-    model = rest.partition(":")[0] if name == "claude" else PRICED
+    model, given = claude_options(rest) if name == "claude" else (PRICED, {})
     priced = source if name == "openai" else f"claude:{model}"
     maker: Contextualizer | None = None
     with contextlib.ExitStack() as stack:
@@ -150,8 +150,9 @@ def plan(
         if isinstance(maker, Estimates):
             estimate = maker.plan(texts)
         else:
-            estimate = claude.plan(model, texts, prompt=prompt)
-        asked = estimate.usage.requests if name in ("claude", "openai") else 0
+            price, window = given.get("price"), given.get("window", 0)
+            estimate = claude.plan(model, texts, prompt=prompt, price=price, window=window)
+        asked = estimate.usage.requests
         return Plan(
             documents=len(texts),
             chunks=sum(len(chunks) for _, chunks in texts),

@@ -43,9 +43,10 @@ def plan(
     *,
     prompt: Prompt | None = None,
     price: Price | None = None,
+    window: int = 0,
 ) -> Estimate:
     """Estimate tokens and dollars from the lengths of the texts; needs no key and asks nobody."""
-    now = terms_of(model, prompt=prompt, price=price)
+    now = terms_of(model, prompt=prompt, price=price, window=window)
     batched = replace(now, hour=True, discount=0.5)
     silent = now.known.thinking == "off"
     output_tokens = _USUAL_TOKENS if silent else _USUAL_TOKENS_THINKING
@@ -195,7 +196,13 @@ class Claude:
     def plan(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
         """Estimate what a run would use and cost, as `plan` does."""
         terms = self._terms
-        return plan(terms.model, documents, prompt=terms.prompt, price=terms.price)
+        return plan(
+            terms.model,
+            documents,
+            prompt=terms.prompt,
+            price=terms.price,
+            window=self._window_tokens,
+        )
 
     async def _visit(
         self, document: Document, chunks: Sequence[Chunk], tell: Callable[[Context], None]

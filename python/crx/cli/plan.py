@@ -95,6 +95,7 @@ def _print(planned: Plan) -> None:
     if planned.service_seconds is not None:
         say(f"{_minutes(planned.service_seconds)} at the given requests a minute")
     if cost.dollars is None:
+        say("dollars unknown; give the price after the model, as in :price=1/5")
         return
     priced = [
         ("with caching", cost.dollars),
