@@ -137,6 +137,15 @@ def test_records_of_a_file_lie_in_the_file_s_folder() -> None:
     assert makers.of("id-7") is fake
 
 
+def test_a_folder_called_c_sharp_is_no_part_of_its_sibling() -> None:
+    fake, sharp, plain = Fake(), Fake().with_prompt(Prompt.of()), Fake().with_prompt(Prompt.of())
+    makers = Makers(fake, by_folder={"/docs/C": plain, "/docs/C#": sharp})
+    assert makers.of("/docs/C#/a.md") is sharp
+    assert makers.of("/docs/C#/corpus.jsonl#a/1") is sharp
+    assert makers.of("/docs/C/a.md") is plain
+    assert makers.of("/docs/C#sharp/a.md") is fake
+
+
 class Plain:
     """A contextualizer that takes no prompt."""
 

@@ -59,6 +59,6 @@ class Makers:
         return [folder for folder in self.by_folder if folder not in used]
 
     def _folder(self, uri: str) -> str:
-        path = PurePosixPath(uri.partition("#")[0])
+        path = PurePosixPath(uri)  # uncut: of file.jsonl#id the folder is a parent, too
         places = (str(place) for place in (path, *path.parents))
         return next((place for place in places if place in self.by_folder), "")
