@@ -20,10 +20,12 @@ pytest.importorskip("gguf")
 import tiny_gguf
 from crx.backends import llama
 from crx.backends import llama_runtime as runtime
+from crx.backends.hashed import HashedEmbedder
 from crx.backends.llama import Llama, Settings
 from crx.backends.llama_child import Wording
 from crx.backends.usage import Pace, Usage, Work
 from crx.frames import CHATML
+from crx.plan import plan
 
 PREFIX = "The heron stands in the shallow water and waits for the fish. " * 6
 SUFFIXES = [f"Chunk {i} of the survey, on colony {i * 37}: " + "nests " * i for i in range(11)]
@@ -419,6 +421,24 @@ def test_a_model_without_a_chat_template_is_told(tmp_path: Path) -> None:
     with Llama(path, settings=ONE_THREAD) as model:
         assert model.notes == ("no chat template in the file: is it an instruct model?",)
         assert [*model.situate(DOCUMENT, CHUNKS[:1])] == [Context(SENTENCE)]
+
+
+def test_a_plan_grows_with_what_is_to_be_read_and_tells_what_is_odd(tmp_path: Path) -> None:
+    path = tiny_gguf.parrot(tmp_path / "plain.gguf", template="")
+    (tmp_path / "docs").mkdir()
+    seconds = []
+    for n in range(2):
+        (tmp_path / "docs" / f"{n}.txt").write_text(f"Survey {n}.\n" + TEXT * (1 + 4 * n))
+        planned = plan(
+            [tmp_path / "docs"],
+            embedder=HashedEmbedder(),
+            source=f"llama:{path}:threads=1,max_tokens=24",
+            seconds=0.2,
+            chunk_chars=120,
+        )
+        seconds.append(planned.rungs[1].seconds)
+    assert 0 < 2 * seconds[0] < seconds[1]
+    assert planned.notes == ("no chat template in the file: is it an instruct model?",)
 
 
 def test_too_little_memory_for_the_model_is_a_model_error(models: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -85,7 +86,8 @@ class Plan:
     `embedding_seconds` is for every chunk once: an index whose contexts a model writes pays it
     once before and once after. `priced` names the model that `estimate` is for.
     `service_seconds` is what a service takes at the rate of requests that was given, None where
-    none was: it rests on the limits of an account, which nobody here knows.
+    none was: it rests on the limits of an account, which nobody here knows. `notes` are what else
+    should be known of the model, a line each.
     """
 
     documents: int
@@ -98,6 +100,7 @@ class Plan:
     estimate: Estimate | None
     service_seconds: float | None
     failures: tuple[Failure, ...]
+    notes: tuple[str, ...]
 
 
 def plan(
@@ -164,6 +167,7 @@ def plan(
             estimate=estimate,
             service_seconds=asked / requests_per_minute * 60 if requests_per_minute else None,
             failures=tuple(failures),
+            notes=tuple(getattr(maker, "notes", ())),
         )
 
 
@@ -266,35 +270,45 @@ class _Trial:
 
 
 def _try(maker: Contextualizer, documents: Sequence[Document], seconds: float) -> _Trial:
-    """Give the documents contexts in an index that is thrown away."""
-    done, ended = 0, 0.0
+    """Give the documents contexts in an index that is thrown away, short ones first.
 
-    def note(now: Advance) -> None:
-        nonlocal done, ended
-        if now.done > done:
-            done, ended = now.done, time.monotonic()
+    A slow model then has some answers soon, and a fast one comes to all of them.
+    """
+    made: Counter[str] = Counter()
+    spent, ended = 0.0, 0.0
+
+    def note(_: Advance) -> None:
+        nonlocal ended
+        ended = time.monotonic()
 
     with TemporaryDirectory(prefix="crx-plan-") as folder:
         store = _native.Store.open(str(Path(folder) / "plan.crx"), write=True, create=True)
         try:
-            embedder = HashedEmbedder()
-            Build(store, embedder=embedder, rungs=Rungs(outline=True)).documents(documents)
-            started = time.monotonic()
-            outcome = Upgrade(
-                store,
-                embedder=embedder,
-                makers=Makers(maker),
-                seconds=seconds,
-                on_progress=note,
-            ).run()
+            embedder, makers = HashedEmbedder(), Makers(maker)
+            build = Build(store, embedder=embedder, rungs=Rungs(outline=True))
+            for document in sorted(documents, key=lambda each: len(each.text)):
+                build.documents([document])
+                begun = time.monotonic()
+                upgrade = Upgrade(
+                    store,
+                    embedder=embedder,
+                    makers=makers,
+                    seconds=seconds - spent,
+                    on_progress=note,
+                )
+                made.update(upgrade.run().made)
+                spent += ended - begun
+                if spent >= seconds:
+                    break
         finally:
             store.close()
+    done = sum(made.values())
     if not done:
         return _Trial(0, 0.0, 1.0)
-    twice = sum(n for how, n in outcome.made.items() if how.startswith(("retried", "rejected")))
-    failed = [how.partition(":")[2] for how in outcome.made if how.startswith("failed:")]
-    all_failed = len(failed) == len(outcome.made)
-    return _Trial(done, ended - started, 1 + twice / done, failed[0] if all_failed else "")
+    twice = sum(n for how, n in made.items() if how.startswith(("retried", "rejected")))
+    failed = [how.partition(":")[2] for how in made if how.startswith("failed:")]
+    all_failed = len(failed) == len(made)
+    return _Trial(done, spent, 1 + twice / done, failed[0] if all_failed else "")
 
 
 def _tokens(texts: Texts) -> int:

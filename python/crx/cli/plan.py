@@ -69,6 +69,8 @@ def command(
         say_json(asdict(planned))
     else:
         _print(planned)
+    for line in planned.notes:
+        note(line)
     for failure in planned.failures:
         note(f"{failure.uri}: {failure.reason}")
 
