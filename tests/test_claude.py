@@ -710,6 +710,12 @@ def test_a_batch_that_may_have_been_taken_is_not_sent_twice(claude, server) -> N
     assert len(server.batches) == 1
 
 
+def test_a_key_that_is_none_is_refused_and_not_shown(claude) -> None:
+    with pytest.raises(ModelError, match="ANTHROPIC_API_KEY holds what no key does") as error:
+        claude(key="sk-secret\n")
+    assert "secret" not in str(error.value)
+
+
 def test_a_wrong_key_ends_a_batch_at_once(claude) -> None:
     doc = document()
     with pytest.raises(ModelError, match="refuses the key"):

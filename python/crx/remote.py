@@ -116,6 +116,14 @@ def refuse_below(least: int, given: int | None, *, what: str) -> None:
         raise UsageError(f"{what}={given}: too small; give {least} or more")
 
 
+def refuse_bad_key(key: str, *, variable: str, service: str) -> None:
+    """Raise `ModelError` for a key that no request can carry; the SDKs' own words would show it."""
+    if not (key.isascii() and key.isprintable()):
+        raise ModelError(
+            f"{service}: {variable} holds what no key does, such as a line end; set it anew"
+        )
+
+
 def refuse_offline(what: str) -> None:
     """Raise `Offline` when `CRX_OFFLINE` is set."""
     if os.environ.get("CRX_OFFLINE", "0") not in ("", "0"):
@@ -133,10 +141,6 @@ def translated(sdk: ModuleType, *, service: str, model: str, key: str) -> Iterat
         # By name: the SDKs moved from one HTTP library to another that kept the names.
         cause = type(error.__cause__).__name__
         unreachable = cause in ("ConnectError", "ConnectTimeout", "UnsupportedProtocol")
-        if cause == "LocalProtocolError":  # its own words would show the key
-            raise ModelError(
-                f"{service}: {key} holds what no key does, such as a line end; set it anew"
-            ) from None
         why = f"{service}: cannot be reached" if unreachable else BROKE_OFF
         hint = "; is it running, and is the address right?" if unreachable else ""
         raise Again(why + hint, lost=not unreachable, unreachable=unreachable) from None

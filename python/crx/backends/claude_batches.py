@@ -222,7 +222,7 @@ class _Wish:
         Not of its words: a part of a long document depends on which chunks are still missing.
         """
         chunk, rest = self.job.chunks[self.chunk], terms.body(())
-        where = [self.job.document.text, chunk.start, chunk.end]
+        where = [self.job.digest, chunk.start, chunk.end]
         asked = [*where, self.context is not None, terms.prompt.hash, rest]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:40]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,8 @@ class Job:
     """A text of one document, the whole or a part, and the chunks that want a context from it.
 
     `warm`: requests may go side by side, since the cache has the prefix or never will. `at_most`
-    bounds the tokens of what comes before the chunk; the first answer tightens it.
+    bounds the tokens of what comes before the chunk; the first answer tightens it. `digest` is that
+    of the whole document.
     """
 
     document: Document
@@ -37,8 +39,11 @@ class Job:
     marked: bool
     warm: bool = field(init=False)
     at_most: int = field(init=False)
+    digest: str = field(init=False)
 
     def __post_init__(self) -> None:
+        whole = self.document.text.encode("utf-8", "surrogatepass")
+        self.digest = hashlib.sha256(whole).hexdigest()
         self.warm = not self.marked
         self.at_most = len(self.prefix.encode()) + _AROUND
 

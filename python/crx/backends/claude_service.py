@@ -6,7 +6,9 @@ from types import ModuleType
 from typing import Any
 
 from crx.errors import ModelError
-from crx.remote import refuse_offline, translated
+from crx.remote import refuse_bad_key, refuse_offline, translated
+
+_KEY = "ANTHROPIC_API_KEY"
 
 
 class Service:
@@ -40,7 +42,7 @@ class Service:
 
     def translated(self) -> Any:
         """Turn what the SDK raises within into what `crx.remote` knows."""
-        return translated(self._sdk, service=self.name, model=self._model, key="ANTHROPIC_API_KEY")
+        return translated(self._sdk, service=self.name, model=self._model, key=_KEY)
 
     def _check_key(self) -> None:
         try:
@@ -48,7 +50,8 @@ class Service:
         except self._sdk.AnthropicError as error:
             raise ModelError(f"claude: {error}") from None
         if not (client.api_key or client.auth_token or getattr(client, "credentials", None)):
-            raise ModelError("claude: no key; set ANTHROPIC_API_KEY")
+            raise ModelError(f"claude: no key; set {_KEY}")
+        refuse_bad_key(client.api_key or "", variable=_KEY, service=self.name)
 
 
 def _sdk() -> ModuleType:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from crx.errors import ModelError, UsageError
-from crx.remote import refuse_offline, translated
+from crx.remote import refuse_bad_key, refuse_offline, translated
 
 # Whose key goes to which host: a key is sent to its own service and nowhere else.
 _KEYS = {"api.openai.com": "OPENAI_API_KEY", "api.deepseek.com": "DEEPSEEK_API_KEY"}
@@ -18,7 +18,8 @@ _OWN_KEY = "CRX_OPENAI_API_KEY"
 class Service:
     """The model of `URL#MODEL`.
 
-    Raises `Offline`, `UsageError` for a bad address, and `ModelError` where the SDK is missing.
+    Raises `Offline`, `UsageError` for a bad address, and `ModelError` where the SDK is missing or
+    the key is none.
     """
 
     def __init__(self, address: str, *, timeout_s: float, key: str | None = None) -> None:
@@ -27,9 +28,11 @@ class Service:
         self.name = f"openai:{url}"
         self._sdk = _sdk()
         self._key_name = _KEYS.get(self._host, _OWN_KEY)
+        # The SDK wants a key even where the server does not.
+        key = key or os.environ.get(self._key_name) or "none"
+        refuse_bad_key(key, variable=self._key_name, service=self.name)
         self._client_options: dict[str, Any] = {
-            # The SDK wants a key even where the server does not.
-            "api_key": key or os.environ.get(self._key_name) or "none",
+            "api_key": key,
             "base_url": url,
             "timeout": timeout_s,
             "max_retries": 0,
