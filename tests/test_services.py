@@ -137,7 +137,7 @@ def test_json_holds_the_same(
     place = ["--index", str(tmp_path / "one.crx"), "-q", "--json"]
     settings = ["--embedder", "hashed", "--set", "chunk_chars=400"]
     assert run(["index", str(docs), *place, *settings, "--contexts", source]) == 0
-    used = json.loads(capsys.readouterr().out.split("\n}\n")[1] + "}")["usage"]
+    used = json.loads(capsys.readouterr().out)["contextualized"]["usage"]
     assert used["requests"] == server.asked
     assert used["dollars"] is None
     assert used["share_read"] == used["read"] / (used["read"] + used["input"])

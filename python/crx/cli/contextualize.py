@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -77,7 +78,9 @@ def command(
         outcome = index.contextualize(
             source, budget=budget, refresh=refresh, prompt=asked, on_progress=show
         )
-    print_outcome(outcome, place, as_json=as_json)
+    if as_json:
+        say_json({"index": str(place), **as_told(outcome)})
+    print_outcome(outcome, place, quiet=as_json)
     code = note_failed(outcome.made, source)
     outcome.require(min_coverage)
     return code
@@ -99,14 +102,17 @@ def note_failed(outcomes: Mapping[str, int], source: str) -> int:
     return InputError.exit_code
 
 
-def print_outcome(outcome: Outcome, place: Path, *, as_json: bool) -> None:
-    """Print what a run did, and on stderr why it stopped early."""
+def as_told(outcome: Outcome) -> dict[str, Any]:
+    """Return what a run did, for JSON."""
     used = outcome.usage
-    if as_json:
-        shares = {"share_read": used.share_read} if used else {}
-        usage = asdict(used) | shares if used else None
-        say_json({"index": str(place), **asdict(outcome), "usage": usage})
-    else:
+    usage = {**asdict(used), "share_read": used.share_read} if used else None
+    return {**asdict(outcome), "usage": usage}
+
+
+def print_outcome(outcome: Outcome, place: Path, *, quiet: bool) -> None:
+    """Print what a run did, unless quiet, and on stderr why it stopped early."""
+    used = outcome.usage
+    if not quiet:
         say(f"{place}: {summary(outcome)}")
         if used and used != Usage():
             say(table(used.rows(), right=(1,)))

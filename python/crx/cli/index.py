@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crx import index as handle
-from crx.cli.contextualize import note_failed, print_outcome
+from crx.cli.contextualize import as_told, note_failed, print_outcome
 from crx.cli.options import (
     FOLDER,
     find_index,
@@ -75,24 +75,28 @@ def command(
             report = index.add(
                 *paths, contexts=contexts, exclude=exclude, rehash=rehash, on_progress=show
             )
-        _print(report, place, as_json=as_json)
+        if not as_json:
+            say(f"{near(place)}: {summary(report)}")
+        _name_failures(report)
         source = parse_spec(contexts or index.settings["contexts"]).source
         code = note_failed(report.contexts, source)
-        if spec is not None and spec.source and not spec.is_file:
-            with context_progress(quiet=quiet) as advance:
-                outcome = index.contextualize(spec.source, on_progress=advance)
-            print_outcome(outcome, place, as_json=as_json)
-            code = note_failed(outcome.made, spec.source)
+        told = {"index": str(place), **asdict(report)}
+        try:
+            if spec is not None and spec.source and not spec.is_file:
+                with context_progress(quiet=quiet) as advance:
+                    outcome = index.contextualize(spec.source, on_progress=advance)
+                told["contextualized"] = as_told(outcome)
+                print_outcome(outcome, place, quiet=as_json)
+                code = note_failed(outcome.made, spec.source)
+        finally:  # what was indexed is told however the contexts fare
+            if as_json:
+                say_json(told)
     if report.failures or code:
         return InputError.exit_code
     return 0 if report.added or report.changed or report.unchanged or report.renamed else 1
 
 
-def _print(report: Report, place: Path, *, as_json: bool) -> None:
-    if as_json:
-        say_json({"index": str(place), **asdict(report)})
-    else:
-        say(f"{near(place)}: {summary(report)}")
+def _name_failures(report: Report) -> None:
     for failure in report.failures[:FAILURES_NAMED]:
         note(f"{near(failure.uri)}: {failure.reason}")
     if len(report.failures) > FAILURES_NAMED:
