@@ -19,8 +19,9 @@ from crx.backends.claude_batches import Desk, in_waves
 from crx.backends.claude_models import known
 from crx.backends.claude_requests import Job, Terms
 from crx.backends.claude_service import Service
+from crx.backends.order import in_order
 from crx.backends.window import Reading, Window
-from crx.errors import BudgetSpent, ModelError, UsageError
+from crx.errors import UsageError
 from crx.ledger import Ledger
 from crx.prompt import Prompt
 from crx.remote import Outage, Patience, refuse_below, refuse_offline, stream
@@ -150,7 +151,8 @@ class Claude:
             return
         refuse_offline(f"claude:{self._terms.model}")
         if self._batch:
-            yield from _in_order(stream(partial(self._wave, [(document, chunks)])))
+            told = stream(partial(self._wave, [(document, chunks)]))
+            yield from in_order((at, context) for _, at, context in told)
         else:
             yield from stream(partial(self._visit, document, chunks))
 
@@ -296,22 +298,3 @@ def terms_of(
         discount=0.5 if batch else 1.0,
         window=Window(window or family.window, family.tokens_per_byte),
     )
-
-
-def _in_order(answers: Iterator[tuple[int, int, Context]]) -> Iterator[Context]:
-    """Yield one document's contexts in order, however they come.
-
-    When the run ends early, a chunk that others overtook is failed, so that those are not lost.
-    """
-    ready: dict[int, Context] = {}
-    told = 0
-    try:
-        for _, at, context in answers:
-            ready[at] = context
-            while told in ready:
-                yield ready[told]
-                told += 1
-    except (ModelError, BudgetSpent) as error:
-        for at in range(told, 1 + max(ready, default=-1)):
-            yield ready.get(at, Context("", f"failed:{error}"))
-        raise

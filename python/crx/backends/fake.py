@@ -18,8 +18,9 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
+from crx.backends.order import in_order
 from crx.backends.pipe import Parent, child_command
-from crx.backends.supervise import Ask, Judge, Supervisor, in_order
+from crx.backends.supervise import Ask, Judge, Supervisor
 from crx.backends.usage import Usage
 from crx.errors import UsageError
 from crx.gate import Gate

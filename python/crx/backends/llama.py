@@ -21,8 +21,9 @@ from pathlib import Path
 
 from crx.backends.cores import threads
 from crx.backends.excerpts import Excerpt, excerpts
+from crx.backends.order import Answers, in_order
 from crx.backends.pipe import ChildLost, Message, child_command
-from crx.backends.supervise import Answers, Ask, Supervisor, in_order
+from crx.backends.supervise import Ask, Supervisor
 from crx.backends.usage import Prompts, Usage, foretell
 from crx.errors import ModelError
 from crx.frames import PLAIN

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from crx.backends.order import Answers
 from crx.backends.pipe import Child, ChildLost, Message
 from crx.backends.usage import Usage
 from crx.errors import ModelError
@@ -88,21 +89,6 @@ class _Round:
         self.sent.discard(number)
         self.in_hand.discard(number)
         self.suspects.append(number)
-
-
-Answers = Generator[tuple[int, Context], None, None]
-
-
-def in_order(answers: Answers) -> Iterator[Context]:
-    """Yield contexts by position, each as soon as all before it have come."""
-    ready: dict[int, Context] = {}
-    told = 0
-    with contextlib.closing(answers):
-        for number, context in answers:
-            ready[number] = context
-            while told in ready:
-                yield ready.pop(told)
-                told += 1
 
 
 class Supervisor:
