@@ -1,6 +1,5 @@
 # make demo   index real files, ask three questions
 # make test   everything that CI runs
-# make docs   the documentation site, in build/docs/site
 # make test-all   the same, the slow tests, and those of the runtimes that are long to install
 
 PYTHON ?= python3
@@ -16,7 +15,7 @@ export PIP_QUIET := 1
 # The environment of a developer must not change what a test sees.
 unexport CRX_INDEX CRX_MODELS CRX_HOME CRX_OFFLINE
 
-.PHONY: demo test test-all test-rust test-python lint docs build model clean
+.PHONY: demo test test-all test-rust test-python lint build model clean
 
 demo: build model
 	$(BIN)/python -m crx.demo
@@ -30,6 +29,7 @@ lint: build
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest crx._native
+	$(BIN)/lint-imports --no-cache --no-logo
 
 test-rust:
 	$(CARGO) test --release --locked
@@ -41,9 +41,6 @@ test-python: build model
 test-all: lint test-rust build model
 	$(BIN)/pip install 'llama-cpp-python>=0.3.36' gguf jinja2 'sentence-transformers>=3'
 	$(BIN)/pytest -m "slow or not slow"
-
-docs: build
-	$(BIN)/python docs/build.py
 
 build: $(STAMPS)/built
 model: $(MODEL)
@@ -63,4 +60,4 @@ $(MODEL): $(STAMPS)/built models/minilm/fetch.py
 	touch $@
 
 clean:
-	rm -rf $(VENV) build target python/crx/*.so
+	rm -rf $(VENV) target python/crx/*.so

@@ -46,10 +46,10 @@ import llama_cpp
 sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("python", "tests")]
 
 import gguf  # noqa: E402
-
 import tiny_gguf  # noqa: E402
+
 from crx.backends import llama_runtime as runtime  # noqa: E402
-from crx.backends.usage import Usage  # noqa: E402
+from crx.context.compute_usage import ComputeUsage  # noqa: E402
 
 Tokens = list[int]
 Job = tuple[Tokens, list[Tokens]]
@@ -85,7 +85,7 @@ def shared(
     log: runtime.Log,
 ) -> tuple[list[list[Tokens]], dict[str, Any]]:
     """Decode all chunks with crx's session; return the answers and what they took."""
-    counts = Usage()
+    counts = ComputeUsage()
     room = max(
         len(prefix) + places * (max(map(len, suffixes)) + args.new) for prefix, suffixes in jobs
     )

@@ -98,7 +98,7 @@ def run_one(arguments: argparse.Namespace) -> None:
         def embed(texts: list[str]) -> np.ndarray:
             return model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
     else:
-        from crx.embed import load_embedder
+        from crx.registry import load_embedder
 
         embed = load_embedder(arguments.run).embed
     embed(texts[:32])

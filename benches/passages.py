@@ -24,25 +24,27 @@ from pathlib import Path
 import numpy as np
 
 import crx
+from crx.evaluate.datasets import GoldSpan, read_set
 from crx.evaluate.metrics import covered
-from crx.evaluate.sets import Place, read_set
-from crx.search import Searcher, fuse
+from crx.retrieve.search import Searcher, fuse
 from crx.types import Hit
 
 DEPTH = 150
 WINDOWS = (0, 1, 2, 3, 5)
 
-Way = Callable[[list[Hit], int], list[Place]]
+Way = Callable[[list[Hit], int], list[GoldSpan]]
 Layout = list[list[int]]
 
 
-def auto(hits: list[Hit], budget: int, *, searcher: Searcher) -> list[Place]:
+def auto(hits: list[Hit], budget: int, *, searcher: Searcher) -> list[GoldSpan]:
     found = searcher.widen(hits, window="auto", budget_tokens=budget, window_tokens=0)
     assert len(found) == 1 or sum(each.tokens for each in found) <= budget
-    return [Place(each.uri, each.start, each.end) for each in found]
+    return [GoldSpan(each.uri, each.start, each.end) for each in found]
 
 
-def fixed(hits: list[Hit], budget: int, *, layouts: dict[str, Layout], window: int) -> list[Place]:
+def fixed(
+    hits: list[Hit], budget: int, *, layouts: dict[str, Layout], window: int
+) -> list[GoldSpan]:
     taken: set[tuple[str, int]] = set()
     for hit in hits:
         layout = layouts[hit.uri]
@@ -52,7 +54,7 @@ def fixed(hits: list[Hit], budget: int, *, layouts: dict[str, Layout], window: i
         if tokens <= budget:
             taken |= fresh
             budget -= tokens
-    return [Place(uri, *layouts[uri][at][:2]) for uri, at in taken]
+    return [GoldSpan(uri, *layouts[uri][at][:2]) for uri, at in taken]
 
 
 def main() -> None:

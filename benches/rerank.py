@@ -74,12 +74,12 @@ def compare(arguments: argparse.Namespace) -> None:
 
 def candidates(tokenizer: Path, arguments: argparse.Namespace) -> list[str]:
     """Return texts that make pairs of so many tokens, cut one after the other from the sources."""
-    from crx.models.pairs import Pairs
-    from crx.models.tokens import Tokens
+    from crx.models.cross_encoder import PairEncoder
+    from crx.models.tokenizer import Tokens
 
     wide = arguments.tokens * 4
     tokens = Tokens(tokenizer, sequence=wide)
-    (frame,) = Pairs(tokenizer, sequence=wide).windows(QUERY, [""])[0]
+    (frame,) = PairEncoder(tokenizer, sequence=wide).windows(QUERY, [""])[0]
     size = arguments.tokens - len(frame.ids)
     texts: list[str] = []
     for path in sorted(Path(sysconfig.get_path("stdlib")).glob("[a-t]*.py")):
@@ -115,7 +115,7 @@ def run_one(arguments: argparse.Namespace) -> None:
         def score(texts: list[str]) -> np.ndarray:
             return model.predict([(QUERY, text) for text in texts], show_progress_bar=False)
     else:
-        from crx.rerank import load_reranker
+        from crx.registry import load_reranker
 
         reranker = load_reranker(arguments.run)
 

@@ -35,5 +35,12 @@ def test_import_crx_loads_neither_numpy_nor_a_step() -> None:
 
 def test_a_search_loads_no_reader() -> None:
     loaded = modules_after("import crx.cli.search")
-    unwanted = {"crx.build", "crx.read", "crx.walk", "pathspec", "importlib.metadata", "rich"}
+    unwanted = {
+        "crx.ingest.indexer",
+        "crx.ingest.read",
+        "crx.ingest.discover",
+        "pathspec",
+        "importlib.metadata",
+        "rich",
+    }
     assert loaded & unwanted == set()

@@ -8,16 +8,11 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.build import Report
 from crx.errors import Incompatible, Locked, NotAnIndex, UsageError
+from crx.ingest.indexer import Report
 from crx.types import Document
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 200}
-
-
-@pytest.fixture(autouse=True)
-def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CRX_HOME", str(tmp_path / "home"))
 
 
 @pytest.fixture

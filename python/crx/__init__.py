@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crx.build import Failure, Progress, Report
     from crx.errors import (
         CrxError,
         Damaged,
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
         UsageError,
     )
     from crx.index import Index, Status, open
-    from crx.search import Result
+    from crx.ingest.indexer import Failure, Progress, Report
+    from crx.retrieve.search import Result
     from crx.types import Answer, Chunk, Citation, Context, Document, Hit, Mark, Passage, Stage
 
 __all__ = [
@@ -62,10 +62,10 @@ __all__ = [
 ]
 
 # Names that are not of `errors`, by the module that has them.
-_ROOMS = {
-    "build": ("Failure", "Progress", "Report"),
+_MODULE_NAMES = {
+    "ingest.indexer": ("Failure", "Progress", "Report"),
     "index": ("Index", "Status", "open"),
-    "search": ("Result",),
+    "retrieve.search": ("Result",),
     "types": (
         "Answer",
         "Chunk",
@@ -78,13 +78,13 @@ _ROOMS = {
         "Stage",
     ),
 }
-_ROOM = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULE_NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"crx.{_ROOM.get(name, 'errors')}"), name)
+    value: object = getattr(import_module(f"crx.{_MODULE_OF.get(name, 'errors')}"), name)
     globals()[name] = value
     return value
 

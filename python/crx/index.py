@@ -7,27 +7,27 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import orjson
 
 from crx import _native
 from crx.config import Resolved, Settings, describe, resolve, user_file
+from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure, UsageError
-from crx.protocols import Contextualizer, Embedder, Generator, Reranker
-from crx.rerank import SHIPPED, ScoreCache, load_reranker
-from crx.reuse import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
-from crx.search import LEGS, Leg, Reranking, Result, Searcher, Weights, Window
+from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
+from crx.retrieve.rerank import ScoreCache
+from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
 from crx.types import Answer, Document
 
 if TYPE_CHECKING:
-    from crx.answer import Asking
-    from crx.build import Build, Progress, Report
-    from crx.makers import Makers
-    from crx.prompt import Prompt
-    from crx.quote import Quoted
-    from crx.transfer import Imported
-    from crx.upgrade import Advance, Outcome
+    from crx.answer.prompt import QuotedPassages
+    from crx.answer.stream import AnswerStream
+    from crx.context.exchange import Imported
+    from crx.context.prompt import Prompt
+    from crx.context.routing import ContextRouter
+    from crx.context.run import ContextProgress, ContextReport
+    from crx.ingest.indexer import Indexer, Progress, Report
 
 Condition: TypeAlias = (
     str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
@@ -35,13 +35,6 @@ Condition: TypeAlias = (
 Where: TypeAlias = Mapping[str, Condition]
 
 _FIXED = tuple(each.name for each in describe() if each.scope == "index")
-
-
-@runtime_checkable
-class Closes(Protocol):
-    """A contextualizer that holds a process."""
-
-    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +126,7 @@ class Index:
     def embedder(self) -> Embedder:
         """The embedder the index was built with, loaded on first use; raises `ModelError`."""
         if self._embedder is None:
-            from crx.embed import load_embedder
+            from crx.registry import load_embedder
 
             embedder = load_embedder(self._fixed["embedder"])
             built = self._fixed.get("embedder_fingerprint", embedder.fingerprint)
@@ -150,7 +143,9 @@ class Index:
     def reranker(self) -> Reranker:
         """The reranker that is set, or the shipped one, loaded on first use; `ModelError`."""
         if self._reranker is None:
-            self._reranker = load_reranker(self._settings.reranker or SHIPPED)
+            from crx.registry import SHIPPED_RERANKER, load_reranker
+
+            self._reranker = load_reranker(self._settings.reranker or SHIPPED_RERANKER)
         return self._reranker
 
     def add(
@@ -197,32 +192,32 @@ class Index:
         refresh: Refresh = DEFAULT_REFRESH,
         prompt: Prompt | None = None,
         templates: Mapping[str, str] | None = None,
-        on_progress: Callable[[Advance], None] | None = None,
-    ) -> Outcome:
+        on_progress: Callable[[ContextProgress], None] | None = None,
+    ) -> ContextReport:
         """Give each chunk a context, in place and while searching goes on; returns what was done.
 
-        `with_` names what writes them (see `crx.contextualize`), or is it. `budget` is a time such
-        as `20m` (not for batches) or, where it costs any, dollars such as `$2`; what is left when
-        it is spent waits for the next call. A contextualizer that is given brings its own prompt
+        `with_` is a contextualizer or a specification of one (see `crx.registry`). `budget` is a
+        time such as `20m` (not for batches) or, for a service that charges, dollars such as `$2`;
+        the rest waits for the next call. A contextualizer that is given brings its own prompt
         and its own cap of dollars. `refresh` says how far a change reaches contexts made before
-        (see `crx.reuse`). `templates` are prompt files for the documents below folders, by absolute
-        path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`. Raises
+        (see `crx.context.cache`). `templates` are prompt files for the documents below folders, by
+        absolute path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`. Raises
         `ModelError` where less than `min_coverage` of the chunks have one in the end, besides what
         `add` raises.
         """
-        from crx.contextualize import load_makers
-        from crx.upgrade import Budget, parse_budget
+        from crx.context.run import Budget, parse_budget
+        from crx.registry import load_router
 
         limit = parse_budget(budget) if budget else Budget()
         with contextlib.ExitStack() as stack:
-            makers = load_makers(
+            makers = load_router(
                 with_,
                 refresh=refresh,
                 prompt=prompt,
                 templates=self._templates if templates is None else templates,
                 cap_dollars=limit.dollars,
             )
-            if isinstance(with_, str) and isinstance(makers.general, Closes):
+            if isinstance(with_, str) and isinstance(makers.general, Closeable):
                 stack.callback(makers.general.close)
             outcome = self._upgrade(
                 makers,
@@ -239,8 +234,8 @@ class Index:
 
         Documents below `root` (the current folder) are named by their path below it.
         """
-        from crx.carry import write_contexts
-        from crx.transfer import export_contexts
+        from crx.context.exchange import export_contexts
+        from crx.context.records import write_contexts
 
         origins = read_origins(self._store.settings())
         folder = Path(os.path.abspath(root or "."))
@@ -253,10 +248,10 @@ class Index:
 
         Raises `UsageError` where there is no such file, `InputError` where a line is no context.
         """
-        from crx.backends.file import FileContexts
-        from crx.build import Build
-        from crx.contextualize import Rungs
-        from crx.transfer import import_contexts
+        from crx.context.contextualize import ContextSources
+        from crx.context.exchange import import_contexts
+        from crx.context.file_contexts import FileContexts
+        from crx.ingest.indexer import Indexer
 
         contexts = FileContexts(Path(file))
         embedder = self.embedder
@@ -270,7 +265,7 @@ class Index:
                 origin=origin,
                 folder=Path(os.path.abspath(root or ".")),
             )
-            Build(writer.store, embedder=embedder, rungs=Rungs(outline=False)).embed()
+            Indexer(writer.store, embedder=embedder, situator=ContextSources(outline=False)).embed()
             writer.sync()
         return imported
 
@@ -343,16 +338,16 @@ class Index:
         window: Window = "auto",
         where: Where | None = None,
         whole: bool = False,
-    ) -> Quoted:
+    ) -> QuotedPassages:
         """Return the prompt that asks for an answer from the passages that `search` finds.
 
         With `whole`, from the whole corpus, in an order that stays: `UsageError` where that is too
         long for a prompt.
         """
-        from crx.quote import quote
+        from crx.answer.prompt import quote
 
         if whole:
-            from crx.whole import whole_corpus
+            from crx.answer.corpus import whole_corpus
 
             passages = whole_corpus(
                 self._store, where=where, budget_tokens=self._settings.window_tokens
@@ -374,7 +369,7 @@ class Index:
     ) -> Answer:
         """Return the answer to a question from the passages that `search` finds.
 
-        `with_` names what answers (see `crx.generate`), or is it; without it the setting
+        `with_` names what answers (see `crx.registry`), or is it; without it the setting
         `generator` does. `on_text` is given the text as it comes. Raises `UsageError` where no
         generator is named, and `ModelError` where its answer does not come to an end.
         """
@@ -393,10 +388,10 @@ class Index:
         window: Window = "auto",
         where: Where | None = None,
         whole: bool = False,
-    ) -> Asking:
+    ) -> AnswerStream:
         """Return the answer as it comes: iterate for its text. See `ask`."""
-        from crx.answer import Asking
-        from crx.generate import load_generator
+        from crx.answer.stream import AnswerStream
+        from crx.registry import load_generator
 
         generator = with_ or self._settings.generator
         if not generator:
@@ -411,7 +406,7 @@ class Index:
                 return contextlib.closing(load_generator(generator))
             return contextlib.nullcontext(generator)
 
-        return Asking(quoted, load)
+        return AnswerStream(quoted, load)
 
     def _budget(self, given: int | None, window: Window) -> int:
         """Return the tokens that all passages may hold, where there is such a bound."""
@@ -423,10 +418,10 @@ class Index:
             raise ValueError(f"budget_tokens must be at least 1, not {given}")
         return given
 
-    def weights(self) -> Weights:
+    def weights(self) -> RankingWeights:
         """Return how the legs score and how they are fused here."""
         values = asdict(self._settings)
-        return Weights(**{each.name: values[each.name] for each in fields(Weights)})
+        return RankingWeights(**{each.name: values[each.name] for each in fields(RankingWeights)})
 
     def status(self) -> Status:
         """Return what the index holds and what it owes."""
@@ -469,21 +464,21 @@ class Index:
         on_progress: Callable[[Progress], None] | None,
         *,
         keep_contexts: bool = True,
-    ) -> Iterator[Build]:
+    ) -> Iterator[Indexer]:
         # Imported here: readers and their like are a third of what a search would import.
-        from crx.build import Build
-        from crx.contextualize import parse_rungs
+        from crx.ingest.indexer import Indexer
+        from crx.registry import load_context_sources
 
-        rungs = parse_rungs(contexts or self._fixed["contexts"])
+        sources = load_context_sources(contexts or self._fixed["contexts"])
         embedder = self.embedder
         with self._writer() as writer:
             self._fix(writer.store, embedder_fingerprint=embedder.fingerprint)
             origins = read_origins(self._fixed) if keep_contexts else ()
-            rungs = replace(rungs, origins=origins)
-            yield Build(
+            sources = replace(sources, origins=origins)
+            yield Indexer(
                 writer.store,
                 embedder=embedder,
-                rungs=rungs,
+                situator=sources,
                 chunk_tokens=int(self._fixed["chunk_tokens"]),
                 chunk_chars=int(self._fixed["chunk_chars"]),
                 chunk_overlap=int(self._fixed["chunk_overlap"]),
@@ -495,18 +490,18 @@ class Index:
 
     def _upgrade(
         self,
-        makers: Makers,
+        makers: ContextRouter,
         *,
         seconds: float,
-        on_progress: Callable[[Advance], None] | None,
-    ) -> Outcome:
-        from crx.upgrade import Upgrade
+        on_progress: Callable[[ContextProgress], None] | None,
+    ) -> ContextReport:
+        from crx.context.run import ContextRun
 
         embedder = self.embedder
         with self._writer() as writer:
             for origin in makers.origins:
                 self._note_origin(writer.store, origin)
-            return Upgrade(
+            return ContextRun(
                 writer.store,
                 embedder=embedder,
                 makers=makers,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 Scalar = str | int | float | bool
 MarkKind = Literal["heading", "definition", "page"]
+ContextStatus = Literal["ok", "retried", "rejected", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,35 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The text that situates a chunk, and what became of making it.
+    """The text that situates a chunk, and how writing it ended.
 
-    `outcome` is "ok", "retried", "rejected:<why>" or "failed:<why>"; the last two have no text.
+    `status` is "ok", "retried" (accepted at the second try), "rejected" (by validation) or
+    "failed" (no answer); the last two have no text and a `reason`.
     """
 
     text: str
-    outcome: str = "ok"
+    status: ContextStatus = "ok"
+    reason: str = ""
+
+    @staticmethod
+    def rejected(reason: str) -> Context:
+        """Return a context that validation refused."""
+        return Context("", "rejected", reason)
+
+    @staticmethod
+    def failed(reason: object) -> Context:
+        """Return a context that no answer came for; `reason` is shown as text."""
+        return Context("", "failed", str(reason))
+
+    @staticmethod
+    def stored(text: str, outcome: str) -> Context:
+        """Return a context as an index stores it: its text and its `outcome`."""
+        return Context(text, *parse_outcome(outcome))
+
+    @property
+    def outcome(self) -> str:
+        """Status and reason as one text, such as "rejected:empty"."""
+        return f"{self.status}:{self.reason}" if self.reason else self.status
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +179,11 @@ class Answer:
     model: str = ""
     usage: Mapping[str, int | float | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+def parse_outcome(outcome: str) -> tuple[ContextStatus, str]:
+    """Return the status and reason of a stored outcome; `ValueError` for an unknown status."""
+    status, _, reason = outcome.partition(":")
+    if status not in get_args(ContextStatus):
+        raise ValueError(f'"{outcome}" is not the outcome of a context')
+    return cast(ContextStatus, status), reason

@@ -1,0 +1,1 @@
+"""Model runtimes, one module or package each, imported when used."""

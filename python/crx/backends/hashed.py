@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.backends.spec import split_options
+from crx.backends.options import split_options
 from crx.errors import ModelError
 
 _VERSION = 1
@@ -36,7 +36,7 @@ _LONG = 8
 Features = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-def load(spec: str) -> HashedEmbedder:
+def load_embedder(spec: str) -> HashedEmbedder:
     """Make an embedder from its options, as in "d=64,max_tokens=128"."""
     _, options = split_options(f":{spec}", known={"d", "max_tokens"})
     try:

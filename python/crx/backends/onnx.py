@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.backends.cores import threads
-from crx.backends.spec import split_options
+from crx.backends.options import split_options
 from crx.errors import ModelError
-from crx.models.bare import is_bare, read_bare
 from crx.models.card import (
     GRAPH,
     TOKENIZER,
@@ -29,9 +27,11 @@ from crx.models.card import (
     check_files,
     read_card,
 )
-from crx.models.pairs import Pairs, best_windows, one_logit
+from crx.models.cross_encoder import PairEncoder, best_windows, one_logit
+from crx.models.onnx_folder import is_bare, read_bare
 from crx.models.store import find
-from crx.models.tokens import Ids, Tokens, equal_lengths, feed
+from crx.models.threads import threads
+from crx.models.tokenizer import Ids, Tokens, equal_lengths, feed
 
 if TYPE_CHECKING:
     import onnxruntime  # type: ignore[import-untyped]
@@ -45,7 +45,7 @@ _BATCH_TOKENS = {"cpu": 1024, "cuda": 16384}
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 
-def load(spec: str) -> OnnxEmbedder:
+def load_embedder(spec: str) -> OnnxEmbedder:
     """Load an embedder by name or path: "minilm", "minilm@int8" or "minilm:device=cuda"."""
     name, device = _parse(spec)
     return OnnxEmbedder(find(name), device=device)
@@ -73,7 +73,7 @@ class OnnxEmbedder:
             self._tokens = Tokens(folder / TOKENIZER, sequence=card.sequence)
             checked.result()
         self.card: ModelCard = card
-        self._graph = _Graph(folder / GRAPH, precision=card.precision, device=device)
+        self._graph = _Session(folder / GRAPH, precision=card.precision, device=device)
 
     @property
     def fingerprint(self) -> str:
@@ -129,8 +129,8 @@ class OnnxReranker:
             check_files(folder, card)
         self.card: ModelCard = card
         self.device: Device = device
-        self._pairs = Pairs(folder / TOKENIZER, sequence=card.sequence)
-        self._graph = _Graph(graph, precision=card.precision, device=device)
+        self._pairs = PairEncoder(folder / TOKENIZER, sequence=card.sequence)
+        self._graph = _Session(graph, precision=card.precision, device=device)
         # A graph of another kind is refused now, not in the middle of a search.
         self.score("a", ["a"])
 
@@ -164,7 +164,7 @@ class OnnxReranker:
         return best_windows(logits, windows)
 
 
-class _Graph:
+class _Session:
     """A loaded graph: batches of one length in, its first output for each out."""
 
     def __init__(self, path: Path, *, precision: Precision, device: Device) -> None:

@@ -11,19 +11,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.backends.cores import threads
-from crx.backends.spec import split_options
+from crx.backends.options import split_options
 from crx.errors import ModelError
 from crx.models.card import GRAPH, TOKENIZER, ModelCard, check_files, read_card
 from crx.models.store import find
-from crx.models.tokens import Tokens, equal_lengths, feed
+from crx.models.threads import threads
+from crx.models.tokenizer import Tokens, equal_lengths, feed
 
 Arithmetic = Literal["f32", "bf16"]
 
 _BATCH_TOKENS = 512
 
 
-def load(spec: str) -> OpenVinoEmbedder:
+def load_embedder(spec: str) -> OpenVinoEmbedder:
     """Load a model by name or path, as in "minilm" or "minilm:arithmetic=bf16"."""
     name, options = split_options(spec, known={"arithmetic"})
     arithmetic = options.get("arithmetic", "f32")

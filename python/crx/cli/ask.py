@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from crx import index as handle
-from crx.answer import Asking
+from crx.answer.stream import AnswerStream
 from crx.cli import INTERRUPTED
 from crx.cli.options import existing_index, index_option, json_option, set_option, settings_of
 from crx.cli.output import note, say, say_json
@@ -74,7 +74,7 @@ def command(
     return 0 if asking.answer.found else 1
 
 
-def _hear(asking: Asking, *, aloud: bool) -> None:
+def _hear(asking: AnswerStream, *, aloud: bool) -> None:
     for text in asking:
         if aloud:
             click.echo(text, nl=False)

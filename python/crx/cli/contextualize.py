@@ -12,12 +12,13 @@ import click
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import context_progress, note, say, say_json, table
-from crx.contextualize import is_file
+from crx.context.cache import DEFAULT_REFRESH, REFRESH, Refresh
+from crx.context.prompt import Prompt
+from crx.context.run import ContextReport
 from crx.errors import InputError
-from crx.prompt import Prompt
-from crx.reuse import DEFAULT_REFRESH, REFRESH, Refresh
-from crx.spend import Usage
-from crx.upgrade import Outcome
+from crx.registry import is_context_file
+from crx.remote.metering import ServiceUsage
+from crx.types import parse_outcome
 
 
 @click.command()
@@ -88,11 +89,12 @@ def command(
 
 def note_failed(outcomes: Mapping[str, int], source: str) -> int:
     """Say how many chunks failed to get a context, and what to do; return the exit code."""
-    failed = {name: n for name, n in sorted(outcomes.items()) if name.startswith("failed:")}
+    parsed = [(*parse_outcome(outcome), n) for outcome, n in sorted(outcomes.items())]
+    failed = {reason: n for status, reason, n in parsed if status == "failed"}
     if not failed:
         return 0
-    if is_file(source):
-        why = ", ".join(f"{name.removeprefix('failed:')} ({n:,})" for name, n in failed.items())
+    if is_context_file(source):
+        why = ", ".join(f"{reason} ({n:,})" for reason, n in failed.items())
         note(
             f"{sum(failed.values()):,} chunks have no context from {source}: {why}; "
             f'"crx import {source} --root DIR" says what does not fit'
@@ -102,19 +104,19 @@ def note_failed(outcomes: Mapping[str, int], source: str) -> int:
     return InputError.exit_code
 
 
-def as_told(outcome: Outcome) -> dict[str, Any]:
+def as_told(outcome: ContextReport) -> dict[str, Any]:
     """Return what a run did, for JSON."""
     used = outcome.usage
     usage = {**asdict(used), "share_read": used.share_read} if used else None
     return {**asdict(outcome), "usage": usage}
 
 
-def print_outcome(outcome: Outcome, place: Path, *, quiet: bool) -> None:
+def print_outcome(outcome: ContextReport, place: Path, *, quiet: bool) -> None:
     """Print what a run did, unless quiet, and on stderr why it stopped early."""
     used = outcome.usage
     if not quiet:
         say(f"{place}: {summary(outcome)}")
-        if used and used != Usage():
+        if used and used != ServiceUsage():
             say(table(used.rows(), right=(1,)))
     for line in outcome.notes:
         note(line)
@@ -122,7 +124,7 @@ def print_outcome(outcome: Outcome, place: Path, *, quiet: bool) -> None:
         note(f"{outcome.stopped}; the same command goes on")
 
 
-def summary(outcome: Outcome) -> str:
+def summary(outcome: ContextReport) -> str:
     """Return what a run did, in one line."""
     made = sum(outcome.made.values())
     counts = [f"{count:,} {name}" for name, count in sorted(outcome.made.items()) if name != "ok"]

@@ -162,7 +162,7 @@ def _models() -> Iterator[tuple[State, str]]:
 def _embedder() -> Iterator[tuple[State, str]]:
     import numpy as np
 
-    from crx.embed import load_embedder
+    from crx.registry import load_embedder
 
     spec = resolve().settings.embedder
     embedder = load_embedder(spec)
@@ -175,7 +175,7 @@ def _embedder() -> Iterator[tuple[State, str]]:
 
 
 def _reranker() -> Iterator[tuple[State, str]]:
-    from crx.rerank import load_reranker
+    from crx.registry import load_reranker
 
     spec = resolve().settings.reranker
     if not spec:
@@ -188,7 +188,7 @@ def _reranker() -> Iterator[tuple[State, str]]:
 
 
 def _threads() -> Iterator[tuple[State, str]]:
-    from crx.backends.cores import threads
+    from crx.models.threads import threads
 
     asked = " (CRX_THREADS)" if os.environ.get("CRX_THREADS") else ""
     yield "ok", f"{threads()} of {os.cpu_count()} processors{asked}"

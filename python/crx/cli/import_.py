@@ -10,8 +10,8 @@ import click
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import note, say, say_json
+from crx.context.exchange import Imported
 from crx.errors import InputError
-from crx.transfer import Imported
 
 # Spans without a chunk that are named one by one; the rest is counted.
 SPANS_NAMED = 20

@@ -19,11 +19,11 @@ from crx.cli.options import (
     settings_of,
 )
 from crx.cli.output import context_progress, near, note, progress, say, say_json
-from crx.contextualize import parse_spec
 from crx.errors import InputError, UsageError
+from crx.registry import parse_contexts
 
 if TYPE_CHECKING:
-    from crx.build import Report
+    from crx.ingest.indexer import Report
 
 # Failed inputs that are named one by one; the rest is counted.
 FAILURES_NAMED = 20
@@ -66,7 +66,7 @@ def command(
             raise UsageError(f"{path}: no such file or folder; nothing was indexed")
     settings = settings_of(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
-    spec = parse_spec(contexts) if contexts is not None else None
+    spec = parse_contexts(contexts) if contexts is not None else None
     if spec is not None and not spec.is_file:
         settings["contexts"] = contexts = "outline" if spec.outline else "none"
     place = find_index(folder) or Path(FOLDER)
@@ -78,7 +78,7 @@ def command(
         if not as_json:
             say(f"{near(place)}: {summary(report)}")
         _name_failures(report)
-        source = parse_spec(contexts or index.settings["contexts"]).source
+        source = parse_contexts(contexts or index.settings["contexts"]).source
         code = note_failed(report.contexts, source)
         told = {"index": str(place), **asdict(report)}
         try:

@@ -14,10 +14,10 @@ import click
 import orjson
 
 if TYPE_CHECKING:
-    from crx.build import Progress
-    from crx.upgrade import Advance
+    from crx.context.run import ContextProgress
+    from crx.ingest.indexer import Progress
 
-Now = TypeVar("Now", "Progress", "Advance")
+Now = TypeVar("Now", "Progress", "ContextProgress")
 
 # Seconds between two lines of progress where stderr is no terminal.
 PROGRESS_EVERY = 1.0
@@ -72,7 +72,9 @@ def progress(*, quiet: bool = False) -> AbstractContextManager[Callable[[Progres
     return _progress(_build_bar, quiet=quiet)
 
 
-def context_progress(*, quiet: bool = False) -> AbstractContextManager[Callable[[Advance], None]]:
+def context_progress(
+    *, quiet: bool = False
+) -> AbstractContextManager[Callable[[ContextProgress], None]]:
     """Show how far contexts are made, likewise."""
     return _progress(_context_bar, quiet=quiet)
 
@@ -90,10 +92,10 @@ def _progress(
         yield _lines()
 
 
-def _lines() -> Callable[[Progress | Advance], None]:
+def _lines() -> Callable[[Progress | ContextProgress], None]:
     last = time.monotonic()
 
-    def show(now: Progress | Advance) -> None:
+    def show(now: Progress | ContextProgress) -> None:
         nonlocal last
         if time.monotonic() - last >= PROGRESS_EVERY:
             last = time.monotonic()
@@ -115,10 +117,10 @@ def _build_bar() -> Iterator[Callable[[Progress], None]]:
 
 
 @contextmanager
-def _context_bar() -> Iterator[Callable[[Advance], None]]:
+def _context_bar() -> Iterator[Callable[[ContextProgress], None]]:
     with _bar("chunks") as update:
 
-        def show(now: Advance) -> None:
+        def show(now: ContextProgress) -> None:
             reused = f", {now.tokens_reused:,} tokens reused" if now.tokens_reused else ""
             dollars = now.usage.dollars if now.usage else None
             cost = f", ${dollars:.2f}" if dollars is not None else ""

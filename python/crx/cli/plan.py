@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import click
 from crx.cli.options import json_option, set_option, settings_of
 from crx.cli.output import note, say, say_json, table
 from crx.config import resolve
-from crx.embed import load_embedder
-from crx.plan import Plan, plan
-from crx.prompt import Prompt
+from crx.context.estimate import Plan, plan
+from crx.context.prompt import Prompt
+from crx.protocols import Closeable
+from crx.registry import load_cost_model, load_embedder
 
 
 @click.command()
@@ -53,18 +55,23 @@ def command(
     settings = settings_of(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
     chosen = resolve(settings).settings
-    planned = plan(
-        paths,
-        embedder=load_embedder(chosen.embedder),
-        source=source,
-        prompt=Prompt.read(prompt, glossary=glossary) if prompt or glossary else None,
-        requests_per_minute=requests_per_minute or 0.0,
-        chunk_tokens=chosen.chunk_tokens,
-        chunk_chars=chosen.chunk_chars,
-        chunk_overlap=chosen.chunk_overlap,
-        exclude=exclude,
-        max_file_mb=chosen.max_file_mb,
-    )
+    template = Prompt.read(prompt, glossary=glossary) if prompt or glossary else None
+    costs = load_cost_model(source, prompt=template)
+    with contextlib.ExitStack() as stack:
+        if isinstance(costs.contextualizer, Closeable):
+            stack.callback(costs.contextualizer.close)
+        planned = plan(
+            paths,
+            embedder=load_embedder(chosen.embedder),
+            scratch_embedder=load_embedder("hashed"),
+            costs=costs,
+            requests_per_minute=requests_per_minute or 0.0,
+            chunk_tokens=chosen.chunk_tokens,
+            chunk_chars=chosen.chunk_chars,
+            chunk_overlap=chosen.chunk_overlap,
+            exclude=exclude,
+            max_file_mb=chosen.max_file_mb,
+        )
     if as_json:
         say_json(asdict(planned))
     else:

@@ -14,7 +14,7 @@ from crx.cli.options import existing_index, index_option, json_option, set_optio
 from crx.cli.output import near, note, say, say_json
 from crx.errors import UsageError
 from crx.index import Where
-from crx.search import LEGS, Leg, Result, Window
+from crx.retrieve.search import LEGS, Leg, Result, Window
 from crx.types import Citation, Hit, Passage
 
 LINES_SHOWN = 12

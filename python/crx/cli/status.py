@@ -7,12 +7,12 @@ from dataclasses import asdict
 import click
 
 from crx import index as handle
+from crx.answer.corpus import WHOLE_TOKENS
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import near, note, say, say_json, table
-from crx.ledger import UNDER_WAY, under_way
-from crx.reuse import ORIGINS, read_origins
-from crx.upgrade import coverage
-from crx.whole import WHOLE_TOKENS
+from crx.context.cache import ORIGINS, read_origins
+from crx.context.run import coverage
+from crx.remote.pending_jobs import UNDER_WAY, under_way
 
 
 @click.command()

@@ -2,17 +2,17 @@
 
 from crx.evaluate.ablate import Options, ablate, measure
 from crx.evaluate.configuration import Configuration
+from crx.evaluate.datasets import Gold, GoldSpan, Query, QuestionSet, read_set
 from crx.evaluate.results import Results, load, save
 from crx.evaluate.run import run
-from crx.evaluate.sets import Gold, Place, Query, QuestionSet, read_set
 from crx.evaluate.statistics import Difference, difference
 
 __all__ = [
     "Configuration",
     "Difference",
     "Gold",
+    "GoldSpan",
     "Options",
-    "Place",
     "Query",
     "QuestionSet",
     "Results",

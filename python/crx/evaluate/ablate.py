@@ -16,11 +16,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import orjson
 
-from crx.build import Progress, Report
 from crx.config import Settings, resolve
-from crx.contextualize import parse_rungs, parse_spec
 from crx.errors import UsageError
-from crx.evaluate.ask import KEPT, Asker, QueryVectors, Timed, TimedReranker, ask_all
+from crx.evaluate.asker import KEPT, Asker, QueryVectors, Timed, TimedReranker, ask_all
 from crx.evaluate.baselines import Hypothetical, Summaries, SummaryIndex
 from crx.evaluate.configuration import (
     SUMMARY,
@@ -29,14 +27,16 @@ from crx.evaluate.configuration import (
     contexts_name,
     ladder,
 )
+from crx.evaluate.datasets import Query, QuestionSet
 from crx.evaluate.results import METRICS, Indexed, Results, Values
-from crx.evaluate.scores import NAME, KeptScores
-from crx.evaluate.sets import Query, QuestionSet
+from crx.evaluate.score_cache import NAME, StoredScores
 from crx.index import Index
 from crx.index import open as open_index
+from crx.ingest.indexer import Progress, Report
 from crx.protocols import Generator, Reranker
-from crx.rerank import ScoreCache
-from crx.search import Reranking
+from crx.registry import load_context_sources, parse_contexts
+from crx.retrieve.rerank import ScoreCache
+from crx.retrieve.search import Reranking
 from crx.types import Document
 
 # Characters of a chunk cut here; a Han or kana character says about as much as two Latin ones.
@@ -105,7 +105,7 @@ def measure(questions: QuestionSet, rows: Sequence[Configuration], *, options: O
         _refuse_others(index, questions.documents)
         kept = None
         if options.reranker is not None and options.index is not None:
-            kept = stack.enter_context(KeptScores(index.path / NAME))
+            kept = stack.enter_context(StoredScores(index.path / NAME))
         bench = _Bench(index, options, resolve(given).settings, kept)
         for rung in rungs:
             if options.on_rung is not None:
@@ -127,9 +127,9 @@ def measure(questions: QuestionSet, rows: Sequence[Configuration], *, options: O
 
 def with_spans(documents: Sequence[Document], contexts: str) -> list[Document]:
     """Return the documents, cut where a contexts file was made for such spans."""
-    from crx.backends.file import FileContexts
+    from crx.context.file_contexts import FileContexts
 
-    maker = None if _is_made(contexts) else parse_rungs(contexts).contextualizer
+    maker = None if _is_made(contexts) else load_context_sources(contexts).contextualizer
     if not isinstance(maker, FileContexts):
         return list(documents)
     return [replace(d, chunks=maker.spans(d.uri) or d.chunks) for d in documents]
@@ -139,7 +139,7 @@ class _Bench:
     """An index that one rung after another is built in and asked of, and what they share."""
 
     def __init__(
-        self, index: Index, options: Options, settings: Settings, kept: KeptScores | None
+        self, index: Index, options: Options, settings: Settings, kept: StoredScores | None
     ) -> None:
         self._index = index
         self._options = options
@@ -152,7 +152,7 @@ class _Bench:
     def build(self, documents: Sequence[Document], rung: str) -> Indexed:
         """Make the index hold the documents at a rung."""
         started = time.perf_counter()
-        spec = parse_spec(rung)
+        spec = parse_contexts(rung)
         made = _is_made(rung)
         at_hand = ("outline" if spec.outline else "none") if made else rung
         report = self._index.add_documents(
@@ -232,7 +232,7 @@ class _Bench:
 
 
 def _reranking(
-    reranker: Reranker | None, settings: Settings, kept: KeptScores | None
+    reranker: Reranker | None, settings: Settings, kept: StoredScores | None
 ) -> Reranking | None:
     """Return how to rerank: as a search would, but for the time it may take."""
     if reranker is None:
@@ -249,13 +249,13 @@ def _reranking(
 
 def _is_made(rung: str) -> bool:
     """Does a model or a generator write the contexts of a rung?"""
-    spec = parse_spec(rung)
+    spec = parse_contexts(rung)
     return spec.source == SUMMARY or bool(spec.source and not spec.is_file)
 
 
 def _check(rung: str) -> None:
     if not _is_made(rung):
-        parse_rungs(rung)
+        load_context_sources(rung)
 
 
 def _require(generator: Generator | None) -> Generator:

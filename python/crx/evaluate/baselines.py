@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from crx import _native
-from crx.embed import Situated, embed_situated
-from crx.evaluate.ask import Asker, QueryVectors, Timed
-from crx.evaluate.sets import Query
+from crx.evaluate.asker import Asker, QueryVectors, Timed
+from crx.evaluate.datasets import Query
+from crx.ingest.embed import Situated, embed_situated
 from crx.protocols import Embedder, Generator
-from crx.search import Ranking
+from crx.retrieve.search import Ranking
 from crx.types import Chunk, Context, Document
 
 # Characters of a document that are summarised: what most local models' windows hold.
@@ -48,8 +48,8 @@ class Summaries:
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
         """Yield the document's summary once a chunk."""
         text = self.of(document)
-        outcome = "ok" if text else "rejected:empty"
-        yield from (Context(text, outcome) for _ in chunks)
+        context = Context(text) if text else Context.rejected("empty")
+        yield from (context for _ in chunks)
 
     def of(self, document: Document) -> str:
         """Return the summary of a document's opening."""

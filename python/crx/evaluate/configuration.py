@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from crx.contextualize import parse_spec
+from crx.registry import parse_contexts
 
 Legs = Literal["dense", "bm25", "hybrid", "hyde", "summary-index"]
 Window = Literal["chunks", "auto"] | int
@@ -37,14 +37,14 @@ class Configuration:
     @property
     def cost(self) -> tuple[bool, bool, int, bool]:
         """What it takes, cheapest first: contexts a model wrote, a reranker, legs, an outline."""
-        spec = parse_spec(self.contexts)
+        spec = parse_contexts(self.contexts)
         legs = ("bm25", "dense", "hybrid", "summary-index", "hyde").index(self.legs)
         return bool(spec.source), self.rerank, legs, spec.outline
 
 
 def contexts_name(contexts: str) -> str:
     """Return a rung's name: a file's without its folder, a model's without its path."""
-    spec = parse_spec(contexts)
+    spec = parse_contexts(contexts)
     if not spec.source or spec.source == SUMMARY:
         return contexts
     kind, colon, rest = spec.source.partition(":")
@@ -106,6 +106,6 @@ def grew_from(row: Configuration, rows: Sequence[Configuration]) -> Configuratio
 
 
 def _rung_below(contexts: str, rows: Sequence[Configuration]) -> str:
-    spec = parse_spec(contexts)
+    spec = parse_contexts(contexts)
     joined = spec.source and spec.outline and any(row.contexts == "outline" for row in rows)
     return "outline" if joined else rows[0].contexts

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from crx.evaluate.sets import Gold, Place
+from crx.evaluate.datasets import Gold, GoldSpan
 
 
-def ranks_found(chunks: Sequence[Place], gold: Sequence[Gold]) -> list[int | None]:
+def ranks_found(chunks: Sequence[GoldSpan], gold: Sequence[Gold]) -> list[int | None]:
     """Return for each gold item the smallest k whose top k chunks find it, from 1, or None.
 
     An item is found at k when the union of the top k chunks covers at least half of the
@@ -40,7 +40,7 @@ def ndcg_at_k(ranks: Sequence[int | None], k: int) -> float:
     return gain / sum(1 / math.log2(1 + rank) for rank in range(1, min(len(ranks), k) + 1))
 
 
-def covered(passages: Sequence[Place], gold: Sequence[Gold]) -> float:
+def covered(passages: Sequence[GoldSpan], gold: Sequence[Gold]) -> float:
     """Return the share of a query's gold characters that passages hold, from 0 to 1.
 
     A gold item counts with the place of which they hold the largest share.
@@ -49,7 +49,7 @@ def covered(passages: Sequence[Place], gold: Sequence[Gold]) -> float:
     return sum(chars for chars, _ in held) / sum(size for _, size in held)
 
 
-def _held(passages: Sequence[Place], place: Place) -> tuple[int, int]:
+def _held(passages: Sequence[GoldSpan], place: GoldSpan) -> tuple[int, int]:
     """Return how many characters of a place passages hold, and how many it has."""
     spans = [
         (max(each.start, place.start), min(each.end, place.end))
@@ -64,12 +64,12 @@ def _share(held: tuple[int, int]) -> float:
     return chars / size
 
 
-def _ranks(chunks: Sequence[Place], item: Gold) -> list[int]:
+def _ranks(chunks: Sequence[GoldSpan], item: Gold) -> list[int]:
     ranks = (_rank(chunks, place) for place in item.any)
     return [rank for rank in ranks if rank is not None]
 
 
-def _rank(chunks: Sequence[Place], place: Place) -> int | None:
+def _rank(chunks: Sequence[GoldSpan], place: GoldSpan) -> int | None:
     covered: list[tuple[int, int]] = []
     for rank, chunk in enumerate(chunks, start=1):
         start, end = max(chunk.start, place.start), min(chunk.end, place.end)

@@ -16,11 +16,11 @@ from pathlib import Path
 import orjson
 
 from crx import _native
-from crx.backends.hashed import HashedEmbedder
 from crx.errors import UsageError
+from crx.ingest.split import split
 from crx.protocols import Generator
-from crx.search import read_marks
-from crx.split import split
+from crx.registry import load_embedder
+from crx.retrieve.search import read_marks
 from crx.types import Document
 
 # What a question is asked about: about a paragraph, and no stump of one.
@@ -152,7 +152,7 @@ def stored_documents(store: _native.Store) -> list[Document]:
 def _spans(document: Document) -> list[tuple[int, int]]:
     chunks = split(
         document,
-        token_starts=HashedEmbedder().token_starts(document.text),
+        token_starts=load_embedder("hashed").token_starts(document.text),
         budget=CHUNK_CHARS,
         in_chars=True,
     )

@@ -1,4 +1,4 @@
-"""Which configuration is worth its price, as far as the questions can tell?
+"""Recommendation: the cheapest configuration that the questions do not tell from the best.
 
 The cheapest whose difference to the best is not significant. Fewer questions tell less apart and so
 recommend what is cheaper; the interval says what may be missed by that.
@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from crx.config import Value
-from crx.contextualize import parse_spec
 from crx.evaluate.configuration import CHUNKS, Configuration
 from crx.evaluate.results import METRIC, Results
 from crx.evaluate.statistics import Difference, difference
+from crx.registry import parse_contexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def settings_of(row: Configuration, *, reranker: str = "") -> Mapping[str, Value
     Contexts that a model writes are no setting: the index gets them by `crx contextualize`.
     """
     return {
-        "contexts": "outline" if parse_spec(row.contexts).outline else "none",
+        "contexts": "outline" if parse_contexts(row.contexts).outline else "none",
         "bm25_depth": 0 if row.legs == "dense" else None,
         "dense_depth": 0 if row.legs == "bm25" else None,
         "reranker": reranker if row.rerank else "",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from crx.evaluate.ablate import Options, measure
 from crx.evaluate.configuration import Configuration, Legs, Window
+from crx.evaluate.datasets import QuestionSet
 from crx.evaluate.results import Results
-from crx.evaluate.sets import QuestionSet
 
 
 def run(

@@ -1,4 +1,4 @@
-"""Is a difference between two configurations more than chance?
+"""Confidence intervals and significance of paired differences.
 
 Both answered the same questions, so what is looked at is the difference on each question. Its mean
 gets an interval by bootstrap over questions (Efron, Tibshirani 1993) and a p-value by Fisher's

@@ -173,7 +173,7 @@ def _writable(into: Path | None) -> Path:
 
 def _converter() -> ModuleType:
     try:
-        from crx.models import convert
+        from crx.models.convert import convert
     except ModuleNotFoundError as error:
         raise ModelError(
             f'adding a model needs {error.name}; install it with pip install "crx[onnx]"'

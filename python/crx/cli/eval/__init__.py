@@ -13,7 +13,7 @@ from crx.errors import UsageError
 COMMANDS = ("run", "ablate", "compare", "gate", "init")
 
 
-class _Commands(click.Group):
+class _EvalCommands(click.Group):
     """The commands; what is none of them is a set to run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -38,7 +38,7 @@ class _Commands(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_EvalCommands, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """Measure what each step of retrieval finds, on questions with known answers.
 

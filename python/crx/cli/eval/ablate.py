@@ -22,7 +22,7 @@ from crx.cli.output import near, note, say, say_json
 from crx.config import write as write_config
 from crx.errors import UsageError
 from crx.evaluate import Configuration, Results, ablate, plots, read_set, save
-from crx.evaluate.page import page
+from crx.evaluate.html_report import page
 from crx.evaluate.recommend import recommend, settings_of
 from crx.evaluate.results import check_metric
 

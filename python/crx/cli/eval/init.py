@@ -13,9 +13,9 @@ from crx.cli.options import existing_index
 from crx.cli.output import near, note, say
 from crx.errors import InputError, UsageError
 from crx.evaluate.questions import QuestionFile, Sampled, ask, sample, stored_documents
-from crx.generate import load_generator
 from crx.index import open as open_index
-from crx.read import read_file, walk
+from crx.ingest.read import read_file, walk
+from crx.registry import load_generator
 from crx.types import Document
 
 # Stretches tried for each question wanted, where a generator fails at many.

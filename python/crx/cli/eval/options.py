@@ -14,8 +14,7 @@ from crx.cli.output import note, progress
 from crx.config import resolve
 from crx.errors import UsageError
 from crx.evaluate import Options
-from crx.generate import load_generator
-from crx.rerank import load_reranker
+from crx.registry import load_generator, load_reranker
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

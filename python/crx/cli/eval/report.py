@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from crx.cli.output import table
-from crx.contextualize import parse_spec
 from crx.evaluate.configuration import Configuration, contexts_name
 from crx.evaluate.recommend import Recommendation
 from crx.evaluate.results import BUDGETS, METRIC, SHOWN, Against, Indexed, Results
 from crx.evaluate.statistics import RESAMPLES, Difference
+from crx.registry import parse_contexts
 
 COVERAGES = tuple(f"coverage@{budget // 1000}k" for budget in BUDGETS)
 
@@ -71,10 +71,10 @@ def recommendation(results: Results, found: Recommendation) -> str:
 def next_steps(results: Results, found: Recommendation) -> list[str]:
     """Return what the recommended row needs that no setting gives, and what was too dear."""
     lines = []
-    source = parse_spec(found.row.contexts).source
+    source = parse_contexts(found.row.contexts).source
     if source:
         lines.append(f'its contexts: "crx contextualize --with SOURCE", or "crx import {source}"')
-    elif parse_spec(found.best.contexts).source:
+    elif parse_contexts(found.best.contexts).source:
         lines.append('"crx plan PATH..." tells what contexts by a model would cost')
     return lines
 

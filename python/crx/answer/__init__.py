@@ -1,0 +1,1 @@
+"""Answers to questions from passages, with checked citations."""

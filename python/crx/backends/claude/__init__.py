@@ -1,0 +1,1 @@
+"""Claude: contexts and answers through the vendor's SDK."""

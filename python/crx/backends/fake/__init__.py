@@ -1,0 +1,1 @@
+"""Contexts and answers without a model, for tests and trials."""

@@ -1,0 +1,220 @@
+"""`fake:`: contexts without a model, for tests and for trying a run.
+
+The text is made of the document's title and the chunk's own longest words, so it passes the gate.
+Any share of the chunks, chosen by their hash, can be made to go wrong as real models do:
+`fake:latency=5ms,refuse=0.1,crash=0.02`. What kills a process happens in a child process, under
+the same supervision as a real model's.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+import re
+import resource
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+
+from crx.backends.options import refuse_cap
+from crx.backends.process.pipe import Parent, child_command
+from crx.backends.process.supervisor import Ask, Judge, Supervisor
+from crx.context.compute_usage import ComputeUsage
+from crx.context.ordering import in_order
+from crx.context.prompt import Prompt
+from crx.context.validate import ContextValidator
+from crx.errors import UsageError
+from crx.types import Chunk, Context, ContextStatus, Document
+
+_SETTING = re.compile(r"(\w+)=(\d+(?:\.\d+)?)(ms|s|)")
+_WORD = re.compile(r"\w+")
+_FIRMER = "firmer: "
+_DEADLY = ("hang", "crash")
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Which share of the chunks goes wrong in which way; what is left goes well.
+
+    `fail`: the model says that it cannot. `hang`, `crash`: its process falls silent or dies.
+    `empty`, `huge` (1 MB), `invalid` (broken UTF-8), `refuse`: what it answers. `preamble`: its
+    first answer only; asked again, it does well.
+    """
+
+    fail: float = 0.0
+    hang: float = 0.0
+    crash: float = 0.0
+    empty: float = 0.0
+    huge: float = 0.0
+    invalid: float = 0.0
+    refuse: float = 0.0
+    preamble: float = 0.0
+
+    def __post_init__(self) -> None:
+        shares = [getattr(self, f.name) for f in fields(self)]
+        if min(shares) < 0 or sum(shares) > 1:
+            raise ValueError("shares of faults are not below 0 and not above 1 together")
+
+    def of(self, chunk: str) -> str:
+        """Return the name of the fault that befalls a chunk, "" for none."""
+        digest = hashlib.sha256(chunk.encode(errors="replace")).digest()
+        left = int.from_bytes(digest[:8], "big") / 2**64
+        for kind in fields(self):
+            left -= getattr(self, kind.name)
+            if left < 0:
+                return kind.name
+        return ""
+
+
+class Fake:
+    """A contextualizer that invents nothing: title and words of the chunk."""
+
+    def __init__(
+        self, faults: Faults | None = None, *, latency_s: float = 0.0, timeout_s: float = 2.0
+    ) -> None:
+        self._faults = faults or Faults()
+        self._latency_s = latency_s
+        self._asked_with = ""
+        self._supervisor: Supervisor | None = None
+        if any(getattr(self._faults, kind) for kind in _DEADLY):
+            shares = {f.name: getattr(self._faults, f.name) for f in fields(Faults)}
+            opening = {"faults": shares, "latency_s": latency_s}
+            command = child_command("crx.backends.fake.contextualizer")
+            self._supervisor = Supervisor(command, opening, timeout_s=timeout_s)
+
+    @staticmethod
+    def of(settings: str) -> Fake:
+        """Return the fake that `fake:SETTINGS` asks for, such as `latency=5ms,fail=0.1`."""
+        values: dict[str, float] = {}
+        for setting in filter(None, settings.split(",")):
+            found = _SETTING.fullmatch(setting)
+            known = {f.name for f in fields(Faults)} | {"latency", "timeout"}
+            if found is None or found[1] not in known:
+                raise UsageError(
+                    f"fake: {setting!r} is no setting; use {', '.join(sorted(known))} with a number"
+                )
+            values[found[1]] = float(found[2]) / (1000 if found[3] == "ms" else 1)
+        latency, timeout = values.pop("latency", 0.0), values.pop("timeout", 2.0)
+        try:
+            return Fake(Faults(**values), latency_s=latency, timeout_s=timeout)
+        except ValueError as error:
+            raise UsageError(f"fake: {error}") from None
+
+    @property
+    def fingerprint(self) -> str:
+        shares = ",".join(f"{f.name}={getattr(self._faults, f.name):g}" for f in fields(Faults))
+        prompt = f" prompt={self._asked_with}" if self._asked_with else ""
+        return f"fake:{shares} revision=1{prompt}"
+
+    @property
+    def usage(self) -> ComputeUsage:
+        """What has been computed so far: nothing, but for restarts."""
+        return self._supervisor.usage if self._supervisor else ComputeUsage()
+
+    def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
+        """Yield one context a chunk, in order."""
+        gate = ContextValidator(document)
+        head = _head(document)
+        if self._supervisor is not None:
+            asks = [Ask(c.text, _FIRMER + c.text, _judge(gate, c)) for c in chunks]
+            yield from in_order(self._supervisor.situate(head, asks))
+            return
+        for chunk in chunks:
+            yield self._situate(head, chunk, gate)
+
+    def with_prompt(self, prompt: Prompt) -> Fake:
+        """Return one that says which prompt it was asked with; both share the child process."""
+        other = copy.copy(self)
+        other._asked_with = prompt.hash
+        return other
+
+    def close(self) -> None:
+        """End the child process, where there is one."""
+        if self._supervisor is not None:
+            self._supervisor.close()
+
+    def _situate(self, head: str, chunk: Chunk, gate: ContextValidator) -> Context:
+        if self._faults.of(chunk.text) == "fail":
+            return Context.failed("the fake was told to")
+        tries: tuple[tuple[str, ContextStatus], ...] = (
+            (chunk.text, "ok"),
+            (_FIRMER + chunk.text, "retried"),
+        )
+        for text, status in tries:
+            time.sleep(self._latency_s)
+            context = gate.judge(answer(head, text, self._faults), chunk=chunk.text)
+            if context.status == "ok":
+                return Context(context.text, status)
+        return context
+
+
+def answer(head: str, asked: str, faults: Faults) -> str:
+    """Return what the fake says of a chunk in a document that begins with `head`."""
+    chunk = asked.removeprefix(_FIRMER)
+    words = sorted(set(_WORD.findall(chunk)), key=lambda w: (-len(w), w))
+    text = f"{head}: {', '.join(words[:4])}"
+    match faults.of(chunk):
+        case "empty":
+            return ""
+        case "huge":
+            return (text + " ") * (1 + (1 << 20) // len(text))
+        case "invalid":
+            return (text.encode() + b"\xff").decode(errors="replace")
+        case "refuse":
+            return "I cannot help with that."
+        case "preamble" if chunk == asked:
+            return f"Here is the context you asked for: {text}"
+    return text
+
+
+def _head(document: Document) -> str:
+    """The first words of the title, or of the text where there is none."""
+    return " ".join((document.title or document.text[:200]).split()[:5])[:60]
+
+
+def _judge(gate: ContextValidator, chunk: Chunk) -> Judge:
+    return lambda text, finished: gate.judge(text, chunk=chunk.text, finished=finished)
+
+
+def main() -> None:
+    """Serve as a child process; some chunks are never answered."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    parent = Parent()
+    faults, head, latency_s = Faults(), "", 0.0
+    while (message := parent.next()) is not None:
+        match message["op"]:
+            case "open":
+                faults, latency_s = Faults(**message["faults"]), message["latency_s"]
+                parent.say({"op": "ready"})
+            case "prefix":
+                head = message["text"]
+            case "add":
+                time.sleep(latency_s)
+                _serve(parent, message["number"], message["text"], head, faults)
+
+
+def _serve(parent: Parent, number: int, asked: str, head: str, faults: Faults) -> None:
+    parent.say({"op": "admitted", "number": number})
+    match faults.of(asked.removeprefix(_FIRMER)):
+        case "hang":
+            signal.pause()
+        case "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "fail":
+            parent.say({"op": "fault", "number": number, "why": "the fake was told to"})
+        case _:
+            text = answer(head, asked, faults)
+            parent.say({"op": "answer", "number": number, "text": text, "finished": True})
+
+
+def load_contextualizer(rest: str, *, prompt: Prompt | None, cap_dollars: float) -> Fake:
+    """Return the contextualizer of `fake:REST`."""
+    refuse_cap("fake:", cap_dollars)
+    fake = Fake.of(rest)
+    return fake if prompt is None else fake.with_prompt(prompt)
+
+
+if __name__ == "__main__":
+    main()

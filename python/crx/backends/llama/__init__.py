@@ -1,0 +1,1 @@
+"""llama.cpp: contexts and answers from a GGUF file."""

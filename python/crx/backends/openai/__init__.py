@@ -1,0 +1,1 @@
+"""Servers that implement the chat completions API."""

@@ -1,0 +1,255 @@
+"""Contexts from any server that speaks the chat completions API: `openai:URL#MODEL`.
+
+llama-server, vLLM, Ollama, DeepSeek and others. Such servers keep the beginnings of prompts by
+themselves, so a document's first chunk goes alone and the others follow and share its tokens.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from crx.backends.openai.client import OpenAIClient
+from crx.backends.options import typed_options
+from crx.context.chunk_requests import ChunkRequests
+from crx.context.excerpts import Excerpt
+from crx.context.prompt import Prompt
+from crx.context.text_window import Reading, Window
+from crx.context.validate import ContextValidator
+from crx.errors import UsageError
+from crx.remote.completion import Completion
+from crx.remote.errors import NO_PROTOCOL, Again, refuse_below, refuse_offline
+from crx.remote.metering import Estimate, Meter, Price, ServiceUsage, parse_price
+from crx.remote.retry import CircuitBreaker, RetryPolicy
+from crx.remote.stream import stream
+from crx.types import Chunk, Context, Document
+
+# The gate lets 1,000 characters pass: 250 tokens of English, more of other scripts.
+_MAX_TOKENS = 600
+_USUAL_TOKENS = 90
+_TOKENS_PER_BYTE = 1 / 3.5
+
+# A request of a server that does not say what it read and wrote.
+UNCOUNTED = ServiceUsage(requests=1, dollars=None)
+
+
+class OpenAI:
+    """A contextualizer on the chat completions API at `URL#MODEL`.
+
+    `extra` fields are put into every request (`{"chat_template_kwargs": ...}`). With a `price`,
+    dollars are counted and `cap_dollars` is kept: `situate` then raises `BudgetSpent` after what
+    was paid for has been handed out. `window` is how many tokens the server reads at once; longer
+    documents are sent in parts. 0: what the server does not refuse; one that cuts prompts and does
+    not say so (Ollama) needs it. The key of a server of one's own is in CRX_OPENAI_API_KEY.
+
+    Raises `Offline`, `UsageError` for a bad address, a number that is too small or a cap without a
+    price, and `ModelError` where the SDK is missing.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        prompt: Prompt | None = None,
+        cap_dollars: float = math.inf,
+        price: Price | None = None,
+        width: int = 4,
+        max_tokens: int = _MAX_TOKENS,
+        window: int = 0,
+        extra: Mapping[str, Any] | None = None,
+        patience: RetryPolicy | None = None,
+        timeout_s: float = 300.0,
+        key: str | None = None,
+    ) -> None:
+        service = OpenAIClient(address, timeout_s=timeout_s, key=key)
+        if price is None and cap_dollars < math.inf:
+            raise UsageError(
+                f"openai:{service.model}: its price is not known, so no budget can be kept"
+            )
+        refuse_below(1, width, what=f"openai:{service.model}:width")
+        refuse_below(1, max_tokens, what=f"openai:{service.model}:max_tokens")
+        refuse_below(0, window, what=f"openai:{service.model}:window")
+        self._service = service
+        self._prompt = prompt or Prompt.of()
+        self._price = price
+        self._width = width
+        self._max_tokens = max_tokens
+        self._window_tokens = window
+        self._window = Window(window or math.inf, _TOKENS_PER_BYTE)
+        self._parameters = service.parameters(max_tokens) | dict(extra or {})
+        self._patience = patience or RetryPolicy()
+        self._meter = Meter(cap_dollars=cap_dollars)
+        self._outage = CircuitBreaker(self._service.name)
+
+    @property
+    def fingerprint(self) -> str:
+        """Model, prompt and parameters; not the address, which says nothing of the answers."""
+        parameters = json.dumps(self._parameters, sort_keys=True)
+        window = f" window={self._window_tokens}" if self._window_tokens else ""
+        return f"openai:{self._service.model} prompt={self._prompt.hash} {parameters}{window}"
+
+    @property
+    def usage(self) -> ServiceUsage:
+        """What was used so far, over all documents, as the server counts it."""
+        return self._meter.usage
+
+    def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
+        """Yield one context a chunk, in order.
+
+        A chunk that cannot be had is "failed:<why>". What ends the run is raised after all that
+        was answered: `ModelError` (the key, the model, no connection, an outage) or `BudgetSpent`.
+        """
+        if not chunks:
+            return
+        refuse_offline(self._service.name)
+        yield from stream(partial(self._visit, document, chunks))
+
+    def with_prompt(self, prompt: Prompt) -> OpenAI:
+        """Return one that asks with another prompt; both share the meter and its cap."""
+        other = copy.copy(self)
+        other._prompt = prompt
+        return other
+
+    def estimate_cost(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
+        """Estimate tokens and dollars from the lengths of the texts alone; asks nobody.
+
+        Where the server keeps no prompts, what is planned as read is sent anew.
+        """
+        total, whole, count = ServiceUsage(), ServiceUsage(), 0
+        for document, chunks in documents:
+            count += 1
+            for part in self._parts(document, chunks):
+                prefix = _guess(self._prompt.prefix(part.text))
+                for at in range(part.first, part.last):
+                    suffix = _guess(self._prompt.suffix(chunks[at].text))
+                    used = ServiceUsage(1, input=suffix, read=prefix, output=_USUAL_TOKENS)
+                    sent = ServiceUsage(1, input=suffix + prefix, output=_USUAL_TOKENS)
+                    total += self._priced(used if at > part.first else sent)
+                    whole += self._priced(sent)
+        known = self._price is not None
+        return Estimate(
+            documents=count,
+            chunks=total.requests,
+            usage=total,
+            dollars=total.dollars if known else None,
+            dollars_batch=None,
+            dollars_uncached=whole.dollars if known else None,
+        )
+
+    async def _visit(
+        self, document: Document, chunks: Sequence[Chunk], tell: Callable[[Context], None]
+    ) -> None:
+        gate = ContextValidator(document, glossary=self._prompt.glossary)
+        async with self._service.client() as client:
+
+            def visit(text: str, group: Sequence[Chunk]) -> ChunkRequests:
+                prefix = self._prompt.prefix(text)
+                return ChunkRequests(
+                    group,
+                    gate=gate,
+                    send=partial(self._send, client, prefix),
+                    worst_dollars=partial(self._worst_dollars, prefix),
+                    meter=self._meter,
+                    patience=self._patience,
+                    outage=self._outage,
+                    width=self._width,
+                    warm_first=len(group) > 1,
+                )
+
+            reading = Reading(document, self._window, self._prompt, self._max_tokens, visit)
+            await reading.run(chunks, tell)
+
+    async def _send(
+        self,
+        client: Any,
+        prefix: str,
+        chunk: Chunk,
+        firmer: bool,  # noqa: FBT001
+    ) -> tuple[Completion, ServiceUsage]:
+        text = prefix + self._prompt.suffix(chunk.text, firmer=firmer)
+        with self._service.translated():
+            completion = await client.chat.completions.create(
+                model=self._service.model,
+                messages=[{"role": "user", "content": text}],
+                extra_body=self._parameters,
+            )
+        answer, used = _read(completion)
+        return answer, self._priced(used)
+
+    def _parts(self, document: Document, chunks: Sequence[Chunk]) -> list[Excerpt]:
+        if not chunks:
+            return []
+        return self._window.parts(
+            document, chunks, prompt=self._prompt, answer_tokens=self._max_tokens
+        )
+
+    def _worst_dollars(self, prefix: str, chunk: Chunk) -> float:
+        # A token holds at least one byte; 64 for what the server puts around.
+        text = prefix + self._prompt.suffix(chunk.text, firmer=True)
+        most = ServiceUsage(input=len(text.encode()) + 64, output=self._max_tokens)
+        return self._priced(most).dollars or 0.0
+
+    def _priced(self, used: ServiceUsage) -> ServiceUsage:
+        return priced(used, self._price)
+
+
+def _read(completion: Any) -> tuple[Completion, ServiceUsage]:
+    """Return what a completion says, and what it used; `Again` where it is none.
+
+    The SDK builds its objects unchecked, so that a field may be missing or of another type.
+    """
+    try:
+        choice = completion.choices[0]
+        answer = Completion(
+            str(choice.message.content or ""),
+            finished=choice.finish_reason != "length",
+            refused=choice.finish_reason == "content_filter" or bool(choice.message.refusal),
+        )
+        return answer, used(completion.usage)
+    except (AttributeError, IndexError, TypeError, ValueError):
+        raise Again(NO_PROTOCOL, lost=True) from None
+
+
+def used(counts: Any) -> ServiceUsage:
+    """Return the server's counts; a server that gives none has only its requests counted."""
+    if counts is None:
+        return UNCOUNTED
+    details = counts.prompt_tokens_details
+    read = getattr(details, "cached_tokens", None)
+    if read is None:
+        read = getattr(counts, "prompt_cache_hit_tokens", None)  # DeepSeek's word for it
+    read = min(int(read or 0), int(counts.prompt_tokens))
+    return ServiceUsage(
+        requests=1,
+        input=int(counts.prompt_tokens) - read,
+        read=read,
+        output=int(counts.completion_tokens),
+    )
+
+
+def priced(used: ServiceUsage, price: Price | None) -> ServiceUsage:
+    """Return it with its dollars, None where the price or the counts are not known."""
+    if price is None or used == UNCOUNTED:
+        return replace(used, dollars=None)
+    return replace(used, dollars=price.dollars(used))
+
+
+def _guess(text: str) -> int:
+    return math.ceil(len(text.encode()) * _TOKENS_PER_BYTE)
+
+
+def load_contextualizer(rest: str, *, prompt: Prompt | None, cap_dollars: float) -> OpenAI:
+    """Return the contextualizer of `openai:REST`."""
+    types: dict[str, Callable[[str], Any]] = {
+        "width": int,
+        "window": int,
+        "max_tokens": int,
+        "price": parse_price,
+    }
+    address, options = typed_options(rest, types)
+    return OpenAI(address, prompt=prompt, cap_dollars=cap_dollars, **options)

@@ -1,0 +1,121 @@
+"""`openai:URL#MODEL`: answers from a chat completions API, as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from crx.answer.reasoning import spoken
+from crx.backends.openai.client import OpenAIClient
+from crx.backends.openai.contextualizer import UNCOUNTED, priced, used
+from crx.backends.options import typed_options
+from crx.remote.answer_request import AnswerRequest, Tell
+from crx.remote.completion import Completion
+from crx.remote.errors import BROKE_OFF, NO_PROTOCOL, Again, refuse_below, refuse_offline
+from crx.remote.metering import Meter, Price, ServiceUsage, parse_price
+from crx.remote.retry import RetryPolicy
+from crx.remote.stream import stream
+
+_MAX_TOKENS = 2048
+
+
+class OpenAIGenerator:
+    """A generator on the chat completions API at `URL#MODEL`.
+
+    Such servers keep the beginnings of prompts by themselves. With a `price`, dollars are counted
+    where the server counts tokens. Raises `Offline`, `UsageError` for a bad address, `ModelError`
+    where the SDK is missing.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        price: Price | None = None,
+        max_tokens: int = _MAX_TOKENS,
+        patience: RetryPolicy | None = None,
+        timeout_s: float = 300.0,
+        key: str | None = None,
+    ) -> None:
+        self._service = OpenAIClient(address, timeout_s=timeout_s, key=key)
+        refuse_below(1, max_tokens, what=f"openai:{self._service.model}:max_tokens")
+        self._max_tokens = max_tokens
+        self._price = price
+        self._patience = patience or RetryPolicy()
+        self._meter = Meter()
+
+    @property
+    def fingerprint(self) -> str:
+        """Model and parameters; not the address, which says nothing of the answers."""
+        return f"openai:{self._service.model} max={self._max_tokens}"
+
+    @property
+    def usage(self) -> ServiceUsage:
+        """What was used so far, as the server counts it."""
+        return self._meter.usage
+
+    def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
+        """Yield the answer as it is written; raises `ModelError` where it has no end."""
+        refuse_offline(self._service.name)
+        talk = AnswerRequest(
+            send=partial(self._send, prefix + prompt),
+            meter=self._meter,
+            patience=self._patience,
+            service=self._service.name,
+            max_tokens=self._max_tokens,
+        )
+        yield from spoken(stream(talk.run))
+
+    def close(self) -> None:
+        """Nothing is held between prompts."""
+
+    async def _send(self, text: str, tell: Tell) -> tuple[Completion, ServiceUsage]:
+        reading = _Reading()
+        async with self._service.client() as client:
+            with self._service.translated():
+                pieces = await client.chat.completions.create(
+                    model=self._service.model,
+                    messages=[{"role": "user", "content": text}],
+                    stream=True,
+                    stream_options={"include_usage": True},
+                    extra_body=self._service.parameters(self._max_tokens),
+                )
+                async for piece in pieces:
+                    tell(reading.take(piece))
+        if not reading.why:
+            raise Again(BROKE_OFF, lost=True)
+        answer = Completion(
+            "", finished=reading.why != "length", refused=reading.why == "content_filter"
+        )
+        return answer, priced(reading.used, self._price)
+
+
+class _Reading:
+    """What the pieces of a stream say of its end: why it ended, and what was used."""
+
+    def __init__(self) -> None:
+        self.why = ""
+        self.used = UNCOUNTED
+
+    def take(self, piece: Any) -> str:
+        """Return the text of a piece; `Again` where it is none.
+
+        The SDK builds its objects unchecked, so that a field may be missing or of another type.
+        """
+        try:
+            if piece.usage is not None:
+                self.used = used(piece.usage)
+            if not piece.choices:
+                return ""
+            choice = piece.choices[0]
+            self.why = str(choice.finish_reason or self.why)
+            return str(choice.delta.content or "")
+        except (AttributeError, TypeError, ValueError):
+            raise Again(NO_PROTOCOL, lost=True) from None
+
+
+def load_generator(rest: str) -> OpenAIGenerator:
+    """Return the generator of `openai:REST`."""
+    address, options = typed_options(rest, {"max_tokens": int, "price": parse_price})
+    return OpenAIGenerator(address, **options)

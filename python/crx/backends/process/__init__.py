@@ -1,0 +1,1 @@
+"""A model in a child process: messages, time limits, restarts."""

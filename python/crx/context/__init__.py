@@ -1,0 +1,1 @@
+"""Contexts: the outline, prompts, validation, the cache, runs and estimates."""

@@ -1,0 +1,174 @@
+"""What a model on this machine computed, and at which pace: what more of it would take.
+
+A step computes some tokens at once. It takes so long by itself (the weights are read), so long for
+each token that goes through the weights, and so long for each *cell*, the key and value of a token
+that a later one attends to. Behind a long prompt the last outweighs the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Work(NamedTuple):
+    """Some steps, the tokens computed in them, and the cells that these attend to."""
+
+    steps: float
+    tokens: float
+    cells: float
+
+
+@dataclass(slots=True)
+class Pace:
+    """Sums over timed steps: of their tokens, cells and seconds, and of the products of these."""
+
+    steps: float = 0.0
+    tokens: float = 0.0
+    cells: float = 0.0
+    seconds: float = 0.0
+    tokens_tokens: float = 0.0
+    tokens_cells: float = 0.0
+    cells_cells: float = 0.0
+    tokens_seconds: float = 0.0
+    cells_seconds: float = 0.0
+
+    def note(self, tokens: int, cells: int, seconds: float) -> None:
+        """Add one step."""
+        self.steps += 1
+        self.tokens += tokens
+        self.cells += cells
+        self.seconds += seconds
+        self.tokens_tokens += tokens * tokens
+        self.tokens_cells += tokens * cells
+        self.cells_cells += cells * cells
+        self.tokens_seconds += tokens * seconds
+        self.cells_seconds += cells * seconds
+
+    def __add__(self, other: Pace) -> Pace:
+        return Pace(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Pace)))
+
+    def estimate_seconds(self, work: Work) -> float:
+        """Return the seconds of other steps, by the costs that fit those noted best.
+
+        Least squares over costs that are not below zero (Lawson and Hanson, Solving Least Squares
+        Problems, 1974, chapter 23); with three costs, every choice of them is tried.
+        """
+        costs = _non_negative(
+            np.array(
+                [
+                    [self.steps, self.tokens, self.cells],
+                    [self.tokens, self.tokens_tokens, self.tokens_cells],
+                    [self.cells, self.tokens_cells, self.cells_cells],
+                ]
+            ),
+            np.array([self.seconds, self.tokens_seconds, self.cells_seconds]),
+        )
+        return float(costs @ work)
+
+
+@dataclass(slots=True)
+class ComputeUsage:
+    """What has been computed: tokens of prompts, how many of them were computed, tokens decoded.
+
+    `prompt - prefilled` tokens were reused. `answers` came to an end, after `answered` tokens.
+    """
+
+    prompt: int = 0
+    prefilled: int = 0
+    decoded: int = 0
+    answers: int = 0
+    answered: int = 0
+    restarts: int = 0
+    prefill: Pace = field(default_factory=Pace)
+    decode: Pace = field(default_factory=Pace)
+
+    @staticmethod
+    def of(told: dict[str, int | dict[str, float]]) -> ComputeUsage:
+        """Return what `asdict` made of one. Raises `TypeError` for what is none."""
+        paces = {name: Pace(**told[name]) for name in ("prefill", "decode") if name in told}  # type: ignore[arg-type]
+        return ComputeUsage(**(told | paces))  # type: ignore[arg-type]
+
+    @property
+    def reused(self) -> int:
+        return self.prompt - self.prefilled
+
+    @property
+    def seconds(self) -> float:
+        return self.prefill.seconds + self.decode.seconds
+
+    def __add__(self, other: ComputeUsage) -> ComputeUsage:
+        return ComputeUsage(
+            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(ComputeUsage))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Lengths in tokens of prompts that share their beginning: of that, and of what follows it."""
+
+    prefix: int
+    suffixes: Sequence[int]
+
+
+def expected(
+    prompts: Sequence[Prompts], *, asks: float, answer: float, places: int, step_tokens: int
+) -> tuple[Work, Work]:
+    """Return the work of reading prompts and of writing answers of so many tokens to them.
+
+    Every prompt is answered `asks` times, `places` of them at a time, and is read `step_tokens` at
+    once; the beginning of those that share one is read once.
+    """
+    read, written = np.zeros(3), np.zeros(3)
+    for shared in prompts:
+        begin, ends = shared.prefix, np.array(shared.suffixes, dtype=np.float64)
+        follow, tokens = asks * float(ends.sum()), asks * answer * len(ends)
+        below = begin**2 / 2 + follow * begin + asks * float((ends**2).sum()) / 2
+        read += [-(-begin // step_tokens) + follow / step_tokens, begin + follow, below]
+        depth = begin + float(ends.mean()) + answer / 2
+        written += [tokens / min(places, len(ends)), tokens, tokens * depth]
+    return Work(*read.tolist()), Work(*written.tolist())
+
+
+def estimate_seconds(
+    used: ComputeUsage, prompts: Sequence[Prompts], *, asks: float, places: int, step_tokens: int
+) -> float:
+    """Return the seconds that answers to the prompts take, at the pace of what was computed.
+
+    Answers are taken to be as long as those so far on average; otherwise as in `expected`.
+    """
+    if not used.answers:
+        return 0.0
+    read, written = expected(
+        prompts,
+        asks=asks,
+        answer=used.answered / used.answers,
+        places=places,
+        step_tokens=step_tokens,
+    )
+    return used.prefill.estimate_seconds(read) + used.decode.estimate_seconds(written)
+
+
+def _non_negative(
+    squares: NDArray[np.float64], products: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the x >= 0 that minimizes x.squares.x / 2 - products.x, both (n, n) and (n,)."""
+    n = len(products)
+    scale = np.sqrt(np.maximum(np.diag(squares), 1e-300))
+    squares, products = squares / np.outer(scale, scale), products / scale
+    best, least = np.zeros(n), 0.0
+    for size in range(1, n + 1):
+        for chosen in map(list, itertools.combinations(range(n), size)):
+            found = np.zeros(n)
+            found[chosen] = np.linalg.lstsq(
+                squares[np.ix_(chosen, chosen)], products[chosen], rcond=1e-9
+            )[0]
+            value = float(found @ squares @ found / 2 - products @ found)
+            if found.min() >= 0 and value < least:
+                best, least = found, value
+    return best / scale

@@ -1,0 +1,54 @@
+"""Context sources of a build: the outline, a file of contexts, contexts made by earlier runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crx import _native
+from crx.context.cache import DEFAULT_REFRESH, Origin, context_keys, find_best, keep
+from crx.context.outline import outline
+from crx.ingest.indexer import SituatedChunks
+from crx.protocols import Contextualizer
+from crx.types import Chunk, Document
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSources:
+    """The contexts that a build writes without running a model.
+
+    The outline, if `outline`; those of a contextualizer at hand (a file of contexts); without one,
+    those that earlier runs wrote and that still hold, by `origins`, newest first.
+    """
+
+    outline: bool
+    contextualizer: Contextualizer | None = None
+    origins: tuple[Origin, ...] = ()
+
+    def situate(
+        self, store: _native.Store, document: Document, chunks: Sequence[Chunk]
+    ) -> SituatedChunks:
+        """Return what situates each chunk; new contexts are stored durably."""
+        outlines = outline(document, chunks) if self.outline else [""] * len(chunks)
+        if self.contextualizer is None:
+            kept = find_best(store, document, chunks, origins=self.origins)
+            keys = [each.key if each else b"" for each in kept]
+            return SituatedChunks(
+                outlines, keys, [each.context.text if each else "" for each in kept]
+            )
+        contextualizer = self.contextualizer
+        made = list(contextualizer.situate(document, chunks))
+        origin = Origin(contextualizer.fingerprint, DEFAULT_REFRESH)
+        keys = [
+            keep(store, key, generator=contextualizer.fingerprint, context=context)
+            for key, context in zip(
+                context_keys(document, chunks, origin=origin), made, strict=True
+            )
+        ]
+        return SituatedChunks(
+            outlines,
+            keys,
+            [context.text for context in made],
+            Counter(context.outcome for context in made),
+        )

@@ -1,0 +1,129 @@
+"""Which step comes next when contexts leave an index, or come into it from a file.
+
+A document is named by its path below a folder (the current one, unless another is given), so that
+a file of contexts made in one copy of the documents fits another copy; what is no file is named
+by its URI. A span that is no chunk of the index, or whose text is another than the one that the
+context was written for, is reported, never moved to a near one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from crx import _native
+from crx.context.cache import Origin, context_keys, find_best, keep
+from crx.context.records import Record, hash_of, id_of, match, path_below
+from crx.context.run import chunk_of, link, opened
+from crx.protocols import Embedder
+from crx.types import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of a file's contexts: those linked to a chunk, and those that have none.
+
+    `differing` have a chunk with another text; `unchecked` of those linked brought no hash of it.
+    """
+
+    linked: int
+    unknown_documents: tuple[str, ...]
+    unmatched_spans: tuple[Record, ...]
+    differing: tuple[Record, ...] = ()
+    unchecked: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Did every context find its chunk?"""
+        return not (self.unknown_documents or self.unmatched_spans or self.differing)
+
+
+def export_contexts(
+    store: _native.Store, *, origins: Sequence[Origin], folder: Path
+) -> Iterator[Record]:
+    """Yield the context of each chunk that has one, by document and position."""
+    for row in store.documents():
+        document, rows = opened(store, row)
+        kept = find_best(store, document, [chunk_of(each) for each in rows], origins=origins)
+        is_file = document.metadata.get("path") == row.uri
+        for each, known in zip(rows, kept, strict=True):
+            if each.context:
+                same = known is not None and known.context.text == each.context
+                yield Record(
+                    document=_below(row.uri, folder),
+                    start=each.start,
+                    end=each.end,
+                    context=each.context,
+                    generator=known.generator if known is not None and same else "",
+                    named_by="path" if is_file else "doc_id",
+                    sha256=hash_of(each.text),
+                )
+
+
+def import_contexts(
+    store: _native.Store,
+    records: Sequence[Record],
+    *,
+    embedder: Embedder,
+    origin: Origin,
+    folder: Path,
+) -> Imported:
+    """Link each record to its chunk, durably; the new vectors are the caller's to make."""
+    rows = {row.uri: row for row in store.documents()}
+    uris = _Names(list(rows), folder)
+    named = [replace(record, document=uris.find(record.document)) for record in records]
+    asked = sorted({record.document for record in named} & rows.keys())
+    spans = {
+        uri: [(int(start), int(end)) for start, end in store.layout(rows[uri].doc)[:, :2]]
+        for uri in asked
+    }
+    matched = match(named, spans)
+    by_document: dict[str, list[tuple[Record, int]]] = {}
+    for record, at in matched.found:
+        by_document.setdefault(record.document, []).append((record, at))
+    linked: list[Record] = []
+    differing: list[Record] = []
+    for uri, found in by_document.items():
+        document, chunk_rows = opened(store, rows[uri])
+        keys = context_keys(document, [chunk_of(each) for each in chunk_rows], origin=origin)
+        for record, at in found:
+            if record.differs(chunk_rows[at].text):
+                differing.append(record)
+                continue
+            linked.append(record)
+            context = Context(record.context)
+            generator = record.generator or origin.fingerprint
+            key = keep(store, keys[at], generator=generator, context=context)
+            link(store, chunk_rows[at], key, context, embedder=embedder)
+    return Imported(
+        linked=len(linked),
+        unknown_documents=matched.unknown_documents,
+        unmatched_spans=matched.unmatched_spans,
+        differing=tuple(differing),
+        unchecked=sum(not record.sha256 for record in linked),
+    )
+
+
+class _Names:
+    """Which document of an index a name in a file means."""
+
+    def __init__(self, uris: Sequence[str], folder: Path) -> None:
+        self._uris = set(uris)
+        self._folder = folder
+        self._by_id: dict[str, list[str]] = {}
+        for uri in uris:
+            if name := id_of(uri):
+                self._by_id.setdefault(name, []).append(uri)
+
+    def find(self, name: str) -> str:
+        """Return the URI: the name itself, a path below the folder, or the one `...#name`."""
+        path = path_below(self._folder, name)
+        alike = self._by_id.get(name, [])
+        candidates = [name, path, *(alike if len(alike) == 1 else [])]
+        return next((each for each in candidates if each in self._uris), name)
+
+
+def _below(uri: str, folder: Path) -> str:
+    """Return the name of a document below a folder, else its URI."""
+    return uri.removeprefix(f"{folder.as_posix().rstrip('/')}/")

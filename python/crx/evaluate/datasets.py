@@ -1,0 +1,163 @@
+"""Question sets on disk: `corpus.jsonl` and `queries.jsonl` in one folder.
+
+Offsets are code points, half open. A corpus line is {"doc_id", "title", "text", "chunks"?}, a
+query line {"query_id", "query", "gold": [{"any": [{"doc_id", "start", "end"}]}]}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from crx.errors import UsageError
+from crx.ingest.read import structure
+from crx.types import Document
+
+
+@dataclass(frozen=True, slots=True)
+class GoldSpan:
+    """A stretch of a document that answers."""
+
+    doc_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """One thing to find, at any of several equally good places."""
+
+    any: tuple[GoldSpan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question and what there is to find."""
+
+    id: str
+    text: str
+    gold: tuple[Gold, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """Documents and the questions asked of them."""
+
+    name: str
+    documents: tuple[Document, ...]
+    queries: tuple[Query, ...]
+
+
+def read_set(folder: Path) -> QuestionSet:
+    """Read a question set, checked; raises `UsageError` that names file, line and fault."""
+    for name in ("corpus.jsonl", "queries.jsonl"):
+        if not (folder / name).is_file():
+            raise UsageError(f"{folder}: not a question set: it has no {name}")
+    documents = tuple(_documents(folder / "corpus.jsonl"))
+    if not documents:
+        raise UsageError(f"{folder / 'corpus.jsonl'}: holds no document")
+    sizes = {document.uri: len(document.text) for document in documents}
+    queries = tuple(_queries(folder / "queries.jsonl", sizes))
+    if not queries:
+        raise UsageError(f"{folder / 'queries.jsonl'}: holds no query")
+    return QuestionSet(folder.resolve().name, documents, queries)
+
+
+def _documents(path: Path) -> Iterator[Document]:
+    seen: set[str] = set()
+    for where, row in _rows(path):
+        uri, text = _text(row, "doc_id", where), _text(row, "text", where)
+        if uri in seen:
+            raise UsageError(f"{where}: doc_id {uri!r} stands twice")
+        seen.add(uri)
+        kind, marks = structure(text)
+        yield Document(
+            uri=uri,
+            text=text,
+            title=_title(row, where),
+            metadata={"format": kind} if kind else {},
+            marks=marks,
+            chunks=_spans(row.get("chunks"), len(text), where),
+        )
+
+
+def _queries(path: Path, sizes: dict[str, int]) -> Iterator[Query]:
+    seen: set[str] = set()
+    for where, row in _rows(path):
+        query_id = _text(row, "query_id", where)
+        if query_id in seen:
+            raise UsageError(f"{where}: query_id {query_id!r} stands twice")
+        seen.add(query_id)
+        gold = row.get("gold")
+        if not isinstance(gold, list) or not gold:
+            raise UsageError(f"{where}: query {query_id!r} has no gold; give at least one place")
+        yield Query(
+            query_id, _text(row, "query", where), tuple(_gold(g, sizes, where) for g in gold)
+        )
+
+
+def _gold(item: Any, sizes: dict[str, int], where: str) -> Gold:
+    places = item.get("any") if isinstance(item, dict) else None
+    if not isinstance(places, list) or not places:
+        raise UsageError(f'{where}: a gold item wants {{"any": [place, ...]}}')
+    return Gold(tuple(_place(place, sizes, where) for place in places))
+
+
+def _place(place: Any, sizes: dict[str, int], where: str) -> GoldSpan:
+    if not isinstance(place, dict):
+        raise UsageError(f'{where}: a place wants {{"doc_id", "start", "end"}}')
+    doc_id, start, end = place.get("doc_id"), place.get("start"), place.get("end")
+    if not isinstance(doc_id, str) or doc_id not in sizes:
+        raise UsageError(f"{where}: gold names doc_id {doc_id!r}, which the corpus does not hold")
+    # By type, not isinstance, to which true and false are numbers.
+    if type(start) is not int or type(end) is not int or not 0 <= start < end <= sizes[doc_id]:
+        raise UsageError(
+            f"{where}: gold {start}..{end} lies outside {doc_id!r} of {sizes[doc_id]} characters"
+        )
+    return GoldSpan(doc_id, start, end)
+
+
+def _title(row: dict[str, Any], where: str) -> str:
+    title = row.get("title") or ""
+    if not isinstance(title, str):
+        raise UsageError(f"{where}: title is no text")
+    return title
+
+
+def _spans(spans: Any, size: int, where: str) -> tuple[tuple[int, int], ...] | None:
+    if spans is None:
+        return None
+    try:
+        pairs = tuple((int(start), int(end)) for start, end in spans)
+    except (TypeError, ValueError):
+        raise UsageError(f"{where}: chunks want [[start, end], ...]") from None
+    for start, end in pairs:
+        if not 0 <= start < end <= size:
+            raise UsageError(f"{where}: chunk {start}..{end} lies outside the text of {size}")
+    return pairs
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            where = f"{path}:{number}"
+            try:
+                row = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise UsageError(f"{where}: not JSON: {error}") from None
+            if not isinstance(row, dict):
+                raise UsageError(f"{where}: not a JSON object")
+            yield where, row
+
+
+def _text(row: dict[str, Any], name: str, where: str) -> str:
+    value = row.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"{where}: {name} is missing or empty")
+    return value

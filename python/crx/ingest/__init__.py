@@ -1,0 +1,1 @@
+"""Documents into an index: discover, read, split, embed, write."""

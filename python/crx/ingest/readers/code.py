@@ -1,0 +1,329 @@
+"""Source code: definitions, as tree-sitter sees them.
+
+Each language is one query that captures what is worth a name. The capture's name is the word a
+programmer would say before it: `@class` with `@name` Foo is labelled "class Foo"; `@top.` is kept
+at the top of a file only, `@table.` there and over several lines. A query runs in the parser's own
+loop, so no Python object is made for the nodes between definitions.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
+
+from crx.ingest.readers.decode import decode
+from crx.ingest.readers.sections import in_order
+from crx.types import Document, Mark, Scalar
+
+LANGUAGES = {
+    ".py": "python", ".pyi": "python", ".pyw": "python",
+    ".rs": "rust",
+    ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript",
+    ".ts": "typescript", ".mts": "typescript", ".cts": "typescript",
+    ".tsx": "tsx",
+    ".go": "go",
+    ".java": "java",
+    ".c": "c", ".h": "c",
+    ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".hh": "cpp", ".hpp": "cpp",
+    ".hxx": "cpp", ".inl": "cpp", ".cu": "cpp", ".cuh": "cpp",
+}  # fmt: skip
+extensions = tuple(LANGUAGES)
+
+# What a header says only in C++.
+_CPP = re.compile(
+    r"^[ \t]*(?:class \w|(?:inline )?namespace\b|template ?<|using \w|(?:public|private):)"
+    r"|\bstd::|\boperator ?[=<>+\[(]",
+    re.MULTILINE,
+)
+# A tree takes about 20 times its text; what is larger is generated data, not code that people read.
+LARGEST = 2_000_000
+# Constants that are tables are worth a name; those of a line or two are not.
+_TABLE_LINES = 4
+
+_SCRIPT = """
+(function_declaration name: (_) @name) @function
+(generator_function_declaration name: (_) @name) @function
+(class_declaration name: (_) @name) @class
+(method_definition name: (_) @name) @method
+(lexical_declaration
+  (variable_declarator
+    name: (identifier) @name
+    value: [(arrow_function) (function_expression)])) @top.function
+(lexical_declaration
+  (variable_declarator
+    name: (identifier) @name
+    value: [(object) (array) (call_expression)])) @table.const
+"""
+_TYPED = """
+(abstract_class_declaration name: (_) @name) @class
+(interface_declaration name: (_) @name) @interface
+(enum_declaration name: (_) @name) @enum
+(type_alias_declaration name: (_) @name) @type
+(internal_module name: (_) @name) @namespace
+"""
+_C = """
+(function_definition declarator: (_) @declarator) @function
+(struct_specifier name: (_) @name body: (_)) @struct
+(union_specifier name: (_) @name body: (_)) @union
+(enum_specifier name: (_) @name body: (_)) @enum
+(type_definition
+  type: [
+    (struct_specifier !name body: (_))
+    (union_specifier !name body: (_))
+    (enum_specifier !name body: (_))]
+  declarator: (type_identifier) @name) @typedef
+(declaration
+  declarator: (init_declarator
+    declarator: (_) @declarator
+    value: (initializer_list))) @table.table
+"""
+_QUERIES = {
+    "python": """
+(function_definition name: (_) @name) @def
+(class_definition name: (_) @name) @class
+(expression_statement
+  (assignment
+    left: (identifier) @name
+    right: [(dictionary) (list) (set) (tuple) (call)])) @table.constant
+""",
+    "rust": """
+(function_item name: (_) @name) @fn
+(function_signature_item name: (_) @name) @fn
+(struct_item name: (_) @name) @struct
+(enum_item name: (_) @name) @enum
+(union_item name: (_) @name) @union
+(trait_item name: (_) @name) @trait
+(impl_item trait: (_)? @offered type: (_) @receiver) @impl
+(mod_item name: (_) @name body: (_)) @mod
+(macro_definition name: (_) @name) @macro_rules
+(const_item name: (_) @name) @table.const
+(static_item name: (_) @name) @table.static
+""",
+    "javascript": _SCRIPT,
+    "typescript": _SCRIPT + _TYPED,
+    "tsx": _SCRIPT + _TYPED,
+    "go": """
+(function_declaration name: (_) @name) @func
+(method_declaration
+  receiver: (parameter_list (parameter_declaration type: (_) @receiver))
+  name: (_) @name) @func
+(type_declaration (type_spec name: (_) @name type: (struct_type))) @type
+(type_declaration (type_spec name: (_) @name type: (interface_type))) @interface
+(const_declaration . (const_spec name: (_) @name)) @table.const
+(var_declaration (var_spec name: (_) @name)) @table.var
+""",
+    "java": """
+(class_declaration name: (_) @name) @class
+(interface_declaration name: (_) @name) @interface
+(enum_declaration name: (_) @name) @enum
+(record_declaration name: (_) @name) @record
+(annotation_type_declaration name: (_) @name) @annotation
+(method_declaration name: (_) @name) @method
+(constructor_declaration name: (_) @name) @constructor
+""",
+    "c": _C,
+    "cpp": _C
+    + """
+(class_specifier name: (_) @name body: (_)) @class
+(namespace_definition name: (_) @name) @namespace
+""",
+}
+_GRAMMARS = {
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+    "tsx": ("tree_sitter_typescript", "language_tsx"),
+}
+_ROOTS = frozenset(("module", "program", "source_file", "translation_unit"))
+_PARTS = frozenset(("name", "declarator", "offered", "receiver"))
+# What stands around a definition and belongs to it.
+_WRAPPERS = frozenset(
+    ("decorated_definition", "export_statement", "template_declaration", "ambient_declaration")
+)
+# What stands before a definition, without a blank line between, and belongs to it.
+_LEADING = frozenset(("comment", "line_comment", "block_comment", "attribute_item", "decorator"))
+
+
+class Unparsed(Exception):
+    """The text has no definitions to offer; the message says why."""
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the source text with its definitions.
+
+    Where they cannot be had, metadata `unstructured` says why.
+    """
+    decoded = decode(data)
+    extension = name[name.rfind(".") :].lower()
+    language = LANGUAGES.get(extension, "")
+    if extension == ".h":
+        language = "cpp" if _CPP.search(decoded.text) else "c"
+    metadata: dict[str, Scalar | list[Scalar]] = {**decoded.metadata(), "format": language}
+    try:
+        marks = definitions(decoded.text, language=language)
+    except Unparsed as why:
+        marks = ()
+        metadata["unstructured"] = str(why)
+    yield Document(uri=name, text=decoded.text, metadata=metadata, marks=marks)
+
+
+def definitions(text: str, *, language: str) -> tuple[Mark, ...]:
+    """Return the definitions of a source text, the outer before the inner.
+
+    Raises `Unparsed` where the text is too large, or its grammar is not installed.
+    """
+    if len(text) > LARGEST:
+        raise Unparsed(f"larger than {LARGEST:,} characters")
+    source = text.encode("utf-8", errors="replace")
+    tree = parser(language).parse(source)
+    found: dict[tuple[int, int], _Definition] = {}
+    for _, captures in QueryCursor(_query(language)).matches(tree.root_node):
+        definition = _definition(captures, source)
+        if definition and (definition.start, definition.end) not in found:
+            found[definition.start, definition.end] = definition
+    return _nested(sorted(found.values(), key=lambda d: (d.start, -d.end)), source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """A definition's span in bytes, and its label."""
+
+    start: int
+    end: int
+    label: str
+
+
+def _definition(captures: dict[str, list[Node]], source: bytes) -> _Definition | None:
+    """Return what a match found, or None where it is too small or has no name."""
+    word = next((word for word in captures if word not in _PARTS), "")
+    if not word:
+        return None
+    node = captures[word][0]
+    scope, _, keyword = word.rpartition(".")
+    if scope and not _at_top(node):
+        return None
+    if scope == "table" and node.end_point.row - node.start_point.row + 1 < _TABLE_LINES:
+        return None
+    label = _label(keyword, captures)
+    if not label:
+        return None
+    start = _leading(node, source)
+    end = node.end_byte
+    if source[end : end + 1] == b";":
+        end += 1
+    return _Definition(start, end, label)
+
+
+def _at_top(node: Node) -> bool:
+    parent = node.parent
+    while parent is not None and parent.type in _WRAPPERS:
+        parent = parent.parent
+    return parent is not None and parent.type in _ROOTS
+
+
+def _label(word: str, captures: dict[str, list[Node]]) -> str:
+    parts = {part: _plain(nodes[0]) for part, nodes in captures.items() if part in _PARTS}
+    if word == "impl":
+        offered = f"{parts['offered']} for " if "offered" in parts else ""
+        return f"impl {offered}{parts['receiver']}"
+    if "declarator" in parts:
+        name = _declared(captures["declarator"][0])
+        return f"{word} {name}" if name else ""
+    if "receiver" in parts:
+        return f"{word} ({parts['receiver']}) {parts['name']}"
+    return f"{word} {parts['name']}"
+
+
+def _plain(node: Node) -> str:
+    """Return a name on one line, without its type parameters."""
+    text = " ".join((node.text or b"").decode("utf-8", errors="replace").split())
+    return re.sub(r"<.*>", "", text)[:120]
+
+
+def _declared(node: Node) -> str:
+    """Return the name that a C declarator declares: that of `*f(int)` is f."""
+    inner: Node | None = node
+    while inner is not None:
+        if inner.type.endswith(("identifier", "_name")):
+            return _plain(inner)
+        node = inner
+        inner = node.child_by_field_name("declarator")
+        if inner is None and node.type in ("parenthesized_declarator", "reference_declarator"):
+            inner = node.named_child(node.named_child_count - 1)
+    return ""
+
+
+def _leading(node: Node, source: bytes) -> int:
+    """Return where a definition starts: with its decorators, attributes and the comments on it.
+
+    Indentation before it belongs to it, so that it reads the same when cut out.
+    """
+    while (parent := node.parent) is not None and parent.type in _WRAPPERS:
+        node = parent
+    before = node.prev_sibling
+    while before is not None and before.type in _LEADING and _touches(before, node, source):
+        node, before = before, before.prev_sibling
+    line = source.rfind(b"\n", 0, node.start_byte) + 1
+    return node.start_byte if source[line : node.start_byte].strip() else line
+
+
+def _touches(before: Node, node: Node, source: bytes) -> bool:
+    """Does a comment stand on lines of its own, the last just over the node's first?"""
+    line = source.rfind(b"\n", 0, before.start_byte) + 1
+    gap = source[before.end_byte : node.start_byte]
+    ended = (
+        source[before.end_byte - 1 : before.end_byte] == b"\n"
+    )  # Rust's doc comments hold theirs
+    return not source[line : before.start_byte].strip() and gap.count(b"\n") + ended <= 1
+
+
+def _nested(found: Sequence[_Definition], source: bytes) -> tuple[Mark, ...]:
+    """Return the marks of definitions that lie in each other, with offsets in code points."""
+    at = _code_points(source, sorted({edge for d in found for edge in (d.start, d.end)}))
+    marks: list[Mark] = []
+    open_: list[int] = []
+    for definition in found:
+        while open_ and open_[-1] <= definition.start:
+            open_.pop()
+        if open_ and definition.end > open_[-1]:
+            continue  # a broken source: half in and half out
+        open_.append(definition.end)
+        start, end = at[definition.start], at[definition.end]
+        marks.append(Mark("definition", start, end, definition.label, len(open_)))
+    return in_order(marks)
+
+
+def _code_points(source: bytes, edges: Sequence[int]) -> dict[int, int]:
+    """Return the code point that each byte offset, ascending, is."""
+    if source.isascii():
+        return {edge: edge for edge in edges}
+    at = {0: 0}
+    for before, edge in pairwise((0, *edges)):
+        at[edge] = at[before] + len(source[before:edge].decode("utf-8", errors="replace"))
+    return at
+
+
+@cache
+def grammar(name: str) -> Language:
+    """Return a language's grammar. Raises `Unparsed` where its package is not installed."""
+    module, function = _GRAMMARS.get(name, (f"tree_sitter_{name}", "language"))
+    try:
+        return Language(getattr(importlib.import_module(module), function)())
+    except ImportError as missing:
+        raise Unparsed(
+            f"no grammar for {name}: {module.replace('_', '-')} is not installed"
+        ) from missing
+
+
+def parser(language: str) -> Parser:
+    """Return a parser of its own: it is not thread-safe, and takes 2 microseconds to make."""
+    return Parser(grammar(language))
+
+
+@cache
+def _query(language: str) -> Query:
+    return Query(grammar(language), _QUERIES[language])

@@ -1,0 +1,171 @@
+"""Bytes to normalized text.
+
+The text is what is stored, and every offset counts its code points. Normalizing does the least
+that makes texts comparable: newlines become "\\n", NUL and a leading byte order mark go, lone
+surrogates become U+FFFD. Nothing else is edited. There is no NFC: spans that come with a text must
+still fit it, what is shown must be what was written, and the analyzer and the embedders' tokenizers
+fold composition themselves.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from crx.errors import InputError, NotText
+from crx.ingest.readers.encoding import encoding_of
+from crx.types import Scalar
+
+# UTF-32 first: the little-endian mark of UTF-16 is a prefix of its own.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_SAMPLE = 128 * 1024
+_CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
+_REMOVED = re.compile("\r(?=\n)|\0")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A normalized text, the encoding it was in, and how many characters could not be decoded."""
+
+    text: str
+    encoding: str
+    undecodable: int = 0
+
+    def metadata(self) -> dict[str, Scalar | list[Scalar]]:
+        """Say what is out of the ordinary: an encoding that is not UTF-8, lost characters."""
+        said: dict[str, Scalar | list[Scalar]] = {}
+        if self.encoding != "utf-8":
+            said["encoding"] = self.encoding
+        if self.undecodable:
+            said["undecodable"] = self.undecodable
+        return said
+
+
+def decode(data: bytes, *, declared: str = "") -> Decoded:
+    """Decode and normalize a file's bytes.
+
+    `declared` is the encoding that the format itself names, tried where the bytes are not UTF-8.
+    Raises `NotText` for bytes that are not text or hold none, `InputError` for a text whose
+    encoding cannot be told.
+    """
+    if not data.strip():
+        raise NotText("is empty")
+    decoded = (
+        _marked(data)
+        or _utf8(data)
+        or _wide(data)
+        or _declared(data, declared)
+        or _damaged(data)
+        or _legacy(data)
+    )
+    text = normalize(decoded.text)
+    if not text.strip():
+        raise NotText("is empty")
+    return Decoded(text, decoded.encoding, decoded.undecodable)
+
+
+def normalize(text: str) -> str:
+    """Return the text with "\\n" newlines, without NUL and lone surrogates."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        text = text.replace("\0", "")
+    try:
+        text.encode("utf-8")  # ten times faster than to search
+    except UnicodeEncodeError:
+        text = _SURROGATE.sub("\ufffd", text)
+    return text
+
+
+def moved(text: str, offsets: list[int]) -> list[int]:
+    """Return where offsets into a text lie after `normalize(text)`."""
+    removed = [match.start() for match in _REMOVED.finditer(text)]
+    return [offset - bisect_left(removed, offset) for offset in offsets]
+
+
+def _marked(data: bytes) -> Decoded | None:
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            text = data[len(mark) :].decode(encoding, errors="replace")
+            lost = text.count("\ufffd")
+            if lost * 50 > len(text):
+                raise NotText("is a binary file")
+            return Decoded(text, encoding, lost)
+    return None
+
+
+def _utf8(data: bytes) -> Decoded | None:
+    if b"\x1b$" in data or b"\x1b(" in data:  # ISO 2022 is pure ASCII to a UTF-8 decoder
+        try:
+            return Decoded(data.decode("iso2022_jp"), "iso2022_jp")
+        except UnicodeDecodeError:
+            pass
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    if text.isascii() and (wide := _wide(data)):
+        return wide
+    _refuse_binary(data)
+    return Decoded(text, "utf-8")
+
+
+def _wide(data: bytes) -> Decoded | None:
+    """UTF-16 without a mark: every other byte of a Latin text is NUL."""
+    sample = data[:_SAMPLE]
+    for encoding, high, low in (("utf-16-le", 1, 0), ("utf-16-be", 0, 1)):
+        half = len(sample) // 2
+        if sample[high::2].count(0) * 2 > half and sample[low::2].count(0) * 50 < half:
+            try:
+                return Decoded(data.decode(encoding), encoding)
+            except UnicodeDecodeError:
+                return None
+    return None
+
+
+def _declared(data: bytes, encoding: str) -> Decoded | None:
+    _refuse_binary(data)
+    try:
+        return Decoded(data.decode(encoding), codecs.lookup(encoding).name) if encoding else None
+    except (LookupError, UnicodeError):
+        return None
+
+
+def _damaged(data: bytes) -> Decoded | None:
+    """UTF-8 with few bad bytes (a log cut in a character): those become U+FFFD, and are counted."""
+    _refuse_binary(data)
+    text = data.decode("utf-8", errors="replace")
+    lost = text.count("\ufffd")
+    # In another encoding, hardly any of its bytes beyond ASCII would make valid UTF-8.
+    beyond = len(data) - len(data.translate(None, bytes(range(128, 256))))
+    return Decoded(text, "utf-8", lost) if lost * 20 < beyond else None
+
+
+def _legacy(data: bytes) -> Decoded:
+    sample = data[:_SAMPLE]
+    if len(data) > _SAMPLE:  # not in the middle of a character
+        sample = sample[: sample.rfind(b"\n") + 1] or sample
+    encoding = encoding_of(sample)
+    if not encoding:
+        raise NotText("is a binary file")
+    text = data.decode(encoding, errors="replace")
+    lost = text.count("\ufffd")
+    if lost * 100 > len(text):
+        raise InputError("is in an unknown encoding; convert it to utf-8")
+    return Decoded(text, encoding, lost)
+
+
+def _refuse_binary(data: bytes) -> None:
+    """Raise `NotText` where more than one byte in 50 of a sample is a control that texts lack."""
+    sample = data[:_SAMPLE]
+    if (len(sample) - len(sample.translate(None, _CONTROL))) * 50 > len(sample):
+        raise NotText("is a binary file")

@@ -1,0 +1,231 @@
+"""HTML: the text that a reader of the page would read.
+
+Blocks stand on lines of their own, list items have their bullet or number, a table's rows are
+lines and its cells are set apart by tabs, `<pre>` is kept as it is. Scripts, styles, navigation
+and what is hidden are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from crx.errors import InputError
+from crx.ingest.readers.decode import decode, normalize
+from crx.ingest.readers.sections import Heading, sections
+from crx.types import Document, Scalar
+
+extensions = (".html", ".htm", ".xhtml")
+
+_DROPPED = frozenset((
+    "script", "style", "nav", "noscript", "template", "svg", "math", "iframe", "object",
+    "canvas", "audio", "video", "button", "select", "input", "textarea", "head",
+))  # fmt: skip
+# What has a blank line around, and what a line of its own.
+_APART = frozenset((
+    "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "pre", "blockquote",
+    "figure", "section", "article", "main", "header", "footer", "aside", "hr",
+))  # fmt: skip
+_LINE = frozenset((
+    "div", "li", "tr", "dt", "dd", "br", "caption", "figcaption", "address", "form",
+    "fieldset", "details", "summary", "option",
+))  # fmt: skip
+_LEVELS = {f"h{level}": level for level in range(1, 7)}
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_CHARSET = re.compile(
+    rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
+)
+_META = frozenset(("description", "keywords", "author", "date"))
+_LAYOUT = "table, h1, h2, h3, h4, h5, h6, ul, ol, dl, pre, p + p"
+_SPACE = re.compile(r"[ \t\n\r\f\v]+")
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the page's text, with its title, language, headings and description."""
+    charset = _CHARSET.search(data[:4096])
+    decoded = decode(data, declared=charset[1].decode("ascii", "replace") if charset else "")
+    parser = LexborHTMLParser(decoded.text)
+    page = _Page()
+    if (root := parser.body or parser.root) is not None:
+        _walk(root, page)
+    text, headings = page.finish()
+    if not text:
+        raise InputError("has no text beside its markup")
+    titled = parser.css_first("head > title")
+    title = _squeezed(titled.text()) if titled else ""
+    metadata: dict[str, Scalar | list[Scalar]] = dict(_described(parser))
+    yield Document(
+        uri=name,
+        text=text,
+        title=title or next((h.label for h in headings if h.level == 1), ""),
+        lang=_lang(parser),
+        metadata={**metadata, **decoded.metadata(), "format": "html"},
+        marks=sections(headings, end=len(text)),
+    )
+
+
+@dataclass(slots=True)
+class _Page:
+    """The text so far, and what comes before the next: newlines, a bullet or a tab, a space."""
+
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    newlines: int = 0
+    prefix: str = ""
+    space: bool = False
+    cells: int = 0
+    headings: list[Heading] = field(default_factory=list)
+
+    def words(self, text: str) -> None:
+        """Add running text; any white space in it is one space."""
+        squeezed = _SPACE.sub(" ", text)
+        if squeezed.startswith(" "):
+            self.space = True
+        if core := squeezed.strip(" "):
+            self.verbatim(core)
+            self.space = squeezed.endswith(" ")
+
+    def verbatim(self, text: str) -> None:
+        """Add text as it is."""
+        if self.length and self.newlines:
+            self._put("\n" * self.newlines)
+        if self.prefix:
+            self._put(self.prefix)
+        elif self.space and self.length and not self.newlines:
+            self._put(" ")
+        self._put(text)
+        self.newlines, self.prefix, self.space = 0, "", False
+
+    def apart(self, newlines: int) -> None:
+        """Have what follows start on a new line (1) or after a blank one (2).
+
+        It does already after a bullet, and a cell of a table stays on the line of its row.
+        """
+        if self.cells or self.prefix:
+            self.space = True
+        else:
+            self.newlines = max(self.newlines, newlines)
+
+    def start(self) -> int:
+        """Return where text that is added now will start."""
+        return self.length + (self.newlines if self.length else 0)
+
+    def finish(self) -> tuple[str, list[Heading]]:
+        """Return the text, without white space at its end, and its headings in order."""
+        text = "".join(self.parts).rstrip()
+        said = [heading for heading in self.headings if heading.label and heading.start < len(text)]
+        return text, sorted(said, key=lambda heading: heading.start)
+
+    def _put(self, text: str) -> None:
+        self.parts.append(text)
+        self.length += len(text)
+
+
+def _walk(root: LexborNode, page: _Page) -> None:
+    """Add a node's text to the page. Not recursive: pages nest deeper than Python's stack."""
+    preformatted = 0
+    counters: list[int] = []  # of the lists around: the last number, or -1 for bullets
+    opened: list[tuple[int, int]] = []  # headings: where, and the parts before
+    stack: list[tuple[LexborNode, bool]] = [(root, False)]
+    while stack:
+        node, closing = stack.pop()
+        tag = node.tag or ""
+        if tag == "-text":
+            text = normalize(node.text(deep=False) or "")
+            if preformatted and text:
+                page.verbatim(text)
+            else:
+                page.words(text)
+            continue
+        if not closing and (tag.startswith("-") or tag in _DROPPED or _hidden(node)):
+            continue
+        if closing:
+            preformatted -= tag == "pre"
+            _close(tag, node, page, counters, opened)
+        if newlines := 2 if tag in _APART else 1 if tag in _LINE else 0:
+            page.apart(newlines)
+        if not closing:
+            preformatted += tag == "pre"
+            _open(tag, node, page, counters, opened)
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(list(node.iter(include_text=True))))
+
+
+def _open(
+    tag: str, node: LexborNode, page: _Page, counters: list[int], opened: list[tuple[int, int]]
+) -> None:
+    if tag in ("td", "th"):
+        if not _is_cell(node):
+            page.apart(1)
+            return
+        if _follows_cell(node):
+            page.newlines, page.prefix = 0, page.prefix + "\t"
+        page.cells += 1
+    elif tag == "li":
+        counters[-1:] = [number + (number >= 0) for number in counters[-1:]]
+        page.prefix = f"{counters[-1]}. " if counters and counters[-1] > 0 else "- "
+    elif tag in ("ul", "ol"):
+        counters.append(0 if tag == "ol" else -1)
+    elif tag in _LEVELS:
+        opened.append((page.start(), len(page.parts)))
+
+
+def _close(
+    tag: str, node: LexborNode, page: _Page, counters: list[int], opened: list[tuple[int, int]]
+) -> None:
+    if tag in ("td", "th"):
+        page.cells -= _is_cell(node)
+    elif tag == "li":
+        page.prefix = ""  # of an empty item
+    elif tag in ("ul", "ol"):
+        counters.pop()
+    elif tag == "tr":
+        page.prefix = ""  # of empty cells at a row's end
+    elif tag in _LEVELS:
+        start, parts = opened.pop()
+        label = _squeezed("".join(page.parts[parts:]))
+        page.headings.append(Heading(start, label, _LEVELS[tag]))
+
+
+def _is_cell(node: LexborNode) -> bool:
+    """Is this a cell of data, not a part of a page that a table lays out?"""
+    return node.css_first(_LAYOUT) is None
+
+
+def _follows_cell(node: LexborNode) -> bool:
+    before = node.prev
+    while before is not None and before.tag not in ("td", "th"):
+        before = before.prev
+    return before is not None
+
+
+def _hidden(node: LexborNode) -> bool:
+    attributes = node.attributes
+    return bool(attributes) and (
+        "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
+    )
+
+
+def _described(parser: LexborHTMLParser) -> Iterator[tuple[str, str]]:
+    for node in parser.css("meta[name][content]"):
+        name = (node.attributes.get("name") or "").lower()
+        content = _squeezed(node.attributes.get("content") or "")
+        if name in _META and content:
+            yield name, content
+
+
+def _lang(parser: LexborHTMLParser) -> str:
+    """Return the page's language as ISO 639-1, "" where it says none."""
+    html = parser.css_first("html")
+    written = ((html.attributes.get("lang") if html else "") or "").strip().lower()
+    code = re.split(r"[-_]", written)[0]
+    return code if len(code) == 2 and code.isascii() and code.isalpha() else ""
+
+
+def _squeezed(text: str) -> str:
+    return _SPACE.sub(" ", normalize(text)).strip()

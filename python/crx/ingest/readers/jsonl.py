@@ -1,0 +1,131 @@
+"""JSON lines: one document a line, for texts that another program has made.
+
+    {"id", "title"?, "text", "lang"?, "chunks"?: [[start, end], ...], "metadata"?: {...}}
+
+`doc_id` is another name of `id`. A record's URI is `<file>#<id>`, or `<file>#<line>` without one.
+Texts, numbers and truth values beside these become metadata too.
+
+A bad line does not hide the good ones: every document is yielded first, then one `InputError`
+names the bad lines. A caller that keeps what it got until the error has all there is.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from crx.errors import InputError
+from crx.ingest.readers.decode import moved, normalize
+from crx.ingest.readers.structure import structure
+from crx.types import Document, Scalar
+
+extensions = (".jsonl", ".ndjson")
+
+_FIELDS = frozenset(("id", "doc_id", "title", "text", "lang", "chunks", "metadata"))
+_NAMED = 5  # bad lines that the error names; it counts the others
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield a document a line; then raise `InputError` if any line was bad."""
+    bad: list[str] = []
+    uris: set[str] = set()
+    for number, line in enumerate(io.BytesIO(data.removeprefix(b"\xef\xbb\xbf")), start=1):
+        if not line.strip():
+            continue
+        try:
+            document = _document(line, name, number)
+            if document.uri in uris:
+                raise InputError(f"id {document.uri[len(name) + 1 :]!r} was there before")
+        except InputError as why:
+            bad.append(f"line {number}: {why}")
+        else:
+            uris.add(document.uri)
+            yield document
+    if bad:
+        more = f"; and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+        raise InputError(f"{'; '.join(bad[:_NAMED])}{more} ({len(uris)} other documents were read)")
+    if not uris:
+        raise InputError("is empty")
+
+
+def _document(line: bytes, name: str, number: int) -> Document:
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError as why:
+        raise InputError(f"is no JSON ({why.msg})") from why
+    if not isinstance(record, dict):
+        raise InputError("is no JSON object")
+    written = _text(record, "text")
+    text = normalize(written)
+    if not text.strip():
+        raise InputError('has an empty "text"' if "text" in record else 'has no "text"')
+    key = record.get("id", record.get("doc_id", number))
+    if isinstance(key, bool) or not isinstance(key, str | int) or key == "":
+        raise InputError('has an "id" that is neither text nor a whole number')
+    format_, marks = structure(text, name=str(key))
+    return Document(
+        uri=f"{name}#{key}",
+        text=text,
+        title=normalize(_text(record, "title")),
+        lang=_text(record, "lang"),
+        metadata={"format": format_, **_metadata(record)},
+        marks=marks,
+        chunks=_chunks(record, written),
+    )
+
+
+def _text(record: dict[str, Any], field: str) -> str:
+    value = record.get(field)
+    if value is not None and not isinstance(value, str):
+        raise InputError(f'has a "{field}" that is no text')
+    return value or ""
+
+
+def _metadata(record: dict[str, Any]) -> dict[str, Scalar | list[Scalar]]:
+    given = record.get("metadata")
+    if given is not None and not isinstance(given, dict):
+        raise InputError('has a "metadata" that is no object')
+    kept: dict[str, Scalar | list[Scalar]] = {
+        key: value
+        for key, value in record.items()
+        if key not in _FIELDS and isinstance(value, Scalar)
+    }
+    for key, value in (given or {}).items():
+        if value is None:
+            continue
+        values = value if isinstance(value, list) else [value]
+        if not all(isinstance(item, Scalar) for item in values):
+            raise InputError(f'has metadata "{key}" that is neither a value nor a list of values')
+        kept[key] = value
+    return kept
+
+
+def _chunks(record: dict[str, Any], written: str) -> tuple[tuple[int, int], ...] | None:
+    """Return the given spans, as offsets into the normalized text."""
+    given = record.get("chunks")
+    if given is None:
+        return None
+    if not isinstance(given, list) or not given:
+        raise InputError('has "chunks" that are no list of [start, end]')
+    edges: list[int] = []
+    before = 0
+    for span in given:
+        if not (
+            isinstance(span, list) and len(span) == 2 and all(type(edge) is int for edge in span)
+        ):
+            raise InputError('has "chunks" that are no list of [start, end]')
+        start, end = span
+        if not before <= start < end <= len(written):
+            raise InputError(
+                f"has a chunk [{start}, {end}] that is empty, out of order or beyond its text"
+            )
+        before = start
+        edges += span
+    at = moved(written, edges)
+    spans = tuple(zip(at[::2], at[1::2], strict=True))
+    if any(start >= end for start, end in spans):
+        raise InputError("has a chunk of nothing but removed characters")
+    return spans

@@ -1,0 +1,128 @@
+"""Markdown: headings, and the front matter of static site generators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from crx.ingest.readers.decode import decode
+from crx.ingest.readers.sections import Heading, sections
+from crx.types import Document, Mark, Scalar
+
+extensions = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+# A line that cannot be the text of an underlined heading: another block begins or ends there.
+_BLOCK = re.compile(
+    r"[ \t]*$| {4}|\t| {0,3}(?:[>|]|[-+*][ \t]|\d{1,9}[.)][ \t]|(?:[-*_][ \t]*){3,}$)"
+)
+_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
+_FIELD = re.compile(r"([A-Za-z][\w-]*)[ \t]*:(?:[ \t]+(.*))?$")
+_KEPT = {"title", "tags", "date", "lang", "author", "authors", "description", "keywords"}
+_FRONT_LIMIT = 16 * 1024
+_LONGEST = 1000  # a longer line is no heading, and no regular expression sees it
+_DEPTH = {"=": 1, "-": 2}
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the document: its text as it was written, front matter included."""
+    decoded = decode(data)
+    front, body = front_matter(decoded.text)
+    marks = headings(decoded.text, start=body)
+    title = str(front.pop("title", "")) or next((mark.label for mark in marks), "")
+    lang = str(front.pop("lang", ""))
+    yield Document(
+        uri=name,
+        text=decoded.text,
+        title=title,
+        lang=lang,
+        metadata={**front, **decoded.metadata(), "format": "markdown"},
+        marks=marks,
+    )
+
+
+def headings(text: str, *, start: int = 0) -> tuple[Mark, ...]:
+    """Return the sections of ATX and setext headings; `#` lines in fenced code are none."""
+    found: list[Heading] = []
+    fence = ""
+    paragraph: list[tuple[int, str]] = []  # its lines so far: an underline heads a single one
+    offset = start
+    for line in text[start:].split("\n"):
+        here, offset = offset, offset + len(line) + 1
+        if len(line) > _LONGEST:
+            paragraph.append((here, ""))
+        elif fence or _FENCE.match(line):
+            fence, paragraph = _fenced(fence, line), []
+        elif atx := _ATX.match(line):
+            found.append(Heading(here, plain(atx[2] or ""), len(atx[1])))
+            paragraph = []
+        elif len(paragraph) == 1 and (under := _UNDERLINE.match(line)):
+            found.append(Heading(paragraph[0][0], plain(paragraph[0][1]), _DEPTH[under[1][0]]))
+            paragraph = []
+        elif _BLOCK.match(line):
+            paragraph = []
+        else:
+            paragraph.append((here, line))
+    return sections([heading for heading in found if heading.label], end=len(text))
+
+
+def _fenced(fence: str, line: str) -> str:
+    """Return the fence that code is in after a line, "" where it is in none."""
+    if not (match := _FENCE.match(line)):
+        return fence
+    run, info = match.groups()
+    if not fence:
+        return "" if run[0] == "`" and "`" in info else run
+    closes = run[0] == fence[0] and len(run) >= len(fence) and not info.strip()
+    return "" if closes else fence
+
+
+def plain(inline: str) -> str:
+    """Return a heading's words without the marks of emphasis, code and links."""
+    return re.sub(r"[*`]|(?<!\w)_+|_+(?!\w)", "", _LINK.sub(r"\1", inline)).strip()
+
+
+def front_matter(text: str) -> tuple[dict[str, Scalar | list[Scalar]], int]:
+    """Return the fields between `---` lines at the start, and where the body begins.
+
+    Only flat `key: value` lines, `[a, b]` lists and `- item` lists are understood; what else
+    stands there is passed over.
+    """
+    if not text.startswith("---\n") or (close := text.find("\n---", 3, _FRONT_LIMIT)) < 0:
+        return {}, 0
+    after = text.find("\n", close + 1)
+    body = len(text) if after < 0 else after + 1
+    if text[close + 4 : body].strip():
+        return {}, 0
+    fields: dict[str, Scalar | list[Scalar]] = {}
+    key = ""
+    for line in text[4:close].split("\n"):
+        item = line.strip()
+        if field := _FIELD.match(line):
+            key = field[1].lower()
+            if field[2]:
+                fields[key] = _value(field[2].strip())
+        elif key and item.startswith("- ") and isinstance(kept := fields.setdefault(key, []), list):
+            kept.append(_unquoted(item[2:]))
+    return _known(fields), body
+
+
+def _known(
+    fields: Mapping[str, Scalar | list[Scalar]],
+) -> dict[str, Scalar | list[Scalar]]:
+    return {key: value for key, value in fields.items() if key in _KEPT and value not in ("", [])}
+
+
+def _value(written: str) -> Scalar | list[Scalar]:
+    if written.startswith("[") and written.endswith("]"):
+        return [_unquoted(part) for part in written[1:-1].split(",") if part.strip()]
+    return _unquoted(written)
+
+
+def _unquoted(written: str) -> str:
+    written = written.strip()
+    if len(written) > 1 and written[0] == written[-1] and written[0] in "\"'":
+        return written[1:-1]
+    return written

@@ -1,0 +1,145 @@
+"""PDF: the text layer, page by page.
+
+Pages are set apart by a form feed on a line of its own, and each is a mark from its first character
+to the next page's. A word with a hyphen at a line's end is joined, since a search for it would miss
+its halves. The hyphen goes as well, being the layout's, unless the document spells the word with it
+elsewhere, or what follows is no small letter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from threading import Lock
+from typing import Any
+
+import pypdfium2 as pdfium  # type: ignore[import-untyped]
+
+from crx.errors import InputError
+from crx.ingest.readers import text as plain
+from crx.ingest.readers.decode import normalize
+from crx.ingest.readers.sections import Heading, in_order, sections
+from crx.types import Document, Mark, Scalar
+
+extensions = (".pdf",)
+
+_PDFIUM = Lock()  # PDFium is not thread-safe, not even across documents
+_BREAK = "\n\f\n"
+_PASSWORD = 4  # FPDF_ERR_PASSWORD
+# How PDFium writes a hyphen at a line's end, by version: U+0002 or U+FFFE, and no newline.
+_HYPHEN = re.compile("(\\w*)[\x02\ufffe][ \\t]*\\n?(\\w*)")
+_HYPHENATED = re.compile(r"\w+-\w+")
+# What programs write where the author wrote no title.
+_NO_TITLE = re.compile(
+    r"untitled|document\d*$|microsoft (?:word|powerpoint|excel)\b|(?:slide|page) ?\d+$"
+    r"|.*\.(?:docx?|pdf|pptx?|xlsx?|tex|dvi|indd|qxd|odt|rtf|html?|txt)$|[\W\d_]*$",
+    re.IGNORECASE,
+)
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the document's text with its pages and its outline's headings."""
+    with _PDFIUM:
+        document = _document(data, name)
+    yield document
+
+
+def _document(data: bytes, name: str) -> Document:
+    pdf = _opened(data)
+    try:
+        texts, labels = _pages(pdf)
+        if not any(text.strip() for text in texts):
+            raise InputError("has no text: a scan needs OCR first")
+        starts = _starts(texts)
+        text = _BREAK.join(texts)
+        ends = [*starts[1:], len(text)]
+        pages = [
+            Mark("page", start, end, label)
+            for start, end, label in zip(starts, ends, labels, strict=True)
+            if start < end
+        ]
+        outline = _outline(pdf, texts, starts)
+        written: dict[str, str] = pdf.get_metadata_dict(skip_empty=True)
+    except pdfium.PdfiumError as failed:
+        raise InputError(f"is a damaged PDF: {str(failed).lower()}") from failed
+    finally:
+        pdf.close()
+    headings = sections(outline, end=len(text)) if outline else plain.headings(text)
+    metadata: dict[str, Scalar | list[Scalar]] = {"format": "pdf", "pages": len(texts)}
+    if blank := sum(not text.strip() for text in texts):
+        metadata["pages_without_text"] = blank
+    if author := _line(written.get("Author", "")):
+        metadata["author"] = author
+    title = _line(written.get("Title", ""))
+    return Document(
+        uri=name,
+        text=text,
+        title=title if title and not _NO_TITLE.match(title) else plain.title(text),
+        metadata=metadata,
+        marks=in_order((*pages, *headings)),
+    )
+
+
+def _opened(data: bytes) -> Any:
+    try:
+        return pdfium.PdfDocument(data)
+    except pdfium.PdfiumError as failed:
+        if getattr(failed, "err_code", None) == _PASSWORD:
+            raise InputError("is encrypted; save a copy without its password") from failed
+        raise InputError("is a damaged PDF") from failed
+
+
+def _pages(pdf: Any) -> tuple[list[str], list[str]]:
+    """Return the text and the label of each page."""
+    texts: list[str] = []
+    labels: list[str] = []
+    for number in range(len(pdf)):
+        page = pdf[number]
+        layer = page.get_textpage()
+        texts.append(normalize(layer.get_text_range()).rstrip())
+        labels.append(_line(pdf.get_page_label(number)) or str(number + 1))
+        layer.close()
+        page.close()
+    return _joined(texts), labels
+
+
+def _joined(texts: list[str]) -> list[str]:
+    """Return the texts without the hyphens that the layout put at the ends of lines."""
+    spelled = {word.lower() for text in texts for word in _HYPHENATED.findall(text)}
+
+    def join(match: re.Match[str]) -> str:
+        before, after = match.groups()
+        keep = not after[:1].islower() or f"{before}-{after}".lower() in spelled
+        return f"{before}-{after}" if keep else before + after
+
+    return [_HYPHEN.sub(join, text) for text in texts]
+
+
+def _starts(texts: list[str]) -> list[int]:
+    starts: list[int] = []
+    at = 0
+    for text in texts:
+        starts.append(at)
+        at += len(text) + len(_BREAK)
+    return starts
+
+
+def _outline(pdf: Any, texts: list[str], starts: list[int]) -> list[Heading]:
+    """Return the bookmarks as headings: where their page says them, or at the page's start."""
+    found: list[Heading] = []
+    for bookmark in pdf.get_toc():
+        dest = bookmark.get_dest()
+        number = dest.get_index() if dest else None
+        label = _line(bookmark.get_title())
+        if number is None or not 0 <= number < len(texts) or not label:
+            continue
+        said = re.search(r"\s+".join(map(re.escape, label.split())), texts[number], re.IGNORECASE)
+        found.append(
+            Heading(starts[number] + (said.start() if said else 0), label, bookmark.level + 1)
+        )
+    found.sort(key=lambda heading: heading.start)
+    return found
+
+
+def _line(written: str) -> str:
+    return " ".join(normalize(written).split())

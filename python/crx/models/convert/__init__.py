@@ -1,0 +1,1 @@
+"""Conversion of model folders to ONNX graphs of the store."""

@@ -1,0 +1,1 @@
+"""Requests to model services: retries, concurrency, metering, remote jobs."""

@@ -1,0 +1,55 @@
+"""Results of a coroutine as an iterator, from a thread with an event loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def stream(produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]]) -> Iterator[T]:
+    """Run a coroutine in a thread of its own and yield what it tells; closing cancels it.
+
+    A thread, because the caller may have an event loop of its own (a notebook, a server), and a
+    daemon, so that a request that hangs does not keep the process.
+    """
+    told: SimpleQueue[tuple[T] | BaseException | None] = SimpleQueue()
+    started: SimpleQueue[Callable[[], object]] = SimpleQueue()
+
+    async def main() -> None:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        started.put(lambda: loop.call_soon_threadsafe(task.cancel))
+        await produce(lambda item: told.put((item,)))
+
+    def run() -> None:
+        try:
+            asyncio.run(main())
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            told.put(error)
+        else:
+            told.put(None)
+
+    thread = threading.Thread(target=run, name="crx-remote", daemon=True)
+    thread.start()
+    cancel = started.get()
+    try:
+        while (item := told.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item[0]
+    finally:
+        if thread.is_alive():
+            _cancel(cancel)
+            thread.join(timeout=1.0)
+
+
+def _cancel(cancel: Callable[[], object]) -> None:
+    try:
+        cancel()
+    except RuntimeError:
+        return  # the loop closed in between: there is nothing left to cancel

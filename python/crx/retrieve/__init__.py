@@ -1,0 +1,1 @@
+"""Queries to hits and passages: retrieve, fuse, rerank, widen."""

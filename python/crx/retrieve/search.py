@@ -1,0 +1,349 @@
+"""Which step comes next when a query is answered: retrieve, fuse, rerank, widen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal, overload
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from crx import _native
+from crx.ingest.embed import embedding_prefix
+from crx.ingest.split import labels_around
+from crx.protocols import Embedder, Reranker
+from crx.retrieve.rerank import Reranked, ScoreCache, rerank
+from crx.types import Hit, Mark, Passage, Stage
+from crx.types import Ranking as Ranking
+
+Window = int | Literal["auto", "grow"]
+Leg = Literal["bm25", "dense"]
+LEGS: tuple[Leg, ...] = ("bm25", "dense")
+STAGES = (*LEGS, "rerank")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The passages that answer, best first, and the hits they were made from.
+
+    A hit that the budget of `window="auto"` has no room for is in `hits` and in no passage.
+    `notes` says in one line each what a reader must know: a leg that lags, a word without terms.
+    `timings_ms` holds the milliseconds of each stage.
+    """
+
+    passages: tuple[Passage, ...]
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+    timings_ms: Mapping[str, float] | None = None
+
+    def __iter__(self) -> Iterator[Passage]:
+        return iter(self.passages)
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    @overload
+    def __getitem__(self, at: int) -> Passage: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Passage, ...]: ...
+    def __getitem__(self, at: int | slice) -> Passage | tuple[Passage, ...]:
+        return self.passages[at]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingWeights:
+    """How the legs score and how they are fused; see `config.Settings` for each."""
+
+    bm25_depth: int
+    dense_depth: int
+    bm25_weight: float
+    dense_weight: float
+    rrf_k: float
+    k1: float
+    b: float
+    outline_weight: float
+    context_weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reranking:
+    """How candidates are reranked; see `config.Settings` for each number."""
+
+    reranker: Reranker
+    depth: int
+    weight: float
+    ms: float
+    min_relevance: float
+    cache: ScoreCache
+
+
+class Searcher:
+    """The two legs of one opened index, and what puts their rankings together."""
+
+    def __init__(
+        self,
+        store: _native.Store,
+        lexical: _native.Lexical,
+        dense: _native.Dense,
+    ) -> None:
+        self._store = store
+        self._lexical = lexical
+        self._dense = dense
+        self._counted: tuple[int, list[str]] | None = None
+        self._laid_out: tuple[int, dict[int, NDArray[np.uint32]]] = (-1, {})
+        self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="crx-bm25")
+
+    def close(self) -> None:
+        """End the thread of the BM25 leg."""
+        self._threads.shutdown()
+
+    @property
+    def exact(self) -> bool:
+        """Does the dense leg scan every row?"""
+        return self._dense.exact
+
+    @property
+    def faults(self) -> list[str]:
+        """Return the files of vectors that could not be used, each with what was done instead."""
+        return self._dense.faults
+
+    def lag(self) -> int:
+        """Return how many changes of the store BM25 has not seen."""
+        return self._store.seq - self._lexical.seq
+
+    def retrieve(
+        self,
+        query: str,
+        *,
+        weights: RankingWeights,
+        embedder: Embedder | None,
+        legs: Sequence[Leg] = LEGS,
+        only: _native.Filter | None = None,
+    ) -> dict[Leg, Ranking]:
+        """Return the ranking of each leg, both searched at once."""
+        rankings: dict[Leg, Ranking] = {}
+        waiting = None
+        if "bm25" in legs and weights.bm25_depth:
+            waiting = self._threads.submit(self._bm25, query, weights=weights, only=only)
+        if "dense" in legs and weights.dense_depth and embedder is not None:
+            vector = embedder.embed([query], query=True)[0]
+            found = self._dense.search(vector, k=weights.dense_depth, only=only)
+            rankings["dense"] = Ranking(*found)
+        if waiting is not None:
+            rankings["bm25"] = waiting.result()
+        return rankings
+
+    def _bm25(self, query: str, *, weights: RankingWeights, only: _native.Filter | None) -> Ranking:
+        return Ranking(
+            *self._lexical.search(
+                query,
+                k=weights.bm25_depth,
+                langs=self._langs(),
+                k1=weights.k1,
+                b=weights.b,
+                weights=(1.0, weights.outline_weight, weights.context_weight),
+                only=only,
+            )
+        )
+
+    def _langs(self) -> list[str]:
+        """Return the languages of the index, counted again when it has changed."""
+        seq = self._store.seq
+        if self._counted is None or self._counted[0] != seq:
+            self._counted = seq, self._store.langs()
+        return self._counted[1]
+
+    def search(
+        self,
+        query: str,
+        *,
+        weights: RankingWeights,
+        k: int,
+        embedder: Embedder | None,
+        legs: Sequence[Leg] = LEGS,
+        only: _native.Filter | None = None,
+        reranking: Reranking | None = None,
+    ) -> tuple[list[Hit], tuple[str, ...], dict[str, float]]:
+        """Return the k best hits, notes on the reranking, and the milliseconds of each stage."""
+        started = time.perf_counter()
+        legged = self.retrieve(query, weights=weights, embedder=embedder, legs=legs, only=only)
+        retrieved = time.perf_counter()
+        timings = {"retrieve": 1000 * (retrieved - started)}
+        rankings: dict[str, Ranking] = dict(legged.items())
+        fused = fuse(legged, weights=weights, k=max(k, reranking.depth) if reranking else k)
+        notes: tuple[str, ...] = ()
+        if reranking:
+            begun = time.perf_counter()
+            reranked = self.rerank(query, fused, reranking=reranking, rrf_k=weights.rrf_k, k=k)
+            timings["rerank"] = 1000 * (time.perf_counter() - begun)
+            fused, rankings["rerank"], notes = reranked.ranking, reranked.scored, reranked.notes
+        hits = self.hits(fused, rankings)
+        rest = 1000 * (time.perf_counter() - retrieved) - timings.get("rerank", 0.0)
+        return hits, notes, {**timings, "fuse": rest}
+
+    def rerank(
+        self, query: str, fused: Ranking, *, reranking: Reranking, rrf_k: float, k: int
+    ) -> Reranked:
+        """Return the best k of a fused ranking, its first `depth` candidates read."""
+        rows = {row.key: row for row in self._store.chunks(fused.keys[: reranking.depth])}
+        # A chunk that has left the store meanwhile is no candidate.
+        head, tail = np.split(fused.keys, [reranking.depth])
+        there = np.array([key in rows for key in head.tolist()], bool)
+        there = np.concatenate([there, np.ones(len(tail), bool)])
+        return rerank(
+            query,
+            Ranking(fused.keys[there], fused.scores[there]),
+            [situated_text(rows[key]) for key in head.tolist() if key in rows],
+            reranker=reranking.reranker,
+            weight=reranking.weight,
+            rrf_k=rrf_k,
+            k=k,
+            ms=reranking.ms,
+            min_relevance=reranking.min_relevance,
+            langs=self._langs(),
+            cache=reranking.cache,
+        )
+
+    def hits(self, fused: Ranking, rankings: Mapping[str, Ranking]) -> list[Hit]:
+        """Return the hits of a ranking; a chunk that has left the store meanwhile is dropped."""
+        stages = {name: _stages(rankings[name]) for name in STAGES if name in rankings}
+        score = dict(zip(fused.keys.tolist(), fused.scores.tolist(), strict=True))
+        return [
+            Hit(
+                key=row.key,
+                score=score[row.key],
+                uri=row.uri,
+                title=row.title,
+                ordinal=row.ordinal,
+                start=row.start,
+                end=row.end,
+                text=row.text,
+                outline=row.outline,
+                context=row.context,
+                stages={
+                    name: ranked[row.key] for name, ranked in stages.items() if row.key in ranked
+                },
+            )
+            for row in self._store.chunks(fused.keys)
+        ]
+
+    def widen(
+        self,
+        hits: Sequence[Hit],
+        *,
+        window: Window,
+        budget_tokens: int,
+        window_tokens: int,
+        within_section: bool = False,
+        order: Literal["score", "document"] = "score",
+    ) -> list[Passage]:
+        """Return the passages around hits, which come best first.
+
+        `auto` chooses those worth most within `budget_tokens` together, so that a hit may be in
+        none; `grow` grows each hit up to `window_tokens`, a number by so many chunks on each side.
+        """
+        rows = self._store.chunks(np.array([hit.key for hit in hits], dtype=np.int64))
+        kept = {row.key: row for row in rows}
+        hits = [hit for hit in hits if hit.key in kept]
+        docs = [kept[hit.key].doc for hit in hits]
+        places = (
+            np.array(docs, dtype=np.int64),
+            np.array([kept[hit.key].ordinal for hit in hits], dtype=np.uint32),
+            np.array([hit.score for hit in hits], dtype=np.float32),
+        )
+        layouts = self._layouts(set(docs))
+        if window == "auto":
+            found = _native.choose(
+                *places,
+                layouts=layouts,
+                budget_tokens=budget_tokens,
+                within_section=within_section,
+                order=order,
+            )
+        else:
+            found = _native.widen(
+                *places,
+                layouts=layouts,
+                budget_tokens=window_tokens if window == "grow" else None,
+                window=None if window == "grow" else window,
+                within_section=within_section,
+                order=order,
+            )
+        texts = {doc: self._store.text(doc) for doc in {row.doc for row in found}}
+        marks = {doc: read_marks(self._store.marks(doc)) for doc in texts}
+        return [_passage(row, hits, texts[row.doc], marks[row.doc]) for row in found]
+
+    def _layouts(self, docs: set[int]) -> dict[int, NDArray[np.uint32]]:
+        """Return the layouts of documents; read and checked once while the index is unchanged."""
+        seq = self._store.seq
+        if self._laid_out[0] != seq:
+            self._laid_out = seq, {}
+        known = self._laid_out[1]
+        known.update({doc: self._store.layout(doc) for doc in docs - known.keys()})
+        return {doc: known[doc] for doc in docs}
+
+
+def fuse(rankings: Mapping[Leg, Ranking], *, weights: RankingWeights, k: int) -> Ranking:
+    """Return the best k of the legs' rankings fused; the ranking itself where there is one leg."""
+    if len(rankings) == 1:
+        (only,) = rankings.values()
+        return Ranking(only.keys[:k], only.scores[:k])
+    weight = {"bm25": weights.bm25_weight, "dense": weights.dense_weight}
+    return Ranking(
+        *_native.fuse(
+            [ranking.keys for ranking in rankings.values()],
+            weights=[weight[leg] for leg in rankings],
+            rrf_k=weights.rrf_k,
+            k=k,
+        )
+    )
+
+
+def situated_text(row: _native.ChunkRow) -> str:
+    """Return a chunk with what situates it in front, as the embedder and the reranker read it."""
+    before = embedding_prefix(row.outline, row.context)
+    return f"{before}\n{row.text}" if before else row.text
+
+
+def read_marks(marks: str) -> list[Mark]:
+    """Return the marks that a document was put with."""
+    return [Mark(**mark) for mark in orjson.loads(marks)]
+
+
+def _passage(
+    row: _native.PassageRow, hits: Sequence[Hit], text: str, marks: Sequence[Mark]
+) -> Passage:
+    best = hits[row.hits[0]]
+    lines, pages = place_of(text, marks, row.start, row.end)
+    return Passage(
+        uri=best.uri,
+        title=best.title,
+        start=row.start,
+        end=row.end,
+        text=text[row.start : row.end],
+        score=row.score,
+        tokens=row.tokens,
+        hits=tuple(hits[i] for i in row.hits),
+        headings=labels_around(marks, best.start),
+        lines=lines,
+        pages=pages,
+    )
+
+
+def place_of(
+    text: str, marks: Sequence[Mark], start: int, end: int
+) -> tuple[tuple[int, int], tuple[str, str] | None]:
+    """Return the first and last line of a span, and its first and last page where it has any."""
+    pages = [m.label for m in marks if m.kind == "page" and m.start < end and m.end > start]
+    first = text.count("\n", 0, start) + 1
+    last = first + text.count("\n", start, max(start, end - 1))
+    return (first, last), (pages[0], pages[-1]) if pages else None
+
+
+def _stages(ranking: Ranking) -> dict[int, Stage]:
+    pairs = zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True)
+    return {key: Stage(rank, score) for rank, (key, score) in enumerate(pairs, start=1)}

@@ -1,0 +1,415 @@
+"""Generators: one contract over all of them, and what each does when its answer breaks off."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crx.answer.reasoning import spoken
+from crx.errors import CrxError, ModelError, Offline, UsageError
+from crx.protocols import Generator
+from crx.registry import load_generator
+from crx.remote.metering import Price, ServiceUsage
+
+SOURCE = '<passage-k number="7" from="a">\n<source-k>\n{}\n</source-k>\n</passage-k>'
+PROMPT = SOURCE.format("Blue whales eat krill. They sing.") + "\n\nQuestion: what do whales eat?"
+
+
+def heard(generator: Generator, prompt: str = PROMPT, prefix: str = "") -> tuple[str, str]:
+    """What was told of an answer, and the error that ended it, "" for none."""
+    told = []
+    try:
+        for piece in generator.generate(prompt, prefix=prefix):
+            told.append(piece)
+    except CrxError as error:
+        return "".join(told), str(error)
+    return "".join(told), ""
+
+
+# the fake
+
+
+def test_the_fake_says_what_the_sources_say_and_cites_them() -> None:
+    fake = load_generator("fake:")
+    assert isinstance(fake, Generator)
+    assert heard(fake) == ("Blue whales eat krill. [7]", "")
+
+
+@pytest.mark.parametrize(
+    ("say", "told"),
+    [
+        ("uncited", "Blue whales eat krill."),
+        ("unknown", "Blue whales eat krill. [999]"),
+        ("absent", "This is not in these documents."),
+        ("nothing", ""),
+    ],
+)
+def test_the_fake_does_wrong_as_it_is_told(say: str, told: str) -> None:
+    assert heard(load_generator(f"fake:say={say}")) == (told, "")
+
+
+def test_a_fake_that_stops_has_told_what_came_before() -> None:
+    told, error = heard(load_generator("fake:stop=11"))
+    assert told == "Blue whales"
+    assert error == "fake: was told to stop after 11 characters"
+
+
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        ("gpt", UsageError),
+        ("fake:loud", UsageError),
+        ("fake:say=lies", UsageError),
+        ("fake:stop=soon", UsageError),
+        ("llama:nowhere.gguf", ModelError),
+        ("openai:nowhere", UsageError),
+        ("openai:http://127.0.0.1:1/v1", UsageError),
+    ],
+)
+def test_a_specification_that_names_nothing_says_what_is_known(spec: str, error: type) -> None:
+    with pytest.raises(error):
+        load_generator(spec)
+
+
+def test_a_plug_is_a_generator_or_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug = metadata.EntryPoint("own", "builtins:str", "crx.generators")
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [plug])
+    with pytest.raises(ModelError, match="which is not a Generator"):
+        load_generator("own:thing")
+
+
+@pytest.mark.parametrize("spec", ["claude:claude-sonnet-5", "openai:http://127.0.0.1:1/v1#m"])
+def test_offline_nothing_is_asked(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRX_OFFLINE", "1")
+    with pytest.raises(Offline):
+        load_generator(spec)
+
+
+# thoughts
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("Krill.", "Krill."),
+        ("<think>\nhm</think>\n\nKrill.", "Krill."),
+        ("<thinking>a</thinking> <thought>b</thought>Krill", "Krill"),
+        ("\n The tag <think> opens a thought.", "The tag <think> opens a thought."),
+        ("<thin ice", "<thin ice"),
+        ("<th", "<th"),
+        ("<think>for ever", ""),
+        ("", ""),
+    ],
+)
+@settings(deadline=None)
+@given(data=st.data())
+def test_thoughts_are_left_out_however_the_answer_comes(data, answer: str, told: str) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(answer)), max_size=4)))
+    edges = [0, *cuts, len(answer)]
+    pieces = [answer[a:b] for a, b in itertools.pairwise(edges)]
+    assert "".join(spoken(pieces)) == told
+
+
+def test_a_turn_that_begins_inside_a_thought_is_heard_after_it() -> None:
+    assert list(spoken(["hm", "m</th", "ink>", "Krill", "."], thinking=True)) == ["Krill", "."]
+
+
+# over HTTP
+
+
+class Waits:
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def __call__(self, wait_s: float) -> None:
+        self.seconds.append(wait_s)
+
+
+@pytest.fixture(params=["claude", "openai"])
+def service(request: pytest.FixtureRequest) -> Iterator[tuple[Callable[[], Generator], object]]:
+    """A generator that talks to a local server and never waits, and that server."""
+    from crx.remote.retry import RetryPolicy
+
+    patience = RetryPolicy(sleep=Waits())
+    if request.param == "claude":
+        pytest.importorskip("anthropic", exc_type=ImportError)
+        import messages_server as servers
+
+        from crx.backends.claude.generator import ClaudeGenerator
+
+        served = servers.MessagesServer(answer=answer)
+        with servers.serving(served) as url:
+            yield (
+                lambda: ClaudeGenerator(
+                    "claude-sonnet-5", key=servers.KEY, url=url, patience=patience
+                ),
+                served,
+            )
+    else:
+        pytest.importorskip("openai", exc_type=ImportError)
+        import chat_server
+
+        from crx.backends.openai.generator import OpenAIGenerator
+
+        chat = chat_server.ChatServer()
+        chat.answer = answer
+        with chat_server.serving(chat) as url:
+            yield lambda: OpenAIGenerator(f"{url}/v1#{chat_server.MODEL}", patience=patience), chat
+
+
+def answer(body: dict) -> str:
+    return "Blue whales eat krill and little else. [7]"
+
+
+def asked_of(server) -> list[dict]:
+    return [seen.body if hasattr(seen, "body") else seen[0] for seen in server.seen]
+
+
+def test_an_answer_over_http_comes_in_pieces(service) -> None:
+    generator, _ = service[0](), service[1]
+    pieces = list(generator.generate(PROMPT))
+    assert isinstance(generator, Generator)
+    assert "".join(pieces) == answer({})
+    assert len(pieces) > 2
+    assert generator.usage.requests == 1
+    assert generator.usage.output > 0
+
+
+@pytest.mark.parametrize(
+    "spec", ["claude:max_tokens=0", "openai:http://127.0.0.1:9#m:max_tokens=0"]
+)
+def test_an_answer_of_no_tokens_is_refused(spec: str) -> None:
+    pytest.importorskip("anthropic", exc_type=ImportError)
+    pytest.importorskip("openai", exc_type=ImportError)
+    with pytest.raises(UsageError, match="max_tokens=0: too small; give 1 or more"):
+        load_generator(spec)
+
+
+@pytest.mark.parametrize("status", [429, 529, 500])
+def test_a_moments_trouble_is_waited_out(service, status: int) -> None:
+    from local_server import Fault
+
+    make, server = service
+    server.fault = lambda n, body: Fault(status) if n < 3 else None
+    assert heard(make()) == (answer({}), "")
+    assert server.asked == 3
+
+
+def test_an_answer_that_breaks_off_keeps_what_came_and_is_not_asked_for_again(service) -> None:
+    from local_server import Fault
+
+    make, server = service
+    server.fault = lambda n, body: Fault(cut=True)
+    generator = make()
+    told, error = heard(generator)
+    assert told
+    assert answer({}).startswith(told)
+    assert "the answer broke off; ask again" in error
+    assert server.asked == 1
+    assert generator.usage.unanswered == 1
+
+
+def test_an_answer_stopped_at_its_limit_says_how_to_allow_more(service) -> None:
+    make, server = service
+    if hasattr(server, "finish_reason"):
+        server.finish_reason = "length"
+    else:
+        server.stop_reason = lambda body: "max_tokens"
+    told, error = heard(make())
+    assert told == answer({})
+    assert "stopped after 2048 tokens" in error
+    assert "max_tokens=4096" in error
+
+
+def test_what_the_service_turns_away_is_one_line(service) -> None:
+    from local_server import Fault
+
+    make, server = service
+    server.fault = lambda n, body: Fault(400, message="prompt is too long")
+    assert heard(make())[1].endswith("400: prompt is too long")
+
+
+def test_leaving_in_the_middle_ends_the_request(service) -> None:
+    pieces = service[0]().generate(PROMPT)
+    assert next(pieces)
+    pieces.close()
+
+
+def test_a_prefix_is_written_to_claudes_cache_once_and_read_after() -> None:
+    pytest.importorskip("anthropic", exc_type=ImportError)
+    from messages_server import KEY, MessagesServer, serving
+
+    from crx.backends.claude.generator import ClaudeGenerator
+
+    server = MessagesServer(answer=answer)
+    prefix = "krill and whales " * 600
+    with serving(server) as url:
+        generator = ClaudeGenerator("claude-sonnet-5", key=KEY, url=url)
+        for question in ("what?", "why?"):
+            assert heard(generator, question, prefix) == (answer({}), "")
+    assert list(server.writes) == [prefix]
+    assert generator.usage.read == generator.usage.written > 1024
+    assert generator.usage.dollars
+
+
+def test_claude_without_a_model_is_the_default_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("anthropic", exc_type=ImportError)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
+    monkeypatch.delenv("CRX_OFFLINE", raising=False)
+    for spec in ("claude", "claude:", "claude:max_tokens=2048"):
+        assert load_generator(spec).fingerprint == "claude:claude-sonnet-5-5 max=2048"
+
+
+def test_a_stream_that_ends_in_an_error_says_so() -> None:
+    pytest.importorskip("anthropic", exc_type=ImportError)
+    from messages_server import KEY, MessagesServer, serving
+
+    from crx.backends.claude.generator import ClaudeGenerator
+
+    server = MessagesServer(answer=answer)
+    server.broken = True
+    with serving(server) as url:
+        told, error = heard(ClaudeGenerator("claude-sonnet-5", key=KEY, url=url))
+    assert (told, error) == ("Blue whales ", "claude:claude-sonnet-5: too many at once; ask again")
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        (0, ("", "claude:claude-sonnet-5: the answer broke off")),
+        (3, ("Blue whales ", "claude:claude-sonnet-5: the answer broke off; ask again")),
+    ],
+)
+def test_a_stream_that_is_closed_before_its_end_broke_off(events: int, said: tuple) -> None:
+    pytest.importorskip("anthropic", exc_type=ImportError)
+    from messages_server import KEY, MessagesServer, serving
+
+    from crx.backends.claude.generator import ClaudeGenerator
+    from crx.remote.retry import RetryPolicy
+
+    server = MessagesServer(answer=answer)
+    server.events_sent = events
+    patience = RetryPolicy(sleep=Waits())
+    with serving(server) as url:
+        generator = ClaudeGenerator("claude-sonnet-5", key=KEY, url=url, patience=patience)
+        assert heard(generator) == said
+    assert generator.usage == ServiceUsage(unanswered=server.asked)
+
+
+def test_thoughts_of_a_chat_server_are_left_out() -> None:
+    pytest.importorskip("openai", exc_type=ImportError)
+    from chat_server import MODEL, ChatServer, serving
+
+    from crx.backends.openai.generator import OpenAIGenerator
+
+    server = ChatServer()
+    server.answer = lambda body: "<think>what do whales eat? let me see</think> Krill."
+    with serving(server) as url:
+        generator = OpenAIGenerator(f"{url}/v1#{MODEL}")
+        assert heard(generator, "a", "b") == ("Krill.", "")
+    assert asked_of(server)[0]["messages"] == [{"role": "user", "content": "ba"}]
+    assert generator.usage == ServiceUsage(
+        1, input=generator.usage.input, output=generator.usage.output, dollars=None
+    )
+
+
+def test_dollars_of_a_server_that_counts_nothing_are_unknown() -> None:
+    pytest.importorskip("openai", exc_type=ImportError)
+    from chat_server import MODEL, ChatServer, serving
+
+    from crx.backends.openai.generator import OpenAIGenerator
+
+    server = ChatServer()
+    server.counts = "none"
+    with serving(server) as url:
+        generator = OpenAIGenerator(f"{url}/v1#{MODEL}", price=Price(1, 2, 1, 1, 1))
+        heard(generator)
+    assert generator.usage == ServiceUsage(requests=1, dollars=None)
+
+
+# on this machine
+
+
+@pytest.fixture(scope="module")
+def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("llama_cpp")
+    pytest.importorskip("gguf")
+    import tiny_gguf
+
+    return tiny_gguf.parrot(tmp_path_factory.mktemp("models") / "parrot.gguf")
+
+
+def test_a_local_model_answers_in_pieces_and_again(gguf: Path) -> None:
+    generator = load_generator(f"llama:{gguf}:threads=1,max_tokens=24")
+    pieces = list(generator.generate("what?", prefix="It begins. "))
+    assert isinstance(generator, Generator)
+    assert "".join(pieces) == "This tells how it begins."
+    assert len(pieces) > 2
+    assert heard(generator, "why?", "It begins. ") == ("This tells how it begins.", "")
+    generator.close()
+
+
+def test_a_local_model_stopped_at_its_limit_says_so(gguf: Path) -> None:
+    generator = load_generator(f"llama:{gguf}:threads=1,max_tokens=2")
+    told, error = heard(generator, "what?")
+    generator.close()
+    assert told == "This tells"
+    assert "stopped after 2 tokens" in error
+
+
+def test_a_prompt_longer_than_the_window_is_refused_and_the_next_answered(gguf: Path) -> None:
+    generator = load_generator(f"llama:{gguf}:threads=1,max_tokens=24,window=128")
+    told, error = heard(generator, "whales " * 500)
+    assert told == ""
+    assert "tokens of 128" in error
+    assert heard(generator, "what?")[0] == "This tells how it begins."
+    generator.close()
+
+
+def test_leaving_a_local_model_in_the_middle_leaves_no_process(gguf: Path) -> None:
+    generator = load_generator(f"llama:{gguf}:threads=1,max_tokens=24")
+    pieces = generator.generate("what?")
+    assert "This tells how".startswith(next(pieces))
+    pieces.close()
+    assert heard(generator, "what?")[0] == "This tells how it begins."
+    generator.close()
+
+
+def test_a_model_that_is_killed_in_mid_answer_is_one_line_after_what_came(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("llama_cpp")
+    pytest.importorskip("gguf")
+    import tiny_gguf
+
+    path = tiny_gguf.random_model(tmp_path / "random.gguf")
+    generator = load_generator(f"llama:{path}:threads=1,max_tokens=3000")
+    pieces = generator.generate("what?")
+    next(pieces)
+    os.kill(generator._llama._supervisor._child.pid, signal.SIGKILL)
+    with pytest.raises(ModelError, match="process was lost: killed"):
+        list(pieces)
+    assert next(generator.generate("what?"))
+    generator.close()
+
+
+def test_a_character_is_told_when_its_last_byte_is_there() -> None:
+    pytest.importorskip("llama_cpp")
+    from crx.backends.llama.child import Aloud
+
+    class Bytes:
+        def raw(self, tokens) -> bytes:
+            return bytes(tokens)
+
+    aloud, text = Aloud(Bytes()), "é鯨"
+    tokens = [*text.encode(), 0xE9]
+    told = [aloud.more(tokens[: n + 1]) for n in range(len(tokens))]
+    assert [*told, aloud.more(tokens, final=True)] == ["", "é", "", "", "鯨", "", "\ufffd"]

@@ -1,0 +1,61 @@
+"""Messages between processes: whole or not at all, and a limit to silence."""
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crx.backends.process.pipe import Child, ChildLost, pack, unpack
+from crx.errors import SystemFailure
+
+VALUES = st.text() | st.integers() | st.booleans() | st.lists(st.text())
+
+ECHO = """
+from crx.backends.process.pipe import Parent
+parent = Parent()
+print("a library's noise")
+while (message := parent.next()) is not None:
+    parent.say(message)
+"""
+
+
+@given(st.lists(st.dictionaries(st.text(), VALUES), max_size=5), st.integers(1, 9))
+def test_messages_arrive_whole_however_they_are_cut(messages: list[dict], size: int) -> None:
+    data = b"".join(map(pack, messages))
+    buffer, arrived = bytearray(), []
+    for at in range(0, len(data), size):
+        buffer += data[at : at + size]
+        while (message := unpack(buffer)) is not None:
+            arrived.append(message)
+    assert arrived == messages
+    assert not buffer
+
+
+@pytest.mark.parametrize(
+    "frame", [b"\xff\xff\xff\xff", b"\0\0\0\2\xff\xfe", b"\0\0\0\2[]", b"\0\0\0\1{"]
+)
+def test_nonsense_ends_the_conversation(frame: bytes) -> None:
+    with pytest.raises(ChildLost):
+        unpack(bytearray(frame))
+
+
+def test_a_message_larger_than_the_pipe_comes_back() -> None:
+    child = Child((sys.executable, "-c", ECHO))
+    message = {"text": "heron \ud800 " * 100_000}
+    child.send(message, timeout_s=60)
+    child.send(message, timeout_s=60)
+    assert [child.receive(timeout_s=60) for _ in range(2)] == [message, message]
+    child.end()
+
+
+def test_a_death_is_told_with_the_last_words() -> None:
+    child = Child((sys.executable, "-c", "raise SystemExit('no luck')"))
+    with pytest.raises(ChildLost, match="ended with 1: no luck"):
+        child.receive(timeout_s=60)
+    child.end()
+
+
+def test_a_program_that_is_not_there_is_named() -> None:
+    with pytest.raises(SystemFailure, match="/no/such/program: cannot be started"):
+        Child(("/no/such/program",))

@@ -1,0 +1,200 @@
+"""What an index would take, told before: against what the run then takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import crx
+from crx.backends.hashed import HashedEmbedder
+from crx.cli import run
+from crx.context.estimate import Plan
+from crx.context.estimate import plan as plan_costs
+from crx.context.prompt import Prompt
+from crx.errors import ModelError, UsageError
+from crx.registry import load_cost_model
+from crx.remote.metering import Estimate
+
+
+def plan(
+    paths: Sequence[Path],
+    *,
+    source: str = "",
+    prompt: Prompt | None = None,
+    seconds: float = 0.1,
+    chunk_chars: int = 0,
+    max_file_mb: int = 64,
+    requests_per_minute: float = 0.0,
+) -> Plan:
+    return plan_costs(
+        paths,
+        embedder=HashedEmbedder(),
+        scratch_embedder=HashedEmbedder(),
+        costs=load_cost_model(source, prompt=prompt),
+        seconds=seconds,
+        chunk_chars=chunk_chars,
+        max_file_mb=max_file_mb,
+        requests_per_minute=requests_per_minute,
+    )
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name in ("heron", "egret", "bittern"):
+        lines = (f"In year {n} the {name} colony counted {n * 37} nests.\n\n" for n in range(25))
+        (folder / f"{name}.md").write_text(f"# {name.title()} survey\n\n" + "".join(lines))
+    return folder
+
+
+def test_a_plan_counts_what_the_build_then_makes(tmp_path: Path, docs: Path) -> None:
+    planned = plan([docs], seconds=0.1, chunk_chars=120)
+    index = crx.open(tmp_path / "i.crx", settings={"embedder": "hashed", "chunk_chars": 120})
+    index.add(docs)
+    counts = index.status().counts
+    assert (planned.documents, planned.chunks) == (counts["documents"], counts["chunks"])
+    assert planned.tokens == counts["tokens"]
+    assert [rung.name for rung in planned.rungs] == ["outline"]
+
+
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def planned_and_taken(folder: Path, docs: Path) -> tuple[float, float]:
+    source = "fake:latency=40ms,preamble=0.3"
+    planned = plan([docs], source=source, seconds=1, chunk_chars=120)
+    index = crx.open(folder / "i.crx", settings={"embedder": "hashed", "chunk_chars": 120})
+    index.add(docs)
+    outcome = index.contextualize(source)
+    return planned.rungs[1].seconds + planned.embedding_seconds, outcome.seconds
+
+
+def test_a_model_is_planned_within_a_quarter_of_what_it_takes(
+    tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    for module in ("crx.context.estimate", "crx.context.run", "crx.backends.fake.contextualizer"):
+        monkeypatch.setattr(f"{module}.time", clock)
+    told, taken = planned_and_taken(tmp_path, docs)
+    assert taken == pytest.approx(told, rel=0.25)
+    assert taken > 2 * 0.6, "the probe was a part of it"
+
+
+@pytest.mark.slow
+def test_a_model_is_planned_within_a_quarter_on_this_machine(tmp_path: Path, docs: Path) -> None:
+    told, taken = planned_and_taken(tmp_path, docs)
+    assert taken == pytest.approx(told, rel=0.25)
+
+
+def test_dollars_are_told_with_and_without_caching_and_batching(docs: Path) -> None:
+    planned = plan([docs], source="claude:claude-haiku-4-5", seconds=0.1)
+    cost = planned.estimate
+    assert cost is not None
+    assert planned.priced == "claude:claude-haiku-4-5"
+    assert planned.service_seconds is None
+    assert cost.chunks == planned.chunks
+    assert cost.dollars is not None
+    assert cost.dollars_batch is not None
+    assert cost.dollars_uncached is not None
+    assert 0 < cost.dollars_batch < cost.dollars_uncached
+    assert cost.dollars <= cost.dollars_uncached
+
+
+def test_the_command_prints_minutes_and_dollars(
+    docs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--embedder", "hashed", "--with", "fake:"]
+    assert run(["plan", str(docs), *options]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("3 documents, ")
+    assert "fake:" in said
+    assert "in batches" in said
+    assert run(["plan", str(docs), *options, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["documents"] == 3
+
+
+@pytest.mark.parametrize(
+    "source", ["", "fake:", "claude:claude-haiku-4-5", "openai:http://127.0.0.1:9/v1#m"]
+)
+def test_minutes_of_a_service_are_told_for_a_rate_alone(docs: Path, source: str) -> None:
+    if source.startswith("openai"):
+        pytest.importorskip("openai", exc_type=ImportError)
+    planned = plan([docs], source=source, seconds=0.1, requests_per_minute=30)
+    assert planned.estimate is not None
+    assert planned.estimate.usage.requests == planned.chunks
+    assert planned.service_seconds == planned.chunks * 2
+
+
+def test_options_after_a_model_s_name_are_heard(docs: Path) -> None:
+    (docs / "heron.md").write_text("In this year the colony counted its nests again.\n\n" * 400)
+
+    def cost(source: str) -> Estimate:
+        estimate = plan([docs], source=source, seconds=0.1).estimate
+        assert estimate is not None
+        return estimate
+
+    priced = cost("claude:claude-nine:price=1/5")
+    assert cost("claude:claude-nine:price=2/10").dollars == pytest.approx(2 * priced.dollars)
+    assert cost("claude:claude-nine:price=1/5,window=8000").usage.prompt < priced.usage.prompt
+    with pytest.raises(ModelError, match="bacth: no such option"):
+        cost("claude:claude-nine:bacth=1")
+
+
+def test_dollars_that_nobody_knows_are_said_to_be_unknown(
+    docs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", str(docs), "--embedder", "hashed", "--with", "claude:claude-nine"]) == 0
+    assert "dollars unknown; " in capsys.readouterr().out
+
+
+def test_nothing_takes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    planned = plan([tmp_path / "none"], source="fake:", seconds=0.1)
+    assert (planned.chunks, planned.embedding_seconds, planned.rungs[1].seconds) == (0, 0.0, 0.0)
+
+
+def test_a_file_that_cannot_be_read_is_named(docs: Path) -> None:
+    (docs / "noise.txt").write_bytes(bytes(range(256)) * 20)
+    planned = plan([docs], seconds=0.1)
+    assert [Path(failure.uri).name for failure in planned.failures] == ["noise.txt"]
+
+
+def test_a_plan_passes_over_and_refuses_what_a_build_does(tmp_path: Path, docs: Path) -> None:
+    (docs / "heron.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x01")
+    (docs / "__init__.py").write_text("")
+    (docs / "large.md").write_text("# Large\n\n" + "A tern. " * 150_000)
+    (docs / "birds.jsonl").write_text('{"_id": "a", "text": "A heron."}\n{"_id": "b"\n')
+    settings = {"embedder": "hashed", "chunk_chars": 120, "max_file_mb": 1}
+    planned = plan([docs], seconds=0.1, chunk_chars=120, max_file_mb=1)
+    with crx.open(tmp_path / "i.crx", settings=settings) as index:
+        report = index.add(docs)
+        counts = index.status().counts
+    assert (planned.documents, planned.chunks) == (counts["documents"], counts["chunks"])
+    assert planned.failures == report.failures
+    assert len(planned.failures) == 2
+
+
+def test_a_model_that_answers_nothing_is_not_planned_to_take_nothing(docs: Path) -> None:
+    with pytest.raises(
+        ModelError, match=r"none of \d+ trials came to an answer: the fake was told to"
+    ):
+        plan([docs], source="fake:fail=1", seconds=0.01)
+
+
+def test_a_path_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file or folder"):
+        plan([tmp_path / "nowhere"])

@@ -1,0 +1,278 @@
+"""Contexts leave one index and come into another: what fits is linked, what does not is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import crx
+from crx.cli import run
+from crx.context.records import Record, hash_of, read_contexts, write_contexts
+from crx.evaluate import Options, read_set
+from crx.evaluate import run as evaluate
+from crx.evaluate.ablate import with_spans
+from crx.evaluate.asker import Asker, QueryVectors, ask_all
+from crx.index import Index
+
+SETTINGS = {"embedder": "hashed", "chunk_chars": 120}
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    for name in ("heron", "egret"):
+        lines = (f"In year {n} the {name} colony counted {n * 37} nests.\n\n" for n in range(12))
+        (folder / f"{name}.md").write_text(f"# {name.title()} survey\n\n" + "".join(lines))
+    return folder
+
+
+def indexed(folder: Path) -> Index:
+    index = crx.open(folder.parent / f"{folder.name}.crx", settings=SETTINGS)
+    index.add(folder)
+    return index
+
+
+def contexts(index: Index) -> list[tuple[str, int, str]]:
+    store = index.store
+    return [
+        (Path(row.uri).name, row.start, row.context)
+        for document in store.documents()
+        for row in store.chunks(store.chunk_keys(document.doc))
+    ]
+
+
+def test_contexts_are_carried_to_another_copy_of_the_documents(tmp_path: Path, docs: Path) -> None:
+    first = indexed(docs)
+    made = first.contextualize("fake:")
+    assert first.export_contexts(tmp_path / "contexts.jsonl", root=docs) == made.chunks
+    shutil.copytree(docs, tmp_path / "there")
+    second = indexed(tmp_path / "there")
+    imported = second.import_contexts(tmp_path / "contexts.jsonl", root=tmp_path / "there")
+    assert (imported.linked, imported.whole) == (made.chunks, True)
+    assert contexts(second) == contexts(first)
+    assert second.status().counts["pending"] == 0
+    assert second.search("colony", legs=["bm25"]).hits[0].context.startswith(("Heron", "Egret"))
+
+
+def test_a_context_keeps_the_name_of_what_made_it(tmp_path: Path, docs: Path) -> None:
+    first = indexed(docs)
+    first.contextualize("fake:")
+    first.export_contexts(tmp_path / "once.jsonl")
+    first.import_contexts(tmp_path / "once.jsonl")
+    first.export_contexts(tmp_path / "twice.jsonl")
+    assert read_contexts(tmp_path / "twice.jsonl") == read_contexts(tmp_path / "once.jsonl")
+    assert read_contexts(tmp_path / "once.jsonl")[0].generator.startswith("fake:")
+
+
+def test_spans_that_no_longer_match_are_named_and_the_rest_comes_in(
+    tmp_path: Path, docs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = indexed(docs)
+    row = index.store.chunks(index.store.chunk_keys(index.store.documents()[0].doc))[1]
+    lines = [
+        {"path": "egret.md", "start": row.start, "end": row.end, "context": "Of egrets."},
+        {"path": "egret.md", "start": row.start, "end": row.end + 1, "context": "Of what?"},
+        {"path": "gone.md", "start": 0, "end": 9, "context": "Of nothing."},
+    ]
+    file = tmp_path / "contexts.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    place = ["--index", str(tmp_path / "here.crx"), "--root", str(docs)]
+    assert run(["import", str(file), *place]) == 3
+    said = capsys.readouterr()
+    unchecked = "1 unchecked: the file has no hash of their text"
+    assert said.out == f"{file}: 1 contexts taken in, {unchecked}\n"
+    assert f"egret.md: no chunk is {row.start}..{row.end + 1}" in said.err
+    assert "gone.md: not in the index" in said.err
+    assert [text for _, _, text in contexts(index) if text] == ["Of egrets."]
+
+
+def test_an_edit_that_keeps_the_offsets_is_seen(
+    tmp_path: Path, docs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, path = tmp_path / "contexts.jsonl", docs / "heron.md"
+    first = indexed(docs)
+    whole = first.contextualize("fake:").chunks
+    first.export_contexts(file, root=docs)
+    path.write_text(path.read_text().replace("counted 37 nests", "counted 73 nests"))
+    other = crx.open(tmp_path / "other.crx", settings=SETTINGS)
+    other.add(docs)
+    imported = other.import_contexts(file, root=docs)
+    (edited,) = imported.differing
+    assert (imported.linked, imported.unchecked, imported.whole) == (whole - 1, 0, False)
+    place = ["--index", str(tmp_path / "other.crx"), "--root", str(docs)]
+    assert run(["import", str(file), *place]) == 3
+    assert f"text differs at {edited.start}..{edited.end}; it was edited" in capsys.readouterr().err
+
+
+def test_a_file_of_contexts_given_to_an_index_is_checked_too(tmp_path: Path) -> None:
+    file = tmp_path / "contexts.jsonl"
+    write_contexts(file, [Record("a", 0, 4, "Of herons.", sha256=hash_of("nest"))])
+    index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
+    for text, context in (("nest", "Of herons."), ("tree", "")):
+        index.add_documents([crx.Document("a", text, chunks=((0, 4),))], contexts=str(file))
+        assert contexts(index) == [("a", 0, context)]
+
+
+def test_a_file_that_was_exported_fits_the_index_made_with_it(
+    tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = docs / "corpus.jsonl"
+    corpus.write_text(
+        json.dumps({"id": "d1", "text": "The heron nests here.", "chunks": [[0, 21]]})
+    )
+    monkeypatch.chdir(tmp_path)
+    first = indexed(docs)
+    made = first.contextualize("fake:")
+    first.export_contexts("contexts.jsonl")
+    second = crx.open("second.crx", settings=SETTINGS)
+    assert second.add("here", contexts="contexts.jsonl").contexts == {"ok": made.chunks}
+    assert contexts(second) == contexts(first)
+
+
+def test_a_file_s_id_is_taken_by_the_first_document_that_has_it(tmp_path: Path) -> None:
+    file = tmp_path / "contexts.jsonl"
+    write_contexts(file, [Record("d1", 0, 4, "Of herons.")])
+    index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
+    documents = [crx.Document(f"{name}.jsonl#d1", "nest", chunks=((0, 4),)) for name in "ab"]
+    report = index.add_documents(documents, contexts=str(file))
+    assert report.contexts == {"ok": 1, "failed:span not in the file": 1}
+
+
+@pytest.mark.parametrize("command", [("index", "here", "--contexts"), ("contextualize", "--with")])
+def test_chunks_that_a_file_has_no_context_for_are_counted(
+    tmp_path: Path,
+    docs: Path,
+    command: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    index = indexed(docs)
+    whole = index.contextualize("fake:").chunks
+    index.export_contexts("contexts.jsonl", root=docs)
+    crx.open("i.crx", settings=SETTINGS).add(*[docs] * (command[0] == "contextualize"))
+    capsys.readouterr()
+    assert run([*command, "contexts.jsonl", "--index", "i.crx"]) == 3
+    assert capsys.readouterr().err == (
+        f"crx: {whole} chunks have no context from contexts.jsonl: span not in the file ({whole}); "
+        f'"crx import contexts.jsonl --root DIR" says what does not fit\n'
+    )
+
+
+def test_a_corrected_file_replaces_what_was_imported_before(tmp_path: Path, docs: Path) -> None:
+    index = indexed(docs)
+    uri = index.store.documents()[0].uri
+    span = index.store.layout(index.store.documents()[0].doc)[0, :2].tolist()
+    for text in ("Of herons.", "Of egrets."):
+        file = tmp_path / "contexts.jsonl"
+        file.write_text(json.dumps({"path": uri, "start": 0, "end": span[1], "context": text}))
+        index.import_contexts(file)
+        assert [context for _, _, context in contexts(index) if context] == [text]
+
+
+def test_imported_contexts_stay_with_what_an_edit_left_alone(tmp_path: Path, docs: Path) -> None:
+    path = docs / "egret.md"
+    more = "".join(f"In week {n} of that year nobody saw an egret.\n\n" for n in range(60))
+    path.write_text(path.read_text() + more)
+    index = indexed(docs)
+    index.contextualize("fake:")
+    index.export_contexts(tmp_path / "contexts.jsonl")
+    other = crx.open(tmp_path / "other.crx", settings=SETTINGS)
+    other.add(docs)
+    other.import_contexts(tmp_path / "contexts.jsonl")
+    path.write_text(path.read_text() + "But for one heron.\n")
+    other.add(docs)
+    lost = sum(not context for _, _, context in contexts(other))
+    assert 0 < lost < 10
+
+
+def test_two_copies_of_a_text_keep_the_contexts_a_file_brings_for_each(tmp_path: Path) -> None:
+    index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
+    index.add_documents(crx.Document(uri, "The same words.", chunks=((0, 15),)) for uri in "ab")
+    lines = [{"doc_id": u, "start": 0, "end": 15, "context": f"Copy {u}."} for u in "ab"]
+    file = tmp_path / "contexts.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    index.import_contexts(file)
+    assert contexts(index) == [("a", 0, "Copy a."), ("b", 0, "Copy b.")]
+
+
+def test_an_id_of_json_lines_is_found_where_it_is_one_document_s(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    record = {"id": "d1", "text": "The heron nests here.", "chunks": [[0, 21]]}
+    corpus.write_text(json.dumps(record) + "\n")
+    index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
+    index.add(corpus)
+    file = tmp_path / "contexts.jsonl"
+    file.write_text(json.dumps({"doc_id": "d1", "start": 0, "end": 21, "context": "Of herons."}))
+    assert index.import_contexts(file).linked == 1
+    shutil.copy(corpus, tmp_path / "copy.jsonl")
+    index.add(tmp_path / "copy.jsonl")
+    assert index.import_contexts(file).unknown_documents == ("d1",)
+
+
+def question_set(folder: Path) -> Path:
+    folder.mkdir()
+    names = ("heron", "egret", "bittern", "stork")
+    corpus, queries, contexts_ = [], [], []
+    for name in names:
+        text = "".join(f"In year {n} the colony counted {n * 37} nests.\n" for n in range(6))
+        corpus.append({"doc_id": name, "title": "", "text": text})
+        at = 0
+        for n, line in enumerate(text.splitlines(keepends=True)):
+            span = {"doc_id": name, "start": at, "end": at + len(line)}
+            contexts_.append({**span, "context": f"From the {name} survey."})
+            query = f"{name} nests in year {n}"
+            queries.append({"query_id": query, "query": query, "gold": [{"any": [span]}]})
+            at += len(line)
+    for file, lines in (("corpus", corpus), ("queries", queries), ("contexts", contexts_)):
+        (folder / f"{file}.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
+    return folder
+
+
+def test_imported_contexts_find_what_a_file_given_to_eval_finds(tmp_path: Path) -> None:
+    folder = question_set(tmp_path / "set")
+    file = folder / "contexts.jsonl"
+    questions = read_set(folder)
+    settings = {"embedder": "hashed"}
+    given = evaluate(questions, contexts=str(file), options=Options(settings=settings))
+    with crx.open(tmp_path / "i.crx", settings={**settings, "contexts": "none"}) as index:
+        index.add_documents(with_spans(questions.documents, str(file)))
+        assert index.import_contexts(file).whole
+        asker = Asker(index, vectors=QueryVectors(index.embedder))
+        values = ask_all(asker, questions.queries, given.rows)
+    for name in ("recall@1", "recall@20", "mrr"):
+        assert (values[name] == given.values[name]).all()
+    assert given.mean(given.named("contexts.jsonl bm25"), "recall@1") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("{", "line 1: not a JSON object"),
+        ('{"doc_id": "a", "start": 5, "end": 2, "context": "x"}', "not before end"),
+    ],
+)
+def test_a_line_that_is_no_context_is_named(
+    tmp_path: Path, docs: Path, line: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    indexed(docs).close()
+    file = tmp_path / "contexts.jsonl"
+    file.write_text(line + "\n")
+    assert run(["import", str(file), "--index", str(tmp_path / "here.crx")]) == 3
+    assert says in capsys.readouterr().err
+
+
+def test_each_context_has_a_record_and_nothing_else_has(tmp_path: Path, docs: Path) -> None:
+    index = indexed(docs)
+    assert index.export_contexts(tmp_path / "none.jsonl") == 0
+    index.contextualize("fake:refuse=0.5")
+    index.export_contexts(tmp_path / "some.jsonl", root=docs)
+    records = read_contexts(tmp_path / "some.jsonl")
+    assert [(r.document, r.start, r.context) for r in records] == [
+        each for each in contexts(index) if each[2]
+    ]
+    assert isinstance(records[0], Record)

@@ -1,0 +1,128 @@
+"""The first rung of the ladder: what names a document, and where a chunk stands in it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crx.context.outline import outline, proper_names
+from crx.ingest.read import structure
+from crx.ingest.split import sections_at
+from crx.types import Chunk, Document, Mark
+
+CONTRACT = """EXHIBIT 10.2
+
+This distributor agreement is made as of January 15, 2008 between Ingram Micro Inc, a Delaware
+corporation, and Netgear International Ltd. The distributor sells what Netgear makes. Ingram
+Micro pays within thirty days. The agreement ends when Netgear says so.
+"""
+
+CODE = '''class Registry:
+    """Holds handlers."""
+
+    def register(self, name):
+        self.handlers[name] = name
+
+
+def load(path):
+    return open(path).read()
+'''
+
+
+def situated(text: str, at: str, **fields: object) -> list[str]:
+    """Return the lines of the outline of the chunk that starts at some words of a text."""
+    _, marks = structure(text, name=str(fields.pop("name", "")))
+    document = Document("mem:1", text, marks=marks, **fields)  # type: ignore[arg-type]
+    start = text.index(at)
+    section = sections_at(marks, [start])[0]
+    (lines,) = outline(document, [Chunk(0, start, len(text), 0, 0, section, text[start:])])
+    return lines.split("\n")
+
+
+def test_a_contract_is_named_by_its_parties_and_its_date() -> None:
+    (first, *_) = situated(CONTRACT, "The agreement ends", title="DISTRIBUTOR AGREEMENT")
+    assert first.startswith("DISTRIBUTOR AGREEMENT: ")
+    assert "Ingram Micro Inc" in first
+    assert "Netgear International Ltd" in first
+    assert "January 15, 2008" in first
+
+
+def test_a_word_that_also_stands_in_lower_case_names_nothing() -> None:
+    text = "The Agreement between Acme Corp and the supplier. An agreement ends. Acme Corp pays."
+    assert proper_names(text) == ["Acme Corp"]
+
+
+def test_a_sentence_does_not_make_its_first_word_a_name() -> None:
+    text = "Nearby lies Warsaw. Polish kings lived in Warsaw."
+    assert proper_names(text) == ["Warsaw"]
+
+
+def test_small_words_join_the_parts_of_a_name() -> None:
+    text = "Il écrit au Ministère de la Jeunesse, puis à Jean de La Fontaine."
+    assert proper_names(text) == ["Ministère de la Jeunesse", "Jean de La Fontaine"]
+
+
+def test_a_method_is_placed_in_its_class_and_its_file_is_named_by_what_it_defines() -> None:
+    (first, *_) = situated(CODE, "def register", name="registry.py")
+    head, place = first.split(" | ")
+    assert head.startswith("class Registry, def load")
+    assert place == "class Registry > def register"
+
+
+def test_a_paragraph_is_placed_under_its_headings() -> None:
+    text = "# Whales\n\n## Food\n\nThey eat krill.\n"
+    assert situated(text, "They eat", name="w.md", title="Whales") == ["Whales | Whales > Food"]
+
+
+def test_a_chinese_text_is_situated_by_its_title_and_the_names_in_it() -> None:
+    text = "華沙位於波蘭。Ogród Saski 是一座公園,建於1724年。"
+    (first, *_) = situated(text, "華沙", title="華沙")
+    assert first.startswith("華沙: Ogród Saski")
+    assert "1724年" in first
+
+
+def test_nothing_to_say_is_an_empty_outline() -> None:
+    assert situated("all lower case, no names.", "all") == [""]
+
+
+def test_an_edit_elsewhere_leaves_the_first_line_as_it_was() -> None:
+    body = CONTRACT + "\n\nLater words." * 200
+    before = situated(body, "The agreement ends")
+    assert situated(body + "\nA new last line about Oslo.", "The agreement ends") == before
+
+
+@given(st.text(max_size=400))
+def test_any_text_has_an_outline_of_at_most_two_lines_for_each_chunk(text: str) -> None:
+    chunks = [Chunk(0, 0, len(text), 0, 0, 0, text)] * 3
+    outlines = outline(Document("mem:1", text), chunks)
+    assert len(outlines) == 3
+    assert all(len(lines.split("\n")) <= 2 for lines in outlines)
+
+
+spans = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(1, 40)).map(lambda t: (t[0], t[0] + t[1])), max_size=6
+)
+
+
+def nested(pairs: list[tuple[int, int]]) -> tuple[Mark, ...]:
+    """Return marks for the pairs that cross none before them."""
+    kept: list[tuple[int, int]] = []
+    for start, end in pairs:
+        if all(e <= start or end <= s or (s <= start and end <= e) for s, e in kept):
+            kept.append((start, end))
+    return tuple(Mark("heading", start, end, str(i), 1) for i, (start, end) in enumerate(kept))
+
+
+@given(spans, st.lists(st.integers(0, 90), max_size=10).map(sorted))
+def test_a_position_lies_in_the_smallest_mark_around_it(
+    pairs: list[tuple[int, int]], positions: list[int]
+) -> None:
+    marks = nested(sorted(pairs, key=lambda p: (p[0], -p[1])))
+    for position, section in zip(positions, sections_at(marks, positions), strict=True):
+        around = [mark for mark in marks if mark.start <= position < mark.end]
+        smallest = min((mark.end - mark.start for mark in around), default=0)
+        assert (section == 0) == (not around)
+        if section:
+            mark = marks[section - 1]
+            assert mark in around
+            assert mark.end - mark.start == smallest

@@ -1,0 +1,87 @@
+"""Question sets: what is read, and what is refused with its line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crx.errors import UsageError
+from crx.evaluate.datasets import Gold, GoldSpan, Query, read_set
+
+DOCUMENT = {"doc_id": "d1", "title": "T", "text": "One two three.", "chunks": [[0, 7], [7, 14]]}
+PLACE = {"doc_id": "d1", "start": 0, "end": 3}
+QUERY = {"query_id": "q1", "query": "one?", "gold": [{"any": [PLACE]}]}
+
+
+def write(folder: Path, corpus: list[object], queries: list[object]) -> Path:
+    for name, rows in (("corpus", corpus), ("queries", queries)):
+        text = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8", errors="surrogatepass")
+    return folder
+
+
+def test_a_set_is_read_whole(tmp_path: Path) -> None:
+    questions = read_set(write(tmp_path, [DOCUMENT], [QUERY]))
+    assert questions.name == tmp_path.name
+    (document,) = questions.documents
+    assert (document.uri, document.title, document.text) == ("d1", "T", "One two three.")
+    assert document.chunks == ((0, 7), (7, 14))
+    assert questions.queries == (Query("q1", "one?", (Gold((GoldSpan("d1", 0, 3),)),)),)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "queries", "message"),
+    [
+        ([DOCUMENT, DOCUMENT], [QUERY], "corpus.jsonl:2: doc_id 'd1' stands twice"),
+        ([DOCUMENT], [QUERY, QUERY], "queries.jsonl:2: query_id 'q1' stands twice"),
+        (["{"], [QUERY], "corpus.jsonl:1: not JSON"),
+        ([DOCUMENT], ["[1]"], "queries.jsonl:1: not a JSON object"),
+        ([{**DOCUMENT, "text": ""}], [QUERY], "corpus.jsonl:1: text is missing or empty"),
+        ([{**DOCUMENT, "chunks": [[0, 99]]}], [QUERY], "chunk 0..99 lies outside the text of 14"),
+        ([DOCUMENT], [{**QUERY, "gold": []}], "query 'q1' has no gold"),
+        ([DOCUMENT], [{**QUERY, "gold": [{"any": []}]}], 'a gold item wants {"any": [place, ...]}'),
+        ([DOCUMENT], [{"query_id": "q1", "query": "one?"}], "query 'q1' has no gold"),
+        ([DOCUMENT], ["\ud800"], "queries.jsonl:1: not JSON"),
+        ([DOCUMENT], [], "queries.jsonl: holds no query"),
+        ([], [QUERY], "corpus.jsonl: holds no document"),
+        ([{**DOCUMENT, "title": 7}], [QUERY], "corpus.jsonl:1: title is no text"),
+        (
+            [DOCUMENT],
+            [{**QUERY, "gold": [{"any": [{**PLACE, "doc_id": ["d1"]}]}]}],
+            "gold names doc_id ['d1'], which the corpus does not hold",
+        ),
+        (
+            [DOCUMENT],
+            [{**QUERY, "gold": [{"any": [{**PLACE, "start": False}]}]}],
+            "gold False..3 lies outside 'd1' of 14 characters",
+        ),
+        (
+            [DOCUMENT],
+            [{**QUERY, "gold": [{"any": [{**PLACE, "start": 3}]}]}],
+            "gold 3..3 lies outside 'd1' of 14 characters",
+        ),
+        (
+            [DOCUMENT],
+            [{**QUERY, "gold": [{"any": [{**PLACE, "end": 99}]}]}],
+            "gold 0..99 lies outside 'd1' of 14 characters",
+        ),
+        (
+            [DOCUMENT],
+            [{**QUERY, "gold": [{"any": [{**PLACE, "doc_id": "d2"}]}]}],
+            "gold names doc_id 'd2', which the corpus does not hold",
+        ),
+    ],
+)
+def test_a_fault_is_named_with_its_line(
+    tmp_path: Path, corpus: list[object], queries: list[object], message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_set(write(tmp_path, corpus, queries))
+    assert message in str(caught.value)
+
+
+def test_a_folder_without_a_set_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"not a question set: it has no corpus.jsonl"):
+        read_set(tmp_path)

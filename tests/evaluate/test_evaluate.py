@@ -1,0 +1,78 @@
+"""One configuration on one set: what is indexed, asked and counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import crx
+from crx.errors import UsageError
+from crx.evaluate import Options, read_set, run
+
+SETTINGS = {"embedder": "hashed"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Thirty contracts that say the same; only a context file tells which is whose."""
+    place = tmp_path / "contracts"
+    place.mkdir()
+    corpus, queries, contexts = [], [], []
+    for n in range(30):
+        party = f"party{chr(97 + n % 26)}{n}"
+        text = "either side may end this agreement. the fee is five percent."
+        corpus.append({"doc_id": f"d{n}", "text": text, "chunks": [[0, 36], [36, 60]]})
+        gold = [{"any": [{"doc_id": f"d{n}", "start": 0, "end": 36}]}]
+        queries.append({"query_id": f"q{n}", "query": f"who may end {party}?", "gold": gold})
+        for start, end in ((0, 36), (36, 60)):
+            span = {"doc_id": f"d{n}", "start": start, "end": end}
+            contexts.append({**span, "context": f"agreement of {party}"})
+    for name, rows in (("corpus", corpus), ("queries", queries), ("contexts", contexts)):
+        lines = "\n".join(json.dumps(row) for row in rows)
+        (place / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    return place
+
+
+def test_contexts_find_what_bare_chunks_cannot_tell_apart(folder: Path) -> None:
+    questions, options = read_set(folder), Options(settings=SETTINGS)
+    bare = run(questions, contexts="none", options=options)
+    situated = run(questions, contexts=str(folder / "contexts.jsonl"), options=options)
+    assert bare.mean(bare.named("none bm25"), "recall@1") < 0.1
+    assert bare.failure_rate(bare.named("none bm25")) == pytest.approx(1 - 20 / 30, abs=0.05)
+    bm25, hybrid = (situated.named(f"contexts.jsonl {legs}") for legs in ("bm25", "hybrid"))
+    assert situated.mean(bm25, "recall@1") == situated.mean(bm25, "mrr") == 1.0
+    assert situated.mean(hybrid, "recall@5") == 1.0
+    assert [each.chunks for got in (bare, situated) for each in got.indexed.values()] == [60, 60]
+
+
+def test_an_index_that_is_kept_embeds_nothing_again(folder: Path, tmp_path: Path) -> None:
+    options = Options(index=tmp_path / "kept.crx", settings=SETTINGS)
+    first, again = (run(read_set(folder), contexts="none", options=options) for _ in range(2))
+    # The thirty documents are alike: each distinct text is embedded once.
+    assert (first.indexed["none"].embedded, again.indexed["none"].embedded) == (2, 0)
+    assert (first.values["mrr"] == again.values["mrr"]).all()
+
+
+def test_an_index_with_other_documents_is_refused(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "other.crx"
+    with crx.open(place, settings={**SETTINGS, "chunk_chars": 800}) as index:
+        index.add_documents([crx.Document("elsewhere", "text")])
+    with pytest.raises(UsageError, match="holds elsewhere, which is not of this set"):
+        run(read_set(folder), options=Options(index=place, settings=SETTINGS))
+
+
+def test_an_index_of_files_is_not_written_over(folder: Path, tmp_path: Path) -> None:
+    file, place = tmp_path / "a.md", tmp_path / "mine.crx"
+    file.write_text("The fee is five percent.")
+    with crx.open(place, settings={**SETTINGS, "chunk_chars": 800}) as index:
+        index.add(file)
+    corpus = {"doc_id": str(file), "text": file.read_text()}
+    gold = [{"any": [{"doc_id": str(file), "start": 0, "end": 3}]}]
+    (folder / "corpus.jsonl").write_text(json.dumps(corpus))
+    (folder / "queries.jsonl").write_text(
+        json.dumps({"query_id": "q", "query": "fee?", "gold": gold})
+    )
+    with pytest.raises(UsageError, match="an index of files, which an evaluation would write over"):
+        run(read_set(folder), options=Options(index=place, settings=SETTINGS))

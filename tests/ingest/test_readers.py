@@ -1,0 +1,680 @@
+"""Each format's bytes become the text, the title and the marks that they hold."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pdfs import pdf
+
+from crx.errors import InputError, NotText
+from crx.ingest.read import read_bytes, structure
+from crx.types import Document, Mark
+
+
+def one(data: bytes | str, name: str) -> Document:
+    """Read bytes that hold one document."""
+    (document,) = read_bytes(data.encode() if isinstance(data, str) else data, name=name)
+    return document
+
+
+def outline(document: Document, kind: str = "heading") -> list[tuple[int, str]]:
+    """Return the level and the label of a document's marks of a kind."""
+    return [(mark.level, mark.label) for mark in document.marks if mark.kind == kind]
+
+
+def spans(document: Document) -> dict[str, str]:
+    """Return what each mark covers, by label."""
+    return {mark.label: document.text[mark.start : mark.end] for mark in document.marks}
+
+
+JAPANESE = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。\n" * 8
+CHINESE = "学而时习之，不亦说乎？有朋自远方来，不亦乐乎？人不知而不愠，不亦君子乎？\n" * 8
+FRENCH = "L’été dernier, l’élève a reçu un « très bon » résumé à l’école – où ça ? À Nîmes.\n" * 8
+RUSSIAN = "Все счастливые семьи похожи друг на друга, каждая несчастлива по-своему.\n" * 8
+
+
+class TestBytes:
+    @pytest.mark.parametrize(
+        ("text", "encoding"),
+        [
+            (JAPANESE, "shift_jis"),
+            (JAPANESE, "euc_jp"),
+            (JAPANESE, "iso2022_jp"),
+            (CHINESE, "gbk"),
+            (FRENCH, "cp1252"),
+            (RUSSIAN, "cp1251"),
+            (FRENCH, "utf-8"),
+            (FRENCH, "utf-8-sig"),
+            (JAPANESE, "utf-16"),
+            (FRENCH, "utf-32"),
+            (FRENCH.replace("\n", "\r\n"), "utf-16"),
+        ],
+    )
+    def test_a_text_is_the_same_in_every_encoding(self, text: str, encoding: str) -> None:
+        assert one(text.encode(encoding), "a.txt").text == text.replace("\r\n", "\n")
+
+    def test_utf_16_is_told_without_a_byte_order_mark(self) -> None:
+        assert one("plain words".encode("utf-16-le"), "a.txt").text == "plain words"
+        assert one("plain words".encode("utf-16-be"), "a.txt").text == "plain words"
+
+    def test_another_encoding_than_utf_8_is_told(self) -> None:
+        assert one(RUSSIAN.encode("cp1251"), "a.txt").metadata["encoding"] == "cp1251"
+        assert "encoding" not in one("words", "a.txt").metadata
+
+    def test_newlines_are_one_character_and_nothing_else_is_edited(self) -> None:
+        text = one("a \r\n\tb\rc\u2028\x0c  e\u0301\n", "a.txt").text
+        assert text == "a \n\tb\nc\u2028\x0c  e\u0301\n"
+
+    def test_few_bad_bytes_are_replaced_and_counted(self) -> None:
+        document = one(FRENCH.encode() + b"\xe9\n", "a.log")
+        assert document.text == FRENCH + "\ufffd\n"
+        assert document.metadata["undecodable"] == 1
+
+    @pytest.mark.parametrize("data", [b"", b" \n\t\r\n", b"\xef\xbb\xbf", b"\xff\xfe"])
+    def test_nothing_is_no_document(self, data: bytes) -> None:
+        with pytest.raises(InputError, match="is empty"):
+            one(data, "a.txt")
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0" + bytes(range(256)) * 4,
+            b"\x7fELF\2\1\1" + b"\0" * 60 + b"words of a program " * 3,
+            bytes(range(256)) * 8,
+        ],
+    )
+    @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.py", "a.html", "a", "a.xyz"])
+    def test_a_binary_file_is_no_text_whatever_its_name(self, data: bytes, name: str) -> None:
+        with pytest.raises(NotText, match="binary"):
+            one(data, name)
+
+    def test_an_unknown_extension_is_read_as_text(self) -> None:
+        document = one("key = 1\n\nTOTAL COST\n\n", "a.cfg")
+        assert (document.metadata, document.marks) == ({"ext": "cfg", "format": "text"}, ())
+
+    def test_an_office_file_says_what_to_do(self) -> None:
+        with pytest.raises(InputError, match=r"no reader for \.docx; save it as"):
+            one(b"PK\x03\x04", "a.docx")
+
+
+class TestText:
+    CONTRACT = """\
+SUPPLY AGREEMENT
+
+This Agreement is made between ACME INC. and Beta.
+
+1. DEFINITIONS
+
+1.1 "Goods" means what is sold in Section 3.2 of this Agreement.
+
+2. Payment Terms. The buyer shall pay within
+30 days of delivery.   2.1 Late Payment. Interest accrues.
+
+ARTICLE IV
+REPRESENTATIONS
+
+Section 4.1 Authority. Each party may sign.
+Section 3.2 of the law applies.
+
+ACME INC.
+"""
+
+    def test_headings_of_a_contract_are_found_and_sentences_are_not(self) -> None:
+        document = one(self.CONTRACT, "a.txt")
+        assert outline(document) == [
+            (1, "SUPPLY AGREEMENT"),
+            (1, "1. DEFINITIONS"),
+            (1, "2. Payment Terms"),
+            (2, "2.1 Late Payment"),
+            (1, "ARTICLE IV REPRESENTATIONS"),
+            (2, "Section 4.1 Authority"),
+        ]
+        assert document.title == "SUPPLY AGREEMENT"
+
+    def test_a_section_runs_to_the_next_heading_of_its_level(self) -> None:
+        covered = spans(one(self.CONTRACT, "a.txt"))
+        assert covered["2. Payment Terms"].endswith("Interest accrues.\n\n")
+        assert covered["2.1 Late Payment"] == "2.1 Late Payment. Interest accrues.\n\n"
+
+    def test_a_table_of_contents_gives_no_headings(self) -> None:
+        text = (
+            "1. TERM     1.1 Start     2. FEES\n\n"
+            "1. TERM\n1.1 Start. At once.\n\n2. FEES\n\nNone.\n"
+        )
+        document = one(text, "a.txt")
+        assert outline(document) == [(1, "1. TERM"), (2, "1.1 Start"), (1, "2. FEES")]
+        assert spans(document)["2. FEES"] == "2. FEES\n\nNone.\n"
+
+    def test_underlined_lines_are_headings_by_the_order_of_their_marks(self) -> None:
+        text = (
+            "Guide\n=====\n\nwords\n\nFirst step\n----------\n\nwords\n\nSecond step\n-----------\n"
+        )
+        assert outline(one(text, "a.rst")) == [(1, "Guide"), (2, "First step"), (2, "Second step")]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "1. Widgets are counted every day by the clerk.\n2. Then they are sold.\n",
+            "1 Modem     12.5     yes\n2 Switch    13.0     no\n",
+            "1. DEFINITIONS .......... 4\n2. TERM .......... 5\n",
+            "\nPAGE HEAD HERE\n\na\n\nPAGE HEAD HERE\n\nb\n\nPAGE HEAD HERE\n\nc\n",
+            "as is said in Section 4 and\nSection 3.3(a) of the Indenture, which\n",
+            "He said: STOP RIGHT THERE\nand they did.\n",
+            "2019. Was a good year.\n14. Paragraphs follow nothing.\n",
+        ],
+    )
+    def test_lists_tables_and_sentences_are_no_headings(self, text: str) -> None:
+        assert one(text, "a.txt").marks == ()
+
+
+class TestMarkdown:
+    def test_headings_are_found_and_code_is_not(self) -> None:
+        text = (
+            "# The *Guide*\n\nwords\n\n```sh\n# no heading\n```\n\n"
+            "Set up\n------\n\n~~~~\n## none\n~~~\n# none\n~~~~\n\n"
+            "### [Deep](x.md) `er` ###\n#none\n\n"
+            "- item\n---\n\ntwo lines\nof words\n---\n"
+        )
+        document = one(text, "a.md")
+        assert outline(document) == [(1, "The Guide"), (2, "Set up"), (3, "Deep er")]
+        assert document.title == "The Guide"
+        assert document.text == text
+
+    def test_front_matter_is_metadata(self) -> None:
+        text = (
+            '---\ntitle: "On: cats"\nlang: fr\ndate: 2024-05-01\n'
+            'tags: [a, "b c"]\nkeywords:\n- x\n---\n# One\n'
+        )
+        document = one(text, "a.md")
+        assert (document.title, document.lang) == ("On: cats", "fr")
+        assert document.metadata == {
+            "ext": "md",
+            "format": "markdown",
+            "date": "2024-05-01",
+            "tags": ["a", "b c"],
+            "keywords": ["x"],
+        }
+        assert outline(document) == [(1, "One")]
+
+    def test_a_rule_at_the_start_is_no_front_matter(self) -> None:
+        assert outline(one("---\n\n# One\n", "a.md")) == [(1, "One")]
+
+    def test_the_file_name_is_no_title(self) -> None:
+        assert one("only words", "Great Title.md").title == ""
+
+
+# What each source defines, as an outline.
+SOURCES = {
+    "a.py": (
+        """\
+import os
+
+TABLE = {
+    1: 2,
+    3: 4,
+}
+X = 1
+
+@decorated
+class Foo(Base):
+    async def bar(self):
+        def inner(): ...
+
+def baz(): ...
+""",
+        """\
+constant TABLE
+class Foo
+  def bar
+    def inner
+def baz""",
+    ),
+    "a.rs": (
+        """\
+#[derive(Debug)]
+pub struct Diff<A> { a: A }
+
+impl<A: B> Executor<A> for Diff<A> {
+    fn new() -> Self { Diff { a } }
+}
+impl<A> Diff<A> {}
+mod tests { fn t() {} }
+trait T { fn f(); }
+enum E { A }
+macro_rules! m { () => {} }
+""",
+        """\
+struct Diff
+impl Executor for Diff
+  fn new
+impl Diff
+mod tests
+  fn t
+trait T
+  fn f
+enum E
+macro_rules m""",
+    ),
+    "a.js": (
+        """\
+export default class A { run() {} }
+export const f = (x) => x;
+function g() { const h = () => 1; }
+const one = [1];
+""",
+        """\
+class A
+  method run
+function f
+function g""",
+    ),
+    "a.ts": (
+        """\
+export interface I { a: string }
+export enum E { A }
+type T = string;
+abstract class C { m(): void {} }
+namespace N { function f() {} }
+""",
+        """\
+interface I
+enum E
+type T
+class C
+  method m
+namespace N
+  function f""",
+    ),
+    "a.tsx": ("const A = () => <p>hi</p>;\n", "function A"),
+    "a.go": (
+        """\
+package a
+
+// Server serves.
+type Server struct { n int }
+type R interface { Read() }
+func (s *Server) Start() error { return nil }
+func main() {}
+""",
+        """\
+type Server
+interface R
+func (*Server) Start
+func main""",
+    ),
+    "A.java": (
+        """\
+package a;
+@Final
+public class A<T> {
+  A() {}
+  <U> void m() {}
+  enum E { X }
+}
+interface I { void n(); }
+record R(int a) {}
+""",
+        """\
+class A
+  constructor A
+  method m
+  enum E
+interface I
+  method n
+record R""",
+    ),
+    "a.c": (
+        """\
+struct point { int x; };
+typedef struct { int a; } pair;
+enum e { A };
+static char *name(int a) { return 0; }
+int (*pick(void))(int) { return 0; }
+int declared(void);
+""",
+        """\
+struct point
+typedef pair
+enum e
+function name
+function pick""",
+    ),
+    "a.cpp": (
+        """\
+namespace n {
+template <class T>
+class C : public D {
+ public:
+  C() {}
+  int get() const { return 1; }
+};
+int& C::ref() { static int i; return i; }
+bool operator==(C a, C b) { return true; }
+}
+""",
+        """\
+namespace n
+  class C
+    function C
+    function get
+  function C::ref
+  function operator==""",
+    ),
+}
+
+
+class TestCode:
+    @pytest.mark.parametrize("name", SOURCES)
+    def test_definitions_are_called_as_programmers_say_them(self, name: str) -> None:
+        source, expected = SOURCES[name]
+        document = one(source, name)
+        said = ["  " * (level - 1) + label for level, label in outline(document, kind="definition")]
+        assert said == expected.split("\n")
+        assert structure(source, name=name) == (document.metadata["format"], document.marks)
+
+    def test_comments_and_decorators_belong_to_a_definition(self) -> None:
+        source = (
+            "x = 1  # é: not of it\n# of it\n@a\n@b(1)\ndef f():\n    pass\n\n"
+            "# apart\n\ndef g(): ...\n"
+        )
+        assert spans(one(source, "a.py")) == {
+            "def f": "# of it\n@a\n@b(1)\ndef f():\n    pass",
+            "def g": "def g(): ...",
+        }
+
+    def test_doc_comments_and_attributes_belong_to_a_definition(self) -> None:
+        source = "//! The file's.\n\n/// Its é.\n#[test]\n/// More.\npub fn f() {}\n"
+        assert spans(one(source, "a.rs")) == {
+            "fn f": "/// Its é.\n#[test]\n/// More.\npub fn f() {}"
+        }
+
+    def test_a_definition_starts_with_its_indentation(self) -> None:
+        assert (
+            spans(one("class A:\n    def f(self): ...\n", "a.py"))["def f"]
+            == "    def f(self): ..."
+        )
+
+    def test_a_header_is_c_or_cpp_by_what_it_says(self) -> None:
+        assert one("struct a { int b; };\n", "a.h").metadata["format"] == "c"
+        assert one("namespace a { struct b {}; }\n", "a.h").metadata["format"] == "cpp"
+
+    def test_a_source_too_large_to_parse_says_so(self) -> None:
+        document = one("x = 1\n" * 400_000, "a.py")
+        assert document.marks == ()
+        assert document.metadata["unstructured"] == "larger than 2,000,000 characters"
+
+    def test_a_broken_source_has_the_definitions_that_are_left(self) -> None:
+        document = one("def f():\n    x = = 1\n\n\ndef g():\n    pass\n", "a.py")
+        assert outline(document, "definition") == [(1, "def f"), (1, "def g")]
+
+
+class TestStructure:
+    @pytest.mark.parametrize(
+        ("source", "language"),
+        [
+            ("import os\n\ndef f(self):\n    return os.name\n", "python"),
+            ("use std::io;\n\npub fn f() -> io::Result<()> {\n    Ok(())\n}\n", "rust"),
+            ('#include <stdio.h>\nint main(void) { printf("a"); return 0; }\n', "c"),
+            ("#pragma once\nnamespace a { class B { public: virtual ~B() {} }; }\n", "cpp"),
+            ("package a.b;\n\npublic class C {\n  private int d;\n}\n", "java"),
+            ('package a\n\nimport "fmt"\n\nfunc f() {\n\tx := 1\n}\n', "go"),
+            ("const a = require('b');\nfunction f(x) { return x === a; }\n", "javascript"),
+            (
+                "interface A { b: string }\nexport const c = (d: number): void => {};\n",
+                "typescript",
+            ),
+            ("Words and words.\n\nAnd for class struggle, import duties and functions.\n", "text"),
+            ("for most people, the class is public\nand it returns: nothing\n", "text"),
+            ("# A\n\nsee [b](c.md)\n\n## D\n\nwords\n", "markdown"),
+            ("#!/bin/sh\n\n# set up\n\n## now\n\necho a\n", "text"),
+            ("吾輩は猫である。\n", "text"),
+        ],
+    )
+    def test_the_format_of_a_text_without_a_name_is_told_by_what_it_says(
+        self, source: str, language: str
+    ) -> None:
+        assert structure(source)[0] == language
+
+
+class TestJsonLines:
+    def test_a_line_is_a_document(self) -> None:
+        lines = (
+            b'{"id": "a", "title": "T", "text": "one two", "chunks": [[0, 3], [4, 7]],'
+            b' "lang": "en", "metadata": {"year": 2024, "tags": ["x"]}, "url": "u"}\n\n'
+            b'{"text": "three"}\n'
+        )
+        assert list(read_bytes(lines, name="/x.jsonl")) == [
+            Document(
+                "/x.jsonl#a",
+                "one two",
+                "T",
+                "en",
+                {"ext": "jsonl", "format": "text", "url": "u", "year": 2024, "tags": ["x"]},
+                (),
+                ((0, 3), (4, 7)),
+            ),
+            Document("/x.jsonl#3", "three", metadata={"ext": "jsonl", "format": "text"}),
+        ]
+
+    def test_given_spans_follow_the_text_when_it_is_normalized(self) -> None:
+        (document,) = read_bytes(
+            rb'{"text": "a\r\nb\u0000c\rd", "chunks": [[0, 3], [3, 8]]}', name="x.jsonl"
+        )
+        assert document.text == "a\nbc\nd"
+        assert document.chunks is not None
+        assert [document.text[start:end] for start, end in document.chunks] == ["a\n", "bc\nd"]
+
+    def test_bad_lines_are_named_after_the_good_ones_were_given(self) -> None:
+        lines = (
+            b'{"id": 1, "text": "a"}\n{"text"\n{"id": 2}\n[]\n'
+            b'{"id": 1, "text": "b"}\n{"id": 3, "text": "c"}'
+        )
+        documents = read_bytes(lines, name="x.jsonl")
+        assert [next(documents).uri, next(documents).uri] == ["x.jsonl#1", "x.jsonl#3"]
+        with pytest.raises(
+            InputError,
+            match=r'line 2: is no JSON .*; line 3: has no "text"; line 4: is no JSON object; '
+            r"line 5: id '1' was there before \(2 other documents were read\)",
+        ):
+            next(documents)
+
+    @pytest.mark.parametrize(
+        "chunks", ["[[0, 9]]", "[[2, 2]]", "[[1, 2], [0, 1]]", "[1]", "[[0, true]]", "[]"]
+    )
+    def test_spans_that_do_not_fit_are_an_error(self, chunks: str) -> None:
+        with pytest.raises(InputError, match=r"line 1: has .*chunk"):
+            one(f'{{"text": "abc", "chunks": {chunks}}}', "x.jsonl")
+
+
+class TestHtml:
+    def test_a_page_is_what_its_reader_reads(self) -> None:
+        page = """<!DOCTYPE html><html lang="fr-CA"><head><title> A &amp;  B </title>
+            <meta name="description" content="On  cats"><style>x{}</style></head><body>
+            <nav>menu</nav><h1>Top <b>one</b></h1><p>Hello,   <i>wor</i>ld&eacute;<br>next</p>
+            <div hidden>no</div><p style="display: none">no</p><p aria-hidden="true">no</p>
+            <ul><li>one<li>two<ol><li>a<li><p>b</p></ol></ul>
+            <table><tr><th>A<th>B<tr><td>1<td><p>2</p></table>
+            <pre>  x\n    y</pre><h2>Sub</h2>text<script>no</script></body></html>"""
+        document = one(page, "a.html")
+        assert document.text == (
+            "Top one\n\nHello, worldé\nnext\n\n- one\n- two\n\n1. a\n2. b\n\n"
+            "A\tB\n1\t2\n\n  x\n    y\n\nSub\n\ntext"
+        )
+        assert (document.title, document.lang) == ("A & B", "fr")
+        assert document.metadata == {"ext": "html", "format": "html", "description": "On cats"}
+        assert outline(document) == [(1, "Top one"), (2, "Sub")]
+        assert spans(document)["Sub"] == "Sub\n\ntext"
+
+    def test_a_table_that_lays_out_a_page_is_read_as_blocks(self) -> None:
+        page = "<table><tr><td><h1>A</h1><p>b</p></td><td><p>c</p><p>d</p></td></tr></table>"
+        assert one(page, "a.html").text == "A\n\nb\n\nc\n\nd"
+
+    def test_the_encoding_that_a_page_declares_is_used(self) -> None:
+        page = b"<meta charset=euc-kr><p>" + "모든 인간".encode("euc_kr")
+        assert one(page, "a.html").text == "모든 인간"
+
+    def test_a_page_is_known_without_an_extension(self) -> None:
+        assert one("<!doctype html><p>a", "index").metadata == {"format": "html"}
+
+    def test_a_page_nests_as_deep_as_it_likes(self) -> None:
+        assert one("<div>" * 20_000 + "deep", "a.html").text == "deep"
+
+    def test_a_page_without_text_is_no_document(self) -> None:
+        with pytest.raises(InputError, match="no text"):
+            one("<script>x</script>", "a.html")
+
+
+class TestPdf:
+    def test_pages_are_marks_with_the_labels_they_are_printed_with(self) -> None:
+        document = one(
+            pdf([["one"], ["two", "more"]], labels="0 << /S /r /St 4 >> 1 << /S /D >>"), "a.pdf"
+        )
+        assert document.text == "one\n\f\ntwo\nmore"
+        assert document.marks == (Mark("page", 0, 6, "iv"), Mark("page", 6, 14, "1"))
+        assert document.metadata == {"ext": "pdf", "format": "pdf", "pages": 2}
+
+    def test_pages_without_labels_count_from_one(self) -> None:
+        assert outline(one(pdf([["a"], ["b"]]), "a.pdf"), "page") == [(0, "1"), (0, "2")]
+
+    def test_bookmarks_are_headings_where_the_page_says_them(self) -> None:
+        document = one(
+            pdf([["Intro", "Scope", "words"], ["Terms"]], outline=[("Scope", 0), ("terms", 1)]),
+            "a.pdf",
+        )
+        assert spans(document)["Scope"] == "Scope\nwords\n\f\n"
+        assert spans(document)["terms"] == "Terms"
+
+    def test_without_bookmarks_headings_are_those_of_the_text(self) -> None:
+        assert outline(one(pdf([["1. TERM", "words"], ["2. FEES"]]), "a.pdf")) == [
+            (1, "1. TERM"),
+            (1, "2. FEES"),
+        ]
+
+    def test_a_word_that_a_line_breaks_is_whole(self) -> None:
+        lines = ["exam-", "ples of well-", "known and Smith-", "Jones, well-known"]
+        assert (
+            one(pdf([lines]), "a.pdf").text == "examples of well-known and Smith-Jones, well-known"
+        )
+
+    @pytest.mark.parametrize(
+        ("written", "title"),
+        [
+            ("A café", "A café"),
+            ("Microsoft Word - a.doc", ""),
+            ("thesis.tex", ""),
+            ("Untitled", ""),
+        ],
+    )
+    def test_the_title_is_the_authors_not_the_programs(self, written: str, title: str) -> None:
+        assert one(pdf([["words"]], info=f"/Title ({written})"), "a.pdf").title == title
+
+    def test_an_encrypted_file_says_so(self) -> None:
+        with pytest.raises(InputError, match="is encrypted; save"):
+            one(pdf([["a"]], encrypted=True), "a.pdf")
+
+    def test_a_scan_says_so(self) -> None:
+        with pytest.raises(InputError, match="has no text: a scan needs OCR first"):
+            one(pdf([[], []]), "a.pdf")
+
+    def test_pages_without_text_are_counted(self) -> None:
+        assert one(pdf([["a"], []]), "a.pdf").metadata["pages_without_text"] == 1
+
+    @pytest.mark.parametrize("data", [b"%PDF-1.7 cut", pdf([["a"]])[:300]])
+    def test_a_damaged_file_says_so(self, data: bytes) -> None:
+        with pytest.raises(InputError, match="is a damaged PDF"):
+            one(data, "a.pdf")
+
+    def test_a_file_is_known_by_its_first_bytes(self) -> None:
+        assert one(pdf([["a"]]), "scan").metadata["format"] == "pdf"
+
+
+NAMES = [
+    "a.txt",
+    "a.md",
+    "a.html",
+    "a.jsonl",
+    "a.py",
+    "a.rs",
+    "a.cpp",
+    "a.tsx",
+    "a.go",
+    "a.java",
+    "a",
+]
+FRAGMENTS = [
+    "# A\n", "==\n", "```\n", "1. DEFINITIONS\n", "ARTICLE I\n", "\n", "   ", "def f():\n",
+    "class A {", "}", "(", "fn f() {", "<h1>", "</h1>", "<table><tr><td>", "<li>", "<pre>",
+    "é", "猫", "\U0001f600",
+    "\r\n", "\f", "// c\n", "#[a]\n", "---\n", "a: b\n", "'", '"', "/*", "impl A for B {",
+    "@d\n", '{"text": "a", "chunks": [[0,1]]}\n', "\x00", "1.1 Term. ", "Section 2 Pay\n",
+    "namespace a {",
+]  # fmt: skip
+
+
+SAMPLES = [
+    ("a.pdf", pdf([["Intro", "one"], ["two"]], info="/Title (A)", outline=[("Intro", 0)])),
+    (
+        "a.html",
+        b"<html lang=en><title>a</title><h1>b</h1><table><tr><td>c<td>d</table><ul><li>e</ul>",
+    ),
+    ("a.md", b"---\ntitle: a\ntags: [b]\n---\n# c\n\nd\n---\n\n```\n# e\n```\n"),
+    ("a.jsonl", b'{"id": "a", "text": "b c", "chunks": [[0, 1]], "metadata": {"d": [1]}}\n' * 2),
+    ("a.txt", JAPANESE.encode("shift_jis")),
+    ("b.txt", FRENCH.encode("utf-16")),
+    ("a.py", b"@a\nclass B:\n    def c(self):\n        return 1\n"),
+    ("a.cpp", b"namespace a { template <class T> class B { int c() { return 1; } }; }\n"),
+]
+
+
+class TestPromises:
+    @given(st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join), st.sampled_from(NAMES))
+    def test_marks_lie_in_the_text_and_in_each_other(self, source: str, name: str) -> None:
+        try:
+            documents = list(read_bytes(source.encode(), name=name))
+        except InputError:
+            return
+        for document in documents:
+            check_marks(document.text, document.marks)
+
+    @given(st.binary(max_size=600), st.sampled_from([*NAMES, "a.pdf", "a.docx"]))
+    def test_any_bytes_are_documents_or_an_input_error(self, data: bytes, name: str) -> None:
+        try:
+            for document in read_bytes(data, name=name):
+                document.text.encode()
+        except InputError as why:
+            assert "\n" not in str(why)  # noqa: PT017
+
+    @given(st.data())
+    @settings(deadline=None)
+    def test_a_damaged_file_is_documents_or_an_input_error(self, data: st.DataObject) -> None:
+        name, whole = data.draw(st.sampled_from(SAMPLES))
+        at = data.draw(st.integers(0, len(whole)))
+        cut = data.draw(st.integers(0, 40))
+        damaged = whole[:at] + data.draw(st.binary(max_size=20)) + whole[at + cut :]
+        try:
+            for document in read_bytes(damaged, name=name):
+                check_marks(document.text, document.marks)
+        except InputError as why:
+            assert "\n" not in str(why)  # noqa: PT017
+
+    @given(st.text(max_size=300))
+    def test_structure_takes_any_text(self, source: str) -> None:
+        check_marks(source, structure(source)[1])
+
+
+def check_marks(text: str, marks: tuple[Mark, ...]) -> None:
+    """Check that marks lie in the text, in order, and that sections nest."""
+    open_: list[Mark] = []
+    for mark in marks:
+        assert 0 <= mark.start < mark.end <= len(text)
+        assert mark.label
+        if mark.kind == "page":
+            continue
+        while open_ and open_[-1].end <= mark.start:
+            open_.pop()
+        if open_:
+            assert open_[-1].start <= mark.start
+            assert mark.end <= open_[-1].end
+            assert mark.level > open_[-1].level
+        open_.append(mark)

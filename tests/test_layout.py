@@ -1,0 +1,43 @@
+"""The shape of the package: what the import contracts of pyproject.toml do not say."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent / "python" / "crx"
+RUNTIMES = {"anthropic", "llama_cpp", "onnxruntime", "openai", "rich", "torch", "tree_sitter"}
+
+
+def test_importing_crx_loads_no_runtime() -> None:
+    code = "import sys, crx; print(*sorted(m.split('.')[0] for m in sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert set(loaded) & RUNTIMES == set()
+
+
+def test_the_root_of_the_package_holds_at_most_twelve_files() -> None:
+    files = [path.name for path in ROOT.iterdir() if path.suffix in (".py", ".pyi", ".typed")]
+    assert len(files) <= 12, sorted(files)
+
+
+def test_no_class_name_is_defined_twice() -> None:
+    names = Counter(
+        node.name
+        for path in sorted(ROOT.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_module_says_its_job_in_one_line() -> None:
+    for path in sorted(ROOT.rglob("*.py")):
+        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        assert docstring, path
+        first = docstring.splitlines()[0]
+        assert first.endswith("."), f"{path}: {first}"
