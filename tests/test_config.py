@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from crx.config import Settings, resolve, write
+import crx
+from crx.config import ENVIRONMENT, Settings, resolve, write
 from crx.errors import UsageError
+
+VARIABLE = re.compile(r'"(CRX_[A-Z_]+[A-Z]|[A-Z]+_API_KEY)"')
 
 
 @pytest.fixture
@@ -63,6 +67,16 @@ def test_an_unknown_variable_is_refused(places: tuple[dict[str, str], Path]) -> 
     environ, folder = places
     with pytest.raises(UsageError, match="CRX_KK: no such setting: kk"):
         resolve(environ={**environ, "CRX_KK": "3"}, folder=folder)
+
+
+def test_every_variable_that_the_sources_read_is_listed_and_accepted(
+    places: tuple[dict[str, str], Path],
+) -> None:
+    environ, folder = places
+    sources = Path(crx.__file__).parent.rglob("*.py")
+    read = {name for file in sources for name in VARIABLE.findall(file.read_text("utf-8"))}
+    assert read == {variable.name for variable in ENVIRONMENT}
+    resolve(environ={**dict.fromkeys(read, "1"), **environ}, folder=folder)
 
 
 def test_a_file_that_is_not_toml_is_named(places: tuple[dict[str, str], Path]) -> None:

@@ -24,9 +24,6 @@ else:
 PROJECT_FILE = "crx.toml"
 # The table of a settings file that gives folders prompts of their own.
 PROMPTS = "prompts"
-# Variables that are read where they matter and are not settings.
-OTHER_VARIABLES = frozenset({"CRX_INDEX", "CRX_MODELS", "CRX_OFFLINE", "CRX_THREADS", "CRX_HOME"})
-
 Scope = Literal["index", "run"]
 Value = str | int | float | bool
 
@@ -41,6 +38,28 @@ def _setting(
 ) -> Any:
     bounds = {"least": least, "most": most}
     return field(default=default, metadata={"scope": scope, "help": help, **bounds})
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable that is not the value of a setting."""
+
+    name: str
+    help: str
+
+
+# Every variable that crx reads besides `CRX_` and the name of a setting.
+ENVIRONMENT = (
+    Variable("CRX_HOME", "folder of the user's settings file, in place of the system's own"),
+    Variable("CRX_INDEX", "index folder when --index is not given"),
+    Variable("CRX_MODELS", "folders in which models are looked up first"),
+    Variable("CRX_OFFLINE", "1: refuse everything that needs the network"),
+    Variable("CRX_OPENAI_API_KEY", "API key for openai:URL#MODEL at any other host"),
+    Variable("CRX_THREADS", "number of threads; default: every core this process may use"),
+    Variable("ANTHROPIC_API_KEY", "API key for claude:MODEL"),
+    Variable("DEEPSEEK_API_KEY", "API key for openai:URL#MODEL at api.deepseek.com"),
+    Variable("OPENAI_API_KEY", "API key for openai:URL#MODEL at api.openai.com"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +263,8 @@ def _nearest(name: str, known: Mapping[str, object]) -> str:
 
 
 def _is_other(variable: str) -> bool:
-    return variable in OTHER_VARIABLES or variable.startswith("CRX_TEST_")
+    known = {each.name for each in ENVIRONMENT}
+    return variable in known or variable.startswith("CRX_TEST_")
 
 
 def _read(path: Path) -> dict[str, object]:
