@@ -1,4 +1,4 @@
-"""Which step comes next when a query is answered: retrieve, fuse, rerank, widen."""
+"""Query pipeline: both legs are searched, fused and reranked; hits become passages."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ STAGES = (*LEGS, "rerank")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The passages that answer, best first, and the hits they were made from.
+    """Passages, best first, and the hits they were made from.
 
-    A hit that the budget of `window="auto"` has no room for is in `hits` and in no passage.
-    `notes` says in one line each what a reader must know: a leg that lags, a word without terms.
+    With `window="auto"`, a hit that does not fit into the budget is in `hits` and in no passage.
+    `notes` are warnings of one line each, such as a leg that lags behind the store.
     `timings_ms` holds the milliseconds of each stage.
     """
 
@@ -56,7 +56,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingWeights:
-    """How the legs score and how they are fused; see `config.Settings` for each."""
+    """Parameters of BM25, of the two legs and of their fusion; see `config.Settings`."""
 
     bm25_depth: int
     dense_depth: int
@@ -71,7 +71,7 @@ class RankingWeights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranking:
-    """How candidates are reranked; see `config.Settings` for each number."""
+    """A reranker and its parameters; see `config.Settings`."""
 
     reranker: Reranker
     depth: int
@@ -82,7 +82,7 @@ class Reranking:
 
 
 class Searcher:
-    """The two legs of one opened index, and what puts their rankings together."""
+    """The two legs of one opened index, and the steps from their rankings to passages."""
 
     def __init__(
         self,
@@ -93,26 +93,27 @@ class Searcher:
         self._store = store
         self._lexical = lexical
         self._dense = dense
-        self._counted: tuple[int, list[str]] | None = None
-        self._laid_out: tuple[int, dict[int, NDArray[np.uint32]]] = (-1, {})
+        # Both caches hold for one sequence number of the store.
+        self._cached_langs: tuple[int, list[str]] | None = None
+        self._cached_layouts: tuple[int, dict[int, NDArray[np.uint32]]] = (-1, {})
         self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="crx-bm25")
 
     def close(self) -> None:
-        """End the thread of the BM25 leg."""
+        """Stop the thread of the BM25 leg."""
         self._threads.shutdown()
 
     @property
     def exact(self) -> bool:
-        """Does the dense leg scan every row?"""
+        """Whether the dense leg scans every vector."""
         return self._dense.exact
 
     @property
     def faults(self) -> list[str]:
-        """Return the files of vectors that could not be used, each with what was done instead."""
+        """Vector files that could not be used, each with what was done instead."""
         return self._dense.faults
 
     def lag(self) -> int:
-        """Return how many changes of the store BM25 has not seen."""
+        """Return how many changes of the store BM25 does not hold yet."""
         return self._store.seq - self._lexical.seq
 
     def retrieve(
@@ -124,17 +125,17 @@ class Searcher:
         legs: Sequence[Leg] = LEGS,
         only: _native.Filter | None = None,
     ) -> dict[Leg, Ranking]:
-        """Return the ranking of each leg, both searched at once."""
+        """Return the ranking of each leg; the legs are searched in parallel."""
         rankings: dict[Leg, Ranking] = {}
-        waiting = None
+        bm25 = None
         if "bm25" in legs and weights.bm25_depth:
-            waiting = self._threads.submit(self._bm25, query, weights=weights, only=only)
+            bm25 = self._threads.submit(self._bm25, query, weights=weights, only=only)
         if "dense" in legs and weights.dense_depth and embedder is not None:
             vector = embedder.embed([query], query=True)[0]
             found = self._dense.search(vector, k=weights.dense_depth, only=only)
             rankings["dense"] = Ranking(*found)
-        if waiting is not None:
-            rankings["bm25"] = waiting.result()
+        if bm25 is not None:
+            rankings["bm25"] = bm25.result()
         return rankings
 
     def _bm25(self, query: str, *, weights: RankingWeights, only: _native.Filter | None) -> Ranking:
@@ -151,11 +152,11 @@ class Searcher:
         )
 
     def _langs(self) -> list[str]:
-        """Return the languages of the index, counted again when it has changed."""
+        """Return the languages of the index, most frequent first."""
         seq = self._store.seq
-        if self._counted is None or self._counted[0] != seq:
-            self._counted = seq, self._store.langs()
-        return self._counted[1]
+        if self._cached_langs is None or self._cached_langs[0] != seq:
+            self._cached_langs = seq, self._store.langs()
+        return self._cached_langs[1]
 
     def search(
         self,
@@ -168,18 +169,18 @@ class Searcher:
         only: _native.Filter | None = None,
         reranking: Reranking | None = None,
     ) -> tuple[list[Hit], tuple[str, ...], dict[str, float]]:
-        """Return the k best hits, notes on the reranking, and the milliseconds of each stage."""
+        """Return the k best hits, notes on reranking, and the milliseconds of each stage."""
         started = time.perf_counter()
-        legged = self.retrieve(query, weights=weights, embedder=embedder, legs=legs, only=only)
+        by_leg = self.retrieve(query, weights=weights, embedder=embedder, legs=legs, only=only)
         retrieved = time.perf_counter()
         timings = {"retrieve": 1000 * (retrieved - started)}
-        rankings: dict[str, Ranking] = dict(legged.items())
-        fused = fuse(legged, weights=weights, k=max(k, reranking.depth) if reranking else k)
+        rankings: dict[str, Ranking] = dict(by_leg.items())
+        fused = fuse(by_leg, weights=weights, k=max(k, reranking.depth) if reranking else k)
         notes: tuple[str, ...] = ()
         if reranking:
-            begun = time.perf_counter()
+            rerank_started = time.perf_counter()
             reranked = self.rerank(query, fused, reranking=reranking, rrf_k=weights.rrf_k, k=k)
-            timings["rerank"] = 1000 * (time.perf_counter() - begun)
+            timings["rerank"] = 1000 * (time.perf_counter() - rerank_started)
             fused, rankings["rerank"], notes = reranked.ranking, reranked.scored, reranked.notes
         hits = self.hits(fused, rankings)
         rest = 1000 * (time.perf_counter() - retrieved) - timings.get("rerank", 0.0)
@@ -188,15 +189,15 @@ class Searcher:
     def rerank(
         self, query: str, fused: Ranking, *, reranking: Reranking, rrf_k: float, k: int
     ) -> Reranked:
-        """Return the best k of a fused ranking, its first `depth` candidates read."""
+        """Return the best k of a fused ranking after reranking its first `depth` candidates."""
         rows = {row.key: row for row in self._store.chunks(fused.keys[: reranking.depth])}
-        # A chunk that has left the store meanwhile is no candidate.
+        # A chunk that was removed from the store since the legs were searched is no candidate.
         head, tail = np.split(fused.keys, [reranking.depth])
-        there = np.array([key in rows for key in head.tolist()], bool)
-        there = np.concatenate([there, np.ones(len(tail), bool)])
+        stored = np.array([key in rows for key in head.tolist()], bool)
+        stored = np.concatenate([stored, np.ones(len(tail), bool)])
         return rerank(
             query,
-            Ranking(fused.keys[there], fused.scores[there]),
+            Ranking(fused.keys[stored], fused.scores[stored]),
             [situated_text(rows[key]) for key in head.tolist() if key in rows],
             reranker=reranking.reranker,
             weight=reranking.weight,
@@ -209,7 +210,7 @@ class Searcher:
         )
 
     def hits(self, fused: Ranking, rankings: Mapping[str, Ranking]) -> list[Hit]:
-        """Return the hits of a ranking; a chunk that has left the store meanwhile is dropped."""
+        """Return the hits of a ranking, without chunks that were removed from the store since."""
         stages = {name: _stages(rankings[name]) for name in STAGES if name in rankings}
         score = dict(zip(fused.keys.tolist(), fused.scores.tolist(), strict=True))
         return [
@@ -241,10 +242,11 @@ class Searcher:
         within_section: bool = False,
         order: Literal["score", "document"] = "score",
     ) -> list[Passage]:
-        """Return the passages around hits, which come best first.
+        """Return the passages around hits, which are ordered best first.
 
-        `auto` chooses those worth most within `budget_tokens` together, so that a hit may be in
-        none; `grow` grows each hit up to `window_tokens`, a number by so many chunks on each side.
+        `window="auto"` selects the passages that are worth most within `budget_tokens` in total,
+        so that a hit may be in none. "grow" expands each hit up to `window_tokens`; a number
+        expands it by that many chunks on each side.
         """
         rows = self._store.chunks(np.array([hit.key for hit in hits], dtype=np.int64))
         kept = {row.key: row for row in rows}
@@ -278,17 +280,17 @@ class Searcher:
         return [_passage(row, hits, texts[row.doc], marks[row.doc]) for row in found]
 
     def _layouts(self, docs: set[int]) -> dict[int, NDArray[np.uint32]]:
-        """Return the layouts of documents; read and checked once while the index is unchanged."""
+        """Return the layouts of documents, each read once while the index is unchanged."""
         seq = self._store.seq
-        if self._laid_out[0] != seq:
-            self._laid_out = seq, {}
-        known = self._laid_out[1]
+        if self._cached_layouts[0] != seq:
+            self._cached_layouts = seq, {}
+        known = self._cached_layouts[1]
         known.update({doc: self._store.layout(doc) for doc in docs - known.keys()})
         return {doc: known[doc] for doc in docs}
 
 
 def fuse(rankings: Mapping[Leg, Ranking], *, weights: RankingWeights, k: int) -> Ranking:
-    """Return the best k of the legs' rankings fused; the ranking itself where there is one leg."""
+    """Fuse the legs' rankings and return the best k; a single leg keeps its ranking."""
     if len(rankings) == 1:
         (only,) = rankings.values()
         return Ranking(only.keys[:k], only.scores[:k])
@@ -304,13 +306,13 @@ def fuse(rankings: Mapping[Leg, Ranking], *, weights: RankingWeights, k: int) ->
 
 
 def situated_text(row: _native.ChunkRow) -> str:
-    """Return a chunk with what situates it in front, as the embedder and the reranker read it."""
+    """Return a chunk after its outline and context, as the embedder and the reranker read it."""
     before = embedding_prefix(row.outline, row.context)
     return f"{before}\n{row.text}" if before else row.text
 
 
 def read_marks(marks: str) -> list[Mark]:
-    """Return the marks that a document was put with."""
+    """Parse the marks that the store keeps as JSON."""
     return [Mark(**mark) for mark in orjson.loads(marks)]
 
 
@@ -337,7 +339,7 @@ def _passage(
 def place_of(
     text: str, marks: Sequence[Mark], start: int, end: int
 ) -> tuple[tuple[int, int], tuple[str, str] | None]:
-    """Return the first and last line of a span, and its first and last page where it has any."""
+    """Return the first and last line of a span, and its first and last page if it has pages."""
     pages = [m.label for m in marks if m.kind == "page" and m.start < end and m.end > start]
     first = text.count("\n", 0, start) + 1
     last = first + text.count("\n", start, max(start, end - 1))
