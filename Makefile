@@ -1,5 +1,6 @@
 # make demo   index real files, ask three questions
 # make test   everything that CI runs
+# make docs   the documentation site, in build/docs/site
 # make test-all   the same, the slow tests, and those of the runtimes that are long to install
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ export PIP_QUIET := 1
 # The environment of a developer must not change what a test sees.
 unexport CRX_INDEX CRX_MODELS CRX_HOME CRX_OFFLINE
 
-.PHONY: demo test test-all test-rust test-python lint build model clean
+.PHONY: demo test test-all test-rust test-python lint docs build model clean
 
 demo: build model
 	$(BIN)/python -m crx.demo
@@ -42,6 +43,9 @@ test-all: lint test-rust build model
 	$(BIN)/pip install 'llama-cpp-python>=0.3.36' gguf jinja2 'sentence-transformers>=3'
 	$(BIN)/pytest -m "slow or not slow"
 
+docs: build
+	$(BIN)/python docs/build.py
+
 build: $(STAMPS)/built
 model: $(MODEL)
 
@@ -60,4 +64,4 @@ $(MODEL): $(STAMPS)/built models/minilm/fetch.py
 	touch $@
 
 clean:
-	rm -rf $(VENV) target python/crx/*.so
+	rm -rf $(VENV) build target python/crx/*.so

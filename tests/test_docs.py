@@ -1,0 +1,229 @@
+"""The documentation: the site builds without a warning, is complete, and what it shows runs."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import crx
+from crx import errors
+from crx.cli import cli
+from crx.config import OTHER_VARIABLES, describe, resolve
+from crx.evaluate import read_set
+from crx.models import folders
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+CONTRACT = (
+    "# Supply agreement\n\nThe supplier delivers the goods within thirty days, and the buyer pays "
+    "for the goods.\n\nEither party may end the agreement in writing.\n"
+)
+# What is typed at the prompts of a command in the tutorial.
+TYPED = {
+    "crx eval init": (
+        "how early can Fabrikam leave its office?\nhow long does Contoso have to pay an invoice?\n"
+    )
+}
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def fenced(text: str, language: str) -> list[tuple[str, str]]:
+    """Return the blocks of a language: what follows its name, and the text."""
+    pattern = rf"^```{language}\b(.*)\n((?:.*\n)*?)^```$"
+    return re.findall(pattern, text, re.MULTILINE)
+
+
+def shown_commands(text: str) -> Iterator[str]:
+    for _, block in fenced(text, "console"):
+        for line in block.splitlines():
+            if line.startswith("$ crx "):
+                yield line.removeprefix("$ crx ")
+
+
+def every_command(
+    command: click.Command = cli, name: str = "crx"
+) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for member in command.list_commands(context):
+            found = command.get_command(context, member)
+            assert found is not None
+            yield from every_command(found, f"{name} {member}")
+
+
+COMMANDS = dict(every_command())
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with documents and an empty question set, and settings of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CRX_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CRX_EMBEDDER", "hashed")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "contract.md").write_text(CONTRACT)
+    (tmp_path / "questions").mkdir()
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built from the pages as they are."""
+    if sys.version_info < (3, 11):
+        pytest.skip("the site generator needs Python 3.11")
+    into = tmp_path_factory.mktemp("docs")
+    command = [sys.executable, str(DOCS / "build.py"), "--into", str(into)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return into / "site"
+
+
+def shown(page: Path) -> str:
+    """Return the text of a page as a browser shows it."""
+    return html.unescape(re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8")))
+
+
+def test_every_command_and_option_is_on_the_site(site: Path) -> None:
+    page = (site / "reference" / "cli.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^#+ (crx.*)\n((?:(?!#+ crx).*\n)*)", page, re.MULTILINE))
+    assert list(sections) == list(COMMANDS)
+    for name, command in COMMANDS.items():
+        options = {option for each in command.params for option in each.opts if option[0] == "-"}
+        assert {option for option in options if option not in sections[name]} <= {"-h", "--help"}
+    text = shown(site / "reference" / "cli.html")
+    assert {name for name in COMMANDS if f"{name}¶" not in text} == set()
+
+
+def test_every_setting_and_variable_is_on_the_site(site: Path) -> None:
+    text = shown(site / "reference" / "settings.html")
+    words = set(re.findall(r"\w+", text))
+    assert {each.name for each in describe()} | OTHER_VARIABLES <= words
+
+
+def test_every_exit_code_is_on_the_site(site: Path) -> None:
+    text = shown(site / "reference" / "exit-codes.html")
+    failures = [each for each in vars(errors).values() if isinstance(each, type)]
+    named = {
+        each.__name__ for each in failures if issubclass(each, errors.CrxError) and each.exit_code
+    }
+    assert {name for name in named - {"CrxError"} if f"crx.errors.{name}" not in text} == set()
+
+
+def test_every_public_name_is_on_the_site(site: Path) -> None:
+    text = (site / "reference" / "python.html").read_text(encoding="utf-8")
+    anchors = set(re.findall(r'id="crx\.(?:errors\.)?(\w+)"', text))
+    assert set(crx.__all__) <= anchors
+
+
+def test_the_site_asks_for_nothing_outside_itself(site: Path) -> None:
+    loads = re.compile(r"<(?:link|script|img|iframe|source)\b[^>]*?=[\"']?(?:https?:)?//[^\s>]*")
+    found = {(page.name, *loads.findall(page.read_text())) for page in site.rglob("*.html")}
+    assert {each for each in found if len(each) > 1} == set()
+
+
+def test_llms_txt_lists_every_page_and_each_has_a_copy(site: Path) -> None:
+    listed = re.findall(r"\]\((.+\.md)\)", (site / "llms.txt").read_text(encoding="utf-8"))
+    pages = {page.relative_to(site).with_suffix(".md").as_posix() for page in site.rglob("*.html")}
+    assert set(listed) == pages - {"404.md"}
+    whole = (site / "llms-full.txt").read_text(encoding="utf-8")
+    assert all((site / page).read_text(encoding="utf-8") in whole for page in listed)
+    assert "::: " not in whole
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=name_of)
+def test_every_command_that_is_shown_can_be_parsed(page: Path, folder: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for line in shown_commands(text):
+        parse(shlex.split(line, comments=True))
+    for line in re.findall(r"`crx ([^`]+)`", text):
+        options_exist(line.split())
+
+
+def parse(arguments: list[str]) -> None:
+    """Parse a command line down to its last command; raises what crx would say of it."""
+    context = cli.make_context("crx", arguments)
+    while isinstance(context.command, click.Group):
+        rest = [*context._protected_args, *context.args]
+        if not rest:
+            return
+        name, command, rest = context.command.resolve_command(context, rest)
+        assert command is not None
+        context = command.make_context(name, rest, parent=context)
+
+
+def options_exist(words: list[str]) -> None:
+    """Check that a command has the options it is shown with; its arguments may be missing."""
+    name = "crx"
+    while words and f"{name} {words[0]}" in COMMANDS:
+        name = f"{name} {words.pop(0)}"
+    assert name != "crx" or words[0].startswith("-"), words
+    known = {option for each in COMMANDS[name].params for option in each.opts} | {"--help"}
+    assert {word for word in words if word.startswith("-")} <= known, name
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if fenced(p.read_text(), "python")], ids=name_of)
+def test_every_example_in_python_runs(page: Path, folder: Path) -> None:
+    for _, block in fenced(page.read_text(encoding="utf-8"), "python"):
+        exec(compile(block, name_of(page), "exec"), {})
+
+
+def test_the_table_of_prompts_that_is_shown_is_read(folder: Path) -> None:
+    ((_, table),) = fenced((DOCS / "guides" / "contexts.md").read_text(), "toml")
+    (folder / "crx.toml").write_text(table)
+    assert resolve(folder=folder).templates == {
+        str(folder / "docs/legal"): str(folder / "legal.txt")
+    }
+
+
+def test_the_question_set_that_is_shown_is_read(folder: Path) -> None:
+    (_, corpus), (_, queries) = fenced((DOCS / "guides" / "evaluation.md").read_text(), "json")
+    (folder / "questions" / "corpus.jsonl").write_text(corpus)
+    (folder / "questions" / "queries.jsonl").write_text(queries)
+    assert [query.text for query in read_set(folder / "questions").queries] == [
+        "when does the lease end?"
+    ]
+
+
+def test_the_tutorial_runs_and_prints_what_it_shows(folder: Path) -> None:
+    text = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    for title, block in fenced(text, "markdown"):
+        path = folder / title.partition('"')[2].removesuffix('"')
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(block)
+    with_model = "minilm" in folders()
+    environ = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    if with_model:
+        del environ["CRX_EMBEDDER"]
+    (folder / "questions").rmdir()
+    for _, block in fenced(text, "console"):
+        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            command, _, expected = part.partition("\n")
+            typed = next((t for begin, t in TYPED.items() if command.startswith(begin)), "")
+            done = subprocess.run(
+                ["bash", "-c", command],
+                input=typed,
+                env=environ,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            if expected and with_model:
+                assert done.stdout.strip() == expected.strip()
