@@ -173,7 +173,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Return a function that installs readers by name; they are gone after the test."""
 
     def installed(*names: str) -> None:
-        entries = {"crx.ingest.readers": [Entry(name) for name in names]}
+        entries = {"crx.readers": [Entry(name) for name in names]}
         monkeypatch.setattr(readers, "entry_points", lambda *, group: entries[group])
         readers._plugged.cache_clear()
 

@@ -2,7 +2,7 @@
 
 A reader has `extensions` (lower case, with the dot) and `read(data, *, name)`, which yields the
 documents that the bytes hold or raises `InputError`. Other packages add one by the entry point
-group `crx.ingest.readers`; theirs goes before ours for an extension.
+group `crx.readers`; theirs goes before ours for an extension.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def built_in(name: str) -> Reader:
 def _plugged() -> dict[str, Reader]:
     """Return the readers of other packages by extension."""
     found: dict[str, tuple[str, Reader]] = {}
-    for entry in sorted(entry_points(group="crx.ingest.readers"), key=lambda entry: entry.name):
+    for entry in sorted(entry_points(group="crx.readers"), key=lambda entry: entry.name):
         reader = cast(Reader, entry.load())
         for extension in reader.extensions:
             if extension in found:
