@@ -144,7 +144,7 @@ def test_llms_txt_lists_every_page_and_each_has_a_copy(site: Path) -> None:
     assert "::: " not in whole
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=name_of)
+@pytest.mark.parametrize("page", [*PAGES, *sorted(ROOT.glob("*.md"))], ids=name_of)
 def test_every_command_that_is_shown_can_be_parsed(page: Path, folder: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for line in shown_commands(text):
