@@ -12,7 +12,7 @@ import click
 
 from crx import errors
 from crx.cli import INTERRUPTED, cli
-from crx.config import OTHER_VARIABLES, Settings, describe
+from crx.config import ENVIRONMENT, Settings, describe
 
 SCOPES = {
     "index": (
@@ -21,15 +21,6 @@ SCOPES = {
         "both; index into a new folder to change it.",
     ),
     "run": ("Read by every command", "These can differ from one command to the next."),
-}
-# What the variables do that are not settings; `crx.config` says which there are.
-VARIABLES = {
-    "CRX_HOME": "The folder of `config.toml` and `seal.key`, in place of the user's "
-    "configuration folder.",
-    "CRX_INDEX": "The index folder, where `--index` is not given.",
-    "CRX_MODELS": "Folders that are searched for models first, separated as in `PATH`.",
-    "CRX_OFFLINE": "When set to anything but 0, every use of the network is an error.",
-    "CRX_THREADS": "Threads that a model runs on; the default is one a physical core.",
 }
 _TYPES = {str: "text", int: "whole number", float: "number", bool: "true or false"}
 
@@ -74,7 +65,7 @@ def settings_page() -> str:
         names = [each for each in describe() if each.scope == scope]
         lines = [_setting(each.name, each.help, defaults[each.name]) for each in names]
         parts += [f"## {title}", about, "\n".join(lines)]
-    variables = [_item(name, VARIABLES[name]) for name in sorted(OTHER_VARIABLES)]
+    variables = [_item(each.name, _escape(each.help)) for each in ENVIRONMENT]
     parts += [
         "## Environment variables",
         "Each setting has a variable. These are not settings:",

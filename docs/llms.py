@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -28,18 +29,31 @@ def title(text: str) -> str:
 
 
 def _described(directive: re.Match[str]) -> str:
-    """Return the signature and docstring of a name, and those of a class's public members."""
+    """Return signature and docstring of a name, and those of its public members."""
     module, _, name = directive[1].rpartition(".")
     value = getattr(import_module(module), name)
     return "\n\n".join(_entries(directive[1], value)) + "\n"
 
 
 def _entries(name: str, value: object) -> Iterator[str]:
-    signature = str(inspect.signature(value)) if inspect.isroutine(value) else ""
-    yield f"### {name}{signature}\n\n{inspect.getdoc(value) or ''}".rstrip()
-    if inspect.isclass(value) and not issubclass(value, Exception):
-        for member, each in vars(value).items():
-            if not member.startswith("_") and (
-                inspect.isroutine(each) or isinstance(each, property)
-            ):
-                yield from _entries(f"{name}.{member}", each)
+    yield f"### {name}{_signature(value)}\n\n{inspect.getdoc(value) or ''}".rstrip()
+    for member, each in vars(value).items() if _has_members(value) else ():
+        if not member.startswith("_") and _is_own(each, value):
+            yield from _entries(f"{name}.{member}", each)
+
+
+def _signature(value: object) -> str:
+    if not callable(value) or not (inspect.isroutine(value) or is_dataclass(value)):
+        return ""
+    # Annotations are kept as text, which is shown without its quotes.
+    return re.sub(r"(: |-> )(['\"])(.*?)\2", r"\1\3", str(inspect.signature(value)))
+
+
+def _has_members(value: object) -> bool:
+    return inspect.ismodule(value) or (inspect.isclass(value) and not issubclass(value, Exception))
+
+
+def _is_own(member: object, value: object) -> bool:
+    if inspect.ismodule(value):
+        return inspect.isclass(member) and member.__module__ == value.__name__
+    return inspect.isroutine(member) or isinstance(member, property)

@@ -15,10 +15,9 @@ import click
 import pytest
 
 import crx
-from crx import errors
+from crx import errors, evaluate
 from crx.cli import cli
-from crx.config import OTHER_VARIABLES, describe, resolve
-from crx.evaluate import read_set
+from crx.config import ENVIRONMENT, describe, resolve
 from crx.models import folders
 
 ROOT = Path(__file__).parent.parent
@@ -111,7 +110,7 @@ def test_every_command_and_option_is_on_the_site(site: Path) -> None:
 def test_every_setting_and_variable_is_on_the_site(site: Path) -> None:
     text = shown(site / "reference" / "settings.html")
     words = set(re.findall(r"\w+", text))
-    assert {each.name for each in describe()} | OTHER_VARIABLES <= words
+    assert {each.name for each in (*describe(), *ENVIRONMENT)} <= words
 
 
 def test_every_exit_code_is_on_the_site(site: Path) -> None:
@@ -127,6 +126,7 @@ def test_every_public_name_is_on_the_site(site: Path) -> None:
     text = (site / "reference" / "python.html").read_text(encoding="utf-8")
     anchors = set(re.findall(r'id="crx\.(?:errors\.)?(\w+)"', text))
     assert set(crx.__all__) <= anchors
+    assert set(evaluate.__all__) <= set(re.findall(r'id="crx\.evaluate\.(?:\w+\.)*(\w+)"', text))
 
 
 def test_the_site_asks_for_nothing_outside_itself(site: Path) -> None:
@@ -142,6 +142,8 @@ def test_llms_txt_lists_every_page_and_each_has_a_copy(site: Path) -> None:
     whole = (site / "llms-full.txt").read_text(encoding="utf-8")
     assert all((site / page).read_text(encoding="utf-8") in whole for page in listed)
     assert "::: " not in whole
+    assert "### crx.Index.search(self, query: str, " in whole
+    assert "### crx.protocols.Embedder.embed(self, texts: Sequence[str], " in whole
 
 
 @pytest.mark.parametrize("page", [*PAGES, *sorted(ROOT.glob("*.md"))], ids=name_of)
@@ -193,7 +195,7 @@ def test_the_question_set_that_is_shown_is_read(folder: Path) -> None:
     (_, corpus), (_, queries) = fenced((DOCS / "guides" / "evaluation.md").read_text(), "json")
     (folder / "questions" / "corpus.jsonl").write_text(corpus)
     (folder / "questions" / "queries.jsonl").write_text(queries)
-    assert [query.text for query in read_set(folder / "questions").queries] == [
+    assert [query.text for query in evaluate.read_set(folder / "questions").queries] == [
         "when does the lease end?"
     ]
 
