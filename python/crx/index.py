@@ -347,9 +347,9 @@ class Index:
         from crx.answer.prompt import quote
 
         if whole:
-            from crx.answer.corpus import whole_corpus
+            from crx.answer.corpus import read_corpus
 
-            passages = whole_corpus(
+            passages = read_corpus(
                 self._store, where=where, budget_tokens=self._settings.window_tokens
             )
             return quote(question, passages, shared=True)

@@ -1,4 +1,4 @@
-"""Citations are checked as an answer comes, however it is cut into pieces."""
+"""The filter of citations in a streamed answer."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crx.answer.citations import Checker, spaced
+from crx.answer.citations import CitationFilter, escape_citations
+
+Filtered = tuple[str, tuple[int, ...], int]
 
 
-def checked(answer: str, *, passages: int = 4, cuts: list[int] | None = None) -> tuple:
-    checker = Checker(passages)
+def filter_answer(answer: str, *, cuts: list[int] | None = None) -> Filtered:
+    """Return the filtered answer, the numbers that it cites and how many were removed."""
+    citations = CitationFilter(4)
     edges = [0, *sorted(cuts or []), len(answer)]
-    told = [checker.feed(answer[a:b]) for a, b in itertools.pairwise(edges)]
-    return "".join([*told, checker.close()]), tuple(checker.cited), checker.removed
+    emitted = [citations.feed(answer[a:b]) for a, b in itertools.pairwise(edges)]
+    return "".join([*emitted, citations.close()]), tuple(citations.cited), citations.removed
 
 
 @pytest.mark.parametrize(
-    ("answer", "told", "cited", "removed"),
+    ("answer", "text", "cited", "removed"),
     [
         ("Krill [1].", "Krill [1].", (1,), 0),
         ("Krill[2][1], fish [2].", "Krill[2][1], fish [2].", (2, 1), 0),
@@ -44,11 +47,11 @@ def checked(answer: str, *, passages: int = 4, cuts: list[int] | None = None) ->
         ("trailing  ", "trailing  ", (), 0),
     ],
 )
-def test_citations_of_nothing_are_taken_out(
-    answer: str, told: str, cited: tuple[int, ...], removed: int
+def test_citations_of_passages_that_do_not_exist_are_removed(
+    answer: str, text: str, cited: tuple[int, ...], removed: int
 ) -> None:
-    assert checked(answer) == (told, cited, removed)
-    assert checked(answer, cuts=list(range(len(answer)))) == (told, cited, removed)
+    assert filter_answer(answer) == (text, cited, removed)
+    assert filter_answer(answer, cuts=list(range(len(answer)))) == (text, cited, removed)
 
 
 pieces = st.text("ab[]1234 9,-`\n", max_size=40)
@@ -57,9 +60,9 @@ pieces = st.text("ab[]1234 9,-`\n", max_size=40)
 @settings(deadline=None)
 @given(pieces, st.lists(st.integers(0, 40), max_size=6))
 @example("``` a[9] ```` [9]", [3, 12, 13])
-def test_however_an_answer_is_cut_the_same_comes_out(answer: str, cuts: list[int]) -> None:
+def test_the_output_does_not_depend_on_how_an_answer_is_cut(answer: str, cuts: list[int]) -> None:
     cuts = [min(cut, len(answer)) for cut in cuts]
-    assert checked(answer, cuts=cuts) == checked(answer)
+    assert filter_answer(answer, cuts=cuts) == filter_answer(answer)
 
 
 no_code = pieces.filter(lambda text: "`" not in text)
@@ -69,20 +72,20 @@ no_code = pieces.filter(lambda text: "`" not in text)
 @given(no_code)
 @example("[[9]1]")
 @example("[1, [9]9]")
-def test_an_answer_that_was_checked_cites_the_same_and_nothing_else(answer: str) -> None:
-    told, cited, _ = checked(answer)
-    assert checked(told) == (told, cited, 0)
+def test_filtering_a_filtered_answer_changes_nothing(answer: str) -> None:
+    text, cited, _ = filter_answer(answer)
+    assert filter_answer(text) == (text, cited, 0)
 
 
 @settings(deadline=None)
 @given(no_code)
-def test_a_spaced_text_cites_nothing(text: str) -> None:
-    assert checked(spaced(text)) == (spaced(text), (), 0)
+def test_an_escaped_text_holds_no_citation(text: str) -> None:
+    assert filter_answer(escape_citations(text)) == (escape_citations(text), (), 0)
 
 
-def test_a_bracket_is_held_back_until_it_is_decided() -> None:
-    checker = Checker(2)
-    assert [checker.feed(piece) for piece in ("krill", " ", "[", "1", "]", ".")] == [
+def test_a_bracket_is_buffered_until_it_is_complete() -> None:
+    citations = CitationFilter(2)
+    assert [citations.feed(piece) for piece in ("krill", " ", "[", "1", "]", ".")] == [
         "krill",
         "",
         "",

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crx.answer.reasoning import spoken
+from crx.answer.reasoning import strip_reasoning
 from crx.errors import CrxError, ModelError, Offline, UsageError
 from crx.protocols import Generator
 from crx.registry import load_generator
@@ -111,15 +111,20 @@ def test_offline_nothing_is_asked(spec: str, monkeypatch: pytest.MonkeyPatch) ->
 )
 @settings(deadline=None)
 @given(data=st.data())
-def test_thoughts_are_left_out_however_the_answer_comes(data, answer: str, told: str) -> None:
+def test_leading_reasoning_is_removed_however_the_answer_is_cut(
+    data, answer: str, told: str
+) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(answer)), max_size=4)))
     edges = [0, *cuts, len(answer)]
     pieces = [answer[a:b] for a, b in itertools.pairwise(edges)]
-    assert "".join(spoken(pieces)) == told
+    assert "".join(strip_reasoning(pieces)) == told
 
 
-def test_a_turn_that_begins_inside_a_thought_is_heard_after_it() -> None:
-    assert list(spoken(["hm", "m</th", "ink>", "Krill", "."], thinking=True)) == ["Krill", "."]
+def test_an_answer_that_starts_inside_reasoning_begins_after_it() -> None:
+    assert list(strip_reasoning(["hm", "m</th", "ink>", "Krill", "."], starts_inside=True)) == [
+        "Krill",
+        ".",
+    ]
 
 
 # over HTTP

@@ -1,8 +1,8 @@
-"""Checking of citations in a streamed answer.
+"""Validation of the citations in a streamed answer.
 
-A citation is a number in square brackets, or several: `[1]`, `[1, 3]`, `[2-4]`, `[1][2]`. One that
-names no passage is taken out before anybody reads it, so a bracket is held back until it is
-decided. What stands in backticks is code, and `a[1]` in it no citation.
+A citation is one or more numbers in square brackets: `[1]`, `[1, 3]`, `[2-4]`, `[1][2]`. A citation
+of a passage that does not exist is removed before it is emitted, so an open bracket is buffered
+until it is complete. Code in backticks is emitted unchanged: `a[1]` in it is no citation.
 """
 
 from __future__ import annotations
@@ -11,87 +11,89 @@ import re
 
 _ITEM = r"\d+(?:\s?[-–—]\s?\d+)?"
 _INSIDE = rf"{_ITEM}(?:\s?[,;]\s?{_ITEM})*"
-_MARK = re.compile(rf"\[(?P<inside>{_INSIDE})\]")
-_OPEN = re.compile(r"\[[\d\s,;–—-]*\Z")
-_RISK = re.compile(r"[ \t]*\[|`+|[ \t]+\Z")
+_CITATION = re.compile(rf"\[(?P<inside>{_INSIDE})\]")
+_INCOMPLETE = re.compile(r"\[[\d\s,;–—-]*\Z")
+# A bracket or backticks, or blanks that a bracket may follow.
+_CANDIDATE = re.compile(r"[ \t]*\[|`+|[ \t]+\Z")
 
-# Nobody cites so much at once; a bracket is not held back for longer.
-_LONGEST = 200
-
-
-def spaced(text: str) -> str:
-    """Return a text in which nothing reads as a citation: `[7]` becomes `[ 7 ]`."""
-    return _MARK.sub(r"[ \g<inside> ]", text)
+# Characters of a bracket that are buffered at most; no citation is that long.
+_MAX_CITATION_CHARS = 200
 
 
-class Checker:
-    """Lets an answer through piece by piece, without the citations of nothing.
+def escape_citations(text: str) -> str:
+    """Put spaces into what looks like a citation, so that it is none: `[7]` becomes `[ 7 ]`."""
+    return _CITATION.sub(r"[ \g<inside> ]", text)
 
-    `cited` are the numbers that hold, in the order of their first mention; `removed` counts what
-    was taken out. However an answer is cut into pieces, the same comes out.
+
+class CitationFilter:
+    """A streaming filter that removes citations of passages that do not exist.
+
+    `cited` holds the valid numbers in the order of their first mention; `removed` counts the
+    invalid ones. The output does not depend on how the answer is cut into pieces.
     """
 
     def __init__(self, passages: int) -> None:
         self.cited: list[int] = []
         self.removed = 0
         self._passages = passages
-        self._held = ""
+        self._buffer = ""
         self._tail = ""
         self._fence = ""
 
     def feed(self, piece: str) -> str:
-        """Take a piece; return what is decided."""
-        self._held += piece
-        return self._decided(final=False)
+        """Add a piece of the answer and return the text that is complete."""
+        self._buffer += piece
+        return self._drain(final=False)
 
     def close(self) -> str:
-        """Return what was held back, now that nothing follows."""
-        return self._decided(final=True)
+        """Return the rest of the buffered text; the answer has ended."""
+        return self._drain(final=True)
 
-    def _decided(self, *, final: bool) -> str:
-        told = []
-        while self._held:
-            text = self._in_fence(final=final) if self._fence else self._in_prose(final=final)
+    def _drain(self, *, final: bool) -> str:
+        emitted = []
+        while self._buffer:
+            take = self._filter_fence if self._fence else self._filter_prose
+            text = take(final=final)
             if text is None:
                 break
-            told.append(text)
-            self._tail = (self._tail + text)[-2 * _LONGEST :]
-        return "".join(told)
+            emitted.append(text)
+            self._tail = (self._tail + text)[-2 * _MAX_CITATION_CHARS :]
+        return "".join(emitted)
 
     def _take(self, length: int) -> str:
-        text, self._held = self._held[:length], self._held[length:]
+        text, self._buffer = self._buffer[:length], self._buffer[length:]
         return text
 
-    def _in_prose(self, *, final: bool) -> str | None:
-        """Return what the next stretch comes to, None where it is not decided yet."""
-        risk = _RISK.search(self._held)
-        if risk is None:
-            return self._take(len(self._held))
-        if risk.start():
-            return self._take(risk.start())
-        if risk[0].endswith("["):
-            return self._bracket(len(risk[0]) - 1, final=final)
-        if risk[0].startswith("`"):
-            return self._code(risk[0], final=final)
-        return self._take(risk.end()) if final else None
+    def _filter_prose(self, *, final: bool) -> str | None:
+        """Return the next stretch of prose, or None if it is not complete yet."""
+        candidate = _CANDIDATE.search(self._buffer)
+        if candidate is None:
+            return self._take(len(self._buffer))
+        if candidate.start():
+            return self._take(candidate.start())
+        if candidate[0].endswith("["):
+            return self._filter_bracket(len(candidate[0]) - 1, final=final)
+        if candidate[0].startswith("`"):
+            return self._filter_code(candidate[0], final=final)
+        return self._take(candidate.end()) if final else None
 
-    def _bracket(self, blanks: int, *, final: bool) -> str | None:
-        """Decide a bracket that stands after so many blanks."""
-        mark = _MARK.match(self._held, blanks)
-        if mark and len(mark["inside"]) <= _LONGEST:
-            kept = self._checked(mark["inside"])
-            before = self._take(mark.end())[:blanks]
+    def _filter_bracket(self, blanks: int, *, final: bool) -> str | None:
+        """Return a bracket that follows so many blanks, or None if it is not complete yet."""
+        citation = _CITATION.match(self._buffer, blanks)
+        if citation and len(citation["inside"]) <= _MAX_CITATION_CHARS:
+            kept = self._validate(citation["inside"])
+            before = self._take(citation.end())[:blanks]
             if kept:
                 return before + kept
-            # What is left of `[[9]1]` must not close up to a citation.
-            return "[]" if _OPEN.search(self._tail) else ""
-        still = _OPEN.match(self._held, blanks)
-        if still and len(still[0]) <= _LONGEST + 1 and not final:
+            # What remains of `[[9]1]` must not become a citation.
+            return "[]" if _INCOMPLETE.search(self._tail) else ""
+        incomplete = _INCOMPLETE.match(self._buffer, blanks)
+        if incomplete and len(incomplete[0]) <= _MAX_CITATION_CHARS + 1 and not final:
             return None
         return self._take(blanks + 1)
 
-    def _checked(self, inside: str) -> str:
-        """Return the mark with the numbers that hold, "" where none does."""
+    def _validate(self, inside: str) -> str:
+        """Return the citation with its valid numbers, or "" if there are none."""
         kept: list[int] = []
         wrong = 0
         for item in re.split(r"\s?[,;]\s?", inside):
@@ -105,29 +107,29 @@ class Checker:
             return ""
         return f"[{', '.join(map(str, dict.fromkeys(kept)))}]" if wrong else f"[{inside}]"
 
-    def _code(self, run: str, *, final: bool) -> str | None:
-        """Decide a run of backticks: three open a block, fewer some code on the same line."""
-        if len(run) == len(self._held) and not final:
+    def _filter_code(self, run: str, *, final: bool) -> str | None:
+        """Return backticks and inline code: three open a block, fewer close on the same line."""
+        if len(run) == len(self._buffer) and not final:
             return None
         if len(run) >= 3:
             self._fence = run
             return self._take(len(run))
-        line, newline, _ = self._held.partition("\n")
+        line, newline, _ = self._buffer.partition("\n")
         for end in re.finditer(r"`+", line[len(run) :]):
             if end[0] != run:
                 continue
             last = len(run) + end.end()
-            undecided = last == len(self._held) and not final
+            undecided = last == len(self._buffer) and not final
             return None if undecided else self._take(last)
         return self._take(len(run)) if newline or final else None
 
-    def _in_fence(self, *, final: bool) -> str | None:
-        """Return code up to the end of its block, or as much of it as there is."""
-        end = re.search(f"{self._fence}`*", self._held)
+    def _filter_fence(self, *, final: bool) -> str | None:
+        """Return the code up to the end of its block, or all that is buffered."""
+        end = re.search(f"{self._fence}`*", self._buffer)
         if end is None:
-            rest = len(self._held) if final else len(self._held.rstrip("`"))
+            rest = len(self._buffer) if final else len(self._buffer.rstrip("`"))
             return self._take(rest) if rest else None
-        if end.end() == len(self._held) and not final:
+        if end.end() == len(self._buffer) and not final:
             return self._take(end.start()) if end.start() else None
         self._fence = ""
         return self._take(end.end())

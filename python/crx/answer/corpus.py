@@ -1,4 +1,4 @@
-"""The whole corpus as passages, for a model that can read all of it at once."""
+"""The whole corpus as passages, for models whose context window holds all of it."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from crx.ingest.split import labels_around
 from crx.retrieve.search import place_of, read_marks
 from crx.types import Passage
 
-# What the windows of today's large models hold, by an embedder's count, which is not theirs.
-WHOLE_TOKENS = 200_000
+# The context window of today's large models. The embedder's tokens are counted, not the model's.
+MAX_CORPUS_TOKENS = 200_000
 
 
-def whole_corpus(
+def read_corpus(
     store: _native.Store, *, where: Mapping[str, object] | None, budget_tokens: int
 ) -> list[Passage]:
-    """Return every document cut into passages of about so many tokens, in order of their URIs.
+    """Return all documents, in order of their URIs, as passages of about `budget_tokens`.
 
-    Cut at chunks, so that a citation names a page or some lines; together the passages hold every
-    character. The same corpus gives the same passages. Raises `UsageError` above 200,000 tokens.
+    Passages end at the ends of chunks and hold every character, so the same corpus always gives the
+    same passages. Raises `UsageError` if there is a filter or the corpus is over 200,000 tokens.
     """
     if where:
-        raise UsageError("the whole corpus is asked for, and a filter; leave one of them out")
+        raise UsageError("the whole corpus cannot be filtered; leave out the filter or --whole")
     tokens = store.stats()["tokens"]
-    if tokens > WHOLE_TOKENS:
+    if tokens > MAX_CORPUS_TOKENS:
         raise UsageError(
-            f"the whole corpus is {tokens:,} tokens, and a prompt holds {WHOLE_TOKENS:,}; ask "
-            "without --whole"
+            f"the corpus has {tokens:,} tokens, more than the {MAX_CORPUS_TOKENS:,} of a prompt; "
+            "leave out --whole"
         )
     return [
         passage
@@ -62,7 +62,7 @@ def _passages(
 def _spans(
     store: _native.Store, doc: int, length: int, *, budget_tokens: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield (start, end, tokens) of runs of chunks; a run ends where the next one begins."""
+    """Yield (start, end, tokens) of adjacent runs of chunks that cover the text."""
     layout = store.layout(doc).tolist()
     start = first_token = last_token = 0
     for chunk_start, _, token_start, token_end, _ in layout:

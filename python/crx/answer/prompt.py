@@ -1,9 +1,9 @@
-"""The prompt of an answer: passages between delimiters that their text cannot contain.
+"""Prompt for an answer: passages between delimiters that do not occur in their text.
 
-Documents are hostile input. Every passage stands between tags that hold a word which occurs
-nowhere in what is quoted, so that nothing in a passage can end it; what looks like a citation in
-it is spaced out, so that a number in an answer's brackets is always one of ours. What was written
-to situate a passage stands apart from its source.
+Documents are untrusted input. The tags around a passage hold a word that occurs nowhere in the
+quoted text, so no passage can close its own tags. Text that looks like a citation is changed, so
+that a number in an answer's brackets always refers to a passage of the prompt. The outline and
+context of a passage are kept apart from its source.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from crx.answer.citations import spaced
+from crx.answer.citations import escape_citations
 from crx.types import Passage
 
-# What a model is asked to write where the documents do not say.
-NOT_HERE = "This is not in these documents."
+# The answer that the prompt asks for if the documents do not hold one.
+NO_ANSWER = "This is not in these documents."
 
-# A passage in a prompt: its number and its source.
-SOURCE = re.compile(
+# Matches a passage in a prompt: its number and its source.
+SOURCE_PATTERN = re.compile(
     r'<passage-(?P<word>\w+) number="(?P<number>\d+)".*?'
     r"<source-(?P=word)>\n(?P<text>.*?)\n</source-(?P=word)>",
     re.DOTALL,
@@ -50,7 +50,7 @@ in [ 7 ], belong to a source and cite nothing.
 
 """
 
-# Said again after the question: a small model forgets what stood before long passages.
+# The instruction is repeated after the question: small models forget it over long passages.
 _QUESTION = """
 
 Question: {question}
@@ -61,10 +61,10 @@ Answer from the sources, with citations such as [1]. If they do not hold the ans
 
 @dataclass(frozen=True, slots=True)
 class QuotedPassages:
-    """A prompt: the rules with the passages, and the question after them.
+    """A prompt: instructions and passages (`head`), then the question.
 
-    A citation `[n]` names `passages[n - 1]`. `shared` says that other questions have the same
-    passages, so that it pays to keep what a model has read of them. `notes` are the search's.
+    A citation `[n]` refers to `passages[n - 1]`. `shared` is true if other questions have the same
+    `head`, which is then worth caching. `notes` are those of the search.
     """
 
     passages: tuple[Passage, ...]
@@ -75,12 +75,12 @@ class QuotedPassages:
 
     @property
     def text(self) -> str:
-        """The whole prompt, as it can be pasted anywhere."""
+        """The whole prompt as one text."""
         return self.head + self.question
 
     @property
     def tokens(self) -> int:
-        """Tokens of the passages, as the index's embedder counts them; other models differ."""
+        """Tokens of the passages, counted by the embedder of the index; other models differ."""
         return sum(passage.tokens for passage in self.passages)
 
 
@@ -93,45 +93,46 @@ def quote(
 ) -> QuotedPassages:
     """Return the prompt that asks for an answer from passages, numbered from 1.
 
-    The same passages give the same beginning, whatever the question.
+    `head` depends on the passages alone. Raises `ValueError` for an empty question.
     """
     if not question.strip():
         raise ValueError("the question is empty")
-    word = _word(text for passage in passages for text in _texts(passage))
-    quoted = (_quoted(n, passage, word) for n, passage in enumerate(passages, start=1))
-    rules = _RULES.replace("{word}", word).replace("{not_here}", NOT_HERE)
+    word = _choose_delimiter(text for passage in passages for text in _texts(passage))
+    quoted = (_quote_passage(n, passage, word) for n, passage in enumerate(passages, start=1))
+    rules = _RULES.replace("{word}", word).replace("{not_here}", NO_ANSWER)
     head = f"{rules}<passages-{word}>\n{''.join(quoted)}</passages-{word}>"
-    asked = _QUESTION.replace("{not_here}", NOT_HERE).replace("{question}", question.strip())
-    return QuotedPassages(tuple(passages), head, asked, shared, notes)
+    tail = _QUESTION.replace("{not_here}", NO_ANSWER).replace("{question}", question.strip())
+    return QuotedPassages(tuple(passages), head, tail, shared, notes)
 
 
-def _quoted(number: int, passage: Passage, word: str) -> str:
-    about = "\n".join(_about(passage))
+def _quote_passage(number: int, passage: Passage, word: str) -> str:
+    about = "\n".join(_situating_lines(passage))
+    source = html.escape(escape_citations(_location(passage)))
     return (
-        f'<passage-{word} number="{number}" from="{html.escape(spaced(_place(passage)))}">\n'
-        f"<about-{word}>\n{spaced(about)}\n</about-{word}>\n"
-        f"<source-{word}>\n{spaced(passage.text)}\n</source-{word}>\n"
+        f'<passage-{word} number="{number}" from="{source}">\n'
+        f"<about-{word}>\n{escape_citations(about)}\n</about-{word}>\n"
+        f"<source-{word}>\n{escape_citations(passage.text)}\n</source-{word}>\n"
         f"</passage-{word}>\n"
     )
 
 
-def _about(passage: Passage) -> list[str]:
-    """Return what was written to situate a passage's hits, else its title and headings.
+def _situating_lines(passage: Passage) -> list[str]:
+    """Return the outlines and contexts of a passage's hits, else its title and headings.
 
-    Of an outline, the first line: the second holds terms for BM25.
+    Only the first line of an outline is used: the second holds terms for BM25.
     """
-    told = [
+    situating = [
         text
         for hit in sorted(passage.hits, key=lambda hit: hit.start)
         for text in (hit.outline.partition("\n")[0], hit.context)
     ]
     trail = " > ".join(dict.fromkeys(filter(None, (passage.title, *passage.headings))))
-    lines = (" ".join(text.split()) for text in (told if any(told) else [trail]))
+    lines = (" ".join(text.split()) for text in (situating if any(situating) else [trail]))
     return list(dict.fromkeys(filter(None, lines)))
 
 
-def _place(passage: Passage) -> str:
-    """Return where a passage stands, without the folders that lead to its document's own."""
+def _location(passage: Passage) -> str:
+    """Return the file and its folder, with the pages or lines of a passage."""
     name = " ".join("/".join(PurePath(passage.uri).parts[-2:]).split())
     if passage.pages:
         return f"{name}, pages {passage.pages[0]} to {passage.pages[1]}"
@@ -141,11 +142,14 @@ def _place(passage: Passage) -> str:
 
 
 def _texts(passage: Passage) -> Iterable[str]:
-    return (passage.text, passage.uri, *_about(passage))
+    return (passage.text, passage.uri, *_situating_lines(passage))
 
 
-def _word(texts: Iterable[str]) -> str:
-    """Return a word that no text holds: the first of a fixed row, so that caches hold."""
+def _choose_delimiter(texts: Iterable[str]) -> str:
+    """Return the first word of a fixed sequence that no text holds.
+
+    The sequence is fixed so that the same passages give the same prompt, which can be cached.
+    """
     lowered = [text.lower() for text in texts]
     for n in itertools.count():
         word = hashlib.sha256(n.to_bytes(8, "big")).hexdigest()[:6]

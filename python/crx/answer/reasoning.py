@@ -1,4 +1,4 @@
-"""Some models think aloud before they answer: what is heard of them begins after that."""
+"""Removal of the reasoning block (`<think>`) that some models write before their answer."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from collections.abc import Iterable, Iterator
 _TAGS = ("think", "thinking", "thought")
 
 
-def spoken(pieces: Iterable[str], *, thinking: bool = False) -> Iterator[str]:
-    """Yield an answer's pieces without the thoughts and the blanks that it begins with.
+def strip_reasoning(pieces: Iterable[str], *, starts_inside: bool = False) -> Iterator[str]:
+    """Yield the pieces of an answer without its leading reasoning blocks and whitespace.
 
-    `thinking` says that it begins inside a thought. What looks like a thought further on is text:
-    an answer may well speak of such tags. A thought without end leaves nothing.
+    `starts_inside` is for models whose prompt ends with the opening tag. Tags further on are kept,
+    because an answer may be about them. If a leading block is not closed, nothing is yielded.
     """
-    held, begun = f"<{_TAGS[0]}>" if thinking else "", False
+    held, started = f"<{_TAGS[0]}>" if starts_inside else "", False
     for piece in pieces:
-        if begun:
+        if started:
             yield piece
             continue
-        held = _after_thoughts(held + piece)
-        begun = bool(held) and not _may_be_thought(held)
-        if begun:
+        held = _skip_closed_blocks(held + piece)
+        started = bool(held) and not _may_open_block(held)
+        if started:
             yield held
-    if held and not begun and not _opened(held):
+    if held and not started and not _opening_tag(held):
         yield held
 
 
-def _after_thoughts(text: str) -> str:
-    """Return what follows the finished thoughts at a text's beginning."""
+def _skip_closed_blocks(text: str) -> str:
+    """Return what follows the closed reasoning blocks at the start of a text."""
     text = text.lstrip()
-    while tag := _opened(text):
+    while tag := _opening_tag(text):
         end = text.find(f"</{tag}>")
         if end < 0:
             break
@@ -37,10 +37,10 @@ def _after_thoughts(text: str) -> str:
     return text
 
 
-def _opened(text: str) -> str:
-    """Return the tag that a text begins with, "" for none."""
+def _opening_tag(text: str) -> str:
+    """Return the name of the reasoning tag that a text starts with, or ""."""
     return next((tag for tag in _TAGS if text.startswith(f"<{tag}>")), "")
 
 
-def _may_be_thought(text: str) -> bool:
-    return bool(_opened(text)) or any(f"<{tag}>".startswith(text) for tag in _TAGS)
+def _may_open_block(text: str) -> bool:
+    return bool(_opening_tag(text)) or any(f"<{tag}>".startswith(text) for tag in _TAGS)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from crx import index as handle
-from crx.answer.corpus import WHOLE_TOKENS
+from crx.answer.corpus import MAX_CORPUS_TOKENS
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import near, note, say, say_json, table
 from crx.context.cache import ORIGINS, read_origins
@@ -48,7 +48,7 @@ def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
         say(table(counts, right=(1,)))
         say(table(built))
         say(f"reranker: {status.reranker or 'none'}")
-        if 0 < status.counts["tokens"] <= WHOLE_TOKENS:
+        if 0 < status.counts["tokens"] <= MAX_CORPUS_TOKENS:
             tokens = f"{status.counts['tokens']:,}"
             say(f"the whole corpus is {tokens} tokens: crx ask --whole reads all of it")
         say("dense search: " + ("exact" if status.exact else "HNSW"))

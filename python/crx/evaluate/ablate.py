@@ -243,7 +243,7 @@ def _reranking(
         weight=settings.rerank_weight,
         ms=0.0,
         min_relevance=settings.min_relevance,
-        cache=ScoreCache(size=SCORES_KEPT),
+        cache=ScoreCache(max_entries=SCORES_KEPT),
     )
 
 

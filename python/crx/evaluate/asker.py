@@ -24,7 +24,7 @@ from crx.evaluate.results import BUDGETS, DEPTH, METRICS, Values
 from crx.evaluate.score_cache import StoredScores
 from crx.index import Index
 from crx.protocols import Embedder, LanguageLimited, Reranker
-from crx.retrieve.rerank import checked_scores, pair_keys
+from crx.retrieve.rerank import digest_pairs, score_checked
 from crx.retrieve.search import LEGS, Ranking, Reranking, fuse
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class TimedReranker:
         """Return (n,) float32 scores in (0, 1). Raises what the reranker and the file raise."""
         if self._kept is None:
             return self._score(query, texts)[0]
-        keys = pair_keys(self.fingerprint, query, texts)
+        keys = digest_pairs(self.fingerprint, query, texts)
         known = self._kept.find(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
@@ -133,7 +133,7 @@ class TimedReranker:
 
     def _score(self, query: str, texts: Sequence[str]) -> tuple[NDArray[np.float32], float]:
         started = time.perf_counter()
-        scores = checked_scores(self._reranker, query, texts)
+        scores = score_checked(self._reranker, query, texts)
         seconds = time.perf_counter() - started
         self._seconds += seconds
         self._texts += len(texts)
@@ -216,7 +216,7 @@ class Asker:
         self.notes.update(reranked.notes)
         scorer = self._reranking.reranker
         per_text = scorer.ms_per_text if isinstance(scorer, TimedReranker) else 0.0
-        return Timed(reranked.ranking, timed.ms + reranked.read * per_text)
+        return Timed(reranked.ranking, timed.ms + reranked.scored_count * per_text)
 
     def _measure(
         self, gold: Sequence[Gold], configuration: Configuration, timed: Timed

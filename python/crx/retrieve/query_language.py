@@ -1,8 +1,8 @@
-"""Which language is a query in? A few words are little to tell it by.
+"""Language detection for queries, which are short.
 
-The script comes first, which settles most languages by itself. Then what is detected, where that is
-reliable: of queries in Latin letters it seldom is. Then the languages of the index, since a query
-is most often asked in one of them.
+The script is decided first; most scripts name their languages. For Latin letters the language
+detector is used if it is reliable, which it seldom is for a few words. Otherwise the query is
+assumed to be in one of the languages of the index.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 from crx import _native
 
-# The first word of a letter's name in Unicode, and the languages written so.
-_LANGS = {
+# The script, as the first word of a letter's Unicode name, and the languages that use it.
+_LANGS_OF_SCRIPT = {
     "arabic": ("ar", "fa", "ur"),
     "armenian": ("hy",),
     "bengali": ("bn",),
@@ -32,41 +32,41 @@ _LANGS = {
     "telugu": ("te",),
     "thai": ("th",),
 }
-_ELSEWHERE = frozenset(lang for langs in _LANGS.values() for lang in langs)
-# One such character says about as much as two letters.
-_DENSE = frozenset({"cjk", "hangul", "hiragana", "katakana"})
+_NON_LATIN_LANGS = frozenset(lang for langs in _LANGS_OF_SCRIPT.values() for lang in langs)
+# A character of these scripts carries about as much text as two letters.
+_DENSE_SCRIPTS = frozenset({"cjk", "hangul", "hiragana", "katakana"})
 
 
-def query_langs(query: str, langs: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the languages (ISO 639-1) that a query may be in; none where nothing tells.
+def detect_query_langs(query: str, langs: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the languages (ISO 639-1) that a query may be in; empty if they are unknown.
 
-    `langs` are those of the index. A script that is not known here stands for its languages.
+    `langs` are the languages of the index. A script without an entry in the table is returned by
+    its name, in place of a language.
     """
     query = unicodedata.normalize("NFKC", query)
-    script = _script(query)
+    script = _dominant_script(query)
     if script == "latin":
-        detected = _native.detect_lang(query)
-        return _one(detected) or tuple(lang for lang in langs if lang and lang not in _ELSEWHERE)
-    written = _LANGS.get(script, _one(script))
-    return tuple(lang for lang in written if lang in langs) or written
+        if detected := _native.detect_lang(query):
+            return (detected,)
+        return tuple(lang for lang in langs if lang and lang not in _NON_LATIN_LANGS)
+    if not script:
+        return ()
+    candidates = _LANGS_OF_SCRIPT.get(script, (script,))
+    return tuple(lang for lang in candidates if lang in langs) or candidates
 
 
-def _script(query: str) -> str:
-    """Return the script that says most of a query; "" where it has no letters."""
-    said: Counter[str] = Counter()
-    for script in _scripts(query):
-        said[script] += 2 if script in _DENSE else 1
-    # Japanese is written with Han characters too, and nothing else with kana.
-    if kana := said.keys() & {"hiragana", "katakana"}:
-        said[min(kana)] += said.pop("cjk", 0)
-    return max(said, key=lambda script: said[script], default="")
+def _dominant_script(query: str) -> str:
+    """Return the script of most of a query, or "" if it has no letters."""
+    weights: Counter[str] = Counter()
+    for script in _letter_scripts(query):
+        weights[script] += 2 if script in _DENSE_SCRIPTS else 1
+    # Han characters beside kana are Japanese; no other language uses kana.
+    if kana := weights.keys() & {"hiragana", "katakana"}:
+        weights[min(kana)] += weights.pop("cjk", 0)
+    return max(weights, key=lambda script: weights[script], default="")
 
 
-def _scripts(query: str) -> Iterable[str]:
+def _letter_scripts(query: str) -> Iterable[str]:
     for letter in query:
         if letter.isalpha():
             yield unicodedata.name(letter, "unknown").partition(" ")[0].lower()
-
-
-def _one(lang: str) -> tuple[str, ...]:
-    return (lang,) if lang else ()

@@ -1,4 +1,4 @@
-"""Reranking: a cross-encoder scores the candidates of a fused ranking, which is reordered."""
+"""Reranking of a fused ranking by the scores of a cross-encoder."""
 
 from __future__ import annotations
 
@@ -14,68 +14,69 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.errors import ModelError
 from crx.protocols import LanguageLimited, Reranker
-from crx.retrieve.query_language import query_langs
+from crx.retrieve.query_language import detect_query_langs
 from crx.types import Ranking
 
-# Texts read before anything is known of their time.
-_PROBE = 4
+# Texts scored before the time that one takes can be estimated.
+_FIRST_BATCH = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Reranked:
-    """What became of a fused ranking.
+class RerankResult:
+    """A fused ranking after reranking.
 
-    `scored` ranks the `read` candidates that the reranker saw, by its scores in (0, 1); `ranking`
-    is the final order. `notes` says in one line each what was not done.
+    `ranking` is the final order. `scored` holds the candidates that were scored, by their scores
+    in (0, 1), and `scored_count` how many there were. `notes` are warnings of one line each, such
+    as candidates that were not scored in time.
     """
 
     ranking: Ranking
     scored: Ranking
-    read: int
+    scored_count: int
     notes: tuple[str, ...] = ()
 
 
 class ScoreCache:
-    """Scores by reranker, query and text; the one not asked for the longest leaves first.
+    """Least-recently-used cache of scores by reranker, query and text; safe for threads.
 
-    An entry takes some 200 bytes. It may be used from several threads.
+    An entry takes about 200 bytes.
     """
 
-    def __init__(self, *, size: int = 1 << 16) -> None:
-        """Keep at most `size` scores."""
-        self._size = size
-        self._kept: OrderedDict[bytes, float] = OrderedDict()
+    def __init__(self, *, max_entries: int = 1 << 16) -> None:
+        """Keep at most `max_entries` scores."""
+        self._max_entries = max_entries
+        self._entries: OrderedDict[bytes, float] = OrderedDict()
         self._lock = Lock()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     def score(self, reranker: Reranker, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return (n,) float32 scores in (0, 1), in order; only texts not seen before are read.
+        """Return (n,) float32 scores in (0, 1), in order; only texts without an entry are scored.
 
-        Raises `ModelError` where the reranker does, or gives something else.
+        Raises `ModelError` if the reranker does, or if its scores have another shape or range.
         """
-        keys = pair_keys(reranker.fingerprint, query, texts)
+        keys = digest_pairs(reranker.fingerprint, query, texts)
         known = self._find(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
-            fresh = checked_scores(reranker, query, list(missing.values()))
+            fresh = score_checked(reranker, query, list(missing.values()))
             known |= dict(zip(missing, fresh.tolist(), strict=True))
-            self._keep({key: known[key] for key in missing})
+            self._put({key: known[key] for key in missing})
         return np.array([known[key] for key in keys], np.float32)
 
     def _find(self, keys: Sequence[bytes]) -> dict[bytes, float]:
         with self._lock:
-            known = {key: self._kept[key] for key in keys if key in self._kept}
+            known = {key: self._entries[key] for key in keys if key in self._entries}
             for key in known:
-                self._kept.move_to_end(key)
+                self._entries.move_to_end(key)
         return known
 
-    def _keep(self, scores: dict[bytes, float]) -> None:
+    def _put(self, scores: dict[bytes, float]) -> None:
         with self._lock:
-            self._kept.update(scores)
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
+            self._entries.update(scores)
+            while len(self._entries) > self._max_entries:
+                self._entries.popitem(last=False)
 
 
 def rerank(
@@ -91,36 +92,35 @@ def rerank(
     min_relevance: float = 0,
     langs: Sequence[str] = (),
     cache: ScoreCache | None = None,
-) -> Reranked:
-    """Return the best k of a fused ranking once the reranker has read its head.
+) -> RerankResult:
+    """Rerank the head of a fused ranking and return the best k.
 
-    `texts[i]` is the situated text of `fused.keys[i]`; where there are fewer texts than keys, the
-    others are no candidates. The final order is the fusion by reciprocal ranks of the reranker's
-    ranking (`weight`) and the fused one (1 - `weight`). What is not read stands behind what is, in
-    the fused order.
+    `texts[i]` is the situated text of `fused.keys[i]`; keys without a text are not candidates. The
+    final order is the reciprocal rank fusion of the reranker's ranking (`weight`) and the fused one
+    (1 - `weight`). Keys that were not scored follow those that were, in the fused order.
 
-    With `ms`, as many candidates are read, from the best down, as fit into that time; a first few
-    always are. What scores below `min_relevance` is dropped; what was not read has no score and
-    stays. `langs` are the languages of the index: a query in a language that the reranker does not
-    claim is not reranked. `cache` keeps scores from call to call.
+    `ms` limits the time: candidates are scored from the best down while they fit, the first four
+    always; 0 is no limit. A candidate that scores below `min_relevance` is dropped; one without a
+    score stays. `langs` are the languages of the index: a query in a language that the reranker
+    does not declare is not reranked. `cache` keeps scores between calls.
 
-    A reranker that fails leaves the fused order, and a note. Raises `ValueError` for a weight
-    outside of 0 to 1 and for more texts than keys.
+    If the reranker fails, the fused order is returned with a note. Raises `ValueError` for a weight
+    outside 0 to 1 and for more texts than keys.
     """
     if not 0 <= weight <= 1:
         raise ValueError(f"the reranker's weight must be from 0 to 1, not {weight}")
     if len(texts) > len(fused.keys):
         raise ValueError(f"{len(texts)} texts for {len(fused.keys)} keys; give one a key")
-    if why := _unclaimed(reranker, query, langs):
-        return _unread(fused, k, why)
+    if mismatch := _language_mismatch(reranker, query, langs):
+        return _not_reranked(fused, k, mismatch)
     try:
-        parts = _scores(
+        parts = _score_batches(
             reranker, query, texts, ms=ms, cache=ScoreCache() if cache is None else cache
         )
         scores = np.concatenate([np.empty(0, np.float32), *parts])
     except ModelError as error:
-        return _unread(fused, k, f"not reranked: {error}")
-    scored = _ranked(fused.keys[: len(scores)], scores)
+        return _not_reranked(fused, k, f"not reranked: {error}")
+    scored = _sort_by_score(fused.keys[: len(scores)], scores)
     order = np.concatenate([scored.keys, fused.keys[len(scores) :]])
     keys, values = _native.fuse(
         [order, fused.keys], weights=[weight, 1 - weight], rrf_k=rrf_k, k=len(order)
@@ -131,65 +131,66 @@ def rerank(
         notes.append(f"reranked {len(scores)} of {len(texts)} within {ms:g} ms")
     if dropped := len(keys) - int(kept.sum()):
         notes.append(f"dropped {dropped} of {len(scores)} below a relevance of {min_relevance:g}")
-    return Reranked(Ranking(keys[kept][:k], values[kept][:k]), scored, len(scores), tuple(notes))
+    ranking = Ranking(keys[kept][:k], values[kept][:k])
+    return RerankResult(ranking, scored, len(scores), tuple(notes))
 
 
-def _scores(
+def _score_batches(
     reranker: Reranker, query: str, texts: Sequence[str], *, ms: float, cache: ScoreCache
 ) -> Iterator[NDArray[np.float32]]:
-    """Yield the scores of the texts, slice by slice, until the time is up."""
+    """Yield the scores of the texts, batch by batch, until the time is up."""
     if not ms:
         yield cache.score(reranker, query, texts)
         return
     started = time.perf_counter()
-    at, size = 0, _PROBE
+    at, size = 0, _FIRST_BATCH
     while at < len(texts) and size:
-        part = texts[at : at + size]
-        yield cache.score(reranker, query, part)
-        at += len(part)
+        batch = texts[at : at + size]
+        yield cache.score(reranker, query, batch)
+        at += len(batch)
         elapsed = 1000 * (time.perf_counter() - started)
         fit = int((ms - elapsed) * at / elapsed) if elapsed > 0 else len(texts)
-        # Half of what seems to fit: later texts may be longer than those before.
-        size = max(0, fit if fit < 2 * _PROBE else fit // 2)
+        # Half of the estimate: later texts may be longer than those scored so far.
+        size = max(0, fit if fit < 2 * _FIRST_BATCH else fit // 2)
 
 
-def _ranked(keys: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranking:
+def _sort_by_score(keys: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranking:
     order = np.lexsort((keys, -scores))
     return Ranking(keys[order], scores[order])
 
 
-def _unread(fused: Ranking, k: int, why: str) -> Reranked:
+def _not_reranked(fused: Ranking, k: int, note: str) -> RerankResult:
     none = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
-    return Reranked(Ranking(fused.keys[:k], fused.scores[:k]), none, 0, (why,))
+    return RerankResult(Ranking(fused.keys[:k], fused.scores[:k]), none, 0, (note,))
 
 
-def _unclaimed(reranker: Reranker, query: str, langs: Sequence[str]) -> str:
-    """Return why a query is not in a language that the reranker reads, or ""."""
-    claimed = reranker.languages if isinstance(reranker, LanguageLimited) else ()
-    asked = query_langs(query, langs) if claimed else ()
-    if not asked or set(asked) & set(claimed):
+def _language_mismatch(reranker: Reranker, query: str, langs: Sequence[str]) -> str:
+    """Return a note if the query is in no language that the reranker declares, or ""."""
+    declared = reranker.languages if isinstance(reranker, LanguageLimited) else ()
+    detected = detect_query_langs(query, langs) if declared else ()
+    if not detected or set(detected) & set(declared):
         return ""
     return (
-        f"not reranked: the query is in {' or '.join(asked)}, "
-        f"the reranker reads {', '.join(claimed)}"
+        f"not reranked: the query is in {' or '.join(detected)}, "
+        f"the reranker reads {', '.join(declared)}"
     )
 
 
-def pair_keys(fingerprint: str, query: str, texts: Sequence[str]) -> list[bytes]:
-    """Return what a score is kept by: a digest of the reranker, the query and the text."""
-    who, asked = fingerprint.encode(), query.encode("utf-8", "surrogatepass")
-    return [_native.digest(who, asked, text.encode("utf-8", "surrogatepass")) for text in texts]
+def digest_pairs(fingerprint: str, query: str, texts: Sequence[str]) -> list[bytes]:
+    """Return the cache key of each pair: a digest of the reranker, the query and the text."""
+    shared = fingerprint.encode(), query.encode("utf-8", "surrogatepass")
+    return [_native.digest(*shared, text.encode("utf-8", "surrogatepass")) for text in texts]
 
 
-def checked_scores(reranker: Reranker, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Return (n,) float32 scores in (0, 1). Raises `ModelError` where it gives something else."""
+def score_checked(reranker: Reranker, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return (n,) float32 scores in (0, 1); raises `ModelError` for any other shape or value."""
     scores = reranker.score(query, texts)
     if scores.shape != (len(texts),) or scores.dtype != np.float32:
         raise ModelError(
             f"{reranker.fingerprint}: gave {scores.dtype} {scores.shape}, "
             f"not float32 {(len(texts),)}"
         )
-    # Written so that a NaN fails too.
+    # A NaN fails both comparisons.
     if not ((scores > 0) & (scores < 1)).all():
         raise ModelError(f"{reranker.fingerprint}: gave a score that is not between 0 and 1")
     return scores

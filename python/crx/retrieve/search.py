@@ -16,7 +16,7 @@ from crx import _native
 from crx.ingest.embed import embedding_prefix
 from crx.ingest.split import labels_around
 from crx.protocols import Embedder, Reranker
-from crx.retrieve.rerank import Reranked, ScoreCache, rerank
+from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
 from crx.types import Hit, Mark, Passage, Stage
 from crx.types import Ranking as Ranking
 
@@ -188,7 +188,7 @@ class Searcher:
 
     def rerank(
         self, query: str, fused: Ranking, *, reranking: Reranking, rrf_k: float, k: int
-    ) -> Reranked:
+    ) -> RerankResult:
         """Return the best k of a fused ranking after reranking its first `depth` candidates."""
         rows = {row.key: row for row in self._store.chunks(fused.keys[: reranking.depth])}
         # A chunk that was removed from the store since the legs were searched is no candidate.

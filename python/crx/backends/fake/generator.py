@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Iterator
 
-from crx.answer.prompt import NOT_HERE, SOURCE
+from crx.answer.prompt import NO_ANSWER, SOURCE_PATTERN
 from crx.backends.options import typed_options
 from crx.errors import ModelError, UsageError
 
@@ -62,13 +62,13 @@ class FakeGenerator:
 
     def _answer(self, prompt: str) -> str:
         if self._say in ("absent", "nothing"):
-            return NOT_HERE if self._say == "absent" else ""
+            return NO_ANSWER if self._say == "absent" else ""
         told = []
-        for found in list(SOURCE.finditer(prompt))[:3]:
+        for found in list(SOURCE_PATTERN.finditer(prompt))[:3]:
             sentence = " ".join(_first_sentence(found["text"]).split())
             number = {"sources": found["number"], "unknown": "999"}.get(self._say)
             told.append(f"{sentence} [{number}]" if number else sentence)
-        return " ".join(told) or NOT_HERE
+        return " ".join(told) or NO_ANSWER
 
 
 def _first_sentence(text: str) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from crx.answer.reasoning import spoken
+from crx.answer.reasoning import strip_reasoning
 from crx.backends.llama.chat_template import PLAIN
 from crx.backends.options import refuse_cap, typed_options
 from crx.backends.process.pipe import ChildLost, Message, child_command
@@ -164,7 +164,7 @@ class Llama:
 
     def speak(self, prefix: str, text: str) -> Iterator[str]:
         """Yield the answer to a prompt, without its thoughts; see `Supervisor.speak`."""
-        yield from spoken(self._supervisor.speak(prefix, text), thinking=self._thinks)
+        yield from strip_reasoning(self._supervisor.speak(prefix, text), starts_inside=self._thinks)
 
     def close(self) -> None:
         """End the child process; the next call starts it again."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from crx.answer.reasoning import spoken
+from crx.answer.reasoning import strip_reasoning
 from crx.backends.openai.client import OpenAIClient
 from crx.backends.openai.contextualizer import UNCOUNTED, priced, used
 from crx.backends.options import typed_options
@@ -65,7 +65,7 @@ class OpenAIGenerator:
             service=self._service.name,
             max_tokens=self._max_tokens,
         )
-        yield from spoken(stream(talk.run))
+        yield from strip_reasoning(stream(talk.run))
 
     def close(self) -> None:
         """Nothing is held between prompts."""
