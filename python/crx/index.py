@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from crx.answer.stream import AnswerStream
     from crx.context.exchange import Imported
     from crx.context.prompt import Prompt
+    from crx.context.report import ContextProgress, ContextReport
     from crx.context.routing import ContextRouter
-    from crx.context.run import ContextProgress, ContextReport
     from crx.ingest.indexer import Indexer, Progress, Report
 
 Condition: TypeAlias = (
@@ -205,22 +205,22 @@ class Index:
         `ModelError` where less than `min_coverage` of the chunks have one in the end, besides what
         `add` raises.
         """
-        from crx.context.run import Budget, parse_budget
+        from crx.context.budget import Budget, parse_budget
         from crx.registry import load_router
 
         limit = parse_budget(budget) if budget else Budget()
         with contextlib.ExitStack() as stack:
-            makers = load_router(
+            router = load_router(
                 with_,
                 refresh=refresh,
                 prompt=prompt,
                 templates=self._templates if templates is None else templates,
                 cap_dollars=limit.dollars,
             )
-            if isinstance(with_, str) and isinstance(makers.general, Closeable):
-                stack.callback(makers.general.close)
+            if isinstance(with_, str) and isinstance(router.general, Closeable):
+                stack.callback(router.general.close)
             outcome = self._upgrade(
-                makers,
+                router,
                 seconds=limit.seconds,
                 on_progress=on_progress,
             )
@@ -490,7 +490,7 @@ class Index:
 
     def _upgrade(
         self,
-        makers: ContextRouter,
+        router: ContextRouter,
         *,
         seconds: float,
         on_progress: Callable[[ContextProgress], None] | None,
@@ -499,12 +499,12 @@ class Index:
 
         embedder = self.embedder
         with self._writer() as writer:
-            for origin in makers.origins:
+            for origin in router.origins:
                 self._note_origin(writer.store, origin)
             return ContextRun(
                 writer.store,
                 embedder=embedder,
-                makers=makers,
+                router=router,
                 seconds=seconds,
                 on_progress=on_progress,
                 on_commit=writer.sync,

@@ -198,7 +198,7 @@ def test_an_adopted_answer_waits_for_the_wave_of_its_document(
     index.close()
     place = tmp_path / "notes.crx"
     left_behind(place, messages)
-    monkeypatch.setattr("crx.context.run.WAVE_CHUNKS", 1)
+    monkeypatch.setattr("crx.context.run.GROUP_CHUNKS", 1)
     with crx.open(place) as again:
         assert again.contextualize(claude_in_batches()).coverage == 1.0
     assert len(messages.batches) == 2

@@ -21,7 +21,7 @@ def paced(cost: Cost, *, seed: int = 0, depth: int = 1500) -> Pace:
     sizes = [512] * (depth // 512) + [chance.randrange(64, 512) for _ in range(12)]
     for tokens in sizes:
         cells = tokens * at + tokens * tokens // 2
-        pace.note(tokens, cells, cost(tokens, cells))
+        pace.add_step(tokens, cells, cost(tokens, cells))
         at = min(depth, at + tokens)
     return pace
 
@@ -59,7 +59,7 @@ def test_no_cost_is_below_zero() -> None:
 def test_steps_that_are_all_alike_foretell_others_like_them() -> None:
     pace = Pace()
     for _ in range(5):
-        pace.note(8, 8 * 4000, 0.3)
+        pace.add_step(8, 8 * 4000, 0.3)
     assert pace.estimate_seconds(Work(10, 80, 80 * 4000)) == pytest.approx(3)
 
 
@@ -73,6 +73,9 @@ def test_usage_adds_up_and_goes_through_a_message() -> None:
     )
     both = used + ComputeUsage(prompt=1, restarts=2)
     assert (both.prompt, both.reused, both.restarts, both.seconds) == (11, 7, 2, used.seconds)
-    assert ComputeUsage.of({"prompt": 10, "prefill": {"steps": 1, "seconds": 2.5}}).seconds == 2.5
+    assert (
+        ComputeUsage.from_dict({"prompt": 10, "prefill": {"steps": 1, "seconds": 2.5}}).seconds
+        == 2.5
+    )
     with pytest.raises(TypeError):
-        ComputeUsage.of({"nothing": 1})
+        ComputeUsage.from_dict({"nothing": 1})

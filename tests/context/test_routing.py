@@ -123,27 +123,27 @@ def test_a_folder_s_prompt_has_the_glossary_of_all(here: Path) -> None:
     (here / "lawyers.txt").write_text(TEMPLATE + "lawyers")
     templates = {"/docs/legal": "lawyers.txt"}
     glossary = Prompt.of(glossary="EBIT: earnings")
-    makers = load_router("fake:", prompt=glossary, templates=templates)
+    router = load_router("fake:", prompt=glossary, templates=templates)
     with_glossary = Prompt.of(TEMPLATE + "lawyers", glossary="EBIT: earnings")
-    assert makers.of("/docs/legal/a.md").fingerprint.endswith(with_glossary.hash)
-    assert makers.of("/docs/birds/a.md").fingerprint.endswith(glossary.hash)
+    assert router.contextualizer_for("/docs/legal/a.md").fingerprint.endswith(with_glossary.hash)
+    assert router.contextualizer_for("/docs/birds/a.md").fingerprint.endswith(glossary.hash)
 
 
 def test_records_of_a_file_lie_in_the_file_s_folder() -> None:
     fake, other = Fake(), Fake().with_prompt(Prompt.of())
-    makers = ContextRouter(fake, by_folder={"/docs/legal": other})
-    assert makers.of("/docs/legal/corpus.jsonl#1") is other
-    assert makers.of("/docs/legalese/a.md") is fake
-    assert makers.of("id-7") is fake
+    router = ContextRouter(fake, by_folder={"/docs/legal": other})
+    assert router.contextualizer_for("/docs/legal/corpus.jsonl#1") is other
+    assert router.contextualizer_for("/docs/legalese/a.md") is fake
+    assert router.contextualizer_for("id-7") is fake
 
 
 def test_a_folder_called_c_sharp_is_no_part_of_its_sibling() -> None:
     fake, sharp, plain = Fake(), Fake().with_prompt(Prompt.of()), Fake().with_prompt(Prompt.of())
-    makers = ContextRouter(fake, by_folder={"/docs/C": plain, "/docs/C#": sharp})
-    assert makers.of("/docs/C#/a.md") is sharp
-    assert makers.of("/docs/C#/corpus.jsonl#a/1") is sharp
-    assert makers.of("/docs/C/a.md") is plain
-    assert makers.of("/docs/C#sharp/a.md") is fake
+    router = ContextRouter(fake, by_folder={"/docs/C": plain, "/docs/C#": sharp})
+    assert router.contextualizer_for("/docs/C#/a.md") is sharp
+    assert router.contextualizer_for("/docs/C#/corpus.jsonl#a/1") is sharp
+    assert router.contextualizer_for("/docs/C/a.md") is plain
+    assert router.contextualizer_for("/docs/C#sharp/a.md") is fake
 
 
 class Plain:

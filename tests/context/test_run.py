@@ -15,9 +15,11 @@ import pytest
 import crx
 from crx.backends.fake.contextualizer import Fake, Faults
 from crx.cli import run
+from crx.context.budget import parse_budget
 from crx.context.cache import REFRESH, Origin, Refresh, context_keys
+from crx.context.priority import estimate_need
 from crx.context.prompt import Prompt
-from crx.context.run import ContextProgress, need, parse_budget
+from crx.context.report import ContextProgress
 from crx.errors import ModelError, UsageError
 from crx.ingest.split import split
 from crx.registry import ContextSpec, load_contextualizer, parse_contexts
@@ -153,7 +155,7 @@ def test_too_little_coverage_is_an_error_that_says_so(index: crx.Index) -> None:
 def test_the_index_is_searched_with_its_new_contexts_while_the_run_goes_on(
     tmp_path: Path, index: crx.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.context.run.SECONDS_UNSEEN", 0.0)
+    monkeypatch.setattr("crx.context.run.PUBLISH_SECONDS", 0.0)
     seen = []
 
     class Migrant(Fake):
@@ -264,8 +266,8 @@ def test_chunks_with_one_text_have_keys_of_their_own() -> None:
 def test_a_chunk_that_leans_on_what_was_said_before_needs_a_context_most() -> None:
     plain = ["The heron nests in trees."] * 4
     leaning = ["It nests in trees."] * 4
-    assert need(leaning) > need(plain)
-    assert need(plain * 10) > need(plain)
+    assert estimate_need(leaning) > estimate_need(plain)
+    assert estimate_need(plain * 10) > estimate_need(plain)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The gate: every rule with what it turns away and what it lets pass."""
+"""The validator: every rule with what it turns away and what it lets pass."""
 
 import tracemalloc
 
@@ -16,7 +16,7 @@ In the first quarter revenue was $314 million and headcount 1,250.
 {CHUNK}
 As an aside, the chairman said that he cannot find the key to the archive.
 """
-GATE = ContextValidator(Document("file:acme.txt", TEXT, title="Quarterly Report"))
+VALIDATOR = ContextValidator(Document("file:acme.txt", TEXT, title="Quarterly Report"))
 
 FAIR = "From ACME Corp's report of June 2023: the growth follows a quarter of $314 million."
 
@@ -87,50 +87,54 @@ LET_PASS = [
     ("why", "answer"), [(why, answer) for why, answers in TURNED_AWAY for answer in answers]
 )
 def test_a_rule_turns_away(why: str, answer: str) -> None:
-    assert GATE.judge(answer, chunk=CHUNK) == Context.rejected(why)
+    assert VALIDATOR.validate(answer, chunk=CHUNK) == Context.rejected(why)
 
 
 @pytest.mark.parametrize(("rule", "answer"), LET_PASS)
 def test_a_rule_lets_pass(rule: str, answer: str) -> None:
-    assert GATE.judge(answer, chunk=CHUNK) == Context(tidy(answer), "ok")
+    assert VALIDATOR.validate(answer, chunk=CHUNK) == Context(tidy(answer), "ok")
 
 
 def test_every_rule_has_both_examples() -> None:
-    rules = [why for why, _ in GATE._rules]
+    rules = [why for why, _ in VALIDATOR._rules]
     assert [why for why, _ in TURNED_AWAY] == [why for why, _ in LET_PASS] == rules
 
 
 def test_a_chinese_document_takes_chinese_contexts_with_latin_names() -> None:
-    gate = ContextValidator(Document("u", "SQLite 的预写日志让读者和写者互不阻塞。" * 5))
+    validator = ContextValidator(Document("u", "SQLite 的预写日志让读者和写者互不阻塞。" * 5))
     text = "本段介绍 SQLite 预写日志对并发的影响。"
-    assert gate.judge(text, chunk="读者和写者") == Context(text)
-    assert gate.judge("How readers and writers work.", chunk="读") == Context.rejected(
+    assert validator.validate(text, chunk="读者和写者") == Context(text)
+    assert validator.validate("How readers and writers work.", chunk="读") == Context.rejected(
         "wrong script"
     )
 
 
 def test_japanese_may_mix_han_and_kana_as_it_likes() -> None:
-    gate = ContextValidator(Document("u", "契約解除条件一覧表。" * 5))
-    assert gate.judge("このデータは契約の解除について。", chunk="条件").outcome == "ok"
+    validator = ContextValidator(Document("u", "契約解除条件一覧表。" * 5))
+    assert validator.validate("このデータは契約の解除について。", chunk="条件").outcome == "ok"
 
 
 def test_a_document_that_capitalises_freely_silences_the_rule_of_names() -> None:
-    gate = ContextValidator(
+    validator = ContextValidator(
         Document("u", "Die Firma und der Umsatz im Jahr der Krise und die Folgen. " * 9)
     )
-    assert gate.judge("Es geht um den Gewinn.", chunk="Umsatz").outcome == "ok"
+    assert validator.validate("Es geht um den Gewinn.", chunk="Umsatz").outcome == "ok"
 
 
 def test_names_may_come_from_the_title_and_the_glossary() -> None:
     document = Document("u", "the profit rose.", title="Zenith")
-    gate = ContextValidator(document, glossary="EBIT: earnings of Quadrant")
-    assert gate.judge("The profit of Zenith and Quadrant.", chunk="x").outcome == "ok"
+    validator = ContextValidator(document, glossary="EBIT: earnings of Quadrant")
+    assert validator.validate("The profit of Zenith and Quadrant.", chunk="x").outcome == "ok"
 
 
 def test_an_answer_stopped_at_its_limit_keeps_its_whole_sentences() -> None:
     answer = "Growth of revenue at ACME. The regulator then"
-    assert GATE.judge(answer, chunk=CHUNK, finished=False) == Context("Growth of revenue at ACME.")
-    assert GATE.judge("Growth of", chunk=CHUNK, finished=False) == Context.rejected("over length")
+    assert VALIDATOR.validate(answer, chunk=CHUNK, finished=False) == Context(
+        "Growth of revenue at ACME."
+    )
+    assert VALIDATOR.validate("Growth of", chunk=CHUNK, finished=False) == Context.rejected(
+        "over length"
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,7 +147,7 @@ def test_an_answer_stopped_at_its_limit_keeps_its_whole_sentences() -> None:
     ],
 )
 def test_a_point_within_a_number_or_a_name_ends_no_sentence(answer: str, kept: str) -> None:
-    assert GATE.judge(answer, chunk=CHUNK, finished=False).text == kept
+    assert VALIDATOR.validate(answer, chunk=CHUNK, finished=False).text == kept
 
 
 def test_a_document_of_one_endless_word_costs_no_more_memory_than_itself() -> None:
@@ -155,14 +159,14 @@ def test_a_document_of_one_endless_word_costs_no_more_memory_than_itself() -> No
 
 
 def test_a_fair_context_passes_as_it_is() -> None:
-    assert GATE.judge(FAIR, chunk=CHUNK) == Context(FAIR)
-    assert GATE.judge(f'"{FAIR}"', chunk=CHUNK) == Context(FAIR)
-    assert GATE.judge(f"<context>\n{FAIR}\n</context>", chunk=CHUNK) == Context(FAIR)
+    assert VALIDATOR.validate(FAIR, chunk=CHUNK) == Context(FAIR)
+    assert VALIDATOR.validate(f'"{FAIR}"', chunk=CHUNK) == Context(FAIR)
+    assert VALIDATOR.validate(f"<context>\n{FAIR}\n</context>", chunk=CHUNK) == Context(FAIR)
 
 
 @given(st.text(max_size=2000), st.booleans())
 def test_whatever_passes_is_printable_and_short(answer: str, finished: bool) -> None:  # noqa: FBT001
-    context = GATE.judge(answer, chunk=CHUNK, finished=finished)
+    context = VALIDATOR.validate(answer, chunk=CHUNK, finished=finished)
     assert (context.status == "ok") == bool(context.text)
     assert len(context.text) <= MAX_CHARS
     assert "\x00" not in context.text

@@ -14,7 +14,7 @@ from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import context_progress, note, say, say_json, table
 from crx.context.cache import DEFAULT_REFRESH, REFRESH, Refresh
 from crx.context.prompt import Prompt
-from crx.context.run import ContextReport
+from crx.context.report import ContextReport
 from crx.errors import InputError
 from crx.registry import is_context_file
 from crx.remote.metering import ServiceUsage

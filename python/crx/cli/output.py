@@ -14,7 +14,7 @@ import click
 import orjson
 
 if TYPE_CHECKING:
-    from crx.context.run import ContextProgress
+    from crx.context.report import ContextProgress
     from crx.ingest.indexer import Progress
 
 Now = TypeVar("Now", "Progress", "ContextProgress")

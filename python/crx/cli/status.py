@@ -11,7 +11,7 @@ from crx.answer.corpus import MAX_CORPUS_TOKENS
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import near, note, say, say_json, table
 from crx.context.cache import ORIGINS, read_origins
-from crx.context.run import coverage
+from crx.context.report import compute_coverage
 from crx.remote.pending_jobs import UNDER_WAY, under_way
 
 
@@ -28,7 +28,7 @@ def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
         listed = [
             {"uri": r.uri, "title": r.title, "lang": r.lang, "chunks": r.chunks} for r in rows
         ]
-        covered = {"coverage": coverage(status.counts)}
+        covered = {"coverage": compute_coverage(status.counts)}
         say_json({**asdict(status), **covered, **({"documents": listed} if documents else {})})
         return
     for row in rows:
@@ -44,7 +44,8 @@ def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
             for name in names
         ]
         say(near(status.path))
-        say(f"{coverage(status.counts):.1%} of the chunks have a context besides the outline")
+        share = f"{compute_coverage(status.counts):.1%} of the chunks"
+        say(f"{share} have a context besides the outline")
         say(table(counts, right=(1,)))
         say(table(built))
         say(f"reranker: {status.reranker or 'none'}")

@@ -51,7 +51,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedContext:
     """A context of the store: its key, what made it, and itself."""
 
     key: bytes
@@ -61,12 +61,12 @@ class Kept:
 
 def find(
     store: _native.Store, document: Document, chunks: Sequence[Chunk], *, origin: Origin
-) -> list[Kept | None]:
+) -> list[CachedContext | None]:
     """Return the context that each of a document's chunks has of an origin, or None.
 
     One that was kept by a narrower `Refresh` holds too. `chunks` are all of the document's.
     """
-    found: list[Kept | None] = [None] * len(chunks)
+    found: list[CachedContext | None] = [None] * len(chunks)
     for refresh in REFRESH[REFRESH.index(origin.refresh) :]:
         missing = [i for i, kept in enumerate(found) if kept is None]
         if not missing:
@@ -76,15 +76,15 @@ def find(
         for i, row in zip(missing, rows, strict=True):
             if row is not None:
                 generator, outcome, text = row
-                found[i] = Kept(keys[i], generator, Context.stored(text, outcome))
+                found[i] = CachedContext(keys[i], generator, Context.stored(text, outcome))
     return found
 
 
 def find_best(
     store: _native.Store, document: Document, chunks: Sequence[Chunk], *, origins: Sequence[Origin]
-) -> list[Kept | None]:
+) -> list[CachedContext | None]:
     """Return the kept context of each chunk: of the first origin that has a text for it."""
-    best: list[Kept | None] = [None] * len(chunks)
+    best: list[CachedContext | None] = [None] * len(chunks)
     for origin in origins:
         for i, kept in enumerate(find(store, document, chunks, origin=origin)):
             there = best[i]
@@ -93,7 +93,7 @@ def find_best(
     return best
 
 
-def keep(store: _native.Store, key: bytes, *, generator: str, context: Context) -> bytes:
+def store_context(store: _native.Store, key: bytes, *, generator: str, context: Context) -> bytes:
     """Keep a context durably and return the key it is under.
 
     A failed one is kept aside from its own key, so that the next run tries again; so is one whose

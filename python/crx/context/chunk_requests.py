@@ -16,23 +16,25 @@ from crx.remote.retry import CircuitBreaker, RetryPolicy
 from crx.types import Chunk, Context
 
 
-def validated(completion: Completion, *, gate: ContextValidator, chunk: str) -> Context:
+def validate_completion(
+    completion: Completion, *, validator: ContextValidator, chunk: str
+) -> Context:
     """Return the context of a completion, or why it was rejected."""
     if completion.refused:
         return Context.rejected("refusal")
-    return gate.judge(completion.text, chunk=chunk, finished=completion.finished)
+    return validator.validate(completion.text, chunk=chunk, finished=completion.finished)
 
 
 async def ask_twice(
-    ask: Callable[[int], Awaitable[Completion]], *, gate: ContextValidator, chunk: str
+    ask: Callable[[int], Awaitable[Completion]], *, validator: ContextValidator, chunk: str
 ) -> Context:
-    """Ask for a context, and a second time where the gate turns the first answer away."""
+    """Ask for a context, and a second time where the validator turns the first answer away."""
     context = Context.failed("the budget is spent")
     try:
-        context = validated(await ask(1), gate=gate, chunk=chunk)
+        context = validate_completion(await ask(1), validator=validator, chunk=chunk)
         if context.status == "ok":
             return context
-        context = validated(await ask(2), gate=gate, chunk=chunk)
+        context = validate_completion(await ask(2), validator=validator, chunk=chunk)
         return replace(context, status="retried") if context.status == "ok" else context
     except BudgetSpent:
         return context  # the budget leaves no second try
@@ -51,12 +53,12 @@ class ChunkRequests:
     """
 
     chunks: Sequence[Chunk]
-    gate: ContextValidator
+    validator: ContextValidator
     send: Callable[[Chunk, bool], Awaitable[tuple[Completion, ServiceUsage]]]
     worst_dollars: Callable[[Chunk], float]
     meter: Meter
-    patience: RetryPolicy
-    outage: CircuitBreaker
+    retry_policy: RetryPolicy
+    circuit_breaker: CircuitBreaker
     width: int
     warm_first: bool
     too_long: set[int] = field(default_factory=set)
@@ -77,11 +79,11 @@ class ChunkRequests:
         chunk, hold = self.chunks[at], self._holds.pop(at)
 
         async def ask(attempt: int) -> Completion:
-            tries = self.patience.keep(lambda: self._ask(at, attempt > 1, hold))
-            return await self.outage.watch(tries)
+            tries = self.retry_policy.keep(lambda: self._ask(at, attempt > 1, hold))
+            return await self.circuit_breaker.watch(tries)
 
         try:
-            return await ask_twice(ask, gate=self.gate, chunk=chunk.text)
+            return await ask_twice(ask, validator=self.validator, chunk=chunk.text)
         finally:
             hold.release()
 

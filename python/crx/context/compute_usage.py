@@ -38,7 +38,7 @@ class Pace:
     tokens_seconds: float = 0.0
     cells_seconds: float = 0.0
 
-    def note(self, tokens: int, cells: int, seconds: float) -> None:
+    def add_step(self, tokens: int, cells: int, seconds: float) -> None:
         """Add one step."""
         self.steps += 1
         self.tokens += tokens
@@ -89,10 +89,10 @@ class ComputeUsage:
     decode: Pace = field(default_factory=Pace)
 
     @staticmethod
-    def of(told: dict[str, int | dict[str, float]]) -> ComputeUsage:
-        """Return what `asdict` made of one. Raises `TypeError` for what is none."""
-        paces = {name: Pace(**told[name]) for name in ("prefill", "decode") if name in told}  # type: ignore[arg-type]
-        return ComputeUsage(**(told | paces))  # type: ignore[arg-type]
+    def from_dict(counts: dict[str, int | dict[str, float]]) -> ComputeUsage:
+        """Return the inverse of `asdict`. Raises `TypeError` for an unknown name."""
+        paces = {name: Pace(**counts[name]) for name in ("prefill", "decode") if name in counts}  # type: ignore[arg-type]
+        return ComputeUsage(**(counts | paces))  # type: ignore[arg-type]
 
     @property
     def reused(self) -> int:
@@ -109,19 +109,19 @@ class ComputeUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
+class PromptLengths:
     """Lengths in tokens of prompts that share their beginning: of that, and of what follows it."""
 
     prefix: int
     suffixes: Sequence[int]
 
 
-def expected(
-    prompts: Sequence[Prompts], *, asks: float, answer: float, places: int, step_tokens: int
+def expected_work(
+    prompts: Sequence[PromptLengths], *, asks: float, answer: float, slots: int, step_tokens: int
 ) -> tuple[Work, Work]:
     """Return the work of reading prompts and of writing answers of so many tokens to them.
 
-    Every prompt is answered `asks` times, `places` of them at a time, and is read `step_tokens` at
+    Every prompt is answered `asks` times, `slots` of them at a time, and is read `step_tokens` at
     once; the beginning of those that share one is read once.
     """
     read, written = np.zeros(3), np.zeros(3)
@@ -131,24 +131,29 @@ def expected(
         below = begin**2 / 2 + follow * begin + asks * float((ends**2).sum()) / 2
         read += [-(-begin // step_tokens) + follow / step_tokens, begin + follow, below]
         depth = begin + float(ends.mean()) + answer / 2
-        written += [tokens / min(places, len(ends)), tokens, tokens * depth]
+        written += [tokens / min(slots, len(ends)), tokens, tokens * depth]
     return Work(*read.tolist()), Work(*written.tolist())
 
 
 def estimate_seconds(
-    used: ComputeUsage, prompts: Sequence[Prompts], *, asks: float, places: int, step_tokens: int
+    used: ComputeUsage,
+    prompts: Sequence[PromptLengths],
+    *,
+    asks: float,
+    slots: int,
+    step_tokens: int,
 ) -> float:
     """Return the seconds that answers to the prompts take, at the pace of what was computed.
 
-    Answers are taken to be as long as those so far on average; otherwise as in `expected`.
+    Answers are taken to be as long as those so far on average; otherwise as in `expected_work`.
     """
     if not used.answers:
         return 0.0
-    read, written = expected(
+    read, written = expected_work(
         prompts,
         asks=asks,
         answer=used.answered / used.answers,
-        places=places,
+        slots=slots,
         step_tokens=step_tokens,
     )
     return used.prefill.estimate_seconds(read) + used.decode.estimate_seconds(written)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crx import _native
-from crx.context.cache import DEFAULT_REFRESH, Origin, context_keys, find_best, keep
+from crx.context.cache import DEFAULT_REFRESH, Origin, context_keys, find_best, store_context
 from crx.context.outline import outline
 from crx.ingest.indexer import SituatedChunks
 from crx.protocols import Contextualizer
@@ -41,7 +41,7 @@ class ContextSources:
         made = list(contextualizer.situate(document, chunks))
         origin = Origin(contextualizer.fingerprint, DEFAULT_REFRESH)
         keys = [
-            keep(store, key, generator=contextualizer.fingerprint, context=context)
+            store_context(store, key, generator=contextualizer.fingerprint, context=context)
             for key, context in zip(
                 context_keys(document, chunks, origin=origin), made, strict=True
             )

@@ -19,8 +19,9 @@ from tempfile import TemporaryDirectory
 from crx import _native
 from crx.context.contextualize import ContextSources
 from crx.context.outline import outline
+from crx.context.report import ContextProgress
 from crx.context.routing import ContextRouter
-from crx.context.run import ContextProgress, ContextRun
+from crx.context.run import ContextRun
 from crx.errors import InputError, ModelError, NotText, UsageError
 from crx.ingest.embed import Situated, embed_situated, embedding_prefix
 from crx.ingest.indexer import EMBED_BATCH, Failure, Indexer, budget_of, reason
@@ -272,7 +273,7 @@ def _try(
     with TemporaryDirectory(prefix="crx-plan-") as folder:
         store = _native.Store.open(str(Path(folder) / "plan.crx"), write=True, create=True)
         try:
-            makers = ContextRouter(maker)
+            router = ContextRouter(maker)
             indexer = Indexer(store, embedder=embedder, situator=ContextSources(outline=True))
             for document in sorted(documents, key=lambda each: len(each.text)):
                 indexer.documents([document])
@@ -280,7 +281,7 @@ def _try(
                 upgrade = ContextRun(
                     store,
                     embedder=embedder,
-                    makers=makers,
+                    router=router,
                     seconds=seconds - spent,
                     on_progress=note,
                 )

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crx import _native
-from crx.context.cache import Origin, context_keys, find_best, keep
+from crx.context.cache import Origin, context_keys, find_best, store_context
+from crx.context.documents import link_context, load_document, to_chunk
 from crx.context.records import Record, hash_of, id_of, match, path_below
-from crx.context.run import chunk_of, link, opened
 from crx.protocols import Embedder
 from crx.types import Context
 
@@ -44,8 +44,8 @@ def export_contexts(
 ) -> Iterator[Record]:
     """Yield the context of each chunk that has one, by document and position."""
     for row in store.documents():
-        document, rows = opened(store, row)
-        kept = find_best(store, document, [chunk_of(each) for each in rows], origins=origins)
+        document, rows = load_document(store, row)
+        kept = find_best(store, document, [to_chunk(each) for each in rows], origins=origins)
         is_file = document.metadata.get("path") == row.uri
         for each, known in zip(rows, kept, strict=True):
             if each.context:
@@ -85,8 +85,8 @@ def import_contexts(
     linked: list[Record] = []
     differing: list[Record] = []
     for uri, found in by_document.items():
-        document, chunk_rows = opened(store, rows[uri])
-        keys = context_keys(document, [chunk_of(each) for each in chunk_rows], origin=origin)
+        document, chunk_rows = load_document(store, rows[uri])
+        keys = context_keys(document, [to_chunk(each) for each in chunk_rows], origin=origin)
         for record, at in found:
             if record.differs(chunk_rows[at].text):
                 differing.append(record)
@@ -94,8 +94,8 @@ def import_contexts(
             linked.append(record)
             context = Context(record.context)
             generator = record.generator or origin.fingerprint
-            key = keep(store, keys[at], generator=generator, context=context)
-            link(store, chunk_rows[at], key, context, embedder=embedder)
+            key = store_context(store, keys[at], generator=generator, context=context)
+            link_context(store, chunk_rows[at], key, context, embedder=embedder)
     return Imported(
         linked=len(linked),
         unknown_documents=matched.unknown_documents,

@@ -11,7 +11,7 @@ from crx.types import Context
 Answers = Generator[tuple[int, Context], None, None]
 
 
-def in_order(answers: Answers) -> Iterator[Context]:
+def restore_order(answers: Answers) -> Iterator[Context]:
     """Yield contexts by position, each as soon as all before it have come.
 
     When the run ends early, a chunk that others overtook is failed, so that those are not lost.

@@ -24,23 +24,23 @@ class ContextRouter:
     refresh: Refresh = DEFAULT_REFRESH
     by_folder: Mapping[str, Contextualizer] = field(default_factory=dict)
 
-    def of(self, uri: str) -> Contextualizer:
+    def contextualizer_for(self, uri: str) -> Contextualizer:
         """Return what makes a document's contexts."""
         return self.by_folder.get(self._folder(uri), self.general)
 
-    def origin(self, uri: str) -> Origin:
+    def origin_for(self, uri: str) -> Origin:
         """Return under what a document's contexts are kept."""
-        return Origin(self.of(uri).fingerprint, self.refresh)
+        return Origin(self.contextualizer_for(uri).fingerprint, self.refresh)
 
     @property
-    def all(self) -> list[Contextualizer]:
+    def contextualizers(self) -> list[Contextualizer]:
         """All contextualizers, the general one first."""
         return [self.general, *self.by_folder.values()]
 
     @property
     def origins(self) -> list[Origin]:
         """All origins, the general one first."""
-        return [Origin(maker.fingerprint, self.refresh) for maker in self.all]
+        return [Origin(each.fingerprint, self.refresh) for each in self.contextualizers]
 
     def unused(self, uris: Iterable[str]) -> list[str]:
         """Return the folders that none of the documents lies in, or only below a nearer one."""

@@ -71,7 +71,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DocumentRequests:
     """One document as a service reads it: in parts, and in shorter ones where those are refused.
 
     `visit` prepares the requests for some chunks after a text.

@@ -118,7 +118,7 @@ class ContextValidator:
             ("unknown name", lambda text, _: any(self._unknown_names(text))),
         )
 
-    def judge(self, answer: str, *, chunk: str, finished: bool = True) -> Context:
+    def validate(self, answer: str, *, chunk: str, finished: bool = True) -> Context:
         """Return the tidied answer with "ok", or no text with "rejected:<why>".
 
         `finished` is False where the model was stopped at its limit: what follows the last whole

@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from crx.backends.claude.requests import Job, Terms
-from crx.context.chunk_requests import validated
+from crx.context.chunk_requests import validate_completion
 from crx.errors import BudgetSpent, ModelError
 from crx.remote.errors import Again, Failed, is_too_long
 from crx.remote.metering import Meter, Reservation
@@ -240,7 +240,9 @@ class _Wish:
                 return self._fail(str(again), last=self.tries >= _TRIES)
             hold.settle(used)
             self.job.learn(used)
-            context = validated(answer, gate=self.job.gate, chunk=self.job.chunks[self.chunk].text)
+            context = validate_completion(
+                answer, validator=self.job.validator, chunk=self.job.chunks[self.chunk].text
+            )
             was_asked = self.context is not None and context.status == "ok"
             self.context = replace(context, status="retried") if was_asked else context
             return None

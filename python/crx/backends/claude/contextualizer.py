@@ -21,9 +21,9 @@ from crx.backends.claude.options import model_and_options
 from crx.backends.claude.pricing import ClaudePricing
 from crx.backends.claude.requests import Job, terms_of
 from crx.context.chunk_requests import ChunkRequests
-from crx.context.ordering import in_order
+from crx.context.ordering import restore_order
 from crx.context.prompt import Prompt
-from crx.context.text_window import Reading
+from crx.context.text_window import DocumentRequests
 from crx.errors import UsageError
 from crx.remote.completion import Completion
 from crx.remote.errors import refuse_below, refuse_offline
@@ -115,7 +115,7 @@ class Claude:
         refuse_offline(f"claude:{self._terms.model}")
         if self._batch:
             told = stream(partial(self._wave, [(document, chunks)]))
-            yield from in_order((at, context) for _, at, context in told)
+            yield from restore_order((at, context) for _, at, context in told)
         else:
             yield from stream(partial(self._visit, document, chunks))
 
@@ -172,22 +172,24 @@ class Claude:
         terms = self._terms
         async with self._service.client() as client:
 
-            def visit(text: str, group: Sequence[Chunk]) -> ChunkRequests:
+            def chunk_requests(text: str, group: Sequence[Chunk]) -> ChunkRequests:
                 job = terms.job(document, group, text=text)
                 return ChunkRequests(
                     group,
-                    gate=job.gate,
+                    validator=job.validator,
                     send=partial(self._send, client, job),
                     worst_dollars=partial(terms.worst_dollars, job),
                     meter=self._meter,
-                    patience=self._patience,
-                    outage=self._outage,
+                    retry_policy=self._patience,
+                    circuit_breaker=self._outage,
                     width=self._width,
                     warm_first=job.marked,
                 )
 
-            reading = Reading(document, terms.window, terms.prompt, terms.max_tokens, visit)
-            await reading.run(chunks, tell)
+            requests = DocumentRequests(
+                document, terms.window, terms.prompt, terms.max_tokens, chunk_requests
+            )
+            await requests.run(chunks, tell)
 
     async def _send(
         self,

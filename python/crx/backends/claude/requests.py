@@ -22,7 +22,7 @@ from crx.types import Chunk, Document
 # and these are more than its tokens can be.
 _AROUND = 64
 
-# The gate lets 1,000 characters pass: 250 tokens of English, more of other scripts. Where the
+# The validator lets 1,000 characters pass: 250 tokens of English, more of other scripts. Where the
 # model thinks, its thoughts count as output too.
 _MAX_TOKENS, _MAX_TOKENS_THINKING = 600, 4096
 
@@ -39,7 +39,7 @@ class Job:
     document: Document
     text: str
     chunks: Sequence[Chunk]
-    gate: ContextValidator
+    validator: ContextValidator
     prefix: str
     marked: bool
     warm: bool = field(init=False)
@@ -106,7 +106,7 @@ class Terms:
             document,
             text,
             chunks,
-            gate=ContextValidator(document, glossary=self.prompt.glossary),
+            validator=ContextValidator(document, glossary=self.prompt.glossary),
             prefix=prefix,
             marked=len(chunks) > (2 if self.hour else 1) and longest >= self.known.least_cached,
         )

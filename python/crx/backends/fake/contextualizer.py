@@ -1,6 +1,6 @@
 """`fake:`: contexts without a model, for tests and for trying a run.
 
-The text is made of the document's title and the chunk's own longest words, so it passes the gate.
+The text is made of the document's title and the chunk's own longest words, so it passes validation.
 Any share of the chunks, chosen by their hash, can be made to go wrong as real models do:
 `fake:latency=5ms,refuse=0.1,crash=0.02`. What kills a process happens in a child process, under
 the same supervision as a real model's.
@@ -22,7 +22,7 @@ from crx.backends.options import refuse_cap
 from crx.backends.process.pipe import Parent, child_command
 from crx.backends.process.supervisor import Ask, Judge, Supervisor
 from crx.context.compute_usage import ComputeUsage
-from crx.context.ordering import in_order
+from crx.context.ordering import restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
@@ -115,14 +115,14 @@ class Fake:
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
         """Yield one context a chunk, in order."""
-        gate = ContextValidator(document)
+        validator = ContextValidator(document)
         head = _head(document)
         if self._supervisor is not None:
-            asks = [Ask(c.text, _FIRMER + c.text, _judge(gate, c)) for c in chunks]
-            yield from in_order(self._supervisor.situate(head, asks))
+            asks = [Ask(c.text, _FIRMER + c.text, _judge(validator, c)) for c in chunks]
+            yield from restore_order(self._supervisor.situate(head, asks))
             return
         for chunk in chunks:
-            yield self._situate(head, chunk, gate)
+            yield self._situate(head, chunk, validator)
 
     def with_prompt(self, prompt: Prompt) -> Fake:
         """Return one that says which prompt it was asked with; both share the child process."""
@@ -135,7 +135,7 @@ class Fake:
         if self._supervisor is not None:
             self._supervisor.close()
 
-    def _situate(self, head: str, chunk: Chunk, gate: ContextValidator) -> Context:
+    def _situate(self, head: str, chunk: Chunk, validator: ContextValidator) -> Context:
         if self._faults.of(chunk.text) == "fail":
             return Context.failed("the fake was told to")
         tries: tuple[tuple[str, ContextStatus], ...] = (
@@ -144,7 +144,7 @@ class Fake:
         )
         for text, status in tries:
             time.sleep(self._latency_s)
-            context = gate.judge(answer(head, text, self._faults), chunk=chunk.text)
+            context = validator.validate(answer(head, text, self._faults), chunk=chunk.text)
             if context.status == "ok":
                 return Context(context.text, status)
         return context
@@ -174,8 +174,8 @@ def _head(document: Document) -> str:
     return " ".join((document.title or document.text[:200]).split()[:5])[:60]
 
 
-def _judge(gate: ContextValidator, chunk: Chunk) -> Judge:
-    return lambda text, finished: gate.judge(text, chunk=chunk.text, finished=finished)
+def _judge(validator: ContextValidator, chunk: Chunk) -> Judge:
+    return lambda text, finished: validator.validate(text, chunk=chunk.text, finished=finished)
 
 
 def main() -> None:

@@ -5,7 +5,8 @@ document, and several chunks' contexts are decoded together (`llama_runtime`), i
 (`llama_child`) that is restarted when it is lost (`supervise`). A document longer than the model's
 window is never cut: `excerpts` arranges its chunks into groups that share a part of it.
 
-Decoding is greedy. An answer that the gate turns away is asked for once more with firmer words.
+Decoding is greedy. A chunk whose answer is rejected is asked for once more, with a firmer
+instruction.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from crx.backends.llama.chat_template import PLAIN
 from crx.backends.options import refuse_cap, typed_options
 from crx.backends.process.pipe import ChildLost, Message, child_command
 from crx.backends.process.supervisor import Ask, Supervisor
-from crx.context.compute_usage import ComputeUsage, Prompts, estimate_seconds
+from crx.context.compute_usage import ComputeUsage, PromptLengths, estimate_seconds
 from crx.context.excerpts import Excerpt, excerpts
-from crx.context.ordering import Answers, in_order
+from crx.context.ordering import Answers, restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import ModelError
@@ -127,7 +128,7 @@ class Llama:
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
         """Yield one context a chunk, in order; one that could not be made says why."""
-        return in_order(self._situate(document, chunks))
+        return restore_order(self._situate(document, chunks))
 
     def situate_many(
         self, documents: Sequence[tuple[Document, Sequence[Chunk]]]
@@ -153,7 +154,7 @@ class Llama:
             each for document, chunks in documents for each in self._prompts(document, chunks)
         ]
         return estimate_seconds(
-            self.usage, prompts, asks=asks, places=self._places, step_tokens=self._step_tokens
+            self.usage, prompts, asks=asks, slots=self._places, step_tokens=self._step_tokens
         )
 
     def with_prompt(self, prompt: Prompt) -> Llama:
@@ -210,19 +211,19 @@ class Llama:
         raise ModelError(f"{self._path}: {self.notes[0].partition(': ')[2]}; try another build")
 
     def _situate(self, document: Document, chunks: Sequence[Chunk]) -> Answers:
-        gate = ContextValidator(document, glossary=self._prompt.glossary)
+        validator = ContextValidator(document, glossary=self._prompt.glossary)
         for excerpt in self._excerpts(document, chunks):
             prefix = self._prompt.prefix(excerpt.text)
-            asks = [self._ask(chunk, gate) for chunk in chunks[excerpt.first : excerpt.last]]
+            asks = [self._ask(chunk, validator) for chunk in chunks[excerpt.first : excerpt.last]]
             with contextlib.closing(self._supervisor.situate(prefix, asks)) as contexts:
                 for number, context in contexts:
                     yield excerpt.first + number, context
 
-    def _ask(self, chunk: Chunk, gate: ContextValidator) -> Ask:
+    def _ask(self, chunk: Chunk, validator: ContextValidator) -> Ask:
         begins = "<think>" if self._thinks else ""  # said by the frame already
 
         def judge(answer: str, finished: bool) -> Context:  # noqa: FBT001
-            return gate.judge(begins + answer, chunk=chunk.text, finished=finished)
+            return validator.validate(begins + answer, chunk=chunk.text, finished=finished)
 
         suffix = self._prompt.suffix(chunk.text)
         return Ask(suffix, self._prompt.suffix(chunk.text, firmer=True), judge)
@@ -241,7 +242,7 @@ class Llama:
             return [Excerpt(document.text, 0, len(chunks))]
         return excerpts(document, chunks, budget=budget, count=self._count)
 
-    def _prompts(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Prompts]:
+    def _prompts(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[PromptLengths]:
         """Yield the lengths of what would be computed for these chunks."""
         for excerpt in self._excerpts(document, chunks):
             group = chunks[excerpt.first : excerpt.last]
@@ -249,7 +250,7 @@ class Llama:
             prefix, *suffixes = self._count([self._prompt.prefix(excerpt.text), *texts])
             prefix += self._head
             shared = prefix if self._shares else 0
-            yield Prompts(shared, [prefix - shared + each + self._tail for each in suffixes])
+            yield PromptLengths(shared, [prefix - shared + each + self._tail for each in suffixes])
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         reply = self._supervisor.call({"op": "count", "texts": list(texts)}, reply_op="counted")

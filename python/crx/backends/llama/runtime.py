@@ -367,7 +367,7 @@ class Session:
                 if row.place is not None:
                     answers += self._advance(row.place, self._greedy(at))
             cells = sum(row.position + 1 for row in step)
-            pace.note(len(step), cells, time.perf_counter() - begun)
+            pace.add_step(len(step), cells, time.perf_counter() - begun)
             self._beat()
         return answers
 

@@ -19,7 +19,7 @@ from crx.backends.options import typed_options
 from crx.context.chunk_requests import ChunkRequests
 from crx.context.excerpts import Excerpt
 from crx.context.prompt import Prompt
-from crx.context.text_window import Reading, Window
+from crx.context.text_window import DocumentRequests, Window
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.remote.completion import Completion
@@ -29,7 +29,7 @@ from crx.remote.retry import CircuitBreaker, RetryPolicy
 from crx.remote.stream import stream
 from crx.types import Chunk, Context, Document
 
-# The gate lets 1,000 characters pass: 250 tokens of English, more of other scripts.
+# The validator lets 1,000 characters pass: 250 tokens of English, more of other scripts.
 _MAX_TOKENS = 600
 _USUAL_TOKENS = 90
 _TOKENS_PER_BYTE = 1 / 3.5
@@ -144,25 +144,27 @@ class OpenAI:
     async def _visit(
         self, document: Document, chunks: Sequence[Chunk], tell: Callable[[Context], None]
     ) -> None:
-        gate = ContextValidator(document, glossary=self._prompt.glossary)
+        validator = ContextValidator(document, glossary=self._prompt.glossary)
         async with self._service.client() as client:
 
-            def visit(text: str, group: Sequence[Chunk]) -> ChunkRequests:
+            def chunk_requests(text: str, group: Sequence[Chunk]) -> ChunkRequests:
                 prefix = self._prompt.prefix(text)
                 return ChunkRequests(
                     group,
-                    gate=gate,
+                    validator=validator,
                     send=partial(self._send, client, prefix),
                     worst_dollars=partial(self._worst_dollars, prefix),
                     meter=self._meter,
-                    patience=self._patience,
-                    outage=self._outage,
+                    retry_policy=self._patience,
+                    circuit_breaker=self._outage,
                     width=self._width,
                     warm_first=len(group) > 1,
                 )
 
-            reading = Reading(document, self._window, self._prompt, self._max_tokens, visit)
-            await reading.run(chunks, tell)
+            requests = DocumentRequests(
+                document, self._window, self._prompt, self._max_tokens, chunk_requests
+            )
+            await requests.run(chunks, tell)
 
     async def _send(
         self,

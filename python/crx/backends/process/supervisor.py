@@ -219,7 +219,7 @@ class Supervisor:
                 self.close()
         if reply["op"] == "fault":
             raise Unanswered(str(reply.get("why")))
-        self._present = ComputeUsage.of(reply.get("usage", {}))
+        self._present = ComputeUsage.from_dict(reply.get("usage", {}))
         if not reply.get("finished"):
             raise CutShort
 
@@ -254,7 +254,7 @@ class Supervisor:
         if op == "admitted" and number in state.sent:
             state.in_hand.add(number)
         elif op == "answer" and number in state.sent:
-            self._present = ComputeUsage.of(reply.get("usage", {}))
+            self._present = ComputeUsage.from_dict(reply.get("usage", {}))
             self._barren = 0
             self._judge(state, number, str(reply["text"]), finished=bool(reply["finished"]))
         elif op == "fault" and number in state.sent and reply.get("together"):
