@@ -34,6 +34,17 @@ TYPED = {
     )
 }
 
+COPY_BOTH_FILES = """
+import pathlib, shutil
+for name in ("crx.db", "crx.db-wal"):
+    if pathlib.Path(".crx", name).exists():
+        shutil.copy(pathlib.Path(".crx", name), "restored")
+"""
+BACK_UP = """
+import sqlite3
+sqlite3.connect(".crx/crx.db").backup(sqlite3.connect("restored/crx.db"))
+"""
+
 
 def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
@@ -229,3 +240,19 @@ def test_the_tutorial_runs_and_prints_what_it_shows(folder: Path) -> None:
             assert done.returncode == 0, done.stderr
             if expected and with_model:
                 assert done.stdout.strip() == expected.strip()
+
+
+@pytest.mark.parametrize(
+    "program", [COPY_BOTH_FILES, BACK_UP], ids=["both files", "sqlite's backup"]
+)
+def test_an_index_is_restored_from_a_backup_as_the_guide_makes_it(
+    program: str, folder: Path
+) -> None:
+    with crx.open(".crx") as index:
+        index.add("docs")
+    (folder / "restored").mkdir()
+    # In a process of its own: two libraries of SQLite must not open one file in the same.
+    subprocess.run([sys.executable, "-c", program], check=True)
+    with crx.open("restored", create=False) as index:
+        assert index.verify().faults == ()
+        assert "Either party may end" in index.search("end the agreement")[0].text
