@@ -314,7 +314,7 @@ def test_the_service_says_how_long_to_wait(claude, server, rest: Rest) -> None:
         (Fault(429, message="slow down"), "429: slow down"),
         (Fault(cut=True), "the answer broke off"),
         *(
-            (Fault(garbage=garbage), "the answer is not what the protocol says")
+            (Fault(garbage=garbage), "the answer does not follow the protocol")
             for garbage in [
                 ("text/html", b"<html>not what you asked"),
                 ("application/json", b"{"),
@@ -718,7 +718,7 @@ def test_a_batch_that_may_have_been_taken_is_not_sent_twice(claude, server) -> N
 
 
 def test_a_key_that_is_none_is_refused_and_not_shown(claude) -> None:
-    with pytest.raises(ModelError, match="ANTHROPIC_API_KEY holds what no key does") as error:
+    with pytest.raises(ModelError, match="ANTHROPIC_API_KEY is not a valid key") as error:
         claude(key="sk-secret\n")
     assert "secret" not in str(error.value)
 

@@ -143,7 +143,7 @@ def service(request: pytest.FixtureRequest) -> Iterator[tuple[Callable[[], Gener
     """A generator that talks to a local server and never waits, and that server."""
     from crx.remote.retry import RetryPolicy
 
-    patience = RetryPolicy(sleep=Waits())
+    retry_policy = RetryPolicy(sleep=Waits())
     if request.param == "claude":
         pytest.importorskip("anthropic", exc_type=ImportError)
         import messages_server as servers
@@ -154,7 +154,7 @@ def service(request: pytest.FixtureRequest) -> Iterator[tuple[Callable[[], Gener
         with servers.serving(served) as url:
             yield (
                 lambda: ClaudeGenerator(
-                    "claude-sonnet-5", key=servers.KEY, url=url, patience=patience
+                    "claude-sonnet-5", key=servers.KEY, url=url, retry_policy=retry_policy
                 ),
                 served,
             )
@@ -167,7 +167,10 @@ def service(request: pytest.FixtureRequest) -> Iterator[tuple[Callable[[], Gener
         chat = chat_server.ChatServer()
         chat.answer = answer
         with chat_server.serving(chat) as url:
-            yield lambda: OpenAIGenerator(f"{url}/v1#{chat_server.MODEL}", patience=patience), chat
+            yield (
+                lambda: OpenAIGenerator(f"{url}/v1#{chat_server.MODEL}", retry_policy=retry_policy),
+                chat,
+            )
 
 
 def answer(body: dict) -> str:
@@ -302,9 +305,9 @@ def test_a_stream_that_is_closed_before_its_end_broke_off(events: int, said: tup
 
     server = MessagesServer(answer=answer)
     server.events_sent = events
-    patience = RetryPolicy(sleep=Waits())
+    retry_policy = RetryPolicy(sleep=Waits())
     with serving(server) as url:
-        generator = ClaudeGenerator("claude-sonnet-5", key=KEY, url=url, patience=patience)
+        generator = ClaudeGenerator("claude-sonnet-5", key=KEY, url=url, retry_policy=retry_policy)
         assert heard(generator) == said
     assert generator.usage == ServiceUsage(unanswered=server.asked)
 

@@ -123,7 +123,7 @@ def test_a_moments_trouble_is_tried_again(chat, server, waits, status: int) -> N
         (Fault(400, message="bad"), "400: bad"),
         (Fault(cut=True), "the answer broke off"),
         *(
-            (Fault(garbage=garbage), "the answer is not what the protocol says")
+            (Fault(garbage=garbage), "the answer does not follow the protocol")
             for garbage in [
                 ("text/html", b"<html>"),
                 ("application/json", b"{"),
@@ -178,7 +178,7 @@ def test_a_refused_connection_ends_the_run(waits) -> None:
 
     doc = document()
     made = OpenAI("http://127.0.0.1:9/v1#m", patience=RetryPolicy(sleep=sleep))
-    with pytest.raises(ModelError, match="cannot be reached; is it running"):
+    with pytest.raises(ModelError, match="cannot be reached; check that it is running"):
         list(made.situate(doc, paragraphs(doc)))
 
 
@@ -198,7 +198,7 @@ def test_a_wrong_key_ends_the_run_at_once(chat, server) -> None:
 
 @pytest.mark.parametrize("key", ["sk-secret\n", "sk-secrét"])
 def test_a_key_that_is_none_is_refused_and_not_shown(chat, key: str) -> None:
-    with pytest.raises(ModelError, match="CRX_OPENAI_API_KEY holds what no key does") as error:
+    with pytest.raises(ModelError, match="CRX_OPENAI_API_KEY is not a valid key") as error:
         chat(key=key)
     assert "secr" not in str(error.value)
 

@@ -154,17 +154,19 @@ def left_behind(place: Path, server: MessagesServer) -> None:
     """Kill a run while its second batch is under way, the first one taken in."""
     server.held_from = 2
     with subprocess.Popen([sys.executable, "-c", VICTIM, str(place), MODEL]) as process:
-        while "msgbatch_2" not in under_way(place):
+        while "msgbatch_2" not in jobs_in_flight(place):
             assert process.poll() is None
         process.kill()
     server.held_from = 1_000_000
 
 
-def under_way(place: Path) -> list[str]:
-    from crx.remote.pending_jobs import under_way
+def jobs_in_flight(place: Path) -> list[str]:
+    from crx.remote.pending_jobs import read_pending_jobs
 
     with crx.open(place) as index:
-        return [name for names in under_way(index.store.settings()).values() for name in names]
+        return [
+            name for names in read_pending_jobs(index.store.settings()).values() for name in names
+        ]
 
 
 def claude_in_batches() -> object:
@@ -179,7 +181,7 @@ def test_a_batch_that_a_killed_run_left_is_adopted_and_not_paid_twice(
     index.close()
     place = tmp_path / "notes.crx"
     left_behind(place, messages)
-    assert under_way(place)[-1] == "msgbatch_2"
+    assert jobs_in_flight(place)[-1] == "msgbatch_2"
     assert run(["status", "--index", str(place)]) == 0
     assert "msgbatch_2, of claude:" in capsys.readouterr().out
     with crx.open(place) as again:
@@ -189,7 +191,7 @@ def test_a_batch_that_a_killed_run_left_is_adopted_and_not_paid_twice(
         assert outcome.usage is not None
         assert outcome.usage.requests >= len(messages.batches["msgbatch_2"].requests)
     assert len(messages.seen) == outcome.chunks, "each chunk was answered once"
-    assert under_way(place) == []
+    assert jobs_in_flight(place) == []
 
 
 def test_an_adopted_answer_waits_for_the_wave_of_its_document(
@@ -202,7 +204,7 @@ def test_an_adopted_answer_waits_for_the_wave_of_its_document(
     with crx.open(place) as again:
         assert again.contextualize(claude_in_batches()).coverage == 1.0
     assert len(messages.batches) == 2
-    assert under_way(place) == []
+    assert jobs_in_flight(place) == []
 
 
 def test_only_what_an_adopted_batch_could_not_answer_is_asked_for(
@@ -227,7 +229,7 @@ def test_a_batch_that_the_service_no_longer_knows_is_asked_for_anew(
     del messages.batches["msgbatch_2"]
     with crx.open(place) as again:
         assert again.contextualize(claude_in_batches()).coverage == 1.0
-    assert under_way(place) == []
+    assert jobs_in_flight(place) == []
 
 
 def test_a_batch_whose_name_was_never_heard_is_found_and_not_paid_twice(
@@ -239,7 +241,7 @@ def test_a_batch_whose_name_was_never_heard_is_found_and_not_paid_twice(
     index.close()
     messages.batch_fault = None
     place = tmp_path / "notes.crx"
-    (noted,) = under_way(place)
+    (noted,) = jobs_in_flight(place)
     assert noted.startswith("a batch of 2 sent 20")
     assert run(["status", "--index", str(place)]) == 0
     assert "its name not heard, of claude:" in capsys.readouterr().out
@@ -256,7 +258,7 @@ def test_a_batch_whose_name_was_never_heard_is_found_and_not_paid_twice(
     foreign_names = ("msgbatch_1000001", "msgbatch_900", "msgbatch_1000002")
     sent = [len(b.requests) for n, b in messages.batches.items() if n not in foreign_names]
     assert sum(sent) == outcome.chunks, "each chunk was asked for once"
-    assert under_way(place) == []
+    assert jobs_in_flight(place) == []
 
 
 def test_a_time_does_not_stop_batches_and_is_refused(
@@ -275,4 +277,4 @@ def test_a_batch_that_was_refused_is_not_looked_for(
     with pytest.raises(ModelError, match="refuses the key"):
         index.contextualize(Claude(MODEL, batch=True, poll_s=0.001, key="sk-wrong"))
     index.close()
-    assert under_way(tmp_path / "notes.crx") == []
+    assert jobs_in_flight(tmp_path / "notes.crx") == []

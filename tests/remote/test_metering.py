@@ -1,4 +1,4 @@
-"""Prices, usage and the cap."""
+"""Prices, usage and the spending cap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crx.backends.claude.catalog import ModelFacts, known
 from crx.errors import BudgetSpent, UsageError
 from crx.remote.metering import Meter, Price, ServiceUsage, parse_dollars, parse_price
 
@@ -50,7 +49,7 @@ def test_usage_is_frozen() -> None:
         ServiceUsage().requests = 1  # type: ignore[misc]
 
 
-def test_usage_has_a_table() -> None:
+def test_usage_is_shown_as_a_table() -> None:
     usage = ServiceUsage(
         requests=10, input=1000, written=2000, read=17_000, output=500, dollars=0.01234
     )
@@ -67,7 +66,7 @@ def test_usage_has_a_table() -> None:
     assert lost.rows()[-2:] == (("dollars", "unknown"), ("answers lost", "2"))
 
 
-def test_nothing_sent_is_no_share() -> None:
+def test_the_share_read_of_no_requests_is_zero() -> None:
     assert ServiceUsage().share_read == 0.0
 
 
@@ -76,27 +75,29 @@ def test_nothing_sent_is_no_share() -> None:
     st.floats(0.01, 10),
     st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.sampled_from("slr"))),
 )
-def test_the_cap_is_never_exceeded_whatever_requests_turn_out_to_cost(cap, requests) -> None:
-    """Requests come one after the other; each costs a share of its worst case, or is lost."""
+def test_the_cap_is_never_exceeded_whatever_the_requests_cost(
+    cap: float, requests: list[tuple[float, float, str]]
+) -> None:
+    """Each request costs a share of its worst case, loses its answer, or is released."""
     meter = Meter(cap_dollars=cap)
     lost = 0.0
     for worst, share, end in requests:
         try:
-            hold = meter.hold(worst)
+            reservation = meter.hold(worst)
         except BudgetSpent:
-            assert meter.usage.dollars + lost + worst > cap * (1 - 1e-9)
+            assert (meter.usage.dollars or 0.0) + lost + worst > cap * (1 - 1e-9)
             continue
         if end == "s":
-            hold.settle(ServiceUsage(requests=1, dollars=worst * share))
+            reservation.settle(ServiceUsage(requests=1, dollars=worst * share))
         elif end == "l":
-            hold.lose()
+            reservation.lose()
             lost += worst
         else:
-            hold.release()
-    assert meter.usage.dollars + lost <= cap * (1 + 1e-9)
+            reservation.release()
+    assert (meter.usage.dollars or 0.0) + lost <= cap * (1 + 1e-9)
 
 
-def test_what_is_under_way_counts_until_it_is_settled() -> None:
+def test_a_reservation_counts_at_its_worst_case_until_it_is_settled() -> None:
     meter = Meter(cap_dollars=1.0)
     first = meter.hold(0.6)
     with pytest.raises(BudgetSpent, match=r"\$1: \$0.0000 is spent .* may cost \$0.6000"):
@@ -107,7 +108,7 @@ def test_what_is_under_way_counts_until_it_is_settled() -> None:
     assert meter.usage == ServiceUsage(requests=1, dollars=0.1)
 
 
-def test_a_cost_that_is_not_known_takes_its_worst_of_the_cap_beside_those_that_are() -> None:
+def test_a_request_of_unknown_cost_counts_at_its_worst_case() -> None:
     meter = Meter(cap_dollars=1.0)
     meter.hold(0.5).settle(ServiceUsage(requests=1, dollars=0.3))
     meter.hold(0.5).settle(ServiceUsage(requests=1, dollars=None))
@@ -116,61 +117,48 @@ def test_a_cost_that_is_not_known_takes_its_worst_of_the_cap_beside_those_that_a
     assert meter.usage == ServiceUsage(requests=2, dollars=None)
 
 
-def test_a_hold_can_be_renewed_for_another_try() -> None:
+def test_a_reservation_is_renewed_for_a_retry_while_it_fits() -> None:
     meter = Meter(cap_dollars=1.0)
-    hold = meter.hold(0.4)
-    hold.renew()
-    hold.lose()
-    hold.renew()
-    hold.lose()
+    reservation = meter.hold(0.4)
+    reservation.renew()
+    reservation.lose()
+    reservation.renew()
+    reservation.lose()
     with pytest.raises(BudgetSpent):
-        hold.renew()
+        reservation.renew()
     assert meter.usage == ServiceUsage(unanswered=2)
 
 
 @pytest.mark.parametrize("cap", [0.0, -1.0, math.nan])
-def test_a_cap_must_be_above_nothing(cap: float) -> None:
+def test_a_cap_of_zero_or_less_is_refused(cap: float) -> None:
     with pytest.raises(UsageError, match="must be above 0"):
         Meter(cap_dollars=cap)
 
 
 @pytest.mark.parametrize(("text", "dollars"), [("$2", 2.0), ("$0.50", 0.5), ("$10000", 10_000.0)])
-def test_dollars_are_read(text: str, dollars: float) -> None:
+def test_an_amount_in_dollars_is_parsed(text: str, dollars: float) -> None:
     assert parse_dollars(text) == dollars
 
 
 @pytest.mark.parametrize("text", ["2", "$", "$-1", "$1e3", "$inf", "$1,000", "€2", " $2", "$٣"])
-def test_what_is_not_dollars_is_refused(text: str) -> None:
+def test_anything_but_an_amount_in_dollars_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not an amount in dollars"):
         parse_dollars(text)
 
 
 @pytest.mark.parametrize("text", ["$0", "$0.00"])
-def test_a_budget_of_nothing_is_refused(text: str) -> None:
+def test_a_budget_of_zero_dollars_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="must be above 0"):
         parse_dollars(text)
 
 
-def test_a_model_is_known_by_its_family_with_or_without_a_date() -> None:
-    assert known("claude-haiku-4-5-20251001") == known("claude-haiku-4-5")
-    assert known("claude-haiku-4-5").least_cached == 4096
-    assert known("claude-opus-5").price == Price(5, 25, 0.5, 6.25, 10)
-    assert known("claude-opus-5-5").price == Price(4, 20, 0.2, 5, 8)
-
-
-@pytest.mark.parametrize("name", ["claude-opus-5-9", "claude-haiku", "mistral", ""])
-def test_a_model_that_is_not_known_has_no_price(name: str) -> None:
-    assert known(name) == ModelFacts()
-    assert known(name).price is None
-
-
-def test_a_price_is_read_and_what_is_left_out_costs_as_input_does() -> None:
+def test_a_price_is_parsed_and_what_is_left_out_equals_the_price_of_input() -> None:
     assert parse_price("1/5/0.1/1.25/2") == PRICE
     assert parse_price("1/5/0.1") == Price(1, 5, 0.1, 1, 1)
     assert parse_price("0.27/1.1") == Price(0.27, 1.1, 0.27, 0.27, 0.27)
 
 
 @pytest.mark.parametrize("text", ["", "1", "1/5/1/1", "1/-5", "a/b", "1/5/", "$1/$5"])
-def test_what_is_not_a_price_is_refused(text: str) -> None:
+def test_anything_but_a_price_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not a price"):
         parse_price(text)

@@ -12,7 +12,7 @@ from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import near, note, say, say_json, table
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import compute_coverage
-from crx.remote.pending_jobs import UNDER_WAY, under_way
+from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
 
 
 @click.command()
@@ -35,12 +35,12 @@ def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
         say(near(row.uri))
     if not documents:
         counts = [[name, f"{count:,}"] for name, count in status.counts.items()]
-        hidden = (ORIGINS, UNDER_WAY)
+        hidden = (ORIGINS, PENDING_JOBS)
         built = [[name, value] for name, value in status.settings.items() if name not in hidden]
         built += [["contexts by", origin.fingerprint] for origin in read_origins(status.settings)]
         built += [
             ["under way", f"{name}, of {fingerprint}"]
-            for fingerprint, names in under_way(status.settings).items()
+            for fingerprint, names in read_pending_jobs(status.settings).items()
             for name in names
         ]
         say(near(status.path))

@@ -1,4 +1,4 @@
-"""One prompt to a model over HTTP, answered piece by piece."""
+"""One prompt to a model over HTTP: the reservation, the retries and the streamed answer."""
 
 from __future__ import annotations
 
@@ -12,64 +12,64 @@ from crx.remote.errors import Again, Failed
 from crx.remote.metering import Meter, Reservation, ServiceUsage
 from crx.remote.retry import RetryPolicy
 
-Tell = Callable[[str], None]
+Emit = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRequest:
-    """How one prompt is answered.
+    """A prompt and the policy by which it is sent.
 
-    `send` makes one request, tells the pieces as they come, and returns the whole answer and what
-    it used. A request is made again only while nothing was told of it: nobody can take back what
-    was read. `service` and `max_tokens` name in errors who answers and where it is stopped.
+    `send` makes one request: it emits the pieces of the answer as they arrive and returns the
+    whole answer with its usage. A request is retried only before any output has been emitted.
+    `service` and `max_tokens` are named in error messages.
     """
 
-    send: Callable[[Tell], Awaitable[tuple[Completion, ServiceUsage]]]
+    send: Callable[[Emit], Awaitable[tuple[Completion, ServiceUsage]]]
     meter: Meter
-    patience: RetryPolicy
+    retry_policy: RetryPolicy
     service: str
     max_tokens: int
 
-    async def run(self, tell: Tell) -> None:
-        """Tell the pieces; raises `ModelError` where they do not come to an end."""
-        hold = self.meter.hold(0.0)
+    async def run(self, emit: Emit) -> None:
+        """Emit the answer's pieces; raise `ModelError` if it does not complete."""
+        reservation = self.meter.hold(0.0)
         try:
-            answer = await self.patience.keep(lambda: self._ask(tell, hold))
+            answer = await self.retry_policy.keep(lambda: self._attempt(emit, reservation))
         except Failed as failed:
             raise ModelError(f"{self.service}: {failed}") from None
         finally:
-            hold.release()
+            reservation.release()
         if answer.refused:
             raise ModelError(f"{self.service}: declined to answer; ask in other words")
         if not answer.finished:
-            raise ModelError(cut_short(self.service, self.max_tokens))
+            raise ModelError(token_limit_message(self.service, self.max_tokens))
 
-    async def _ask(self, tell: Tell, hold: Reservation) -> Completion:
-        told = False
+    async def _attempt(self, emit: Emit, reservation: Reservation) -> Completion:
+        emitted = False
 
-        def note(piece: str) -> None:
-            nonlocal told
-            told = told or bool(piece)
-            tell(piece)
+        def emit_and_note(piece: str) -> None:
+            nonlocal emitted
+            emitted = emitted or bool(piece)
+            emit(piece)
 
-        hold.renew()
+        reservation.renew()
         try:
-            answer, used = await self.send(note)
+            answer, used = await self.send(emit_and_note)
         except asyncio.CancelledError:
-            hold.lose()
+            reservation.lose()
             raise
         except Again as again:
             if again.lost:
-                hold.lose()
-            if told:
+                reservation.lose()
+            if emitted:
                 raise ModelError(f"{self.service}: {again}; ask again") from None
             raise
-        hold.settle(used)
+        reservation.settle(used)
         return answer
 
 
-def cut_short(model: str, max_tokens: int) -> str:
-    """Return the message for an answer that was stopped at its limit."""
+def token_limit_message(model: str, max_tokens: int) -> str:
+    """Return the error message for an answer that ended at its token limit."""
     return (
         f"{model}: stopped after {max_tokens} tokens, before its end; "
         f"allow more, as in {model}:max_tokens={2 * max_tokens}"

@@ -1,4 +1,4 @@
-"""What a model service answered to one request."""
+"""The answer of a model service to one request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The text of an answer. `finished` is False if it ended at the token limit."""
+    """The text of an answer.
+
+    `finished` is False if it ended at the token limit; `refused` is True if the service declined.
+    """
 
     text: str
     finished: bool = True

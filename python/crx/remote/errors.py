@@ -15,16 +15,20 @@ from typing import Any
 
 from crx.errors import ModelError, Offline, UsageError
 
-NO_PROTOCOL = "the answer is not what the protocol says"
-BROKE_OFF = "the answer broke off"
+INVALID_RESPONSE = "the answer does not follow the protocol"
+INCOMPLETE_RESPONSE = "the answer broke off"
 
-_AGAIN = frozenset({408, 409, 429})
-# As Claude, vLLM and OpenAI, llama-server, and LM Studio put it.
+_RETRYABLE_STATUSES = frozenset({408, 409, 429})
+# The wording of Claude; vLLM and OpenAI; llama-server; LM Studio.
 _TOO_LONG = ("too long", "context length", "context size", "context window")
 
 
 class Again(Exception):
-    """A moment's trouble. `lost`: the request may have been served, and charged."""
+    """A transient failure.
+
+    `after_s` is the wait that the service asked for. `lost` means that the request may have been
+    served and charged. `unreachable` means that no connection was made.
+    """
 
     def __init__(
         self, why: str, *, after_s: float = 0.0, lost: bool = False, unreachable: bool = False
@@ -36,7 +40,7 @@ class Again(Exception):
 
 
 class Failed(Exception):
-    """One chunk's trouble, as a short text. `document`: no other chunk of it would fare better."""
+    """A permanent failure of one chunk. `document`: every chunk of the document would fail."""
 
     def __init__(self, why: str, *, document: bool = False) -> None:
         super().__init__(why)
@@ -44,84 +48,88 @@ class Failed(Exception):
 
 
 class Exhausted(Failed):
-    """The moment's trouble lasted through all tries."""
+    """A transient failure that persisted through all retries."""
 
 
 def refuse_below(least: int, given: int | None, *, what: str) -> None:
-    """Raise `UsageError` where an option is given and too small."""
+    """Raise `UsageError` if an option is given and smaller than `least`."""
     if given is not None and given < least:
         raise UsageError(f"{what}={given}: too small; give {least} or more")
 
 
 def refuse_bad_key(key: str, *, variable: str, service: str) -> None:
-    """Raise `ModelError` for a key that no request can carry; the SDKs' own words would show it."""
+    """Raise `ModelError` for a key that no HTTP header can carry, without showing the key."""
     if not (key.isascii() and key.isprintable()):
         raise ModelError(
-            f"{service}: {variable} holds what no key does, such as a line end; set it anew"
+            f"{service}: {variable} is not a valid key: it holds a line end or a character "
+            f"outside ASCII; set it again"
         )
 
 
 def refuse_offline(what: str) -> None:
-    """Raise `Offline` when `CRX_OFFLINE` is set."""
+    """Raise `Offline` if `CRX_OFFLINE` is set."""
     if os.environ.get("CRX_OFFLINE", "0") not in ("", "0"):
         raise Offline(f"{what}: needs the network, and CRX_OFFLINE is set; unset it to go on")
 
 
 @contextmanager
-def translated(sdk: ModuleType, *, service: str, model: str, key: str) -> Iterator[None]:
-    """Turn what the SDK raises into `Again`, `Failed` or `ModelError`."""
+def translate_errors(sdk: ModuleType, *, service: str, model: str, key: str) -> Iterator[None]:
+    """Raise the SDK's exceptions as `Again`, `Failed` or `ModelError`."""
     try:
         yield
     except sdk.APIStatusError as error:
-        raise _of_status(error, service=service, model=model, key=key) from None
+        raise _from_status(error, service=service, model=model, key=key) from None
     except sdk.APIConnectionError as error:
         # By name: the SDKs moved from one HTTP library to another that kept the names.
         cause = type(error.__cause__).__name__
         unreachable = cause in ("ConnectError", "ConnectTimeout", "UnsupportedProtocol")
-        why = f"{service}: cannot be reached" if unreachable else BROKE_OFF
-        hint = "; is it running, and is the address right?" if unreachable else ""
+        why = f"{service}: cannot be reached" if unreachable else INCOMPLETE_RESPONSE
+        hint = "; check that it is running and that the address is right" if unreachable else ""
         raise Again(why + hint, lost=not unreachable, unreachable=unreachable) from None
     except (sdk.APIResponseValidationError, json.JSONDecodeError):
-        raise Again(NO_PROTOCOL, lost=True) from None
-    except sdk.APIError as error:  # told in the middle of an answer
+        raise Again(INVALID_RESPONSE, lost=True) from None
+    except sdk.APIError as error:  # an error event within a stream
         raise Again(_message(error), lost=True) from None
     except Exception as error:
-        # Between two pieces of an answer, an SDK lets its HTTP library's own errors through.
+        # While a stream is read, an SDK lets exceptions of its HTTP library through.
         if not any(kind.__name__ == "TransportError" for kind in type(error).__mro__):
             raise
-        raise Again(BROKE_OFF, lost=True) from None
+        raise Again(INCOMPLETE_RESPONSE, lost=True) from None
 
 
-def _of_status(error: Any, *, service: str, model: str, key: str) -> Exception:
-    status, said = error.status_code, _message(error)
-    if status == 200:  # told in the middle of an answer
-        return Again(said, lost=True)
+def _from_status(error: Any, *, service: str, model: str, key: str) -> Exception:
+    status, message = error.status_code, _message(error)
+    if status == 200:  # an error event within a stream
+        return Again(message, lost=True)
     if status in (401, 403):
-        return ModelError(f"{service}: refuses the key ({status}: {said}); check {key}")
-    if status == 402 or "credit balance is too low" in said:  # Claude says it with a 400
-        return ModelError(f"{service}: refuses for want of payment ({said}); check the account")
+        return ModelError(f"{service}: refuses the key ({status}: {message}); check {key}")
+    # Claude reports an empty account with status 400.
+    if status == 402 or "credit balance is too low" in message:
+        return ModelError(f"{service}: refuses for want of payment ({message}); check the account")
     if status == 404:
-        return ModelError(f"{service}: no model {model} (404: {said}); check the name and address")
-    if status in _AGAIN or status >= 500:
-        return Again(f"{status}: {said}", after_s=_retry_after_s(error))
-    return Failed(f"{status}: {said}", document=status == 413 or is_too_long(said))
+        return ModelError(
+            f"{service}: no model {model} (404: {message}); check the name and address"
+        )
+    if status in _RETRYABLE_STATUSES or status >= 500:
+        return Again(f"{status}: {message}", after_s=_retry_after_s(error))
+    return Failed(f"{status}: {message}", document=status == 413 or is_too_long(message))
 
 
-def is_too_long(said: str) -> bool:
-    """Does a service say that a prompt is longer than what it reads at once?"""
-    return any(words in said for words in _TOO_LONG)
+def is_too_long(message: str) -> bool:
+    """Return True if an error message means that the prompt exceeds the model's window."""
+    return any(words in message for words in _TOO_LONG)
 
 
 def _message(error: Any) -> str:
-    """Return what the server said, as one short line."""
+    """Return the service's error message on one line of at most 200 characters."""
     body = error.body
     inner = body.get("error", body) if isinstance(body, dict) else body
-    said = inner.get("message", "") if isinstance(inner, dict) else inner
-    return " ".join(str(said or error.message).split())[:200]
+    message = inner.get("message", "") if isinstance(inner, dict) else inner
+    return " ".join(str(message or error.message).split())[:200]
 
 
 def _retry_after_s(error: Any) -> float:
     try:
         return float(error.response.headers.get("retry-after", 0))
     except ValueError:
-        return 0.0  # a date: our own waits will do
+        return 0.0  # an HTTP date; the retry policy's own delay applies

@@ -1,7 +1,7 @@
-"""What a run on a metered service used, what that cost, and the cap it keeps.
+"""Metering of a paid service: token usage, cost, and a cap on spending.
 
-Tokens are the service's own counts. Dollars are U.S. dollars without tax; where a model's price
-is not known they are `None`, never a guess.
+Tokens are the service's own counts. Dollars are U.S. dollars without tax, and `None` if the
+model's price is not known.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _AMOUNT = r"[0-9]+(\.[0-9]+)?"
 class Price:
     """Dollars per million tokens of one model.
 
-    `written` and `written_hour` are for tokens put into the prompt cache for five minutes and for
-    an hour, `read` for tokens read from it. A prompt of more than `long_from` tokens pays
-    `long_factor` times as much for everything.
+    `written` and `written_hour` are for tokens written to the prompt cache for five minutes and
+    for an hour, `read` for tokens read from it. For a prompt of more than `long_from` tokens every
+    price is multiplied by `long_factor`.
     """
 
     input: float
@@ -35,7 +35,7 @@ class Price:
     long_factor: float = 1.0
 
     def dollars(self, used: ServiceUsage, *, hour: bool = False, discount: float = 1.0) -> float:
-        """Return what the tokens of one request cost; `hour`: how long what it wrote is kept."""
+        """Return the cost of one request; with `hour`, its cache entry is kept for an hour."""
         written = self.written_hour if hour else self.written
         cost = (
             used.input * self.input
@@ -51,8 +51,8 @@ class Price:
 class ServiceUsage:
     """Tokens and dollars of some requests.
 
-    `input` were neither written to the prompt cache nor read from it. `unanswered` requests were
-    sent, but their answer was lost; what the service charged for them is not known.
+    `input` counts tokens that were neither written to the prompt cache nor read from it.
+    `unanswered` counts requests whose answer was lost; their cost is not known.
     """
 
     requests: int = 0
@@ -65,7 +65,7 @@ class ServiceUsage:
 
     @property
     def prompt(self) -> int:
-        """All tokens sent."""
+        """The number of tokens sent."""
         return self.input + self.written + self.read
 
     @property
@@ -86,7 +86,7 @@ class ServiceUsage:
         )
 
     def __sub__(self, before: ServiceUsage) -> ServiceUsage:
-        """Return what was used since `before`."""
+        """Return the usage since `before`."""
         known = self.dollars is not None and before.dollars is not None
         return ServiceUsage(
             requests=self.requests - before.requests,
@@ -115,7 +115,7 @@ class ServiceUsage:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run would use and cost: with caching, with caching and batches, and with neither."""
+    """Estimated usage and cost of a run: with caching, with caching and batches, with neither."""
 
     documents: int
     chunks: int
@@ -126,11 +126,11 @@ class Estimate:
 
 
 class Meter:
-    """Counts what is used and keeps it under a cap in dollars.
+    """A counter of usage with a cap in dollars.
 
-    A request is let through only when the worst it can cost still fits beside what was spent and
-    what is under way, so the cap is never exceeded. One whose cost is not known in the end counts
-    as its worst. May be used from several threads.
+    A request is admitted only if its worst-case cost fits under the cap beside the costs so far
+    and the reservations in flight, so the cap is never exceeded. A request whose cost stays
+    unknown counts at its worst case. Thread-safe.
     """
 
     def __init__(self, *, cap_dollars: float = math.inf) -> None:
@@ -138,43 +138,43 @@ class Meter:
             raise UsageError(f"${cap_dollars:g}: a spending cap must be above 0")
         self._cap = cap_dollars
         self._usage = ServiceUsage()
-        self._held = 0.0
+        self._reserved = 0.0
         self._charged = 0.0
         self._lock = threading.Lock()
 
     @property
     def usage(self) -> ServiceUsage:
-        """What was used so far."""
+        """The usage so far."""
         return self._usage
 
     def hold(self, worst_dollars: float) -> Reservation:
-        """Set the worst case of a request aside. Raises `BudgetSpent` when it does not fit."""
-        hold = Reservation(self, worst_dollars)
-        hold.renew()
-        return hold
+        """Reserve the worst-case cost of a request; raise `BudgetSpent` if it does not fit."""
+        reservation = Reservation(self, worst_dollars)
+        reservation.renew()
+        return reservation
 
     def paid(self) -> Reservation:
-        """Return a hold for what is paid already: counted, whatever the cap."""
+        """Return a reservation for a request that is already paid: counted despite the cap."""
         return Reservation(self, 0.0)
 
-    def _take(self, dollars: float) -> None:
+    def _reserve(self, dollars: float) -> None:
         with self._lock:
-            if self._charged + self._held + dollars > self._cap:
+            if self._charged + self._reserved + dollars > self._cap:
                 raise BudgetSpent(
                     f"${self._cap:g}: ${self._charged:.4f} is spent and the next request may cost "
                     f"${dollars:.4f}; raise the budget to go on"
                 )
-            self._held += dollars
+            self._reserved += dollars
 
-    def _give(self, dollars: float, *, used: ServiceUsage, charged: float) -> None:
+    def _settle(self, dollars: float, *, used: ServiceUsage, charged: float) -> None:
         with self._lock:
-            self._held -= dollars
+            self._reserved -= dollars
             self._charged += charged
             self._usage += used
 
 
 class Reservation:
-    """What is set aside for one request until it is known what it cost."""
+    """The worst-case cost of one request, reserved until its actual cost is known."""
 
     def __init__(self, meter: Meter, dollars: float) -> None:
         self._meter = meter
@@ -182,31 +182,31 @@ class Reservation:
         self._open = False
 
     def renew(self) -> None:
-        """Set it aside, again if need be. Raises `BudgetSpent` when it does not fit."""
+        """Reserve the amount unless it is reserved; raise `BudgetSpent` if it does not fit."""
         if not self._open:
-            self._meter._take(self._dollars)
+            self._meter._reserve(self._dollars)
             self._open = True
 
     def settle(self, used: ServiceUsage) -> None:
-        """Replace it by what was used; where that has no dollars, the cap takes the worst case."""
+        """Replace the reservation by the actual usage; without dollars, by the worst case."""
         self._close(used, charged=self._dollars if used.dollars is None else used.dollars)
 
     def lose(self) -> None:
-        """The answer was lost: the cap treats the request as charged in full."""
+        """Count a request whose answer was lost at its worst case."""
         self._close(ServiceUsage(unanswered=1), charged=self._dollars)
 
     def release(self) -> None:
-        """Nothing was charged, or it is settled."""
+        """Cancel the reservation unless it is settled."""
         if self._open:
             self._close(ServiceUsage(), charged=0.0)
 
     def _close(self, used: ServiceUsage, *, charged: float) -> None:
         self._open = False
-        self._meter._give(self._dollars, used=used, charged=charged)
+        self._meter._settle(self._dollars, used=used, charged=charged)
 
 
 def parse_dollars(text: str) -> float:
-    """Return the dollars of a text like `$2` or `$0.50`; `UsageError` where it names none."""
+    """Parse an amount like `$2` or `$0.50`; raise `UsageError` for anything else and for 0."""
     if not re.fullmatch(r"\$" + _AMOUNT, text):
         raise UsageError(f"\"{text}\": not an amount in dollars; write it like '$2' or '$0.50'")
     dollars = float(text[1:])
@@ -216,9 +216,9 @@ def parse_dollars(text: str) -> float:
 
 
 def parse_price(text: str) -> Price:
-    """Return the price of `INPUT/OUTPUT[/READ[/WRITTEN/WRITTEN_HOUR]]`, dollars per million tokens.
+    """Parse `INPUT/OUTPUT[/READ[/WRITTEN/WRITTEN_HOUR]]` in dollars per million tokens.
 
-    What is left out costs as much as input does. `UsageError` on anything else.
+    A price that is left out equals that of input. Raises `UsageError` for anything else.
     """
     parts = text.split("/")
     if len(parts) not in (2, 3, 5) or not all(re.fullmatch(_AMOUNT, part) for part in parts):

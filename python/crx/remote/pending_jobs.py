@@ -1,4 +1,4 @@
-"""What goes on elsewhere when a run ends, noted in the index so that the next run finds it."""
+"""Remote batch jobs in flight, persisted so that the next run can resume them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import orjson
 
 from crx import _native
 
-# The setting of an index that names what is under way.
-UNDER_WAY = "under_way"
+# The key among an index's settings under which the jobs in flight are stored.
+PENDING_JOBS = "under_way"
 
 
 class PendingJobs:
-    """Names of what one contextualizer has under way; each change is durable when it returns."""
+    """Names of the jobs in flight of one contextualizer; a change is durable when it returns."""
 
     def __init__(self, store: _native.Store, fingerprint: str) -> None:
         self._store = store
@@ -21,33 +21,33 @@ class PendingJobs:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is under way, oldest first."""
-        return under_way(self._store.settings()).get(self._fingerprint, ())
+        """The jobs in flight, oldest first."""
+        return read_pending_jobs(self._store.settings()).get(self._fingerprint, ())
 
     def add(self, name: str) -> None:
-        """Note that something is under way."""
+        """Record a job."""
         self._write((*self.names, name))
 
     def rename(self, old: str, new: str) -> None:
-        """Note by which name something under way is known from now on."""
+        """Replace the name of a job."""
         self._write(tuple(new if name == old else name for name in self.names))
 
     def remove(self, name: str) -> None:
-        """Note that something is not under way after all."""
+        """Drop a job that was never submitted."""
         self._write(tuple(each for each in self.names if each != name))
 
     def clear(self) -> None:
-        """Note that all that came of it is kept."""
+        """Drop all jobs, once their results are committed."""
         if self.names:
             self._write(())
 
     def _write(self, names: tuple[str, ...]) -> None:
-        noted = {**under_way(self._store.settings()), self._fingerprint: names}
-        kept = {fingerprint: listed for fingerprint, listed in noted.items() if listed}
-        self._store.set_settings({UNDER_WAY: orjson.dumps(kept).decode()})
+        jobs = {**read_pending_jobs(self._store.settings()), self._fingerprint: names}
+        kept = {fingerprint: listed for fingerprint, listed in jobs.items() if listed}
+        self._store.set_settings({PENDING_JOBS: orjson.dumps(kept).decode()})
 
 
-def under_way(settings: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Return what an index says is under way, by the fingerprint of what sent it."""
-    noted = orjson.loads(settings.get(UNDER_WAY, "{}"))
-    return {fingerprint: tuple(names) for fingerprint, names in noted.items()}
+def read_pending_jobs(settings: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the names of the jobs in flight by the fingerprint of their contextualizer."""
+    stored = orjson.loads(settings.get(PENDING_JOBS, "{}"))
+    return {fingerprint: tuple(names) for fingerprint, names in stored.items()}

@@ -11,28 +11,28 @@ from crx.types import Context
 
 Item = TypeVar("Item")
 
-# Answers, in widths, that may wait to be told behind one that takes long.
-_AHEAD = 4
+# Results that may wait behind a slow item, in multiples of the pool's width.
+_LOOKAHEAD = 4
 
 
 class OrderedPool(Generic[Item]):
-    """Items done side by side and told in order.
+    """A pool that processes items concurrently and emits their contexts in order.
 
-    `admit` is called before an item is begun, in order; when it raises `BudgetSpent` the item
-    waits for one under way to end, and ends the run if there is none. With `warm_first`, items go
-    one at a time until one was answered. `width` bounds how many are under way, and what may run
-    ahead of a slow one: answers that wait behind it are lost if the process is killed.
+    `admit` is called in order before an item starts. If it raises `BudgetSpent`, the item waits
+    until a running one ends; if none is running, the run ends. With `warm_first`, items run one at
+    a time until the first success. `width` bounds the number of running items, and also how many
+    results may wait behind a slow item: waiting results are lost if the process is killed.
     """
 
     def __init__(
         self,
-        do: Callable[[Item], Awaitable[Context]],
+        work: Callable[[Item], Awaitable[Context]],
         *,
         admit: Callable[[Item], None],
         width: int,
         warm_first: bool,
     ) -> None:
-        self._do = do
+        self._work = work
         self._admit = admit
         self._width = width
         self._cold = warm_first
@@ -40,39 +40,39 @@ class OrderedPool(Generic[Item]):
         self._done: dict[int, Context | CrxError] = {}
         self._stop: CrxError | None = None
 
-    async def run(self, items: Sequence[Item], tell: Callable[[Context], None]) -> None:
-        """Do the items. What ends the run is raised after what was answered has been told."""
-        begun = told = 0
+    async def run(self, items: Sequence[Item], emit: Callable[[Context], None]) -> None:
+        """Process the items; the error that ends the run is raised after the last result."""
+        started = emitted = 0
         try:
-            while self._running or begun < len(items):
-                begun = self._begin(items, begun, told)
+            while self._running or started < len(items):
+                started = self._start(items, started, emitted)
                 if not self._running:
                     break
                 await self._wait()
-                while isinstance(context := self._done.get(told), Context):
-                    tell(context)
-                    told += 1
+                while isinstance(context := self._done.get(emitted), Context):
+                    emit(context)
+                    emitted += 1
         finally:
-            await self._abandon()
-        for at in range(told, 1 + max(self._answered(), default=-1)):
+            await self._cancel_running()
+        for at in range(emitted, 1 + max(self._succeeded(), default=-1)):
             result = self._done[at]
-            tell(result if isinstance(result, Context) else Context.failed(result))
+            emit(result if isinstance(result, Context) else Context.failed(result))
         if self._stop is not None:
             raise self._stop
 
-    def _begin(self, items: Sequence[Item], begun: int, told: int) -> int:
-        room = 1 if self._cold else self._width
-        last = min(len(items), told + _AHEAD * self._width)
-        while begun < last and self._stop is None and len(self._running) < room:
+    def _start(self, items: Sequence[Item], started: int, emitted: int) -> int:
+        width = 1 if self._cold else self._width
+        last = min(len(items), emitted + _LOOKAHEAD * self._width)
+        while started < last and self._stop is None and len(self._running) < width:
             try:
-                self._admit(items[begun])
+                self._admit(items[started])
             except BudgetSpent as spent:
                 if not self._running:
                     self._stop = spent
                 break
-            self._running[asyncio.ensure_future(self._do(items[begun]))] = begun
-            begun += 1
-        return begun
+            self._running[asyncio.ensure_future(self._work(items[started]))] = started
+            started += 1
+        return started
 
     async def _wait(self) -> None:
         ended, _ = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
@@ -86,10 +86,10 @@ class OrderedPool(Generic[Item]):
             else:
                 self._cold = self._cold and task.result().status == "failed"
 
-    def _answered(self) -> list[int]:
+    def _succeeded(self) -> list[int]:
         return [at for at, result in self._done.items() if isinstance(result, Context)]
 
-    async def _abandon(self) -> None:
+    async def _cancel_running(self) -> None:
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)

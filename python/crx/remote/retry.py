@@ -13,54 +13,57 @@ from crx.remote.errors import Again, Exhausted
 
 T = TypeVar("T")
 
-_LONGEST_WAIT_S = 300.0
-_MOST_IN_A_ROW = 8
+_MAX_WAIT_S = 300.0
+_MAX_FAILURES_IN_A_ROW = 8
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long to wait before each further try, in seconds, and what to wait with."""
+    """The delay before each retry, in seconds, and the function that sleeps."""
 
     waits_s: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def keep(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask until there is an answer; `Exhausted` or `ModelError` when the tries are used up."""
+    async def keep(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Return the first attempt that succeeds.
+
+        After the last retry, raises `ModelError` if the service is unreachable, else `Exhausted`.
+        """
         for wait_s in self.waits_s:
             try:
-                return await ask()
+                return await attempt()
             except Again as again:
-                # Requests that were turned away together must not come back together.
+                # Jitter: requests that were refused together must not be retried together.
                 own_s = wait_s * random.uniform(1.0, 1.25)
-                await self.sleep(min(max(own_s, again.after_s), _LONGEST_WAIT_S))
+                await self.sleep(min(max(own_s, again.after_s), _MAX_WAIT_S))
         try:
-            return await ask()
+            return await attempt()
         except Again as again:
             raise (ModelError if again.unreachable else Exhausted)(str(again)) from None
 
 
 class CircuitBreaker:
-    """Ends a run when a service has had no answer for so many chunks in a row, in all their tries.
+    """Ends a run after 8 consecutive chunks whose retries were all used up.
 
-    Those that went side by side count as one: a minute's trouble is not the end of a night's run.
+    Chunks that failed concurrently count as one: an outage of a minute does not end a long run.
     """
 
     def __init__(self, service: str) -> None:
         self._service = service
-        self._row = 0
+        self._failures = 0
 
-    async def watch(self, asked: Awaitable[T]) -> T:
-        """Return what was asked for; `ModelError` where the service seems to be out."""
-        before = self._row
+    async def watch(self, request: Awaitable[T]) -> T:
+        """Return the request's result; raise `ModelError` when the breaker opens."""
+        before = self._failures
         try:
-            answer = await asked
+            answer = await request
         except Exhausted as why:
-            self._row += self._row == before
-            if self._row < _MOST_IN_A_ROW:
+            self._failures += self._failures == before
+            if self._failures < _MAX_FAILURES_IN_A_ROW:
                 raise
             raise ModelError(
-                f"{self._service}: {why} (all tries of {self._row} chunks in a row); "
+                f"{self._service}: {why} (all tries of {self._failures} chunks in a row); "
                 f"check the account, or go on later by the same command"
             ) from None
-        self._row = 0
+        self._failures = 0
         return answer

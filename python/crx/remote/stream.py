@@ -1,4 +1,4 @@
-"""Results of a coroutine as an iterator, from a thread with an event loop of its own."""
+"""Results of a coroutine as an iterator, from a thread with its own event loop."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ T = TypeVar("T")
 
 
 def stream(produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]]) -> Iterator[T]:
-    """Run a coroutine in a thread of its own and yield what it tells; closing cancels it.
+    """Run a coroutine in a new thread and yield what it emits; closing cancels the coroutine.
 
-    A thread, because the caller may have an event loop of its own (a notebook, a server), and a
-    daemon, so that a request that hangs does not keep the process.
+    A thread, because the caller may run an event loop of its own (a notebook, a server); a daemon
+    thread, so that a request without an answer does not keep the process alive.
     """
-    told: SimpleQueue[tuple[T] | BaseException | None] = SimpleQueue()
+    results: SimpleQueue[tuple[T] | BaseException | None] = SimpleQueue()
     started: SimpleQueue[Callable[[], object]] = SimpleQueue()
 
     async def main() -> None:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         started.put(lambda: loop.call_soon_threadsafe(task.cancel))
-        await produce(lambda item: told.put((item,)))
+        await produce(lambda item: results.put((item,)))
 
     def run() -> None:
         try:
             asyncio.run(main())
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            told.put(error)
+            results.put(error)
         else:
-            told.put(None)
+            results.put(None)
 
     thread = threading.Thread(target=run, name="crx-remote", daemon=True)
     thread.start()
     cancel = started.get()
     try:
-        while (item := told.get()) is not None:
+        while (item := results.get()) is not None:
             if isinstance(item, BaseException):
                 raise item
             yield item[0]
@@ -52,4 +52,4 @@ def _cancel(cancel: Callable[[], object]) -> None:
     try:
         cancel()
     except RuntimeError:
-        return  # the loop closed in between: there is nothing left to cancel
+        return  # the loop closed in the meantime, so there is nothing to cancel

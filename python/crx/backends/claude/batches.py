@@ -57,7 +57,7 @@ class BatchQueue:
 
     batches: Any
     patience: RetryPolicy
-    translated: Callable[[], AbstractContextManager[None]]
+    translate_errors: Callable[[], AbstractContextManager[None]]
     poll_s: float
     unknown: type[Exception]
     ledger: PendingJobs | None = None
@@ -122,7 +122,7 @@ class BatchQueue:
 
         async def once() -> Any:
             try:
-                with self.translated():
+                with self.translate_errors():
                     return await self.batches.create(requests=requests)
             except Again as again:
                 # Sent twice, it would be paid twice.
@@ -175,7 +175,7 @@ class BatchQueue:
 
     async def _call(self, call: Callable[[], Awaitable[T]]) -> T:
         async def once() -> T:
-            with self.translated():
+            with self.translate_errors():
                 return await call()
 
         return await self.patience.keep(once)

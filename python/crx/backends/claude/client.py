@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from crx.errors import ModelError
-from crx.remote.errors import refuse_bad_key, refuse_offline, translated
+from crx.remote.errors import refuse_bad_key, refuse_offline, translate_errors
 
 _KEY = "ANTHROPIC_API_KEY"
 
@@ -40,9 +40,9 @@ class ClaudeClient:
         missing: type[Exception] = self._sdk.NotFoundError
         return missing
 
-    def translated(self) -> Any:
+    def translate_errors(self) -> Any:
         """Turn what the SDK raises within into what `crx.remote.stream` knows."""
-        return translated(self._sdk, service=self.name, model=self._model, key=_KEY)
+        return translate_errors(self._sdk, service=self.name, model=self._model, key=_KEY)
 
     def _check_key(self) -> None:
         try:

@@ -199,7 +199,7 @@ class Claude:
         firmer: bool,  # noqa: FBT001
     ) -> tuple[Completion, ServiceUsage]:
         params = self._terms.params(job, chunk, firmer=firmer)
-        with self._service.translated():
+        with self._service.translate_errors():
             message = await client.messages.create(**params)
         answer, used = self._terms.read(message)
         job.learn(used)
@@ -214,7 +214,7 @@ class Claude:
             desk = BatchQueue(
                 client.messages.batches,
                 patience=self._patience,
-                translated=self._service.translated,
+                translate_errors=self._service.translate_errors,
                 poll_s=self._poll_s,
                 unknown=self._service.unknown,
                 ledger=self._ledger,

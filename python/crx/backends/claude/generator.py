@@ -9,9 +9,9 @@ from typing import Any
 from crx.backends.claude.client import ClaudeClient
 from crx.backends.claude.requests import terms_of
 from crx.backends.options import typed_options
-from crx.remote.answer_request import AnswerRequest, Tell
+from crx.remote.answer_request import AnswerRequest, Emit
 from crx.remote.completion import Completion
-from crx.remote.errors import BROKE_OFF, Again, refuse_offline
+from crx.remote.errors import INCOMPLETE_RESPONSE, Again, refuse_offline
 from crx.remote.metering import Meter, Price, ServiceUsage, parse_price
 from crx.remote.retry import RetryPolicy
 from crx.remote.stream import stream
@@ -36,7 +36,7 @@ class ClaudeGenerator:
         price: Price | None = None,
         effort: str | None = None,
         max_tokens: int | None = None,
-        patience: RetryPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
         timeout_s: float = 120.0,
         key: str | None = None,
         url: str | None = None,
@@ -47,7 +47,7 @@ class ClaudeGenerator:
             max_tokens = _MAX_TOKENS if silent else _MAX_TOKENS_THINKING
         self._terms = terms(max_tokens=max_tokens)
         self._service = ClaudeClient(model, timeout_s=timeout_s, key=key, url=url)
-        self._patience = patience or RetryPolicy()
+        self._retry_policy = retry_policy or RetryPolicy()
         self._meter = Meter()
 
     @property
@@ -64,28 +64,28 @@ class ClaudeGenerator:
     def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
         """Yield the answer as it is written; raises `ModelError` where it has no end."""
         refuse_offline(self._service.name)
-        talk = AnswerRequest(
+        request = AnswerRequest(
             send=partial(self._send, self._terms.body(_content(prefix, prompt))),
             meter=self._meter,
-            patience=self._patience,
+            retry_policy=self._retry_policy,
             service=self._service.name,
             max_tokens=self._terms.max_tokens,
         )
-        yield from stream(talk.run)
+        yield from stream(request.run)
 
     def close(self) -> None:
         """Nothing is held between prompts."""
 
-    async def _send(self, body: dict[str, Any], tell: Tell) -> tuple[Completion, ServiceUsage]:
+    async def _send(self, body: dict[str, Any], emit: Emit) -> tuple[Completion, ServiceUsage]:
         async with self._service.client() as client:
-            with self._service.translated():
+            with self._service.translate_errors():
                 async with client.messages.stream(**body) as pieces:
                     async for piece in pieces.text_stream:
-                        tell(piece)
+                        emit(piece)
                     try:
                         message = await pieces.get_final_message()
                     except AssertionError:  # the SDK's word for a stream of nothing
-                        raise Again(BROKE_OFF, lost=True) from None
+                        raise Again(INCOMPLETE_RESPONSE, lost=True) from None
         return self._terms.read(message)
 
 

@@ -14,7 +14,7 @@ from crx.context.text_window import Window
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.remote.completion import Completion
-from crx.remote.errors import BROKE_OFF, NO_PROTOCOL, Again, refuse_below
+from crx.remote.errors import INCOMPLETE_RESPONSE, INVALID_RESPONSE, Again, refuse_below
 from crx.remote.metering import Price, ServiceUsage
 from crx.types import Chunk, Document
 
@@ -166,9 +166,9 @@ class Terms:
                 output=int(counts.output_tokens),
             )
         except (AttributeError, TypeError, ValueError):
-            raise Again(NO_PROTOCOL, lost=True) from None
+            raise Again(INVALID_RESPONSE, lost=True) from None
         if message.stop_reason is None:
-            raise Again(BROKE_OFF, lost=True)
+            raise Again(INCOMPLETE_RESPONSE, lost=True)
         return answer, self.priced(used)
 
     def priced(self, used: ServiceUsage) -> ServiceUsage:

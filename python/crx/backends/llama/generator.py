@@ -11,7 +11,7 @@ from crx.backends.options import typed_options
 from crx.backends.process.supervisor import CutShort, Unanswered
 from crx.context.compute_usage import ComputeUsage
 from crx.errors import ModelError
-from crx.remote.answer_request import cut_short
+from crx.remote.answer_request import token_limit_message
 
 # About 700 words; a small model that repeats itself is stopped here.
 MAX_TOKENS = 1024
@@ -45,7 +45,7 @@ class LlamaGenerator:
         try:
             yield from self._llama.speak(prefix, prompt)
         except CutShort:
-            raise ModelError(cut_short(self._name, self._settings.max_tokens)) from None
+            raise ModelError(token_limit_message(self._name, self._settings.max_tokens)) from None
         except Unanswered as why:
             raise ModelError(f"{self._name}: {why}; ask with fewer or shorter passages") from None
         except ModelError as error:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from crx.errors import ModelError, UsageError
-from crx.remote.errors import refuse_bad_key, refuse_offline, translated
+from crx.remote.errors import refuse_bad_key, refuse_offline, translate_errors
 
 # Whose key goes to which host: a key is sent to its own service and nowhere else.
 _KEYS = {"api.openai.com": "OPENAI_API_KEY", "api.deepseek.com": "DEEPSEEK_API_KEY"}
@@ -42,9 +42,9 @@ class OpenAIClient:
         """Return a client, to be used in `async with`."""
         return self._sdk.AsyncOpenAI(**self._client_options)
 
-    def translated(self) -> Any:
+    def translate_errors(self) -> Any:
         """Turn what the SDK raises within into what `crx.remote.stream` knows."""
-        return translated(self._sdk, service=self.name, model=self.model, key=self._key_name)
+        return translate_errors(self._sdk, service=self.name, model=self.model, key=self._key_name)
 
     def parameters(self, max_tokens: int) -> dict[str, Any]:
         """Greedy, and no longer than that. The vendor's own models take neither by these names."""

@@ -23,7 +23,7 @@ from crx.context.text_window import DocumentRequests, Window
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.remote.completion import Completion
-from crx.remote.errors import NO_PROTOCOL, Again, refuse_below, refuse_offline
+from crx.remote.errors import INVALID_RESPONSE, Again, refuse_below, refuse_offline
 from crx.remote.metering import Estimate, Meter, Price, ServiceUsage, parse_price
 from crx.remote.retry import CircuitBreaker, RetryPolicy
 from crx.remote.stream import stream
@@ -174,7 +174,7 @@ class OpenAI:
         firmer: bool,  # noqa: FBT001
     ) -> tuple[Completion, ServiceUsage]:
         text = prefix + self._prompt.suffix(chunk.text, firmer=firmer)
-        with self._service.translated():
+        with self._service.translate_errors():
             completion = await client.chat.completions.create(
                 model=self._service.model,
                 messages=[{"role": "user", "content": text}],
@@ -214,7 +214,7 @@ def _read(completion: Any) -> tuple[Completion, ServiceUsage]:
         )
         return answer, used(completion.usage)
     except (AttributeError, IndexError, TypeError, ValueError):
-        raise Again(NO_PROTOCOL, lost=True) from None
+        raise Again(INVALID_RESPONSE, lost=True) from None
 
 
 def used(counts: Any) -> ServiceUsage:

@@ -10,9 +10,15 @@ from crx.answer.reasoning import strip_reasoning
 from crx.backends.openai.client import OpenAIClient
 from crx.backends.openai.contextualizer import UNCOUNTED, priced, used
 from crx.backends.options import typed_options
-from crx.remote.answer_request import AnswerRequest, Tell
+from crx.remote.answer_request import AnswerRequest, Emit
 from crx.remote.completion import Completion
-from crx.remote.errors import BROKE_OFF, NO_PROTOCOL, Again, refuse_below, refuse_offline
+from crx.remote.errors import (
+    INCOMPLETE_RESPONSE,
+    INVALID_RESPONSE,
+    Again,
+    refuse_below,
+    refuse_offline,
+)
 from crx.remote.metering import Meter, Price, ServiceUsage, parse_price
 from crx.remote.retry import RetryPolicy
 from crx.remote.stream import stream
@@ -34,7 +40,7 @@ class OpenAIGenerator:
         *,
         price: Price | None = None,
         max_tokens: int = _MAX_TOKENS,
-        patience: RetryPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
         timeout_s: float = 300.0,
         key: str | None = None,
     ) -> None:
@@ -42,7 +48,7 @@ class OpenAIGenerator:
         refuse_below(1, max_tokens, what=f"openai:{self._service.model}:max_tokens")
         self._max_tokens = max_tokens
         self._price = price
-        self._patience = patience or RetryPolicy()
+        self._retry_policy = retry_policy or RetryPolicy()
         self._meter = Meter()
 
     @property
@@ -58,22 +64,22 @@ class OpenAIGenerator:
     def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
         """Yield the answer as it is written; raises `ModelError` where it has no end."""
         refuse_offline(self._service.name)
-        talk = AnswerRequest(
+        request = AnswerRequest(
             send=partial(self._send, prefix + prompt),
             meter=self._meter,
-            patience=self._patience,
+            retry_policy=self._retry_policy,
             service=self._service.name,
             max_tokens=self._max_tokens,
         )
-        yield from strip_reasoning(stream(talk.run))
+        yield from strip_reasoning(stream(request.run))
 
     def close(self) -> None:
         """Nothing is held between prompts."""
 
-    async def _send(self, text: str, tell: Tell) -> tuple[Completion, ServiceUsage]:
+    async def _send(self, text: str, emit: Emit) -> tuple[Completion, ServiceUsage]:
         reading = _Reading()
         async with self._service.client() as client:
-            with self._service.translated():
+            with self._service.translate_errors():
                 pieces = await client.chat.completions.create(
                     model=self._service.model,
                     messages=[{"role": "user", "content": text}],
@@ -82,9 +88,9 @@ class OpenAIGenerator:
                     extra_body=self._service.parameters(self._max_tokens),
                 )
                 async for piece in pieces:
-                    tell(reading.take(piece))
+                    emit(reading.take(piece))
         if not reading.why:
-            raise Again(BROKE_OFF, lost=True)
+            raise Again(INCOMPLETE_RESPONSE, lost=True)
         answer = Completion(
             "", finished=reading.why != "length", refused=reading.why == "content_filter"
         )
@@ -112,7 +118,7 @@ class _Reading:
             self.why = str(choice.finish_reason or self.why)
             return str(choice.delta.content or "")
         except (AttributeError, TypeError, ValueError):
-            raise Again(NO_PROTOCOL, lost=True) from None
+            raise Again(INVALID_RESPONSE, lost=True) from None
 
 
 def load_generator(rest: str) -> OpenAIGenerator:
