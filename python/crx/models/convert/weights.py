@@ -18,6 +18,33 @@ from crx.models.source_folder import Architecture, Folder, inside, read_dense
 Array = NDArray[np.float32]
 Take = Callable[[str, tuple[int, ...]], Array]
 
+# Columns that share a scale in `Blocks`.
+BLOCK = 32
+# The code that stands for 0.
+CODE_ZERO = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A matrix of 4-bit codes, a scale for each 32 columns: `(code - 8) * scale`.
+
+    `codes` is (rows, columns) uint8 below 16, `scales` (rows, columns / 32) float16.
+    """
+
+    codes: NDArray[np.uint8]
+    scales: NDArray[np.float16]
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> Array:
+        """Return the values of some rows."""
+        return Blocks(self.codes[rows], self.scales[rows]).floats()
+
+    def floats(self) -> Array:
+        """Return all values, in the shape of the codes."""
+        values = self.codes.astype(np.float32) - CODE_ZERO
+        blocks = values.reshape(*self.scales.shape, BLOCK)
+        product: Array = blocks * self.scales[..., None].astype(np.float32)
+        return product.reshape(self.codes.shape)
+
 
 @dataclass(frozen=True, slots=True)
 class Linear:
@@ -75,7 +102,7 @@ class EncoderWeights:
     `segments` has one row where the model tells no segments apart.
     """
 
-    words: Array
+    words: Array | Blocks
     positions: Array
     segments: Array
     norm: Norm
