@@ -20,6 +20,7 @@ from crx.backends.options import split_options
 from crx.errors import ModelError
 from crx.models.card import (
     GRAPH,
+    PIECES,
     TOKENIZER,
     ModelCard,
     Precision,
@@ -31,7 +32,7 @@ from crx.models.cross_encoder import PairEncoder, best_windows, one_logit
 from crx.models.onnx_folder import is_bare, read_bare
 from crx.models.store import find
 from crx.models.threads import threads
-from crx.models.tokenizer import Ids, Tokens, equal_lengths, feed
+from crx.models.tokenizer import Ids, equal_lengths, feed, load_tokens
 
 if TYPE_CHECKING:
     import onnxruntime  # type: ignore[import-untyped]
@@ -65,12 +66,13 @@ class OnnxEmbedder:
         card = read_card(folder)
         if card.kind != "embedder":
             raise ModelError(f"{folder}: a {card.kind}, not an embedder; crx models lists them")
-        check_file(folder / TOKENIZER, card)
+        # What is parsed in Python is checked first, as a damaged file may be slow to refuse.
+        check_file(folder / (PIECES if PIECES in card.files else TOKENIZER), card)
         with ThreadPoolExecutor(1) as checker:
             # Hashing needs no interpreter: it goes on while all else is loaded.
-            checked = checker.submit(check_file, folder / GRAPH, card)
+            checked = checker.submit(check_files, folder, card)
             _runtime(device)
-            self._tokens = Tokens(folder / TOKENIZER, sequence=card.sequence)
+            self._tokens = load_tokens(folder, card)
             checked.result()
         self.card: ModelCard = card
         self._graph = _Session(folder / GRAPH, precision=card.precision, device=device)
@@ -87,6 +89,11 @@ class OnnxEmbedder:
     def max_tokens(self) -> int:
         """Tokens of a passage that are read: special tokens and the prefix are taken off."""
         return self.card.max_tokens
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """ISO 639-1 codes of what the model claims to read; none: it does not say."""
+        return self.card.languages
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         """Return the code point at which each token of the whole text starts, ascending."""

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from crx.backends.options import split_options
 from crx.errors import ModelError
-from crx.models.card import GRAPH, TOKENIZER, ModelCard, check_files, read_card
+from crx.models.card import GRAPH, ModelCard, check_files, read_card
 from crx.models.store import find
 from crx.models.threads import threads
-from crx.models.tokenizer import Tokens, equal_lengths, feed
+from crx.models.tokenizer import equal_lengths, feed, load_tokens
 
 Arithmetic = Literal["f32", "bf16"]
 
@@ -47,7 +47,7 @@ class OpenVinoEmbedder:
         self._arithmetic = arithmetic
         # The queue has one callback, so calls from several threads take turns.
         self._lock = Lock()
-        self._tokens = Tokens(folder / TOKENIZER, sequence=card.sequence)
+        self._tokens = load_tokens(folder, card)
         self._compiled, self._queue = _compile(folder / GRAPH, arithmetic)
         self._inputs = [entry.get_any_name() for entry in self._compiled.inputs]
 
@@ -63,6 +63,11 @@ class OpenVinoEmbedder:
     def max_tokens(self) -> int:
         """Tokens of a passage that are read: special tokens and the prefix are taken off."""
         return self.card.max_tokens
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """ISO 639-1 codes of what the model claims to read; none: it does not say."""
+        return self.card.languages
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         """Return the code point at which each token of the whole text starts, ascending."""

@@ -18,7 +18,11 @@ from crx.errors import ModelError
 
 CARD = "model.json"
 GRAPH = "model.onnx"
+# Tensors too large for the graph's own file: ONNX Runtime maps them into memory.
+TENSORS = "tensors.bin"
 TOKENIZER = "tokenizer.json"
+# A large vocabulary in a form that opens fast.
+PIECES = "pieces.npz"
 
 Kind = Literal["embedder", "reranker"]
 Precision = Literal["fp32", "int8"]

@@ -63,7 +63,7 @@ class Pieces:
     def __init__(self, path: Path) -> None:
         """Open the file; `ModelError` where it is missing or damaged."""
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 self._frame: dict[str, Any] = json.loads(arrays["frame"].tobytes())
                 self._text: bytes = arrays["text"].tobytes()
                 self._ends = arrays["ends"]

@@ -11,9 +11,14 @@ import tokenizers
 from numpy.typing import NDArray
 
 from crx.errors import ModelError
+from crx.models.card import PIECES, TOKENIZER, ModelCard
+from crx.models.pieces import Pieces
 
 # Code points encoded at once by `starts`: an encoding takes some 200 bytes a token.
 _SLICE = 1 << 16
+# Code points cut with parts of a large vocabulary before the whole of it is loaded: to cut so many
+# takes as long as the load.
+_IN_PARTS = 20_000
 
 Ids = NDArray[np.int64]
 
@@ -21,33 +26,41 @@ Ids = NDArray[np.int64]
 class Tokens:
     """The tokenizer of a model that reads `sequence` tokens at once, special tokens included."""
 
-    def __init__(self, source: Path | str, *, sequence: int) -> None:
-        """Load a tokenizer from a file or from its JSON; `ModelError` where it is neither."""
-        self._tokenizer = load_tokenizer(source)
-        self._special = int(self._tokenizer.num_special_tokens_to_add(is_pair=False))
+    def __init__(self, source: Path | str, *, sequence: int, pieces: Path | None = None) -> None:
+        """Load a tokenizer from a file or from its JSON; `ModelError` where it is neither.
+
+        `pieces` is the file of the tokenizer's large vocabulary, if it has one: then the tokenizer
+        is loaded whole only for longer texts than queries are.
+        """
+        self._source = source
+        self._pieces = Pieces(pieces) if pieces else None
+        self._in_parts = 0
+        self._whole = None if pieces else load_tokenizer(source)
+        tokenizer, _ = self._for([])
+        self._special = int(tokenizer.num_special_tokens_to_add(is_pair=False))
         self.sequence = sequence
 
     @property
     def vocabulary(self) -> int:
         """How many different tokens there are."""
-        return int(self._tokenizer.get_vocab_size(with_added_tokens=True))
+        return int(self._all().get_vocab_size(with_added_tokens=True))
 
     def room(self, prefix: str = "") -> int:
         """Return how many tokens of a text the model reads after this prefix."""
-        return self.sequence - self._special - len(self._encode(prefix).ids)
+        tokenizer, _ = self._for([prefix])
+        taken = len(tokenizer.encode(prefix, add_special_tokens=False).ids)
+        return self.sequence - self._special - taken
 
     def encode(self, texts: Sequence[str], *, prefix: str = "") -> list[Ids]:
         """Return the ids of each text, special tokens included, cut to `sequence`."""
         room = self.sequence - self._special
-        encodings = self._tokenizer.encode_batch_fast(
-            [prefix + text for text in texts], add_special_tokens=False
-        )
+        read = [prefix + text for text in texts]
+        tokenizer, meaning = self._for(read)
+        encodings = tokenizer.encode_batch_fast(read, add_special_tokens=False)
         for encoding in encodings:
             encoding.truncate(room)
-        return [
-            np.array(self._tokenizer.post_process(encoding).ids, dtype=np.int64)
-            for encoding in encodings
-        ]
+        ids = [np.array(tokenizer.post_process(each).ids, dtype=np.int64) for each in encodings]
+        return ids if meaning is None else [meaning[each] for each in ids]
 
     def starts(self, text: str) -> NDArray[np.uint32]:
         """Return the code point at which each token starts, ascending; no special tokens.
@@ -55,15 +68,31 @@ class Tokens:
         A long text is encoded in slices cut before white space, so memory stays bounded; where a
         slice has none, a token that lies across the cut counts as two.
         """
-        parts = [
-            np.array([first for first, _ in self._encode(text[start:end]).offsets], np.uint32)
-            + np.uint32(start)
-            for start, end in _slices(text)
-        ]
+        tokenizer, _ = self._for([text])
+        parts = []
+        for start, end in _slices(text):
+            encoding = tokenizer.encode(text[start:end], add_special_tokens=False)
+            firsts = [first for first, _ in encoding.offsets]
+            parts.append(np.array(firsts, np.uint32) + np.uint32(start))
         return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
-    def _encode(self, text: str) -> tokenizers.Encoding:
-        return self._tokenizer.encode(text, add_special_tokens=False)
+    def _for(self, texts: Sequence[str]) -> tuple[tokenizers.Tokenizer, Ids | None]:
+        """Return a tokenizer for some texts, and what its ids mean if they are its own."""
+        size = sum(map(len, texts))
+        if self._whole is None and self._pieces and self._in_parts + size <= _IN_PARTS:
+            self._in_parts += size
+            return self._pieces.tokenizer(texts)
+        return self._all(), None
+
+    def _all(self) -> tokenizers.Tokenizer:
+        self._whole = self._whole or load_tokenizer(self._source)
+        return self._whole
+
+
+def load_tokens(folder: Path, card: ModelCard) -> Tokens:
+    """Load the tokenizer of a model of the store, whose files are to be checked by the caller."""
+    pieces = folder / PIECES if PIECES in card.files else None
+    return Tokens(folder / TOKENIZER, sequence=card.sequence, pieces=pieces)
 
 
 def load_tokenizer(source: Path | str) -> tokenizers.Tokenizer:

