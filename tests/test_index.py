@@ -9,7 +9,7 @@ import pytest
 
 import crx
 from crx.errors import Incompatible, Locked, NotAnIndex, UsageError
-from crx.ingest.indexer import Report
+from crx.ingest.report import Report
 from crx.types import Document
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 200}

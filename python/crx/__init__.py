@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from crx.index import Index, Status, open
-    from crx.ingest.indexer import Failure, Progress, Report
+    from crx.ingest.report import Failure, Progress, Report
     from crx.retrieve.search import Result
     from crx.types import Answer, Chunk, Citation, Context, Document, Hit, Mark, Passage, Stage
 
@@ -63,7 +63,7 @@ __all__ = [
 
 # Names that are not of `errors`, by the module that has them.
 _MODULE_NAMES = {
-    "ingest.indexer": ("Failure", "Progress", "Report"),
+    "ingest.report": ("Failure", "Progress", "Report"),
     "index": ("Index", "Status", "open"),
     "retrieve.search": ("Result",),
     "types": (

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from crx.context.prompt import Prompt
     from crx.context.report import ContextProgress, ContextReport
     from crx.context.routing import ContextRouter
-    from crx.ingest.indexer import Indexer, Progress, Report
+    from crx.ingest.indexer import Indexer
+    from crx.ingest.report import Progress, Report
 
 Condition: TypeAlias = (
     str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
@@ -164,7 +165,7 @@ class Index:
         """
         places = [Path(os.path.abspath(path)) for path in paths]
         with self._build(contexts, on_progress) as build:
-            build.files(places, exclude=exclude, rehash=rehash)
+            build.index_files(places, exclude=exclude, rehash=rehash)
         return build.report
 
     def add_documents(
@@ -180,7 +181,7 @@ class Index:
         Contexts that a model made before are kept where they still hold, if `keep_contexts`.
         """
         with self._build(contexts, on_progress, keep_contexts=keep_contexts) as build:
-            build.documents(documents)
+            build.index_documents(documents)
         return build.report
 
     def contextualize(

@@ -543,16 +543,17 @@ def test_an_interrupt_ends_with_130_and_the_same_command_goes_on(
         (docs / f"{n}.md").write_text(f"# Note {n}\n\nWhale number {n}.\n")
     code = """
 import os, signal
-from crx.ingest.indexer import Indexer
+from crx.ingest.write import DocumentWriter
 from crx.cli import main
 # A test run in the background inherits that interrupts are ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-put = Indexer.put
+put, written = DocumentWriter.put, []
 def put_and_interrupt(self, document, source):
     put(self, document, source)
-    if self.progress.documents == 5:
+    written.append(document.uri)
+    if len(written) == 6:
         os.kill(os.getpid(), signal.SIGINT)
-Indexer.put = put_and_interrupt
+DocumentWriter.put = put_and_interrupt
 main()
 """
     done = subprocess.run(

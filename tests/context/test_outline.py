@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crx.context.outline import outline, proper_names
-from crx.ingest.read import structure
+from crx.ingest.readers.structure import structure
 from crx.ingest.split import sections_at
 from crx.types import Chunk, Document, Mark
 

@@ -13,7 +13,8 @@ import pytest
 
 from crx.errors import InputError, NotText, UsageError
 from crx.ingest import readers
-from crx.ingest.read import read_bytes, read_file, walk
+from crx.ingest.discover import discover
+from crx.ingest.read import read_bytes, read_file
 from crx.types import Document
 
 
@@ -32,17 +33,17 @@ def ignore(folder: Path, *lines: str, name: str = ".gitignore") -> None:
 
 def found(root: Path, *, exclude: Sequence[str] = ()) -> list[str]:
     """Return what is found under a root, relative to it."""
-    return [f.path.relative_to(root).as_posix() for f in walk([root], exclude=exclude)]
+    return [f.path.relative_to(root).as_posix() for f in discover([root], exclude=exclude)]
 
 
-class TestWalk:
+class TestDiscover:
     def test_files_come_in_the_order_of_their_names(self, tmp_path: Path) -> None:
         grow(tmp_path, "b.md", "a/z.md", "a/b/c.md", "c.md", "B.md")
         assert found(tmp_path) == ["B.md", "a/b/c.md", "a/z.md", "b.md", "c.md"]
 
     def test_a_file_says_where_it_is_and_how_large(self, tmp_path: Path) -> None:
         grow(tmp_path, "a/b.md")
-        (file,) = walk([tmp_path])
+        (file,) = discover([tmp_path])
         path = tmp_path / "a" / "b.md"
         assert (file.path, file.root, file.uri) == (path, tmp_path, path.as_posix())
         assert (file.size, file.mtime_ns) == (5, path.stat().st_mtime_ns)
@@ -87,12 +88,12 @@ class TestWalk:
         grow(tmp_path, ".hidden/a.log")
         ignore(tmp_path, "*.log")
         path = tmp_path / ".hidden" / "a.log"
-        assert [f.path for f in walk([path], exclude=["*"])] == [path]
+        assert [f.path for f in discover([path], exclude=["*"])] == [path]
 
     def test_a_file_is_found_once(self, tmp_path: Path) -> None:
         grow(tmp_path, "a.md", "b/c.md")
         paths = [tmp_path / "b" / ".." / "a.md", tmp_path, tmp_path / "b"]
-        assert [f.path.name for f in walk(paths)] == ["a.md", "c.md"]
+        assert [f.path.name for f in discover(paths)] == ["a.md", "c.md"]
 
     def test_links_are_not_followed_unless_named(self, tmp_path: Path) -> None:
         grow(tmp_path, "tree/a.md", "outside/secret.md")
@@ -101,12 +102,12 @@ class TestWalk:
         (tree / "out").symlink_to(tmp_path / "outside")
         (tree / "file.md").symlink_to(tmp_path / "outside" / "secret.md")
         assert found(tree) == ["a.md"]
-        assert [f.path.name for f in walk([tree / "out"])] == ["secret.md"]
+        assert [f.path.name for f in discover([tree / "out"])] == ["secret.md"]
 
     def test_a_path_that_is_not_there_is_an_error_before_any_work(self, tmp_path: Path) -> None:
         grow(tmp_path, "a.md")
         with pytest.raises(UsageError, match=r"gone: no such file or folder"):
-            walk([tmp_path, tmp_path / "gone"])
+            discover([tmp_path, tmp_path / "gone"])
 
     def test_what_is_neither_file_nor_folder_is_passed_over_or_an_error(
         self, tmp_path: Path
@@ -114,11 +115,11 @@ class TestWalk:
         os.mkfifo(tmp_path / "pipe")
         assert found(tmp_path) == []
         with pytest.raises(UsageError, match="neither a file nor a folder"):
-            walk([tmp_path / "pipe"])
+            discover([tmp_path / "pipe"])
 
     def test_a_name_that_is_no_text_has_a_uri_that_is(self, tmp_path: Path) -> None:
         (Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md"))).write_text("words")
-        (file,) = walk([tmp_path])
+        (file,) = discover([tmp_path])
         assert file.uri == f"{tmp_path.as_posix()}/caf\\xe9.md"
         assert [document.text for document in read_file(file.path)] == ["words"]
 
@@ -175,10 +176,10 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     def installed(*names: str) -> None:
         entries = {"crx.readers": [Entry(name) for name in names]}
         monkeypatch.setattr(readers, "entry_points", lambda *, group: entries[group])
-        readers._plugged.cache_clear()
+        readers._load_plugins.cache_clear()
 
     yield installed
-    readers._plugged.cache_clear()
+    readers._load_plugins.cache_clear()
 
 
 class TestPlug:
@@ -193,21 +194,25 @@ class TestPlug:
         self, install: Callable[..., None]
     ) -> None:
         install("two", "one")
-        with pytest.raises(UsageError, match=r"\.txt: both 'one' and 'two' read it; uninstall one"):
+        with pytest.raises(
+            UsageError, match=r"\.txt: claimed by the readers 'one' and 'two'; uninstall one"
+        ):
             next(read_bytes(b"words", name="a.txt"))
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html", "pdf", "jsonl", "code"])
 def test_a_reader_is_found_by_each_of_its_extensions(name: str) -> None:
-    reader = readers.built_in(name)
+    reader = readers.load_reader(name)
     assert {readers.reader_for(extension) for extension in reader.extensions} == {reader}
 
 
 def test_a_format_costs_nothing_until_a_file_asks_for_it(tmp_path: Path) -> None:
     grow(tmp_path, "a.txt", "b.md")
     script = (
-        "import sys; from pathlib import Path; from crx.ingest.read import read_file, walk\n"
-        f"for found in walk([Path({str(tmp_path)!r})]): list(read_file(found.path))\n"
+        "import sys; from pathlib import Path\n"
+        "from crx.ingest.discover import discover\n"
+        "from crx.ingest.read import read_file\n"
+        f"for found in discover([Path({str(tmp_path)!r})]): list(read_file(found.path))\n"
         "heavy = {'tree_sitter', 'pypdfium2', 'selectolax', 'charset_normalizer'}\n"
         "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
     )

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pdfs import pdf
 
 from crx.errors import InputError, NotText
-from crx.ingest.read import read_bytes, structure
+from crx.ingest.read import read_bytes
+from crx.ingest.readers.structure import structure
 from crx.types import Document, Mark
 
 

@@ -23,7 +23,7 @@ from crx.errors import InputError, UsageError
 from crx.registry import parse_contexts
 
 if TYPE_CHECKING:
-    from crx.ingest.indexer import Report
+    from crx.ingest.report import Report
 
 # Failed inputs that are named one by one; the rest is counted.
 FAILURES_NAMED = 20

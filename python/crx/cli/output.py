@@ -15,7 +15,7 @@ import orjson
 
 if TYPE_CHECKING:
     from crx.context.report import ContextProgress
-    from crx.ingest.indexer import Progress
+    from crx.ingest.report import Progress
 
 Now = TypeVar("Now", "Progress", "ContextProgress")
 

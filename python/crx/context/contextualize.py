@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from crx import _native
 from crx.context.cache import DEFAULT_REFRESH, Origin, context_keys, find_best, store_context
 from crx.context.outline import outline
-from crx.ingest.indexer import SituatedChunks
+from crx.ingest.write import SituatedChunks
 from crx.protocols import Contextualizer
 from crx.types import Chunk, Document
 

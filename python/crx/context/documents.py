@@ -6,7 +6,7 @@ import orjson
 
 from crx import _native
 from crx.ingest.embed import Situated, embedding_prefix
-from crx.ingest.indexer import vector_key
+from crx.ingest.embed_pending import vector_key
 from crx.protocols import Embedder
 from crx.types import Chunk, Context, Document, Mark
 

@@ -23,10 +23,14 @@ from crx.context.report import ContextProgress
 from crx.context.routing import ContextRouter
 from crx.context.run import ContextRun
 from crx.errors import InputError, ModelError, NotText, UsageError
+from crx.ingest.discover import discover
 from crx.ingest.embed import Situated, embed_situated, embedding_prefix
-from crx.ingest.indexer import EMBED_BATCH, Failure, Indexer, budget_of, reason
-from crx.ingest.read import is_fault, read_bytes, refuse_large, walk
+from crx.ingest.embed_pending import EMBED_BATCH
+from crx.ingest.indexer import Indexer
+from crx.ingest.read import failure_reason, promises_text, read_bytes, refuse_large
+from crx.ingest.report import Failure
 from crx.ingest.split import split
+from crx.ingest.write import chunk_budget
 from crx.protocols import (
     Annotated,
     Contextualizer,
@@ -113,12 +117,18 @@ def plan(
     """
     contextualizer = costs.contextualizer
     started = time.monotonic()
-    budget, in_chars = budget_of(embedder, chunk_tokens, chunk_chars)
+    budget = chunk_budget(
+        embedder, chunk_tokens=chunk_tokens, chunk_chars=chunk_chars, overlap=chunk_overlap
+    )
 
     def cut(document: Document) -> list[Chunk]:
         starts = embedder.token_starts(document.text)
         return split(
-            document, token_starts=starts, budget=budget, overlap=chunk_overlap, in_chars=in_chars
+            document,
+            token_starts=starts,
+            budget=budget.size,
+            overlap=budget.overlap,
+            in_chars=budget.in_chars,
         )
 
     texts, failures = _read(paths, cut, exclude, max_file_mb)
@@ -166,17 +176,17 @@ def _read(
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: no such file or folder")
-    for found in walk(paths, exclude=exclude):
+    for found in discover(paths, exclude=exclude):
         try:
             refuse_large(found, max_file_mb)
             data = found.path.read_bytes()
             for document in read_bytes(data, name=found.uri):
                 texts.append((document, cut(document)))
         except NotText as error:
-            if is_fault(found, data):
+            if promises_text(found, data):
                 failures.append(Failure(found.uri, str(error)))
         except (InputError, OSError) as error:
-            failures.append(Failure(found.uri, reason(error)))
+            failures.append(Failure(found.uri, failure_reason(error)))
     return texts, failures
 
 
@@ -276,7 +286,7 @@ def _try(
             router = ContextRouter(maker)
             indexer = Indexer(store, embedder=embedder, situator=ContextSources(outline=True))
             for document in sorted(documents, key=lambda each: len(each.text)):
-                indexer.documents([document])
+                indexer.index_documents([document])
                 begun = time.monotonic()
                 upgrade = ContextRun(
                     store,

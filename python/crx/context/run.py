@@ -21,7 +21,8 @@ from crx.context.priority import PendingDocument, estimate_need, group_documents
 from crx.context.report import ContextProgress, ContextReport, compute_coverage
 from crx.context.routing import ContextRouter
 from crx.errors import BudgetSpent, ModelError, UsageError
-from crx.ingest.indexer import Indexer, Progress
+from crx.ingest.indexer import Indexer
+from crx.ingest.report import Progress
 from crx.protocols import (
     Annotated,
     BatchContextualizer,

@@ -32,7 +32,7 @@ from crx.evaluate.results import METRICS, Indexed, Results, Values
 from crx.evaluate.score_cache import NAME, StoredScores
 from crx.index import Index
 from crx.index import open as open_index
-from crx.ingest.indexer import Progress, Report
+from crx.ingest.report import Progress, Report
 from crx.protocols import Generator, Reranker
 from crx.registry import load_context_sources, parse_contexts
 from crx.retrieve.rerank import ScoreCache

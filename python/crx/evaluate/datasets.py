@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from crx.errors import UsageError
-from crx.ingest.read import structure
+from crx.ingest.readers.structure import structure
 from crx.types import Document
 
 

@@ -1,1 +1,1 @@
-"""Documents into an index: discover, read, split, embed, write."""
+"""Indexing of documents: discover, read, split, embed, write."""

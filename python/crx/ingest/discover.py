@@ -1,9 +1,10 @@
 """Discovery of files below paths, honouring ignore files.
 
-Ignored are hidden files, index folders (`*.crx`), and what `.gitignore`, `.ignore` and `.crxignore`
-say, in this order of increasing precedence; those of a deeper folder go before those of an upper
-one. Links are not followed: what one points to inside the tree is found where it is, and what lies
-outside was not asked for. A path that is named outright is taken, whatever would ignore it.
+Left out are hidden files, index folders (`*.crx`), and what `.gitignore`, `.ignore` and
+`.crxignore` ignore, in this order of increasing precedence; the rules of a deeper folder override
+those of the folders above it. Links are not followed: the target is found at its own place if it
+lies in the tree, and was not asked for if it lies outside. A path that is given itself is always
+taken.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ _IGNORE_FILES = (".gitignore", ".ignore", ".crxignore")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A file: its path, the path it was found under, its URI, bytes and time stamp.
+class FoundFile:
+    """A file: its path, the given path it was found under, its URI, size and time stamp.
 
-    A folder that cannot be listed is found as well, so that reading it says so.
+    A folder that cannot be listed is yielded too, so that the attempt to read it fails.
     """
 
     path: Path
@@ -42,10 +43,10 @@ class _Rules:
     spec: GitIgnoreSpec
 
 
-def walk(paths: Sequence[Path], *, exclude: Sequence[str] = ()) -> Iterator[Found]:
+def discover(paths: Sequence[Path], *, exclude: Sequence[str] = ()) -> Iterator[FoundFile]:
     """Yield the files at and under the paths, each once: root by root, by name within a folder.
 
-    `exclude` are patterns as in a `.gitignore` at each root, and nothing overrules them. Raises
+    `exclude` are patterns as in a `.gitignore` at each root; no ignore file overrides them. Raises
     `UsageError` for a path that does not exist or is neither a file nor a folder, before any file
     is yielded.
     """
@@ -55,7 +56,7 @@ def walk(paths: Sequence[Path], *, exclude: Sequence[str] = ()) -> Iterator[Foun
             raise UsageError(f"{given}: no such file or folder")
         if not (os.path.isfile(root) or os.path.isdir(root)):
             raise UsageError(f"{given}: neither a file nor a folder")
-    return _walked(roots, GitIgnoreSpec.from_lines(exclude))
+    return _iterate(roots, GitIgnoreSpec.from_lines(exclude))
 
 
 def uri_of(path: str | Path) -> str:
@@ -64,30 +65,32 @@ def uri_of(path: str | Path) -> str:
     return os.fsencode(absolute).decode("utf-8", errors="backslashreplace")
 
 
-def _walked(roots: Sequence[str], exclude: GitIgnoreSpec) -> Iterator[Found]:
+def _iterate(roots: Sequence[str], exclude: GitIgnoreSpec) -> Iterator[FoundFile]:
     seen: set[str] = set()
     for root in roots:
         files = _folder(root, exclude) if os.path.isdir(root) else iter((root,))
         for path in files:
             if path not in seen:
                 seen.add(path)
-                yield _found(path, root)
+                yield _stat(path, root)
 
 
-def _found(path: str, root: str) -> Found:
+def _stat(path: str, root: str) -> FoundFile:
     try:
         stat = os.stat(path)
         size, mtime_ns = stat.st_size, stat.st_mtime_ns
-    except OSError:  # it went since it was listed: reading it will say so
+    except OSError:  # removed since it was listed: the attempt to read it fails
         size, mtime_ns = 0, 0
-    return Found(Path(path), Path(root), uri_of(path), size, mtime_ns)
+    return FoundFile(Path(path), Path(root), uri_of(path), size, mtime_ns)
 
 
 def _folder(root: str, exclude: GitIgnoreSpec) -> Iterator[str]:
-    """Yield a folder's files in order. Not recursive: a tree may be deeper than Python's stack."""
+    """Yield a folder's files in order.
+
+    Not recursive, since a tree may be deeper than Python's stack.
+    """
     excluded = _Rules(root, exclude)
-    above = _above(root)
-    stack: list[tuple[str, bool, tuple[_Rules, ...]]] = [(root, True, above)]
+    stack: list[tuple[str, bool, tuple[_Rules, ...]]] = [(root, True, _rules_above(root))]
     while stack:
         path, is_folder, rules = stack.pop()
         if not is_folder:
@@ -100,14 +103,14 @@ def _folder(root: str, exclude: GitIgnoreSpec) -> Iterator[str]:
             yield path
             continue
         names = {entry.name for entry in entries}
-        rules = (*rules, *_own(path, names))
+        rules = (*rules, *_read_rules(path, names))
         for entry in entries:
             folder = entry.is_dir(follow_symlinks=False)
             if not folder and not entry.is_file(follow_symlinks=False):
                 continue
             if entry.name.startswith(".") or (folder and entry.name.endswith(".crx")):
                 continue
-            if _says(excluded, entry.path, folder=folder) or _ignored(
+            if _decision(excluded, entry.path, folder=folder) or _ignored(
                 rules, entry.path, folder=folder
             ):
                 continue
@@ -115,21 +118,21 @@ def _folder(root: str, exclude: GitIgnoreSpec) -> Iterator[str]:
 
 
 def _ignored(rules: Sequence[_Rules], path: str, *, folder: bool) -> bool:
-    """Is a path ignored by the last rules that speak of it?"""
+    """Return True if the last rules that match a path ignore it."""
     for rule in reversed(rules):
-        said = _says(rule, path, folder=folder)
-        if said is not None:
-            return said
+        ignored = _decision(rule, path, folder=folder)
+        if ignored is not None:
+            return ignored
     return False
 
 
-def _says(rules: _Rules, path: str, *, folder: bool) -> bool | None:
-    """Do the rules ignore a path (True), take it back (False), or not speak of it (None)?"""
+def _decision(rules: _Rules, path: str, *, folder: bool) -> bool | None:
+    """Return True if rules ignore a path, False if they take it back, None without a match."""
     relative = path[len(rules.folder) :].replace(os.sep, "/").lstrip("/")
     return rules.spec.check_file(relative + "/" if folder else relative).include
 
 
-def _own(folder: str, names: set[str]) -> Iterator[_Rules]:
+def _read_rules(folder: str, names: set[str]) -> Iterator[_Rules]:
     for name in _IGNORE_FILES:
         if name in names:
             try:
@@ -143,10 +146,10 @@ def _own(folder: str, names: set[str]) -> Iterator[_Rules]:
             yield _Rules(folder, GitIgnoreSpec.from_lines(lines))
 
 
-def _above(root: str) -> tuple[_Rules, ...]:
-    """Return the rules of the folders over a root, up to the repository it lies in.
+def _rules_above(root: str) -> tuple[_Rules, ...]:
+    """Return the rules of the folders above a root, up to the repository it lies in.
 
-    None if there is no repository, or if they would ignore the root itself: it was asked for.
+    There are none without a repository, nor if they ignore the root itself, which was asked for.
     """
     folders: list[str] = []
     folder = root
@@ -157,7 +160,9 @@ def _above(root: str) -> tuple[_Rules, ...]:
         folders.append(parent)
         folder = parent
     rules = tuple(
-        rule for folder in reversed(folders) for rule in _own(folder, set(os.listdir(folder)))
+        rule
+        for folder in reversed(folders)
+        for rule in _read_rules(folder, set(os.listdir(folder)))
     )
     inside = [root, *folders[:-1]]
     return () if any(_ignored(rules, path, folder=True) for path in inside) else rules

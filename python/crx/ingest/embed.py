@@ -14,7 +14,7 @@ from crx.protocols import Embedder
 
 @dataclass(frozen=True, slots=True)
 class Situated:
-    """A text and what is put in front of it to situate it; either may be empty."""
+    """A text, and the prefix that situates it; either may be empty."""
 
     before: str
     text: str
@@ -23,8 +23,8 @@ class Situated:
 def embedding_prefix(outline: str, context: str) -> str:
     """Return what the embedder reads in front of a chunk: the outline's first line, the context.
 
-    The first line names the document and the section. The names on the second are for BM25: they
-    would crowd the embedder's window, and change with every edit of the document.
+    The first line names the document and the section. The names on the second are for BM25 only:
+    they would fill the embedder's window, and change with every edit of the document.
     """
     head = outline.partition("\n")[0]
     return "\n".join(part for part in (head, context) if part)
@@ -35,12 +35,13 @@ def embed_situated(
 ) -> tuple[NDArray[np.float32], int]:
     """Return (n, d) float32 unit rows, and how many of the texts took more than one window.
 
-    Nothing is cut: a text that the embedder's window cannot hold with what situates it is read in
-    several windows of equal length, each with that in front, and its vector is their mean, made
-    unit. Raises `ModelError` where a plug's rows are not what `Embedder.embed` promises.
+    Nothing is cut off: a text that does not fit into the embedder's window together with its
+    prefix is embedded in several windows of equal length, each with the prefix, and its vector is
+    their mean, normalized. Raises `ModelError` if the rows of an embedder have another shape or
+    type than `Embedder.embed` promises, or are not finite.
     """
     windows = [_windows(embedder, text) for text in texts]
-    rows = _checked(embedder, [window for each in windows for window in each])
+    rows = _embed_checked(embedder, [window for each in windows for window in each])
     starts = np.cumsum([0, *(len(each) for each in windows)])
     sums = np.add.reduceat(rows, starts[:-1], axis=0) if len(texts) else rows
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
@@ -61,7 +62,7 @@ def _windows(embedder: Embedder, situated: Situated) -> list[str]:
     before = situated.before
     room = embedder.max_tokens - _tokens(embedder, before)
     if room < embedder.max_tokens // 2:
-        # What situates would fill the window: it is read as part of the text.
+        # The prefix would fill the window: it is read as part of the text.
         before, starts, room = "", embedder.token_starts(whole), embedder.max_tokens
     text = situated.text if before else whole
     count = -(-len(starts) // room)
@@ -74,7 +75,7 @@ def _tokens(embedder: Embedder, text: str) -> int:
     return len(embedder.token_starts(text))
 
 
-def _checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
+def _embed_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
     vectors = embedder.embed(texts)
     wanted = (len(texts), embedder.dimensions)
     if vectors.shape != wanted or vectors.dtype != np.float32:

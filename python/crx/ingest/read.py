@@ -1,4 +1,4 @@
-"""Read: paths to documents."""
+"""Reading of files and bytes into documents."""
 
 from __future__ import annotations
 
@@ -7,41 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from crx.errors import InputError
-from crx.ingest.discover import Found, uri_of, walk
-from crx.ingest.readers import Reader, built_in, reader_for
+from crx.ingest.discover import FoundFile, uri_of
+from crx.ingest.readers import Reader, load_reader, reader_for
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.structure import structure, suffix
 from crx.types import Document
 
-__all__ = [
-    "Found",
-    "is_fault",
-    "read_bytes",
-    "read_file",
-    "refuse_large",
-    "structure",
-    "uri_of",
-    "walk",
-]
-
-# Formats that people keep texts in and crx has no reader for: worth a word, where other binary
-# files are passed over.
-_UNREAD = frozenset(
-    (
-        ".doc",
-        ".docx",
-        ".ppt",
-        ".pptx",
-        ".xls",
-        ".xlsx",
-        ".odt",
-        ".ods",
-        ".odp",
-        ".epub",
-        ".rtf",
-        ".pages",
-    )
-)
+# Formats of texts for which there is no reader: such a file is a failure with a next step, while
+# other binary files are skipped.
+_OFFICE_FORMATS = frozenset((
+    ".doc", ".docx", ".ppt", ".pptx", ".xls", ".xlsx", ".odt", ".ods", ".odp", ".epub", ".rtf",
+    ".pages",
+))  # fmt: skip
+_SNIFFED_BYTES = 1024
 
 
 def read_file(path: Path, *, uri: str | None = None) -> Iterator[Document]:
@@ -49,15 +27,13 @@ def read_file(path: Path, *, uri: str | None = None) -> Iterator[Document]:
 
     Their URI is `uri`, by default the absolute path with forward slashes, followed by `#<id>` for
     JSON lines. Raises `InputError` (`NotText` for a binary file) with the reason; for JSON lines
-    after the good lines' documents.
+    after the documents of the good lines.
     """
     try:
         data = path.read_bytes()
     except OSError as failed:
-        listed = "is a folder that cannot be listed" if path.is_dir() else ""
-        raise InputError(
-            listed or f"cannot be read: {(failed.strerror or str(failed)).lower()}"
-        ) from failed
+        unlisted = "is a folder that cannot be listed" if path.is_dir() else ""
+        raise InputError(unlisted or f"cannot be read: {failure_reason(failed)}") from failed
     name = uri_of(path)
     for document in read_bytes(data, name=name):
         if uri is None:
@@ -67,18 +43,19 @@ def read_file(path: Path, *, uri: str | None = None) -> Iterator[Document]:
 
 
 def read_bytes(data: bytes, *, name: str) -> Iterator[Document]:
-    """Yield the documents that bytes hold; the format is told by the name's extension, or by them.
+    """Yield the documents that bytes hold.
 
-    Each document's metadata says its `format` and, where the name has one, its `ext`.
+    The format is that of the name's extension or, without a known one, that of the first bytes.
+    Each document's metadata holds its `format` and, if the name has one, its `ext`.
     """
     extension = suffix(name)
-    for document in _reader(data, extension).read(data, name=name):
-        said = {"ext": extension.removeprefix(".")} if extension else {}
-        yield replace(document, metadata={**said, **document.metadata})
+    for document in _find_reader(data, extension).read(data, name=name):
+        ext = {"ext": extension.removeprefix(".")} if extension else {}
+        yield replace(document, metadata={**ext, **document.metadata})
 
 
-def refuse_large(found: Found, max_file_mb: int) -> None:
-    """Raise `InputError` for a file of more megabytes than are read."""
+def refuse_large(found: FoundFile, max_file_mb: int) -> None:
+    """Raise `InputError` for a file of more than `max_file_mb` million bytes."""
     if found.size > max_file_mb * 1_000_000:
         raise InputError(
             f"{found.size / 1e6:.0f} MB, more than max_file_mb = {max_file_mb}; "
@@ -86,36 +63,43 @@ def refuse_large(found: Found, max_file_mb: int) -> None:
         )
 
 
-def is_fault(found: Found, data: bytes) -> bool:
-    """Is it worth a word that a file holds no text? Where it was named, or its name promises one.
+def promises_text(found: FoundFile, data: bytes) -> bool:
+    """Return True if a file without text is a failure: it was named, or its extension is a text's.
 
-    Other binary files, and empty ones, are passed over.
+    Other files without text, and empty ones, are skipped.
     """
-    promised = reader_for(suffix(found.uri)) is not None
-    return found.path == found.root or bool(data.strip() and promised)
+    is_text_format = reader_for(suffix(found.uri)) is not None
+    return found.path == found.root or bool(data.strip() and is_text_format)
 
 
-def _reader(data: bytes, extension: str) -> Reader:
+def failure_reason(error: InputError | OSError) -> str:
+    """Return why an input could not be read, without its name."""
+    if isinstance(error, OSError):
+        return (error.strerror or type(error).__name__).lower()
+    return str(error)
+
+
+def _find_reader(data: bytes, extension: str) -> Reader:
     if reader := reader_for(extension):
         return reader
-    opening = data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    opening = data[:_SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if opening.startswith(b"%pdf-"):
-        return built_in("pdf")
+        return load_reader("pdf")
     if opening.startswith((b"<!doctype html", b"<html")):
-        return built_in("html")
-    if extension in _UNREAD:
+        return load_reader("html")
+    if extension in _OFFICE_FORMATS:
         raise InputError(f"has no reader for {extension}; save it as PDF, HTML or text")
-    return _Unnamed()
+    return _UnclaimedReader()
 
 
-class _Unnamed:
-    """Reads what no reader claims: a text, or nothing."""
+class _UnclaimedReader:
+    """The reader of texts whose extension no other reader claims."""
 
     extensions = ()
 
     def read(self, data: bytes, *, name: str) -> Iterator[Document]:
         decoded = decode(data)
-        # An extension that nobody knows names a format of its own: its structure is not guessed.
+        # An unknown extension names a format of its own, so that its structure is not guessed.
         format_, marks = ("text", ()) if suffix(name) else structure(decoded.text)
         yield Document(
             uri=name,

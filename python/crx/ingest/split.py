@@ -1,4 +1,4 @@
-"""The step that cuts a document into chunks."""
+"""Splitting of a document into chunks, and the sections around a position."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def split(
     overlap: int = 0,
     in_chars: bool = False,
 ) -> list[Chunk]:
-    """Return the document's chunks in order: its own spans where it brings them, else cut anew.
+    """Return the document's chunks in order: its own spans if it has some, else new ones.
 
     `token_starts` holds the code point of each of the embedder's tokens; `budget` and `overlap`
     count those tokens, or characters with `in_chars`.
@@ -47,7 +47,7 @@ def split(
 def sections_at(marks: tuple[Mark, ...], positions: list[int]) -> list[int]:
     """Return for each ascending position 1 + the index of the innermost mark around it, or 0.
 
-    Pages are no sections.
+    Pages do not count as sections.
     """
     waiting = sorted(
         (i for i, mark in enumerate(marks) if mark.kind != "page"),

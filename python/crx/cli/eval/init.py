@@ -14,7 +14,8 @@ from crx.cli.output import near, note, say
 from crx.errors import InputError, UsageError
 from crx.evaluate.questions import QuestionFile, Sampled, ask, sample, stored_documents
 from crx.index import open as open_index
-from crx.ingest.read import read_file, walk
+from crx.ingest.discover import discover
+from crx.ingest.read import read_file
 from crx.registry import load_generator
 from crx.types import Document
 
@@ -129,7 +130,7 @@ def _read(paths: Sequence[Path]) -> list[Document]:
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: no such file or folder")
-    for found in walk([Path(os.path.abspath(path)) for path in paths]):
+    for found in discover([Path(os.path.abspath(path)) for path in paths]):
         try:
             documents += read_file(found.path)
         except InputError as error:

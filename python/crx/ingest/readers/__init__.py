@@ -1,8 +1,8 @@
-"""Readers: bytes of one format to documents, one file a format.
+"""Readers of file formats, one module a format.
 
 A reader has `extensions` (lower case, with the dot) and `read(data, *, name)`, which yields the
-documents that the bytes hold or raises `InputError`. Other packages add one by the entry point
-group `crx.readers`; theirs goes before ours for an extension.
+documents that the bytes hold or raises `InputError`. Other packages add readers with the entry
+point group `crx.readers`; for an extension that both claim, theirs is used.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from crx.types import Document
 
 
 class Reader(Protocol):
-    """Bytes of a format to documents."""
+    """A reader of one format."""
 
     @property
     def extensions(self) -> Sequence[str]: ...
 
     def read(self, data: bytes, *, name: str) -> Iterator[Document]:
-        """Yield documents whose URI is `name`, or `name#<id>` where it holds several."""
+        """Yield documents whose URI is `name`, or `name#<id>` if the bytes hold several."""
         ...
 
 
-# Ordered by cost: the modules are imported only when a file asks for them. `code` knows more
-# extensions than anybody wants to repeat here, and comes when none of the others has it.
-_BUILT_IN = {
+# The extensions are repeated here so that a module is imported only for a file of its format.
+# `code`, with many more extensions, is asked when none of these claims one.
+_EXTENSIONS = {
     "markdown": (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"),
     "text": (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".log", ".tex"),
     "jsonl": (".jsonl", ".ndjson"),
@@ -40,31 +40,31 @@ _BUILT_IN = {
 
 
 def reader_for(extension: str) -> Reader | None:
-    """Return the reader of an extension, or None where nothing claims it."""
-    if plugged := _plugged().get(extension):
-        return plugged
-    for name, extensions in _BUILT_IN.items():
+    """Return the reader of an extension, or None if no reader claims it."""
+    if plugin := _load_plugins().get(extension):
+        return plugin
+    for name, extensions in _EXTENSIONS.items():
         if extension in extensions:
-            return built_in(name)
-    code = built_in("code")
+            return load_reader(name)
+    code = load_reader("code")
     return code if extension in code.extensions else None
 
 
 @cache
-def built_in(name: str) -> Reader:
-    """Return one of crx's own readers by name."""
+def load_reader(name: str) -> Reader:
+    """Import and return a built-in reader by the name of its module."""
     return cast(Reader, importlib.import_module(f"crx.ingest.readers.{name}"))
 
 
 @cache
-def _plugged() -> dict[str, Reader]:
-    """Return the readers of other packages by extension."""
+def _load_plugins() -> dict[str, Reader]:
+    """Load the readers of other packages; return them by extension."""
     found: dict[str, tuple[str, Reader]] = {}
     for entry in sorted(entry_points(group="crx.readers"), key=lambda entry: entry.name):
         reader = cast(Reader, entry.load())
         for extension in reader.extensions:
             if extension in found:
-                both = f"both {found[extension][0]!r} and {entry.name!r} read it"
-                raise UsageError(f"{extension}: {both}; uninstall one")
+                both = f"{found[extension][0]!r} and {entry.name!r}"
+                raise UsageError(f"{extension}: claimed by the readers {both}; uninstall one")
             found[extension] = (entry.name, reader)
     return {extension: reader for extension, (_, reader) in found.items()}

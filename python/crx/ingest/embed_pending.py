@@ -1,0 +1,89 @@
+"""Embedding of the chunks of a store whose vector is missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from crx import _native
+from crx.ingest.embed import Situated, embed_situated, embedding_prefix
+from crx.ingest.report import Tally
+from crx.protocols import Embedder
+
+# Chunks that are collected before the embedder is called: enough to sort by length, few enough
+# that a run which is killed repeats little.
+EMBED_QUEUE = 512
+# Texts in one call of the embedder: an interrupt takes effect between calls.
+EMBED_BATCH = 16
+# Seconds after which new chunks become searchable while a build goes on. Making them searchable
+# takes long after a document of many megabytes: the interval then grows, so that it never takes
+# more than a tenth of the time.
+COMMIT_INTERVAL_S = 20.0
+
+
+class PendingChunks:
+    """The chunks that wait for their vectors."""
+
+    def __init__(
+        self,
+        store: _native.Store,
+        *,
+        embedder: Embedder,
+        tally: Tally,
+        on_commit: Callable[[], None] | None = None,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._tally = tally
+        self._on_commit = on_commit
+        self._next_commit = time.monotonic() + COMMIT_INTERVAL_S
+        self._waiting = 0
+
+    def add(self, count: int) -> None:
+        """Count chunks that were put; embed all that wait once there are `EMBED_QUEUE`."""
+        self._waiting += count
+        if self._waiting >= EMBED_QUEUE:
+            self.embed()
+
+    def embed(self) -> None:
+        """Embed every chunk without its vector, including those that a killed run left."""
+        self._waiting = 0
+        after = 0
+        while len(keys := self._store.pending(after=after, limit=EMBED_QUEUE)):
+            after = int(keys[-1])
+            texts = {}
+            for row in self._store.chunks(keys):
+                text = Situated(embedding_prefix(row.outline, row.context), row.text)
+                texts[vector_key(self._embedder, text)] = text
+            stored = self._store.have_vectors(list(texts))
+            missing = [key for key, known in zip(texts, stored, strict=True) if not known]
+            missing.sort(key=lambda key: len(texts[key].before) + len(texts[key].text))
+            for batch in _batches(missing, EMBED_BATCH):
+                self._embed_batch(batch, [texts[key] for key in batch])
+            self._commit_if_due()
+
+    def _embed_batch(self, keys: list[bytes], texts: list[Situated]) -> None:
+        rows, several = embed_situated(self._embedder, texts)
+        self._store.put_vectors(keys, rows)
+        self._tally.count("windowed", several)
+        self._tally.count("embedded", len(texts))
+
+    def _commit_if_due(self) -> None:
+        if self._on_commit is None or time.monotonic() <= self._next_commit:
+            return
+        started = time.monotonic()
+        self._on_commit()
+        ended = time.monotonic()
+        self._next_commit = ended + max(COMMIT_INTERVAL_S, 9 * (ended - started))
+
+
+def vector_key(embedder: Embedder, text: Situated) -> bytes:
+    """Return the key under which a situated text's vector is stored."""
+    return _native.digest(embedder.fingerprint.encode(), text.before.encode(), text.text.encode())
+
+
+def _batches(items: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
+    remaining = iter(items)
+    while batch := list(islice(remaining, size)):
+        yield batch

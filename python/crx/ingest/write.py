@@ -1,0 +1,159 @@
+"""Writing of documents into a store: split, situate, put."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+import orjson
+
+from crx import _native
+from crx.ingest.embed import Situated, embedding_prefix
+from crx.ingest.embed_pending import PendingChunks, vector_key
+from crx.ingest.report import Tally
+from crx.ingest.split import split
+from crx.protocols import Embedder
+from crx.types import Chunk, Document
+
+# Tokens of the embedder's window that are left for the context and the special tokens.
+CONTEXT_RESERVE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The bytes that a document was read from: their path, hash, size and time stamp."""
+
+    path: str
+    hash: bytes
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SituatedChunks:
+    """What situates each chunk of a document, in the order of the chunks.
+
+    `outlines` and `contexts` are texts, "" for none; `keys` are those under which the contexts are
+    stored, b"" for none. `outcomes` counts the contexts that were made just now.
+    """
+
+    outlines: Sequence[str]
+    keys: Sequence[bytes]
+    contexts: Sequence[str]
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+
+
+class Situator(Protocol):
+    """The step between split and embed."""
+
+    def situate(
+        self, store: _native.Store, document: Document, chunks: Sequence[Chunk]
+    ) -> SituatedChunks:
+        """Return what situates each chunk; new contexts are stored durably."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkBudget:
+    """The largest chunk and the overlap of neighbours, in embedder tokens or characters."""
+
+    size: int
+    in_chars: bool = False
+    overlap: int = 0
+
+
+def chunk_budget(
+    embedder: Embedder, *, chunk_tokens: int = 0, chunk_chars: int = 0, overlap: int = 0
+) -> ChunkBudget:
+    """Return the budget of a chunk.
+
+    If neither size is given, a chunk leaves room for its context in the embedder's window.
+    """
+    if chunk_chars or chunk_tokens:
+        return ChunkBudget(chunk_chars or chunk_tokens, bool(chunk_chars), overlap)
+    window = embedder.max_tokens
+    return ChunkBudget(max(window - CONTEXT_RESERVE, window // 2), overlap=overlap)
+
+
+class DocumentWriter:
+    """The step that splits and situates a document and puts it into the store."""
+
+    def __init__(
+        self,
+        store: _native.Store,
+        *,
+        embedder: Embedder,
+        situator: Situator,
+        budget: ChunkBudget,
+        pending: PendingChunks,
+        tally: Tally,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._situator = situator
+        self._budget = budget
+        self._pending = pending
+        self._tally = tally
+
+    def put(self, document: Document, source: Source) -> None:
+        """Split, situate and commit one document; its vectors follow."""
+        if not document.lang:
+            document = replace(document, lang=_native.detect_lang(document.text))
+        chunks = split(
+            document,
+            token_starts=self._embedder.token_starts(document.text),
+            budget=self._budget.size,
+            overlap=self._budget.overlap,
+            in_chars=self._budget.in_chars,
+        )
+        situated = self._situator.situate(self._store, document, chunks)
+        self._tally.count_contexts(situated.outcomes)
+        self._write(document, source, chunks, situated)
+        self._tally.count("chunks", len(chunks))
+        self._pending.add(len(chunks))
+
+    def _write(
+        self,
+        document: Document,
+        source: Source,
+        chunks: Sequence[Chunk],
+        situated: SituatedChunks,
+    ) -> None:
+        metadata = {**document.metadata, **({"path": source.path} if source.path else {})}
+        layout = [(c.start, c.end, c.token_start, c.token_end, c.section) for c in chunks]
+        self._store.put_document(
+            uri=document.uri,
+            title=document.title,
+            lang=document.lang,
+            metadata=encode_metadata(metadata),
+            source_hash=source.hash,
+            source_size=source.size,
+            source_mtime_ns=source.mtime_ns,
+            text=document.text,
+            marks=orjson.dumps(document.marks).decode(),
+            layout=np.array(layout, dtype=np.uint32).reshape(-1, 5),
+            outlines=list(situated.outlines),
+            context_keys=list(situated.keys),
+            vector_keys=self._vector_keys(chunks, situated),
+        )
+
+    def _vector_keys(self, chunks: Sequence[Chunk], situated: SituatedChunks) -> list[bytes]:
+        return [
+            vector_key(self._embedder, Situated(embedding_prefix(outline, context), chunk.text))
+            for outline, context, chunk in zip(
+                situated.outlines, situated.contexts, chunks, strict=True
+            )
+        ]
+
+
+def hash_source(data: bytes) -> bytes:
+    """Return the 32-byte BLAKE2b hash by which a changed source is recognized."""
+    return hashlib.blake2b(data, digest_size=32).digest()
+
+
+def encode_metadata(metadata: Mapping[str, object]) -> str:
+    """Return metadata as JSON with sorted keys, so that equal metadata is equal text."""
+    return orjson.dumps(metadata, option=orjson.OPT_SORT_KEYS).decode()
