@@ -88,8 +88,8 @@ def claude(url: str, rest: Rest):
     """Make a contextualizer that talks to the local server and never really waits."""
 
     def make(model: str = "claude-sonnet-5", **options) -> Claude:
-        patience = RetryPolicy(sleep=rest)
-        return Claude(model, **{"key": KEY, "url": url, "patience": patience} | options)
+        retry_policy = RetryPolicy(sleep=rest)
+        return Claude(model, **{"key": KEY, "url": url, "retry_policy": retry_policy} | options)
 
     return make
 
@@ -658,7 +658,9 @@ def test_closing_the_iterator_cancels_the_batch_under_way(claude, server) -> Non
             await asyncio.Event().wait()
 
     doc = document()
-    contexts = claude(batch=True, patience=RetryPolicy(sleep=sleep)).situate(doc, paragraphs(doc))
+    contexts = claude(batch=True, retry_policy=RetryPolicy(sleep=sleep)).situate(
+        doc, paragraphs(doc)
+    )
     assert next(contexts) == told("one")
     assert waiting.wait(timeout=10)
     contexts.close()
@@ -674,7 +676,7 @@ def test_leaving_while_an_adopted_batch_is_waited_for_does_not_cancel_it(
     doc = document()
     server.batches["msgbatch_1"] = Batch([])
     ledger.add("msgbatch_1")
-    made = claude(batch=True, patience=RetryPolicy(sleep=leave))
+    made = claude(batch=True, retry_policy=RetryPolicy(sleep=leave))
     made.resume(ledger)
     with pytest.raises(asyncio.CancelledError):
         list(made.situate(doc, paragraphs(doc)))
@@ -688,7 +690,7 @@ def test_the_batch_of_a_document_sent_in_parts_is_adopted(
         raise ModelError("killed")
 
     doc, narrow = document(words=120), {"batch": True, "window": 1500, "max_tokens": 200}
-    first = claude(**narrow, patience=RetryPolicy(sleep=killed))
+    first = claude(**narrow, retry_policy=RetryPolicy(sleep=killed))
     first.resume(ledger)
     with pytest.raises(ModelError, match="the same command takes up what it makes"):
         list(first.situate(doc, paragraphs(doc)))

@@ -63,7 +63,7 @@ def chat(url: str, waits: list[float]):
         waits.append(wait_s)
 
     def make(model: str = MODEL, **options) -> OpenAI:
-        return OpenAI(f"{url}#{model}", **{"patience": RetryPolicy(sleep=sleep)} | options)
+        return OpenAI(f"{url}#{model}", **{"retry_policy": RetryPolicy(sleep=sleep)} | options)
 
     return make
 
@@ -177,7 +177,7 @@ def test_a_refused_connection_ends_the_run(waits) -> None:
         waits.append(wait_s)
 
     doc = document()
-    made = OpenAI("http://127.0.0.1:9/v1#m", patience=RetryPolicy(sleep=sleep))
+    made = OpenAI("http://127.0.0.1:9/v1#m", retry_policy=RetryPolicy(sleep=sleep))
     with pytest.raises(ModelError, match="cannot be reached; check that it is running"):
         list(made.situate(doc, paragraphs(doc)))
 

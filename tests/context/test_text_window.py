@@ -76,15 +76,17 @@ def narrow(request: pytest.FixtureRequest) -> Iterator[Narrow]:
     async def no_sleep(wait_s: float) -> None:
         return
 
-    patience = RetryPolicy(sleep=no_sleep)
+    retry_policy = RetryPolicy(sleep=no_sleep)
     if request.param == "openai":
         chat = ChatServer()
         with serving_chat(chat) as url:
-            yield Narrow(chat, lambda **o: OpenAI(f"{url}/v1#small", patience=patience, **o))
+            yield Narrow(
+                chat, lambda **o: OpenAI(f"{url}/v1#small", retry_policy=retry_policy, **o)
+            )
         return
     messages, batch = MessagesServer(), request.param == "batch"
     with serving(messages) as url:
-        fixed = {"batch": batch, "key": KEY, "url": url, "patience": patience}
+        fixed = {"batch": batch, "key": KEY, "url": url, "retry_policy": retry_policy}
         yield Narrow(messages, lambda **o: Claude("claude-sonnet-5", **fixed, **o))
 
 

@@ -83,14 +83,14 @@ def test_the_cap_is_never_exceeded_whatever_the_requests_cost(
     lost = 0.0
     for worst, share, end in requests:
         try:
-            reservation = meter.hold(worst)
+            reservation = meter.reserve(worst)
         except BudgetSpent:
             assert (meter.usage.dollars or 0.0) + lost + worst > cap * (1 - 1e-9)
             continue
         if end == "s":
             reservation.settle(ServiceUsage(requests=1, dollars=worst * share))
         elif end == "l":
-            reservation.lose()
+            reservation.count_as_lost()
             lost += worst
         else:
             reservation.release()
@@ -99,31 +99,31 @@ def test_the_cap_is_never_exceeded_whatever_the_requests_cost(
 
 def test_a_reservation_counts_at_its_worst_case_until_it_is_settled() -> None:
     meter = Meter(cap_dollars=1.0)
-    first = meter.hold(0.6)
+    first = meter.reserve(0.6)
     with pytest.raises(BudgetSpent, match=r"\$1: \$0.0000 is spent .* may cost \$0.6000"):
-        meter.hold(0.6)
+        meter.reserve(0.6)
     first.settle(ServiceUsage(requests=1, dollars=0.1))
     first.release()
-    meter.hold(0.6)
+    meter.reserve(0.6)
     assert meter.usage == ServiceUsage(requests=1, dollars=0.1)
 
 
 def test_a_request_of_unknown_cost_counts_at_its_worst_case() -> None:
     meter = Meter(cap_dollars=1.0)
-    meter.hold(0.5).settle(ServiceUsage(requests=1, dollars=0.3))
-    meter.hold(0.5).settle(ServiceUsage(requests=1, dollars=None))
+    meter.reserve(0.5).settle(ServiceUsage(requests=1, dollars=0.3))
+    meter.reserve(0.5).settle(ServiceUsage(requests=1, dollars=None))
     with pytest.raises(BudgetSpent, match=r"\$0.8000 is spent"):
-        meter.hold(0.3)
+        meter.reserve(0.3)
     assert meter.usage == ServiceUsage(requests=2, dollars=None)
 
 
 def test_a_reservation_is_renewed_for_a_retry_while_it_fits() -> None:
     meter = Meter(cap_dollars=1.0)
-    reservation = meter.hold(0.4)
+    reservation = meter.reserve(0.4)
     reservation.renew()
-    reservation.lose()
+    reservation.count_as_lost()
     reservation.renew()
-    reservation.lose()
+    reservation.count_as_lost()
     with pytest.raises(BudgetSpent):
         reservation.renew()
     assert meter.usage == ServiceUsage(unanswered=2)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from crx.context.validate import ContextValidator
 from crx.errors import BudgetSpent
 from crx.remote.completion import Completion
-from crx.remote.errors import Again, Failed
+from crx.remote.errors import RequestFailed, TransientError
 from crx.remote.metering import Meter, Reservation, ServiceUsage
 from crx.remote.pool import OrderedPool
 from crx.remote.retry import CircuitBreaker, RetryPolicy
@@ -38,7 +38,7 @@ async def ask_twice(
         return replace(context, status="retried") if context.status == "ok" else context
     except BudgetSpent:
         return context  # the budget leaves no second try
-    except Failed as failed:
+    except RequestFailed as failed:
         return Context.failed(failed)
 
 
@@ -63,7 +63,7 @@ class ChunkRequests:
     warm_first: bool
     too_long: set[int] = field(default_factory=set)
     _holds: dict[int, Reservation] = field(default_factory=dict)
-    _hopeless: Failed | None = None
+    _hopeless: RequestFailed | None = None
 
     async def run(self, tell: Callable[[Context], None]) -> None:
         """Tell one context a chunk, in order; what ends the run comes after."""
@@ -73,21 +73,21 @@ class ChunkRequests:
         await spread.run(range(len(self.chunks)), tell)
 
     def _admit(self, at: int) -> None:
-        self._holds[at] = self.meter.hold(self.worst_dollars(self.chunks[at]))
+        self._holds[at] = self.meter.reserve(self.worst_dollars(self.chunks[at]))
 
     async def _situate(self, at: int) -> Context:
         chunk, hold = self.chunks[at], self._holds.pop(at)
 
         async def ask(attempt: int) -> Completion:
-            tries = self.retry_policy.keep(lambda: self._ask(at, attempt > 1, hold))
-            return await self.circuit_breaker.watch(tries)
+            tries = self.retry_policy.run(lambda: self._ask(at, attempt > 1, hold))
+            return await self.circuit_breaker.guard(tries)
 
         try:
             return await ask_twice(ask, validator=self.validator, chunk=chunk.text)
         finally:
             hold.release()
 
-    def _refused(self, at: int, failed: Failed) -> Failed:
+    def _refused(self, at: int, failed: RequestFailed) -> RequestFailed:
         """Note a chunk's trouble where it is that of every chunk after the same text."""
         if failed.document:
             self._hopeless = failed
@@ -101,13 +101,13 @@ class ChunkRequests:
         try:
             answer, used = await self.send(self.chunks[at], firmer)
         except asyncio.CancelledError:
-            hold.lose()
+            hold.count_as_lost()
             raise
-        except Again as again:
-            if again.lost:
-                hold.lose()
+        except TransientError as error:
+            if error.lost:
+                hold.count_as_lost()
             raise
-        except Failed as failed:
+        except RequestFailed as failed:
             raise self._refused(at, failed) from None
         hold.settle(used)
         return answer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from crx.errors import ModelError
 from crx.remote.completion import Completion
-from crx.remote.errors import Again, Failed
+from crx.remote.errors import RequestFailed, TransientError
 from crx.remote.metering import Meter, Reservation, ServiceUsage
 from crx.remote.retry import RetryPolicy
 
@@ -32,10 +32,10 @@ class AnswerRequest:
 
     async def run(self, emit: Emit) -> None:
         """Emit the answer's pieces; raise `ModelError` if it does not complete."""
-        reservation = self.meter.hold(0.0)
+        reservation = self.meter.reserve(0.0)
         try:
-            answer = await self.retry_policy.keep(lambda: self._attempt(emit, reservation))
-        except Failed as failed:
+            answer = await self.retry_policy.run(lambda: self._attempt(emit, reservation))
+        except RequestFailed as failed:
             raise ModelError(f"{self.service}: {failed}") from None
         finally:
             reservation.release()
@@ -56,13 +56,13 @@ class AnswerRequest:
         try:
             answer, used = await self.send(emit_and_note)
         except asyncio.CancelledError:
-            reservation.lose()
+            reservation.count_as_lost()
             raise
-        except Again as again:
-            if again.lost:
-                reservation.lose()
+        except TransientError as error:
+            if error.lost:
+                reservation.count_as_lost()
             if emitted:
-                raise ModelError(f"{self.service}: {again}; ask again") from None
+                raise ModelError(f"{self.service}: {error}; ask again") from None
             raise
         reservation.settle(used)
         return answer

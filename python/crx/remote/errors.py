@@ -1,7 +1,8 @@
 """Errors of requests to model services, and the translation of SDK exceptions to them.
 
-An exception of an SDK becomes one of three: `Again` (transient; the request is retried), `Failed`
-(one chunk gets no context) or `ModelError` (the run ends, after the answers received so far).
+An exception of an SDK becomes one of three: `TransientError` (the request is retried),
+`RequestFailed` (one chunk gets no context) or `ModelError` (the run ends, after the answers
+received so far).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _RETRYABLE_STATUSES = frozenset({408, 409, 429})
 _TOO_LONG = ("too long", "context length", "context size", "context window")
 
 
-class Again(Exception):
-    """A transient failure.
+class TransientError(Exception):
+    """A failure that may pass: the request is retried.
 
     `after_s` is the wait that the service asked for. `lost` means that the request may have been
     served and charged. `unreachable` means that no connection was made.
@@ -39,7 +40,7 @@ class Again(Exception):
         self.unreachable = unreachable
 
 
-class Failed(Exception):
+class RequestFailed(Exception):
     """A permanent failure of one chunk. `document`: every chunk of the document would fail."""
 
     def __init__(self, why: str, *, document: bool = False) -> None:
@@ -47,8 +48,8 @@ class Failed(Exception):
         self.document = document
 
 
-class Exhausted(Failed):
-    """A transient failure that persisted through all retries."""
+class RetriesExhausted(RequestFailed):
+    """A transient error that persisted through all retries."""
 
 
 def refuse_below(least: int, given: int | None, *, what: str) -> None:
@@ -74,7 +75,7 @@ def refuse_offline(what: str) -> None:
 
 @contextmanager
 def translate_errors(sdk: ModuleType, *, service: str, model: str, key: str) -> Iterator[None]:
-    """Raise the SDK's exceptions as `Again`, `Failed` or `ModelError`."""
+    """Raise the SDK's exceptions as `TransientError`, `RequestFailed` or `ModelError`."""
     try:
         yield
     except sdk.APIStatusError as error:
@@ -85,22 +86,22 @@ def translate_errors(sdk: ModuleType, *, service: str, model: str, key: str) -> 
         unreachable = cause in ("ConnectError", "ConnectTimeout", "UnsupportedProtocol")
         why = f"{service}: cannot be reached" if unreachable else INCOMPLETE_RESPONSE
         hint = "; check that it is running and that the address is right" if unreachable else ""
-        raise Again(why + hint, lost=not unreachable, unreachable=unreachable) from None
+        raise TransientError(why + hint, lost=not unreachable, unreachable=unreachable) from None
     except (sdk.APIResponseValidationError, json.JSONDecodeError):
-        raise Again(INVALID_RESPONSE, lost=True) from None
+        raise TransientError(INVALID_RESPONSE, lost=True) from None
     except sdk.APIError as error:  # an error event within a stream
-        raise Again(_message(error), lost=True) from None
+        raise TransientError(_message(error), lost=True) from None
     except Exception as error:
         # While a stream is read, an SDK lets exceptions of its HTTP library through.
         if not any(kind.__name__ == "TransportError" for kind in type(error).__mro__):
             raise
-        raise Again(INCOMPLETE_RESPONSE, lost=True) from None
+        raise TransientError(INCOMPLETE_RESPONSE, lost=True) from None
 
 
 def _from_status(error: Any, *, service: str, model: str, key: str) -> Exception:
     status, message = error.status_code, _message(error)
     if status == 200:  # an error event within a stream
-        return Again(message, lost=True)
+        return TransientError(message, lost=True)
     if status in (401, 403):
         return ModelError(f"{service}: refuses the key ({status}: {message}); check {key}")
     # Claude reports an empty account with status 400.
@@ -111,8 +112,8 @@ def _from_status(error: Any, *, service: str, model: str, key: str) -> Exception
             f"{service}: no model {model} (404: {message}); check the name and address"
         )
     if status in _RETRYABLE_STATUSES or status >= 500:
-        return Again(f"{status}: {message}", after_s=_retry_after_s(error))
-    return Failed(f"{status}: {message}", document=status == 413 or is_too_long(message))
+        return TransientError(f"{status}: {message}", after_s=_retry_after_s(error))
+    return RequestFailed(f"{status}: {message}", document=status == 413 or is_too_long(message))
 
 
 def is_too_long(message: str) -> bool:

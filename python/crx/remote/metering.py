@@ -147,13 +147,13 @@ class Meter:
         """The usage so far."""
         return self._usage
 
-    def hold(self, worst_dollars: float) -> Reservation:
+    def reserve(self, worst_dollars: float) -> Reservation:
         """Reserve the worst-case cost of a request; raise `BudgetSpent` if it does not fit."""
         reservation = Reservation(self, worst_dollars)
         reservation.renew()
         return reservation
 
-    def paid(self) -> Reservation:
+    def prepaid(self) -> Reservation:
         """Return a reservation for a request that is already paid: counted despite the cap."""
         return Reservation(self, 0.0)
 
@@ -191,7 +191,7 @@ class Reservation:
         """Replace the reservation by the actual usage; without dollars, by the worst case."""
         self._close(used, charged=self._dollars if used.dollars is None else used.dollars)
 
-    def lose(self) -> None:
+    def count_as_lost(self) -> None:
         """Count a request whose answer was lost at its worst case."""
         self._close(ServiceUsage(unanswered=1), charged=self._dollars)
 

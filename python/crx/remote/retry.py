@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from crx.errors import ModelError
-from crx.remote.errors import Again, Exhausted
+from crx.remote.errors import RetriesExhausted, TransientError
 
 T = TypeVar("T")
 
@@ -24,22 +24,23 @@ class RetryPolicy:
     waits_s: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def keep(self, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def run(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Return the first attempt that succeeds.
 
-        After the last retry, raises `ModelError` if the service is unreachable, else `Exhausted`.
+        After the last retry, raises `ModelError` if the service is unreachable, else
+        `RetriesExhausted`.
         """
         for wait_s in self.waits_s:
             try:
                 return await attempt()
-            except Again as again:
+            except TransientError as error:
                 # Jitter: requests that were refused together must not be retried together.
                 own_s = wait_s * random.uniform(1.0, 1.25)
-                await self.sleep(min(max(own_s, again.after_s), _MAX_WAIT_S))
+                await self.sleep(min(max(own_s, error.after_s), _MAX_WAIT_S))
         try:
             return await attempt()
-        except Again as again:
-            raise (ModelError if again.unreachable else Exhausted)(str(again)) from None
+        except TransientError as error:
+            raise (ModelError if error.unreachable else RetriesExhausted)(str(error)) from None
 
 
 class CircuitBreaker:
@@ -52,12 +53,12 @@ class CircuitBreaker:
         self._service = service
         self._failures = 0
 
-    async def watch(self, request: Awaitable[T]) -> T:
+    async def guard(self, request: Awaitable[T]) -> T:
         """Return the request's result; raise `ModelError` when the breaker opens."""
         before = self._failures
         try:
             answer = await request
-        except Exhausted as why:
+        except RetriesExhausted as why:
             self._failures += self._failures == before
             if self._failures < _MAX_FAILURES_IN_A_ROW:
                 raise

@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 from crx.backends.claude.requests import Job, Terms
 from crx.context.chunk_requests import validate_completion
 from crx.errors import BudgetSpent, ModelError
-from crx.remote.errors import Again, Failed, is_too_long
+from crx.remote.errors import RequestFailed, TransientError, is_too_long
 from crx.remote.metering import Meter, Reservation
 from crx.remote.pending_jobs import PendingJobs
 from crx.remote.retry import RetryPolicy
@@ -56,7 +56,7 @@ class BatchQueue:
     """
 
     batches: Any
-    patience: RetryPolicy
+    retry_policy: RetryPolicy
     translate_errors: Callable[[], AbstractContextManager[None]]
     poll_s: float
     unknown: type[Exception]
@@ -89,9 +89,9 @@ class BatchQueue:
         """
         try:
             if after:
-                await self.patience.sleep(self.poll_s)
+                await self.retry_policy.sleep(self.poll_s)
             while (state := await self._state(name)) and state.processing_status != "ended":
-                await self.patience.sleep(self.poll_s)
+                await self.retry_policy.sleep(self.poll_s)
             if state is None or state.results_url is None:
                 return []
             return await self._call(lambda: self._lines(name))
@@ -99,7 +99,7 @@ class BatchQueue:
             if after:  # one that was found by its size may be somebody else's
                 await self.batches.cancel(name)
             raise
-        except (Failed, ModelError) as error:
+        except (RequestFailed, ModelError) as error:
             hint = "; the same command takes up what it makes" if self.ledger else ""
             raise ModelError(f"{error}; the batch {name} may still be running{hint}") from None
 
@@ -124,19 +124,19 @@ class BatchQueue:
             try:
                 with self.translate_errors():
                     return await self.batches.create(requests=requests)
-            except Again as again:
+            except TransientError as error:
                 # Sent twice, it would be paid twice.
-                if again.lost:
-                    why = f"{again} while a batch was sent; it may be running and charged: {hint}"
+                if error.lost:
+                    why = f"{error} while a batch was sent; it may be running and charged: {hint}"
                     raise _Unheard(why) from None
                 raise
 
         try:
-            name = str((await self.patience.keep(once)).id)
-        except (Failed, ModelError) as error:
+            name = str((await self.retry_policy.run(once)).id)
+        except (RequestFailed, ModelError) as error:
             if self.ledger and not isinstance(error, _Unheard):
                 self.ledger.remove(unheard)
-            if isinstance(error, Failed):
+            if isinstance(error, RequestFailed):
                 raise ModelError(f"the batch was not taken: {error}") from None
             raise
         if self.ledger:
@@ -152,7 +152,7 @@ class BatchQueue:
                 size, sent = int(unheard[1]), datetime.fromisoformat(unheard[2])
                 try:
                     taken = await self._call(partial(self._of_size, size, sent))
-                except Failed as failed:
+                except RequestFailed as failed:
                     raise ModelError(f"cannot look for {name}: {failed}") from None
                 names += [each for each in taken if each not in noted]
             else:
@@ -178,7 +178,7 @@ class BatchQueue:
             with self.translate_errors():
                 return await call()
 
-        return await self.patience.keep(once)
+        return await self.retry_policy.run(once)
 
 
 class _Unheard(ModelError):
@@ -235,9 +235,9 @@ class _Wish:
         if kind == "succeeded":
             try:
                 answer, used = terms.read(result.message)
-            except Again as again:
-                hold.lose()
-                return self._fail(str(again), last=self.tries >= _TRIES)
+            except TransientError as transient:
+                hold.count_as_lost()
+                return self._fail(str(transient), last=self.tries >= _TRIES)
             hold.settle(used)
             self.job.learn(used)
             context = validate_completion(
@@ -311,7 +311,7 @@ def _adopt(
     """Take what an earlier run has asked for and paid; its cache may be cold by now."""
     for wish in wishes if found else ():
         while not wish.done and (results := found.get(wish.asked(terms))):
-            wish.take(results.pop(), terms, meter.paid())
+            wish.take(results.pop(), terms, meter.prepaid())
 
 
 def _shorten(wishes: Sequence[_Wish], terms: Terms) -> None:
@@ -381,7 +381,7 @@ def _wave(
         if wave and (len(wave) == _MOST_REQUESTS or size > _MOST_BYTES):
             break
         try:
-            hold = meter.hold(terms.worst_dollars(wish.job, wish.job.chunks[wish.chunk]))
+            hold = meter.reserve(terms.worst_dollars(wish.job, wish.job.chunks[wish.chunk]))
         except BudgetSpent:
             if not wave:
                 raise

@@ -60,7 +60,7 @@ class Claude:
         effort: str | None = None,
         max_tokens: int | None = None,
         window: int = 0,
-        patience: RetryPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
         timeout_s: float = 120.0,
         poll_s: float = 30.0,
         key: str | None = None,
@@ -82,13 +82,13 @@ class Claude:
             raise UsageError(f"claude:{model}: its price is not known, so no budget can be kept")
         self._batch = batch
         self._width = width
-        self._patience = patience or RetryPolicy()
+        self._retry_policy = retry_policy or RetryPolicy()
         self._poll_s = poll_s
         self._ledger: PendingJobs | None = None
         self._found: dict[str, list[Any]] | None = None
         self._meter = Meter(cap_dollars=cap_dollars)
         self._service = ClaudeClient(model, timeout_s=timeout_s, key=key, url=url)
-        self._outage = CircuitBreaker(self._service.name)
+        self._circuit_breaker = CircuitBreaker(self._service.name)
 
     @property
     def fingerprint(self) -> str:
@@ -180,8 +180,8 @@ class Claude:
                     send=partial(self._send, client, job),
                     worst_dollars=partial(terms.worst_dollars, job),
                     meter=self._meter,
-                    retry_policy=self._patience,
-                    circuit_breaker=self._outage,
+                    retry_policy=self._retry_policy,
+                    circuit_breaker=self._circuit_breaker,
                     width=self._width,
                     warm_first=job.marked,
                 )
@@ -213,7 +213,7 @@ class Claude:
         async with self._service.client() as client:
             desk = BatchQueue(
                 client.messages.batches,
-                patience=self._patience,
+                retry_policy=self._retry_policy,
                 translate_errors=self._service.translate_errors,
                 poll_s=self._poll_s,
                 unknown=self._service.unknown,

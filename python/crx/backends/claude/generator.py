@@ -11,7 +11,7 @@ from crx.backends.claude.requests import terms_of
 from crx.backends.options import typed_options
 from crx.remote.answer_request import AnswerRequest, Emit
 from crx.remote.completion import Completion
-from crx.remote.errors import INCOMPLETE_RESPONSE, Again, refuse_offline
+from crx.remote.errors import INCOMPLETE_RESPONSE, TransientError, refuse_offline
 from crx.remote.metering import Meter, Price, ServiceUsage, parse_price
 from crx.remote.retry import RetryPolicy
 from crx.remote.stream import stream
@@ -85,7 +85,7 @@ class ClaudeGenerator:
                     try:
                         message = await pieces.get_final_message()
                     except AssertionError:  # the SDK's word for a stream of nothing
-                        raise Again(INCOMPLETE_RESPONSE, lost=True) from None
+                        raise TransientError(INCOMPLETE_RESPONSE, lost=True) from None
         return self._terms.read(message)
 
 

@@ -14,7 +14,7 @@ from crx.context.text_window import Window
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.remote.completion import Completion
-from crx.remote.errors import INCOMPLETE_RESPONSE, INVALID_RESPONSE, Again, refuse_below
+from crx.remote.errors import INCOMPLETE_RESPONSE, INVALID_RESPONSE, TransientError, refuse_below
 from crx.remote.metering import Price, ServiceUsage
 from crx.types import Chunk, Document
 
@@ -146,9 +146,9 @@ class Terms:
         return self.dollars(most) or 0.0
 
     def read(self, message: Any) -> tuple[Completion, ServiceUsage]:
-        """Return what a message says, and what it used; `Again` where it is none, or has no end.
+        """Return a message's answer and usage; `TransientError` if it is malformed or incomplete.
 
-        The SDK builds its objects unchecked, so that a field may be missing or of another type.
+        The SDK builds its objects unchecked, so a field may be missing or of another type.
         """
         try:
             text = "".join(block.text for block in message.content if block.type == "text")
@@ -166,9 +166,9 @@ class Terms:
                 output=int(counts.output_tokens),
             )
         except (AttributeError, TypeError, ValueError):
-            raise Again(INVALID_RESPONSE, lost=True) from None
+            raise TransientError(INVALID_RESPONSE, lost=True) from None
         if message.stop_reason is None:
-            raise Again(INCOMPLETE_RESPONSE, lost=True)
+            raise TransientError(INCOMPLETE_RESPONSE, lost=True)
         return answer, self.priced(used)
 
     def priced(self, used: ServiceUsage) -> ServiceUsage:

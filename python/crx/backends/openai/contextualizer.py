@@ -23,7 +23,7 @@ from crx.context.text_window import DocumentRequests, Window
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.remote.completion import Completion
-from crx.remote.errors import INVALID_RESPONSE, Again, refuse_below, refuse_offline
+from crx.remote.errors import INVALID_RESPONSE, TransientError, refuse_below, refuse_offline
 from crx.remote.metering import Estimate, Meter, Price, ServiceUsage, parse_price
 from crx.remote.retry import CircuitBreaker, RetryPolicy
 from crx.remote.stream import stream
@@ -62,7 +62,7 @@ class OpenAI:
         max_tokens: int = _MAX_TOKENS,
         window: int = 0,
         extra: Mapping[str, Any] | None = None,
-        patience: RetryPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
         timeout_s: float = 300.0,
         key: str | None = None,
     ) -> None:
@@ -82,9 +82,9 @@ class OpenAI:
         self._window_tokens = window
         self._window = Window(window or math.inf, _TOKENS_PER_BYTE)
         self._parameters = service.parameters(max_tokens) | dict(extra or {})
-        self._patience = patience or RetryPolicy()
+        self._retry_policy = retry_policy or RetryPolicy()
         self._meter = Meter(cap_dollars=cap_dollars)
-        self._outage = CircuitBreaker(self._service.name)
+        self._circuit_breaker = CircuitBreaker(self._service.name)
 
     @property
     def fingerprint(self) -> str:
@@ -155,8 +155,8 @@ class OpenAI:
                     send=partial(self._send, client, prefix),
                     worst_dollars=partial(self._worst_dollars, prefix),
                     meter=self._meter,
-                    retry_policy=self._patience,
-                    circuit_breaker=self._outage,
+                    retry_policy=self._retry_policy,
+                    circuit_breaker=self._circuit_breaker,
                     width=self._width,
                     warm_first=len(group) > 1,
                 )
@@ -201,9 +201,9 @@ class OpenAI:
 
 
 def _read(completion: Any) -> tuple[Completion, ServiceUsage]:
-    """Return what a completion says, and what it used; `Again` where it is none.
+    """Return a completion's answer and usage; `TransientError` if it is malformed.
 
-    The SDK builds its objects unchecked, so that a field may be missing or of another type.
+    The SDK builds its objects unchecked, so a field may be missing or of another type.
     """
     try:
         choice = completion.choices[0]
@@ -214,7 +214,7 @@ def _read(completion: Any) -> tuple[Completion, ServiceUsage]:
         )
         return answer, used(completion.usage)
     except (AttributeError, IndexError, TypeError, ValueError):
-        raise Again(INVALID_RESPONSE, lost=True) from None
+        raise TransientError(INVALID_RESPONSE, lost=True) from None
 
 
 def used(counts: Any) -> ServiceUsage:

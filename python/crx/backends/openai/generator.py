@@ -15,7 +15,7 @@ from crx.remote.completion import Completion
 from crx.remote.errors import (
     INCOMPLETE_RESPONSE,
     INVALID_RESPONSE,
-    Again,
+    TransientError,
     refuse_below,
     refuse_offline,
 )
@@ -90,7 +90,7 @@ class OpenAIGenerator:
                 async for piece in pieces:
                     emit(reading.take(piece))
         if not reading.why:
-            raise Again(INCOMPLETE_RESPONSE, lost=True)
+            raise TransientError(INCOMPLETE_RESPONSE, lost=True)
         answer = Completion(
             "", finished=reading.why != "length", refused=reading.why == "content_filter"
         )
@@ -105,9 +105,9 @@ class _Reading:
         self.used = UNCOUNTED
 
     def take(self, piece: Any) -> str:
-        """Return the text of a piece; `Again` where it is none.
+        """Return the text of a piece; `TransientError` if it is malformed.
 
-        The SDK builds its objects unchecked, so that a field may be missing or of another type.
+        The SDK builds its objects unchecked, so a field may be missing or of another type.
         """
         try:
             if piece.usage is not None:
@@ -118,7 +118,7 @@ class _Reading:
             self.why = str(choice.finish_reason or self.why)
             return str(choice.delta.content or "")
         except (AttributeError, TypeError, ValueError):
-            raise Again(INVALID_RESPONSE, lost=True) from None
+            raise TransientError(INVALID_RESPONSE, lost=True) from None
 
 
 def load_generator(rest: str) -> OpenAIGenerator:

@@ -123,8 +123,8 @@ class Supervisor:
         self._child = Child(self._command, env=self._env)
         try:
             self._send({**self._opening, "op": "open"})
-            patience = max(START_S, self._timeout_s)
-            while (reply := self._receive(patience))["op"] == "beat":
+            start_s = max(START_S, self._timeout_s)
+            while (reply := self._receive(start_s))["op"] == "beat":
                 pass
         except ChildLost:
             self.close()
