@@ -76,7 +76,10 @@ def settings_page() -> str:
 
 def exit_codes_page() -> str:
     """Return the page of exit codes, with the exceptions that lead to each."""
-    rows = [(0, "Done, or stopped at the budget that was given."), (1, "Nothing was found, or a bound of `crx eval gate` was missed.")]
+    rows = [
+        (0, "Done, or stopped at the budget that was given."),
+        (1, "Nothing was found, or a bound of `crx eval gate` was missed."),
+    ]
     by_code: dict[int, list[str]] = {}
     for error in _subclasses(errors.CrxError):
         if error.exit_code:
