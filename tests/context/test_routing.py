@@ -115,7 +115,7 @@ def test_an_unknown_placeholder_of_a_folder_s_prompt_is_one_line(
     assert run(["contextualize", "--index", "notes.crx", "--with", "fake:"]) == 2
     assert capsys.readouterr().err == (
         f"crx: {here / 'lawyers.txt'}: unknown placeholder {{client}}; "
-        "use {document}, {chunk} and, if you like, {glossary}\n"
+        "use {document}, {chunk} and, optionally, {glossary}\n"
     )
 
 

@@ -1,21 +1,21 @@
 """Cache of contexts, keyed by their content and its surroundings.
 
-A context is kept under a key of its content: who made it, the chunk, and what around the chunk a
-change of which makes the context stale. How far that reaches is `Refresh`:
+The key of a context is a digest of its generator, its chunk, and the text around the chunk whose
+change makes the context stale. `Refresh` is the extent of that text:
 
-- `never`: the chunk itself.
-- `section`: also its section (of a long one, what lies within `NEIGHBOURS` chunks) and the
-  headings above it.
+- `never`: none; only the chunk itself.
+- `section`: the chunk's section (of a long one, the chunks within `NEIGHBOURS`) and the headings
+  above it.
 - `document`: the whole text of the document.
 
-All of them hold the document's opening, where its subject is named: two documents with a clause in
-common do not share what was written of it in one of them. No key holds a path, so that a file that
-was moved, renamed or added again pays nothing.
+Every key includes the opening of the document, which names its subject: two documents with a
+clause in common do not share a context. No key includes a path, so a file that was moved, renamed
+or added again keeps its contexts.
 
-`section` is the default, by measure: of a file of 300 pages (900 chunks of 800 characters in 150
-sections), a line edited at one of 20 random places costs 5.6 contexts on average and 6 at most; by
-`document` it costs all 900. By `never` it costs 1, but what is said of the chunks beside it may
-then be untrue.
+`section` is the default because of this measurement: in a file of 300 pages (900 chunks of 800
+characters in 150 sections), an edit of one line at 20 random positions costs 5.6 contexts on
+average and 6 at most. With `document` it costs all 900. With `never` it costs 1, but the contexts
+of the neighbouring chunks may then be wrong.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from crx.ingest.split import labels_around
 from crx.types import Chunk, Context, Document
 
 Refresh = Literal["never", "section", "document"]
-# From the widest reuse to the narrowest: what holds by a later one holds by those before it.
+# From the widest reuse to the narrowest: a context that is valid by one is valid by those before.
 REFRESH: tuple[Refresh, ...] = get_args(Refresh)
 DEFAULT_REFRESH: Refresh = "section"
-# Chunks on each side that a context is taken to speak of.
+# Chunks on each side that a context is assumed to describe.
 NEIGHBOURS = 4
-# The setting of an index that names what has made its contexts.
+# The setting of an index that lists the origins of its contexts.
 ORIGINS = "context_origins"
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What made contexts that an index keeps, and how far a change reaches them."""
+    """A contextualizer's fingerprint, and the extent of a change that makes its contexts stale."""
 
     fingerprint: str
     refresh: Refresh
@@ -52,7 +52,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class CachedContext:
-    """A context of the store: its key, what made it, and itself."""
+    """A stored context, its key and the fingerprint of its generator."""
 
     key: bytes
     generator: str
@@ -62,20 +62,20 @@ class CachedContext:
 def find(
     store: _native.Store, document: Document, chunks: Sequence[Chunk], *, origin: Origin
 ) -> list[CachedContext | None]:
-    """Return the context that each of a document's chunks has of an origin, or None.
+    """Return the stored context of each chunk from one origin, or None.
 
-    One that was kept by a narrower `Refresh` holds too. `chunks` are all of the document's.
+    A context stored with a narrower `Refresh` is valid, too. `chunks` are all of the document's.
     """
     found: list[CachedContext | None] = [None] * len(chunks)
     for refresh in REFRESH[REFRESH.index(origin.refresh) :]:
-        missing = [i for i, kept in enumerate(found) if kept is None]
+        missing = [i for i, cached in enumerate(found) if cached is None]
         if not missing:
             break
         keys = context_keys(document, chunks, origin=Origin(origin.fingerprint, refresh))
         rows = store.contexts([keys[i] for i in missing])
-        for i, row in zip(missing, rows, strict=True):
-            if row is not None:
-                generator, outcome, text = row
+        for i, stored in zip(missing, rows, strict=True):
+            if stored is not None:
+                generator, outcome, text = stored
                 found[i] = CachedContext(keys[i], generator, Context.stored(text, outcome))
     return found
 
@@ -83,35 +83,35 @@ def find(
 def find_best(
     store: _native.Store, document: Document, chunks: Sequence[Chunk], *, origins: Sequence[Origin]
 ) -> list[CachedContext | None]:
-    """Return the kept context of each chunk: of the first origin that has a text for it."""
+    """Return the stored context of each chunk, from the first origin that has a text for it."""
     best: list[CachedContext | None] = [None] * len(chunks)
     for origin in origins:
-        for i, kept in enumerate(find(store, document, chunks, origin=origin)):
-            there = best[i]
-            if kept is not None and (there is None or not there.context.text):
-                best[i] = kept
+        for i, found in enumerate(find(store, document, chunks, origin=origin)):
+            previous = best[i]
+            if found is not None and (previous is None or not previous.context.text):
+                best[i] = found
     return best
 
 
 def store_context(store: _native.Store, key: bytes, *, generator: str, context: Context) -> bytes:
-    """Keep a context durably and return the key it is under.
+    """Store a context durably and return its key.
 
-    A failed one is kept aside from its own key, so that the next run tries again; so is one whose
-    key another text has, as two copies of a document may bring from a file of contexts.
+    A failed context gets a derived key, so that the next run tries again. So does one whose key is
+    taken by another text: a file of contexts may have two texts for two copies of a document.
     """
     if context.status == "failed":
         key = _native.digest(b"failed", context.outcome.encode(), key)
     row = (generator, context.outcome, context.text)
     store.put_contexts([(key, *row)])
-    (there,) = store.contexts([key])
-    if there is not None and there[2] != context.text:
+    (stored,) = store.contexts([key])
+    if stored is not None and stored[2] != context.text:
         key = _native.digest(b"other", context.text.encode(), key)
         store.put_contexts([(key, *row)])
     return key
 
 
 def context_keys(document: Document, chunks: Sequence[Chunk], *, origin: Origin) -> list[bytes]:
-    """Return the keys under which the contexts of all of a document's chunks are kept."""
+    """Return the keys of the contexts of all chunks of a document."""
     shared = [
         origin.fingerprint.encode(),
         origin.refresh.encode(),
@@ -131,19 +131,19 @@ def context_keys(document: Document, chunks: Sequence[Chunk], *, origin: Origin)
 
 
 def read_origins(settings: Mapping[str, str]) -> tuple[Origin, ...]:
-    """Return what has made the contexts of an index, newest first."""
+    """Return the origins of an index's contexts, newest first."""
     return tuple(Origin(*each) for each in orjson.loads(settings.get(ORIGINS, "[]")))
 
 
 def with_origin(settings: Mapping[str, str], origin: Origin) -> dict[str, str]:
-    """Return the setting that names an origin as the newest, before those that it names now."""
+    """Return the setting of `read_origins` with an origin as the newest."""
     others = [o for o in read_origins(settings) if o.fingerprint != origin.fingerprint]
     listed = [[o.fingerprint, o.refresh] for o in (origin, *others)]
     return {ORIGINS: orjson.dumps(listed).decode()}
 
 
 def _around(document: Document, chunks: Sequence[Chunk], refresh: Refresh) -> Iterator[str]:
-    """Yield what a chunk's context speaks of besides the chunk: headings, and chunks beside it."""
+    """Yield the text around each chunk that its context depends on: headings and neighbours."""
     headings: dict[int, str] = {}
     for i, chunk in enumerate(chunks):
         if refresh != "section":

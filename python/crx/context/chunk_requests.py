@@ -1,4 +1,4 @@
-"""One document's chunks, asked for one request at a time from a model that charges."""
+"""Requests for the contexts of some chunks to a metered service, at most two a chunk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crx.types import Chunk, Context
 def validate_completion(
     completion: Completion, *, validator: ContextValidator, chunk: str
 ) -> Context:
-    """Return the context of a completion, or why it was rejected."""
+    """Return the context of a completion, or a rejected one with the reason."""
     if completion.refused:
         return Context.rejected("refusal")
     return validator.validate(completion.text, chunk=chunk, finished=completion.finished)
@@ -28,7 +28,7 @@ def validate_completion(
 async def ask_twice(
     ask: Callable[[int], Awaitable[Completion]], *, validator: ContextValidator, chunk: str
 ) -> Context:
-    """Ask for a context, and a second time where the validator turns the first answer away."""
+    """Ask for a context, and a second time if the first answer is rejected."""
     context = Context.failed("the budget is spent")
     try:
         context = validate_completion(await ask(1), validator=validator, chunk=chunk)
@@ -37,19 +37,19 @@ async def ask_twice(
         context = validate_completion(await ask(2), validator=validator, chunk=chunk)
         return replace(context, status="retried") if context.status == "ok" else context
     except BudgetSpent:
-        return context  # the budget leaves no second try
+        return context  # the budget does not allow a second try
     except RequestFailed as failed:
         return Context.failed(failed)
 
 
 @dataclass(slots=True)
 class ChunkRequests:
-    """How a document's chunks are asked for.
+    """Requests for chunks that follow the same text.
 
-    `send` makes one request for a chunk (firmer, if so) and returns what came and what it used;
-    `worst_dollars` bounds what that can cost. With `warm_first`, the first chunk goes alone.
-    `too_long` are the chunks, by position, whose prompts the service found too long; once it has,
-    no other is sent.
+    `send` makes one request for a chunk, with the firmer instruction or not, and returns the
+    completion and its usage; `worst_dollars` is an upper bound of its cost. With `warm_first`, the
+    first chunk is asked for alone. `too_long` are the positions of the chunks whose prompt the
+    service rejected as too long; after the first of them no other request is sent.
     """
 
     chunks: Sequence[Chunk]
@@ -62,52 +62,52 @@ class ChunkRequests:
     width: int
     warm_first: bool
     too_long: set[int] = field(default_factory=set)
-    _holds: dict[int, Reservation] = field(default_factory=dict)
-    _hopeless: RequestFailed | None = None
+    _reservations: dict[int, Reservation] = field(default_factory=dict)
+    _rejection: RequestFailed | None = None
 
-    async def run(self, tell: Callable[[Context], None]) -> None:
-        """Tell one context a chunk, in order; what ends the run comes after."""
-        spread = OrderedPool(
+    async def run(self, emit: Callable[[Context], None]) -> None:
+        """Emit one context a chunk, in order; an error that ends the run is raised after them."""
+        pool = OrderedPool(
             self._situate, admit=self._admit, width=self.width, warm_first=self.warm_first
         )
-        await spread.run(range(len(self.chunks)), tell)
+        await pool.run(range(len(self.chunks)), emit)
 
     def _admit(self, at: int) -> None:
-        self._holds[at] = self.meter.reserve(self.worst_dollars(self.chunks[at]))
+        self._reservations[at] = self.meter.reserve(self.worst_dollars(self.chunks[at]))
 
     async def _situate(self, at: int) -> Context:
-        chunk, hold = self.chunks[at], self._holds.pop(at)
+        chunk, reservation = self.chunks[at], self._reservations.pop(at)
 
         async def ask(attempt: int) -> Completion:
-            tries = self.retry_policy.run(lambda: self._ask(at, attempt > 1, hold))
+            tries = self.retry_policy.run(lambda: self._ask(at, attempt > 1, reservation))
             return await self.circuit_breaker.guard(tries)
 
         try:
             return await ask_twice(ask, validator=self.validator, chunk=chunk.text)
         finally:
-            hold.release()
+            reservation.release()
 
-    def _refused(self, at: int, failed: RequestFailed) -> RequestFailed:
-        """Note a chunk's trouble where it is that of every chunk after the same text."""
+    def _note_rejection(self, at: int, failed: RequestFailed) -> RequestFailed:
+        """Record a rejection that every chunk after the same text would meet."""
         if failed.document:
-            self._hopeless = failed
+            self._rejection = failed
             self.too_long.add(at)
         return failed
 
-    async def _ask(self, at: int, firmer: bool, hold: Reservation) -> Completion:  # noqa: FBT001
-        if self._hopeless:
-            raise self._refused(at, self._hopeless)
-        hold.renew()
+    async def _ask(self, at: int, firmer: bool, reservation: Reservation) -> Completion:  # noqa: FBT001
+        if self._rejection:
+            raise self._note_rejection(at, self._rejection)
+        reservation.renew()
         try:
             answer, used = await self.send(self.chunks[at], firmer)
         except asyncio.CancelledError:
-            hold.count_as_lost()
+            reservation.count_as_lost()
             raise
         except TransientError as error:
             if error.lost:
-                hold.count_as_lost()
+                reservation.count_as_lost()
             raise
         except RequestFailed as failed:
-            raise self._refused(at, failed) from None
-        hold.settle(used)
+            raise self._note_rejection(at, failed) from None
+        reservation.settle(used)
         return answer

@@ -1,8 +1,8 @@
-"""What a model on this machine computed, and at which pace: what more of it would take.
+"""Computation of a local model: tokens and timed steps so far, and estimates from them.
 
-A step computes some tokens at once. It takes so long by itself (the weights are read), so long for
-each token that goes through the weights, and so long for each *cell*, the key and value of a token
-that a later one attends to. Behind a long prompt the last outweighs the others.
+A step computes some tokens at once. Its time has three parts: one for the step itself (the weights
+are read), one for each token that goes through the weights, and one for each *cell*, the key and
+value of a token that a later one attends to. Behind a long prompt the last part is the largest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 
 class Work(NamedTuple):
-    """Some steps, the tokens computed in them, and the cells that these attend to."""
+    """Numbers of steps, of the tokens computed in them, and of the cells these attend to."""
 
     steps: float
     tokens: float
@@ -26,7 +26,7 @@ class Work(NamedTuple):
 
 @dataclass(slots=True)
 class Pace:
-    """Sums over timed steps: of their tokens, cells and seconds, and of the products of these."""
+    """Sums over timed steps of tokens, cells and seconds, and of their products."""
 
     steps: float = 0.0
     tokens: float = 0.0
@@ -54,10 +54,10 @@ class Pace:
         return Pace(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Pace)))
 
     def estimate_seconds(self, work: Work) -> float:
-        """Return the seconds of other steps, by the costs that fit those noted best.
+        """Return the seconds of other steps, by the costs that fit the recorded steps best.
 
         Least squares over costs that are not below zero (Lawson and Hanson, Solving Least Squares
-        Problems, 1974, chapter 23); with three costs, every choice of them is tried.
+        Problems, 1974, chapter 23); with three costs, every subset of them is tried.
         """
         costs = _non_negative(
             np.array(
@@ -74,9 +74,9 @@ class Pace:
 
 @dataclass(slots=True)
 class ComputeUsage:
-    """What has been computed: tokens of prompts, how many of them were computed, tokens decoded.
+    """Tokens of prompts, how many of them were computed, and tokens decoded.
 
-    `prompt - prefilled` tokens were reused. `answers` came to an end, after `answered` tokens.
+    `prompt - prefilled` tokens were reused. `answers` answers were finished, in `answered` tokens.
     """
 
     prompt: int = 0
@@ -110,19 +110,19 @@ class ComputeUsage:
 
 @dataclass(frozen=True, slots=True)
 class PromptLengths:
-    """Lengths in tokens of prompts that share their beginning: of that, and of what follows it."""
+    """Lengths in tokens of prompts that share a prefix: of the prefix and of each suffix."""
 
     prefix: int
     suffixes: Sequence[int]
 
 
-def expected_work(
+def estimate_work(
     prompts: Sequence[PromptLengths], *, asks: float, answer: float, slots: int, step_tokens: int
 ) -> tuple[Work, Work]:
-    """Return the work of reading prompts and of writing answers of so many tokens to them.
+    """Return the work of prefilling prompts and of decoding answers of `answer` tokens.
 
-    Every prompt is answered `asks` times, `slots` of them at a time, and is read `step_tokens` at
-    once; the beginning of those that share one is read once.
+    Every prompt is answered `asks` times, `slots` of them at a time, and prefilled in steps of
+    `step_tokens`; a shared prefix is prefilled once.
     """
     read, written = np.zeros(3), np.zeros(3)
     for shared in prompts:
@@ -143,13 +143,13 @@ def estimate_seconds(
     slots: int,
     step_tokens: int,
 ) -> float:
-    """Return the seconds that answers to the prompts take, at the pace of what was computed.
+    """Return the seconds that answers to the prompts take, at the pace of the steps so far.
 
-    Answers are taken to be as long as those so far on average; otherwise as in `expected_work`.
+    The length of an answer is the mean of those so far; the rest is as in `estimate_work`.
     """
     if not used.answers:
         return 0.0
-    read, written = expected_work(
+    read, written = estimate_work(
         prompts,
         asks=asks,
         answer=used.answered / used.answers,

@@ -1,4 +1,4 @@
-"""Context sources of a build: the outline, a file of contexts, contexts made by earlier runs."""
+"""Context sources of a build: the outline, a file of contexts, contexts of earlier runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from crx.types import Chunk, Document
 
 @dataclass(frozen=True, slots=True)
 class ContextSources:
-    """The contexts that a build writes without running a model.
+    """Contexts that a build writes without a model.
 
-    The outline, if `outline`; those of a contextualizer at hand (a file of contexts); without one,
-    those that earlier runs wrote and that still hold, by `origins`, newest first.
+    The outline, if `outline`; the contexts of `contextualizer` (a file of contexts); without one,
+    the valid contexts of earlier runs, by `origins`, newest first.
     """
 
     outline: bool
@@ -29,13 +29,13 @@ class ContextSources:
     def situate(
         self, store: _native.Store, document: Document, chunks: Sequence[Chunk]
     ) -> SituatedChunks:
-        """Return what situates each chunk; new contexts are stored durably."""
+        """Return outlines and contexts of the chunks; new contexts are stored durably."""
         outlines = outline(document, chunks) if self.outline else [""] * len(chunks)
         if self.contextualizer is None:
-            kept = find_best(store, document, chunks, origins=self.origins)
-            keys = [each.key if each else b"" for each in kept]
+            cached = find_best(store, document, chunks, origins=self.origins)
+            keys = [each.key if each else b"" for each in cached]
             return SituatedChunks(
-                outlines, keys, [each.context.text if each else "" for each in kept]
+                outlines, keys, [each.context.text if each else "" for each in cached]
             )
         contextualizer = self.contextualizer
         made = list(contextualizer.situate(document, chunks))

@@ -1,8 +1,8 @@
 """Excerpts of documents longer than a model's window.
 
-Consecutive chunks that fit together share one excerpt, so that its tokens are computed once: the
-title and headings of the whole document, then the chunks' own stretch, grown to both sides, first
-within their section, then beyond. What is left out is marked, and no chunk is ever cut.
+Consecutive chunks that fit together share one excerpt, so that its tokens are computed once. An
+excerpt holds the title and headings of the document, then the span of the chunks, extended to both
+sides, first within their section, then beyond. Omissions are marked, and no chunk is cut.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Count = Callable[[Sequence[str]], list[int]]
 
 GAP = "\n[…]\n"
 
-# Of the budget: headings take an eighth at most; the chunks' own stretch half, so that the other
-# half shows what is around them; a group of a quarter ends where its section does.
+# Divisors of the budget: headings take at most an eighth, and the span of the chunks half, so that
+# the other half shows the text around them; a group of a quarter ends at the end of its section.
 _HEADINGS = 8
-_STRETCH = 2
+_SPAN = 2
 _ENOUGH = 4
 
 # Two gaps and the line ends around them.
@@ -33,7 +33,7 @@ _BLOCK_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """What chunks `first` to `last` (half open, as they were given) are shown of their document."""
+    """The part of a document that goes with chunks `first` to `last` (positions, half open)."""
 
     text: str
     first: int
@@ -45,40 +45,40 @@ def excerpts(
 ) -> list[Excerpt]:
     """Group the chunks and give each group an excerpt of at most `budget` tokens.
 
-    `count` says how many tokens texts have. A chunk that alone takes more than the budget gets
-    an excerpt that is too long; the model then says so.
+    `count` returns the number of tokens of each text. A chunk that alone exceeds the budget gets an
+    excerpt that is too long, which the model then rejects.
     """
     outline, taken = _outline(document, budget=budget // _HEADINGS, count=count)
-    ruler = _Ruler.of(document.text, count)
+    offsets = _TokenOffsets.of(document.text, count)
     room = budget - taken - _GAP_TOKENS
     return [
-        Excerpt(outline + ruler.around(document, chunks[first:last], room=room), first, last)
-        for first, last in _groups(chunks, ruler, room=room)
+        Excerpt(outline + offsets.around(document, chunks[first:last], room=room), first, last)
+        for first, last in _groups(chunks, offsets, room=room)
     ]
 
 
-def _groups(chunks: Sequence[Chunk], ruler: _Ruler, *, room: int) -> list[tuple[int, int]]:
+def _groups(chunks: Sequence[Chunk], offsets: _TokenOffsets, *, room: int) -> list[tuple[int, int]]:
     groups: list[tuple[int, int]] = []
     first = 0
     for i in range(1, len(chunks)):
-        with_next = ruler.tokens(chunks[first : i + 1])
+        with_next = offsets.tokens(chunks[first : i + 1])
         section_ends = chunks[i].section != chunks[i - 1].section
-        enough = section_ends and ruler.tokens(chunks[first:i]) * _ENOUGH >= room
-        if enough or with_next * _STRETCH > room:
+        enough = section_ends and offsets.tokens(chunks[first:i]) * _ENOUGH >= room
+        if enough or with_next * _SPAN > room:
             groups.append((first, i))
             first = i
     return [*groups, (first, len(chunks))]
 
 
 @dataclass(frozen=True, slots=True)
-class _Ruler:
-    """A text's blocks (lines, long ones in parts): where each starts, tokens before each."""
+class _TokenOffsets:
+    """Blocks of a text (lines, long ones in parts): the start of each, the tokens before each."""
 
     starts: tuple[int, ...]
     before: tuple[int, ...]
 
     @staticmethod
-    def of(text: str, count: Count) -> _Ruler:
+    def of(text: str, count: Count) -> _TokenOffsets:
         starts = [
             start
             for block in _BLOCK.finditer(text)
@@ -86,10 +86,10 @@ class _Ruler:
         ]
         ends = [*starts[1:], len(text)]
         tokens = count([text[a:b] for a, b in zip(starts, ends, strict=True)])
-        return _Ruler((*starts, len(text)), tuple(itertools.accumulate(tokens, initial=0)))
+        return _TokenOffsets((*starts, len(text)), tuple(itertools.accumulate(tokens, initial=0)))
 
     def blocks(self, start: int, end: int) -> tuple[int, int]:
-        """Return the blocks, half open, that hold the span."""
+        """Return the blocks, half open, that contain the span."""
         return (
             max(0, bisect.bisect_right(self.starts, start) - 1),
             min(bisect.bisect_left(self.starts, end), len(self.starts) - 1),
@@ -100,7 +100,7 @@ class _Ruler:
         return self.before[high] - self.before[low]
 
     def around(self, document: Document, chunks: Sequence[Chunk], *, room: int) -> str:
-        """Return the chunks' stretch of the document, grown to `room` tokens."""
+        """Return the span of the chunks in the document, extended to `room` tokens."""
         low, high = self.blocks(*_span(chunks))
         section = _section(document, chunks[0])
         for within in (self.blocks(*section), (0, len(self.starts) - 1)):
@@ -111,7 +111,7 @@ class _Ruler:
         return left + document.text[start:end] + right
 
     def _grow(self, low: int, high: int, within: tuple[int, int], room: int) -> tuple[int, int]:
-        """Take blocks after and before in turn, inside `within`, while they fit."""
+        """Add blocks after and before in turn, inside `within`, while they fit."""
         after = before = True
         while after or before:
             after = high < within[1] and self.before[high + 1] - self.before[low] <= room
@@ -133,7 +133,7 @@ def _section(document: Document, chunk: Chunk) -> tuple[int, int]:
 
 
 def _outline(document: Document, *, budget: int, count: Count) -> tuple[str, int]:
-    """Return title and headings, as deep as the budget allows, and how many tokens they take."""
+    """Return title and headings, as deep as the budget allows, and their number of tokens."""
     title = f"{document.title}\n" if document.title else ""
     marks = [m for m in document.marks if m.kind != "page"]
     levels = sorted({m.level for m in marks})

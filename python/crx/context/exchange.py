@@ -1,9 +1,9 @@
-"""Which step comes next when contexts leave an index, or come into it from a file.
+"""Export of an index's contexts to records, and import of records into an index.
 
-A document is named by its path below a folder (the current one, unless another is given), so that
-a file of contexts made in one copy of the documents fits another copy; what is no file is named
-by its URI. A span that is no chunk of the index, or whose text is another than the one that the
-context was written for, is reported, never moved to a near one.
+A document is named by its path below a folder (the current one by default), so that a file of
+contexts from one copy of the documents fits another copy; a document that is not a file is named by
+its URI. A record whose span is not a chunk of the index, or whose chunk has another text, is
+reported, never moved to a near chunk.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from crx.types import Context
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of a file's contexts: those linked to a chunk, and those that have none.
+    """Result of an import: contexts linked to a chunk, and records without one.
 
-    `differing` have a chunk with another text; `unchecked` of those linked brought no hash of it.
+    `differing` are records whose chunk has another text; `unchecked` counts the linked records that
+    have no hash.
     """
 
     linked: int
@@ -35,19 +36,19 @@ class Imported:
 
     @property
     def whole(self) -> bool:
-        """Did every context find its chunk?"""
+        """Whether every record was linked to a chunk."""
         return not (self.unknown_documents or self.unmatched_spans or self.differing)
 
 
 def export_contexts(
     store: _native.Store, *, origins: Sequence[Origin], folder: Path
 ) -> Iterator[Record]:
-    """Yield the context of each chunk that has one, by document and position."""
+    """Yield the record of each context, by document and position."""
     for row in store.documents():
         document, rows = load_document(store, row)
-        kept = find_best(store, document, [to_chunk(each) for each in rows], origins=origins)
+        cached = find_best(store, document, [to_chunk(each) for each in rows], origins=origins)
         is_file = document.metadata.get("path") == row.uri
-        for each, known in zip(rows, kept, strict=True):
+        for each, known in zip(rows, cached, strict=True):
             if each.context:
                 same = known is not None and known.context.text == each.context
                 yield Record(
@@ -69,9 +70,9 @@ def import_contexts(
     origin: Origin,
     folder: Path,
 ) -> Imported:
-    """Link each record to its chunk, durably; the new vectors are the caller's to make."""
+    """Link each record to its chunk, durably; the caller embeds the chunks afterwards."""
     rows = {row.uri: row for row in store.documents()}
-    uris = _Names(list(rows), folder)
+    uris = _UriIndex(list(rows), folder)
     named = [replace(record, document=uris.find(record.document)) for record in records]
     asked = sorted({record.document for record in named} & rows.keys())
     spans = {
@@ -105,8 +106,8 @@ def import_contexts(
     )
 
 
-class _Names:
-    """Which document of an index a name in a file means."""
+class _UriIndex:
+    """Lookup of the documents of an index by the names in a file of contexts."""
 
     def __init__(self, uris: Sequence[str], folder: Path) -> None:
         self._uris = set(uris)

@@ -1,4 +1,4 @@
-"""Contexts made elsewhere, from a file of JSON lines."""
+"""Contextualizer that reads the contexts of a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from crx.types import Chunk, Context, Document
 
 
 class FileContexts:
-    """The contexts of a file {"doc_id" | "path", "start", "end", "context"}, by exact span.
+    """The contexts of a file (see `crx.context.records`), by document and exact span.
 
     A document is named by its URI, its path below the current folder, or its `id` within its file;
-    where several have an id, the first that asks has its contexts.
+    if several documents have an id, the first one requested gets its contexts.
     """
 
     def __init__(self, path: Path) -> None:
@@ -36,7 +36,7 @@ class FileContexts:
         return tuple(sorted({(start, end) for doc, start, end in self._by_span if doc in names}))
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
-        """Yield each chunk's context; one whose span or text the file does not have has failed."""
+        """Yield each chunk's context, a failed one if the file lacks its span or text."""
         for chunk in chunks:
             record = self._find(document.uri, chunk)
             if record is None:

@@ -1,4 +1,4 @@
-"""Contexts as they come, in the order of their chunks."""
+"""Order of contexts that arrive in any order."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ Answers = Generator[tuple[int, Context], None, None]
 
 
 def restore_order(answers: Answers) -> Iterator[Context]:
-    """Yield contexts by position, each as soon as all before it have come.
+    """Yield contexts by position, each as soon as all before it have arrived.
 
-    When the run ends early, a chunk that others overtook is failed, so that those are not lost.
+    When the run ends early, the positions that are missing before an arrived context yield a
+    failed one, so that no arrived context is lost.
     """
     ready: dict[int, Context] = {}
-    told = 0
+    next_position = 0
     with contextlib.closing(answers):
         try:
             for at, context in answers:
                 ready[at] = context
-                while told in ready:
-                    yield ready.pop(told)
-                    told += 1
+                while next_position in ready:
+                    yield ready.pop(next_position)
+                    next_position += 1
         except (ModelError, BudgetSpent) as error:
-            for at in range(told, 1 + max(ready, default=-1)):
+            for at in range(next_position, 1 + max(ready, default=-1)):
                 yield ready.get(at, Context.failed(error))
             raise

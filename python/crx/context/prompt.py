@@ -1,7 +1,7 @@
-"""What a model is asked: a template, its placeholders and a glossary.
+"""Prompt of a contextualizer: a template, its placeholders and a glossary.
 
-The template is cut at its placeholders once. Document, chunk and glossary are only ever laid
-between the pieces, so braces, tags or control tokens in them stay what they are: text.
+The template is split at its placeholders once. Document, chunk and glossary are inserted between
+the parts and never parsed, so braces, tags or control tokens in them remain text.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Please give a short succinct context to situate this chunk within the overall do
 purposes of improving search retrieval of the chunk. Answer only with the succinct context and \
 nothing else."""
 
-# Said after the prompt when the first answer was turned away: it changes what follows the chunk
-# alone, so the document's tokens are still shared, and the answer is still greedy.
+# Appended to the prompt after the first answer was rejected. It comes after the chunk, so that the
+# document's tokens are still shared.
 FIRMER = (
     "\n\nOne or two plain sentences, in the language of the document. Begin with the context"
     " itself: no introduction, no apology, no quotation of the chunk, and only names and numbers"
@@ -41,7 +41,7 @@ _KNOWN = ("document", "chunk", "glossary")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A template cut at its placeholders, and the glossary that fills one of them.
+    """A template split at its placeholders, and the glossary that fills one of them.
 
     `parts` are (text, the placeholder after it); the last placeholder is "".
     """
@@ -51,9 +51,9 @@ class Prompt:
 
     @staticmethod
     def of(template: str = DEFAULT_TEMPLATE, *, glossary: str = "", name: str = "prompt") -> Prompt:
-        """Cut a template; a glossary that it has no `{glossary}` for goes before everything.
+        """Split a template; without a `{glossary}` placeholder, the glossary is put first.
 
-        `UsageError` names a placeholder that is unknown, missing or in the wrong order.
+        Raises `UsageError` for a placeholder that is unknown, missing or in the wrong order.
         """
         if glossary and "{glossary}" not in template:
             template = "<glossary>\n{glossary}\n</glossary>\n" + template
@@ -76,18 +76,18 @@ class Prompt:
 
     @property
     def hash(self) -> str:
-        """Sixteen hex digits that change with the template, the glossary or the firmer words."""
+        """Sixteen hex digits of a digest of template, glossary and firmer instruction."""
         digest = hashlib.sha256()
         for text in (*(t for part in self.parts for t in part), self.glossary, FIRMER):
             digest.update(f"{len(text)}:{text}".encode())
         return digest.hexdigest()[:16]
 
     def prefix(self, document: str) -> str:
-        """Return everything before the chunk: what all chunks of a document share."""
+        """Return the text before the chunk, which all chunks of a document share."""
         return self._fill(self.parts[: self._cut], {"document": document, "chunk": ""})
 
     def suffix(self, chunk: str, *, firmer: bool = False) -> str:
-        """Return the chunk and everything after it, with a firmer instruction if asked."""
+        """Return the chunk and the text after it, with the firmer instruction if `firmer`."""
         return chunk + self._fill(self.parts[self._cut :], {}) + FIRMER * firmer
 
     @property
@@ -104,7 +104,7 @@ def _check(names: list[str], template: str) -> None:
         if name not in _KNOWN:
             raise UsageError(
                 f"{template}: unknown placeholder {{{name}}}; use {{document}}, {{chunk}} and,"
-                " if you like, {glossary}"
+                " optionally, {glossary}"
             )
     for needed in ("document", "chunk"):
         if names.count(needed) != 1:

@@ -1,10 +1,10 @@
-"""Contexts as JSON lines, so that they can be made on one machine and carried to another.
+"""Files of contexts: JSON lines that carry contexts from one machine to another.
 
 One object a line: `{"doc_id" | "path", "start", "end", "context", "generator", "sha256"}`. Offsets
-are code points of the document's normalized text, half open. `generator` may be missing, and so may
-`sha256`, the hash of the span's text in UTF-8 as 64 hex digits; without it an edit that keeps the
-offsets goes unseen. Other fields are ignored. What a line says of a span is compared with the
-chunks of an index, never bent to fit.
+are code points of the document's normalized text, half open. `generator` and `sha256` are optional.
+`sha256` is the hash of the span's text in UTF-8, as 64 hex digits; without it an edit that keeps
+the offsets is not detected. Other fields are ignored. A record is matched with a chunk of exactly
+its span, never with the nearest one.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _DIGEST = re.compile(r"([0-9a-fA-F]{64})?")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One context as it is carried: of which document and span, and what wrote it.
+    """One context of a file: its document, its span, its text and its generator.
 
-    `sha256` is that of the span's text when the context was written, "" where nobody knows.
+    `sha256` is the hash of the span's text when the context was written, "" if not known.
     """
 
     document: str
@@ -43,13 +43,13 @@ class Record:
     sha256: str = ""
 
     def differs(self, text: str) -> bool:
-        """Is this not the text that the context was written for, as far as the record knows?"""
+        """Return whether the context was written for another text; False without a hash."""
         return bool(self.sha256) and self.sha256 != hash_of(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Which records an index has a chunk for.
+    """Records of a file with and without a chunk in an index.
 
     `found` pairs a record with the position of its span among the document's spans.
     """
@@ -60,25 +60,25 @@ class Matched:
 
 
 def hash_of(text: str) -> str:
-    """Return what a record holds of its span's text."""
+    """Return the SHA-256 of a span's text in UTF-8, as 64 hex digits."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def path_below(folder: Path, name: str) -> str:
-    """Return the URI of the file that a name is the path of, seen from a folder."""
+    """Return the normalized path of a name relative to a folder: the URI of that file."""
     return Path(os.path.normpath(folder / name)).as_posix()
 
 
 def id_of(uri: str) -> str:
-    """Return the name of a document within its file, "" where it is the whole file."""
+    """Return the name of a document within its file, "" if it is the whole file."""
     return uri.partition("#")[2]
 
 
 def read_contexts(path: str | os.PathLike[str]) -> list[Record]:
     """Return the records of a file, in its order.
 
-    Raises `UsageError` where there is no such file, `InputError` with the line's number where a
-    line is not a record or repeats a span.
+    Raises `UsageError` if the file cannot be read, `InputError` with the line's number if a line
+    is not a record or repeats a span.
     """
     try:
         lines = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -134,7 +134,7 @@ def write_contexts(path: str | os.PathLike[str], records: Iterable[Record]) -> i
 def match(
     records: Iterable[Record], spans_by_document: Mapping[str, Sequence[tuple[int, int]]]
 ) -> Matched:
-    """Find the chunk of each record: the same document and exactly the same span."""
+    """Match each record with the chunk of the same document and exactly the same span."""
     found: list[tuple[Record, int]] = []
     unknown: dict[str, None] = {}
     unmatched: list[Record] = []
@@ -155,7 +155,7 @@ def match(
 
 
 def _record(line: bytes) -> Record:
-    """Return the record of a line; `ValueError` says what is wrong with it."""
+    """Return the record of a line. Raises `ValueError` with the fault."""
     try:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError:

@@ -1,9 +1,9 @@
-"""Who makes a document's contexts: a contextualizer, with the prompt of the document's folder.
+"""Choice of the contextualizer of a document: the general one, or one with its folder's prompt.
 
-Folders get prompts of their own in `[prompts]` of `crx.toml`, and not in files beside the
-documents: a folder that came from elsewhere must not bring orders for the model with it. The
-nearest folder wins. As the prompt is part of a contextualizer's fingerprint, and that of the key
-under which a context is kept, another prompt costs the contexts of its own folder and no others.
+Prompts of folders come from `[prompts]` of `crx.toml`, not from files beside the documents: a
+folder from elsewhere must not be able to instruct the model. The nearest folder wins. The prompt is
+part of a contextualizer's fingerprint and so of the keys of its contexts: a new prompt makes only
+the contexts of its own folder stale.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from crx.protocols import Contextualizer
 
 @dataclass(frozen=True, slots=True)
 class ContextRouter:
-    """A contextualizer for all documents, and others for those below some folders."""
+    """A general contextualizer, and others for the documents below some folders."""
 
     general: Contextualizer
     refresh: Refresh = DEFAULT_REFRESH
     by_folder: Mapping[str, Contextualizer] = field(default_factory=dict)
 
     def contextualizer_for(self, uri: str) -> Contextualizer:
-        """Return what makes a document's contexts."""
+        """Return the contextualizer of a document."""
         return self.by_folder.get(self._folder(uri), self.general)
 
     def origin_for(self, uri: str) -> Origin:
-        """Return under what a document's contexts are kept."""
+        """Return the origin under which a document's contexts are stored."""
         return Origin(self.contextualizer_for(uri).fingerprint, self.refresh)
 
     @property
@@ -43,11 +43,11 @@ class ContextRouter:
         return [Origin(each.fingerprint, self.refresh) for each in self.contextualizers]
 
     def unused(self, uris: Iterable[str]) -> list[str]:
-        """Return the folders that none of the documents lies in, or only below a nearer one."""
+        """Return the folders that are the nearest one of none of the documents."""
         used = {self._folder(uri) for uri in uris}
         return [folder for folder in self.by_folder if folder not in used]
 
     def _folder(self, uri: str) -> str:
-        path = PurePosixPath(uri)  # uncut: of file.jsonl#id the folder is a parent, too
-        places = (str(place) for place in (path, *path.parents))
-        return next((place for place in places if place in self.by_folder), "")
+        path = PurePosixPath(uri)  # not cut at "#": the folder of file.jsonl#id is a parent, too
+        folders = (str(folder) for folder in (path, *path.parents))
+        return next((folder for folder in folders if folder in self.by_folder), "")

@@ -1,8 +1,8 @@
 """Documents sent to a service within its token window, whole or in excerpts.
 
-The whole of it where that fits, else excerpts; never a cut. How many tokens a service reads is set,
-or known of its model. Where nobody knows, or all are wrong, the service refuses what is too long:
-half of that is tried then, and remembered for the documents that follow.
+A document is sent whole if it fits, else in excerpts; it is never truncated. The size of the window
+is set, or known for the model. If it is not known, or too large, the service rejects a prompt that
+is too long; half of its length is tried then, and remembered for the documents that follow.
 """
 
 from __future__ import annotations
@@ -18,45 +18,45 @@ from crx.context.prompt import Prompt
 from crx.errors import CrxError
 from crx.types import Chunk, Context, Document
 
-# What a service puts around a prompt.
+# Tokens that a service adds around a prompt.
 _AROUND = 64
-# Tokens are guessed from bytes. A guess that is too high costs a little of what is around a chunk,
-# one that is too low a request that is refused.
+# Tokens are estimated from bytes. An estimate that is too high costs some of the text around a
+# chunk, one that is too low a rejected request.
 _SLACK = 1.25
-# Beside a chunk, an excerpt holds marks for what is left out, and something of what is around it.
+# Besides a chunk, an excerpt holds marks of omission and some of the text around the chunk.
 _LEAST_AROUND = 64
 
-Tell = Callable[[Context], None]
+Emit = Callable[[Context], None]
 
 
 @dataclass(slots=True)
 class Window:
-    """How many tokens a service reads at once, the answer included; shrinks by what it refuses."""
+    """Tokens that a service reads at once, answer included; shrinks when it rejects a prompt."""
 
     tokens: float
     tokens_per_byte: float
-    _learnt: float = field(default=math.inf, init=False)
+    _learned: float = field(default=math.inf, init=False)
 
     def parts(
         self, document: Document, chunks: Sequence[Chunk], *, prompt: Prompt, answer_tokens: int
     ) -> list[Excerpt]:
-        """Return the whole document for all chunks where it fits, else parts for some each."""
+        """Return the whole document for all chunks if it fits, else an excerpt for each group."""
         room = self._room(chunks, prompt, answer_tokens)
         (whole,) = self._count([document.text])
         if whole <= room or not self._holds(chunks, room):
             return [Excerpt(document.text, 0, len(chunks))]
         return excerpts(document, chunks, budget=int(room), count=self._count)
 
-    def refuse(
+    def record_rejection(
         self, text: str, chunks: Sequence[Chunk], *, prompt: Prompt, answer_tokens: int
     ) -> bool:
-        """Note that a prompt around a text was too long; can a shorter one hold the chunks?"""
-        self._learnt = min(self._learnt, self._count([text])[0] / 2)
+        """Record that the prompt of a text was too long; return whether a shorter one can help."""
+        self._learned = min(self._learned, self._count([text])[0] / 2)
         return self._holds(chunks, self._room(chunks, prompt, answer_tokens))
 
     def _room(self, chunks: Sequence[Chunk], prompt: Prompt, answer_tokens: int) -> float:
-        """Return the tokens that are left for the text of a document."""
-        return min(self._learnt, self.tokens - self._fixed(chunks, prompt, answer_tokens))
+        """Return the tokens left for the text of a document."""
+        return min(self._learned, self.tokens - self._fixed(chunks, prompt, answer_tokens))
 
     def _fixed(self, chunks: Sequence[Chunk], prompt: Prompt, answer_tokens: int) -> int:
         suffixes = self._count([prompt.suffix(chunk.text, firmer=True) for chunk in chunks])
@@ -72,60 +72,60 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRequests:
-    """One document as a service reads it: in parts, and in shorter ones where those are refused.
+    """Requests for the chunks of one document: in parts, and in shorter ones if those are rejected.
 
-    `visit` prepares the requests for some chunks after a text.
+    `chunk_requests` prepares the requests of some chunks that follow a text.
     """
 
     document: Document
     window: Window
     prompt: Prompt
     answer_tokens: int
-    visit: Callable[[str, Sequence[Chunk]], ChunkRequests]
+    chunk_requests: Callable[[str, Sequence[Chunk]], ChunkRequests]
 
-    async def run(self, chunks: Sequence[Chunk], tell: Tell) -> None:
-        """Tell one context a chunk, in order; what ends the run comes after."""
+    async def run(self, chunks: Sequence[Chunk], emit: Emit) -> None:
+        """Emit one context a chunk, in order; an error that ends the run is raised after them."""
         parts = self.window.parts(
             self.document, chunks, prompt=self.prompt, answer_tokens=self.answer_tokens
         )
         for part in parts:
-            await self._part(part.text, chunks[part.first : part.last], tell)
+            await self._run_part(part.text, chunks[part.first : part.last], emit)
 
-    async def _part(self, text: str, chunks: Sequence[Chunk], tell: Tell) -> None:
-        visit = self.visit(text, chunks)
-        told: list[Context] = []
+    async def _run_part(self, text: str, chunks: Sequence[Chunk], emit: Emit) -> None:
+        requests = self.chunk_requests(text, chunks)
+        contexts: list[Context] = []
 
-        def take(context: Context) -> None:
-            """Tell it, unless a chunk before it is to be asked for again."""
-            told.append(context)
-            if not any(at in visit.too_long for at in range(len(told))):
-                tell(context)
+        def receive(context: Context) -> None:
+            """Emit a context, unless a chunk before it is asked for again."""
+            contexts.append(context)
+            if not any(at in requests.too_long for at in range(len(contexts))):
+                emit(context)
 
         try:
-            await visit.run(take)
+            await requests.run(receive)
         except CrxError:
-            for at in range(min(visit.too_long, default=len(told)), len(told)):
-                tell(told[at])
+            for at in range(min(requests.too_long, default=len(contexts)), len(contexts)):
+                emit(contexts[at])
             raise
-        await self._again(text, chunks, told, visit.too_long, tell)
+        await self._retry_too_long(text, chunks, contexts, requests.too_long, emit)
 
-    async def _again(
+    async def _retry_too_long(
         self,
         text: str,
         chunks: Sequence[Chunk],
-        told: Sequence[Context],
+        contexts: Sequence[Context],
         too_long: set[int],
-        tell: Tell,
+        emit: Emit,
     ) -> None:
-        """Tell what is still untold, with less around the chunks whose prompts were too long."""
-        first = min(too_long, default=len(told))
-        for refused, places in groupby(range(first, len(told)), key=too_long.__contains__):
-            run = list(places)
+        """Emit the remaining contexts, asking again with less text where a prompt was too long."""
+        first = min(too_long, default=len(contexts))
+        for retry, positions in groupby(range(first, len(contexts)), key=too_long.__contains__):
+            run = list(positions)
             group = chunks[run[0] : run[-1] + 1]
-            if refused and self.window.refuse(
+            if retry and self.window.record_rejection(
                 text, group, prompt=self.prompt, answer_tokens=self.answer_tokens
             ):
-                await self.run(group, tell)
+                await self.run(group, emit)
             else:
                 for at in run:
-                    tell(told[at])
+                    emit(contexts[at])

@@ -89,7 +89,7 @@ class Terms:
 
     def refuse(self, job: Job, chunks: Sequence[Chunk]) -> bool:
         """Note that a job's prompts were too long; can shorter ones hold the chunks?"""
-        return self.window.refuse(
+        return self.window.record_rejection(
             job.text, chunks, prompt=self.prompt, answer_tokens=self.max_tokens
         )
 
