@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from crx.errors import UsageError
+from crx.errors import Offline, UsageError
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -135,6 +135,17 @@ class Description:
     name: str
     scope: Scope
     help: str
+
+
+def is_offline(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return True if `CRX_OFFLINE` is set."""
+    return environ.get("CRX_OFFLINE", "0") not in ("", "0")
+
+
+def refuse_offline(what: str) -> None:
+    """Raise `Offline` if `CRX_OFFLINE` is set."""
+    if is_offline():
+        raise Offline(f"{what}: needs the network, and CRX_OFFLINE is set; unset it to go on")
 
 
 def describe() -> list[Description]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from crx.config import refuse_offline
 from crx.errors import ModelError, Offline, UsageError
-from crx.remote.errors import refuse_bad_key, refuse_below, refuse_offline
+from crx.remote.errors import refuse_bad_key, refuse_below
 
 
 @pytest.mark.parametrize("value", ["1", "yes"])

@@ -16,7 +16,7 @@ import click
 
 from crx.cli.options import find_index, index_option, json_option
 from crx.cli.output import say, say_json, size
-from crx.config import project_file, resolve, user_file
+from crx.config import is_offline, project_file, resolve, user_file
 from crx.errors import CrxError, Damaged, ModelError, NoRoom, SystemFailure
 
 State = Literal["ok", "warn", "fail"]
@@ -122,9 +122,8 @@ def _settings() -> Iterator[tuple[State, str]]:
 
 
 def _offline() -> Iterator[tuple[State, str]]:
-    on = os.environ.get("CRX_OFFLINE", "0") not in ("", "0")
-    said = "CRX_OFFLINE is set: every use of the network is an error" if on else "CRX_OFFLINE off"
-    yield "ok", said
+    set_ = "CRX_OFFLINE is set: every use of the network is an error"
+    yield "ok", set_ if is_offline() else "CRX_OFFLINE off"
 
 
 def _seal_key() -> Iterator[tuple[State, str]]:

@@ -8,13 +8,12 @@ received so far).
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from crx.errors import ModelError, Offline, UsageError
+from crx.errors import ModelError, UsageError
 
 INVALID_RESPONSE = "the answer does not follow the protocol"
 INCOMPLETE_RESPONSE = "the answer broke off"
@@ -65,12 +64,6 @@ def refuse_bad_key(key: str, *, variable: str, service: str) -> None:
             f"{service}: {variable} is not a valid key: it holds a line end or a character "
             f"outside ASCII; set it again"
         )
-
-
-def refuse_offline(what: str) -> None:
-    """Raise `Offline` if `CRX_OFFLINE` is set."""
-    if os.environ.get("CRX_OFFLINE", "0") not in ("", "0"):
-        raise Offline(f"{what}: needs the network, and CRX_OFFLINE is set; unset it to go on")
 
 
 @contextmanager

@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from crx.config import refuse_offline
 from crx.errors import ModelError
-from crx.remote.errors import refuse_bad_key, refuse_offline, translate_errors
+from crx.remote.errors import refuse_bad_key, translate_errors
 
 _KEY = "ANTHROPIC_API_KEY"
 

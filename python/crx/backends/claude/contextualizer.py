@@ -20,13 +20,14 @@ from crx.backends.claude.client import ClaudeClient
 from crx.backends.claude.options import model_and_options
 from crx.backends.claude.pricing import ClaudePricing
 from crx.backends.claude.requests import Job, terms_of
+from crx.config import refuse_offline
 from crx.context.chunk_requests import ChunkRequests
 from crx.context.ordering import restore_order
 from crx.context.prompt import Prompt
 from crx.context.text_window import DocumentRequests
 from crx.errors import UsageError
 from crx.remote.completion import Completion
-from crx.remote.errors import refuse_below, refuse_offline
+from crx.remote.errors import refuse_below
 from crx.remote.metering import Estimate, Meter, Price, ServiceUsage
 from crx.remote.pending_jobs import PendingJobs
 from crx.remote.retry import CircuitBreaker, RetryPolicy

@@ -9,9 +9,10 @@ from typing import Any
 from crx.backends.claude.client import ClaudeClient
 from crx.backends.claude.requests import terms_of
 from crx.backends.options import typed_options
+from crx.config import refuse_offline
 from crx.remote.answer_request import AnswerRequest, Emit
 from crx.remote.completion import Completion
-from crx.remote.errors import INCOMPLETE_RESPONSE, TransientError, refuse_offline
+from crx.remote.errors import INCOMPLETE_RESPONSE, TransientError
 from crx.remote.metering import Meter, Price, ServiceUsage, parse_price
 from crx.remote.retry import RetryPolicy
 from crx.remote.stream import stream

@@ -7,8 +7,9 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
+from crx.config import refuse_offline
 from crx.errors import ModelError, UsageError
-from crx.remote.errors import refuse_bad_key, refuse_offline, translate_errors
+from crx.remote.errors import refuse_bad_key, translate_errors
 
 # Whose key goes to which host: a key is sent to its own service and nowhere else.
 _KEYS = {"api.openai.com": "OPENAI_API_KEY", "api.deepseek.com": "DEEPSEEK_API_KEY"}

@@ -16,6 +16,7 @@ from typing import Any
 
 from crx.backends.openai.client import OpenAIClient
 from crx.backends.options import typed_options
+from crx.config import refuse_offline
 from crx.context.chunk_requests import ChunkRequests
 from crx.context.excerpts import Excerpt
 from crx.context.prompt import Prompt
@@ -23,7 +24,7 @@ from crx.context.text_window import DocumentRequests, Window
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.remote.completion import Completion
-from crx.remote.errors import INVALID_RESPONSE, TransientError, refuse_below, refuse_offline
+from crx.remote.errors import INVALID_RESPONSE, TransientError, refuse_below
 from crx.remote.metering import Estimate, Meter, Price, ServiceUsage, parse_price
 from crx.remote.retry import CircuitBreaker, RetryPolicy
 from crx.remote.stream import stream

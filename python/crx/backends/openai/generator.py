@@ -10,15 +10,10 @@ from crx.answer.reasoning import strip_reasoning
 from crx.backends.openai.client import OpenAIClient
 from crx.backends.openai.contextualizer import UNCOUNTED, priced, used
 from crx.backends.options import typed_options
+from crx.config import refuse_offline
 from crx.remote.answer_request import AnswerRequest, Emit
 from crx.remote.completion import Completion
-from crx.remote.errors import (
-    INCOMPLETE_RESPONSE,
-    INVALID_RESPONSE,
-    TransientError,
-    refuse_below,
-    refuse_offline,
-)
+from crx.remote.errors import INCOMPLETE_RESPONSE, INVALID_RESPONSE, TransientError, refuse_below
 from crx.remote.metering import Meter, Price, ServiceUsage, parse_price
 from crx.remote.retry import RetryPolicy
 from crx.remote.stream import stream
