@@ -1,22 +1,19 @@
-"""Source code: definitions, as tree-sitter sees them.
+"""Reader of source code: the text as it is, with its definitions, found by tree-sitter.
 
-Each language is one query that captures what is worth a name. The capture's name is the word a
-programmer would say before it: `@class` with `@name` Foo is labelled "class Foo"; `@top.` is kept
-at the top of a file only, `@table.` there and over several lines. A query runs in the parser's own
-loop, so no Python object is made for the nodes between definitions.
+A query (`code_queries.py`) runs in the parser's own loop, so that no Python object is made for the
+nodes between definitions.
 """
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 
-from tree_sitter import Language, Node, Parser, Query, QueryCursor
+from tree_sitter import Node, QueryCursor
 
+from crx.ingest.readers.code_queries import Unparsed, load_query, make_parser
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.sections import in_order
 from crx.types import Document, Mark, Scalar
@@ -35,127 +32,31 @@ LANGUAGES = {
 }  # fmt: skip
 extensions = tuple(LANGUAGES)
 
-# What a header says only in C++.
+# Constructs of a header that only C++ has.
 _CPP = re.compile(
     r"^[ \t]*(?:class \w|(?:inline )?namespace\b|template ?<|using \w|(?:public|private):)"
     r"|\bstd::|\boperator ?[=<>+\[(]",
     re.MULTILINE,
 )
-# A tree takes about 20 times its text; what is larger is generated data, not code that people read.
+# A tree takes about 20 times the memory of its text; a larger text is generated data, not code.
 LARGEST = 2_000_000
-# Constants that are tables are worth a name; those of a line or two are not.
+# Constants of so many lines are tables, and worth a name; shorter ones are not.
 _TABLE_LINES = 4
 
-_SCRIPT = """
-(function_declaration name: (_) @name) @function
-(generator_function_declaration name: (_) @name) @function
-(class_declaration name: (_) @name) @class
-(method_definition name: (_) @name) @method
-(lexical_declaration
-  (variable_declarator
-    name: (identifier) @name
-    value: [(arrow_function) (function_expression)])) @top.function
-(lexical_declaration
-  (variable_declarator
-    name: (identifier) @name
-    value: [(object) (array) (call_expression)])) @table.const
-"""
-_TYPED = """
-(abstract_class_declaration name: (_) @name) @class
-(interface_declaration name: (_) @name) @interface
-(enum_declaration name: (_) @name) @enum
-(type_alias_declaration name: (_) @name) @type
-(internal_module name: (_) @name) @namespace
-"""
-_C = """
-(function_definition declarator: (_) @declarator) @function
-(struct_specifier name: (_) @name body: (_)) @struct
-(union_specifier name: (_) @name body: (_)) @union
-(enum_specifier name: (_) @name body: (_)) @enum
-(type_definition
-  type: [
-    (struct_specifier !name body: (_))
-    (union_specifier !name body: (_))
-    (enum_specifier !name body: (_))]
-  declarator: (type_identifier) @name) @typedef
-(declaration
-  declarator: (init_declarator
-    declarator: (_) @declarator
-    value: (initializer_list))) @table.table
-"""
-_QUERIES = {
-    "python": """
-(function_definition name: (_) @name) @def
-(class_definition name: (_) @name) @class
-(expression_statement
-  (assignment
-    left: (identifier) @name
-    right: [(dictionary) (list) (set) (tuple) (call)])) @table.constant
-""",
-    "rust": """
-(function_item name: (_) @name) @fn
-(function_signature_item name: (_) @name) @fn
-(struct_item name: (_) @name) @struct
-(enum_item name: (_) @name) @enum
-(union_item name: (_) @name) @union
-(trait_item name: (_) @name) @trait
-(impl_item trait: (_)? @offered type: (_) @receiver) @impl
-(mod_item name: (_) @name body: (_)) @mod
-(macro_definition name: (_) @name) @macro_rules
-(const_item name: (_) @name) @table.const
-(static_item name: (_) @name) @table.static
-""",
-    "javascript": _SCRIPT,
-    "typescript": _SCRIPT + _TYPED,
-    "tsx": _SCRIPT + _TYPED,
-    "go": """
-(function_declaration name: (_) @name) @func
-(method_declaration
-  receiver: (parameter_list (parameter_declaration type: (_) @receiver))
-  name: (_) @name) @func
-(type_declaration (type_spec name: (_) @name type: (struct_type))) @type
-(type_declaration (type_spec name: (_) @name type: (interface_type))) @interface
-(const_declaration . (const_spec name: (_) @name)) @table.const
-(var_declaration (var_spec name: (_) @name)) @table.var
-""",
-    "java": """
-(class_declaration name: (_) @name) @class
-(interface_declaration name: (_) @name) @interface
-(enum_declaration name: (_) @name) @enum
-(record_declaration name: (_) @name) @record
-(annotation_type_declaration name: (_) @name) @annotation
-(method_declaration name: (_) @name) @method
-(constructor_declaration name: (_) @name) @constructor
-""",
-    "c": _C,
-    "cpp": _C
-    + """
-(class_specifier name: (_) @name body: (_)) @class
-(namespace_definition name: (_) @name) @namespace
-""",
-}
-_GRAMMARS = {
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-}
 _ROOTS = frozenset(("module", "program", "source_file", "translation_unit"))
 _PARTS = frozenset(("name", "declarator", "offered", "receiver"))
-# What stands around a definition and belongs to it.
+# Nodes around a definition that belong to it.
 _WRAPPERS = frozenset(
     ("decorated_definition", "export_statement", "template_declaration", "ambient_declaration")
 )
-# What stands before a definition, without a blank line between, and belongs to it.
+# Nodes before a definition, without a blank line between, that belong to it.
 _LEADING = frozenset(("comment", "line_comment", "block_comment", "attribute_item", "decorator"))
-
-
-class Unparsed(Exception):
-    """The text has no definitions to offer; the message says why."""
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the source text with its definitions.
 
-    Where they cannot be had, metadata `unstructured` says why.
+    If they cannot be found, metadata `unstructured` holds the reason.
     """
     decoded = decode(data)
     extension = name[name.rfind(".") :].lower()
@@ -174,14 +75,14 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 def definitions(text: str, *, language: str) -> tuple[Mark, ...]:
     """Return the definitions of a source text, the outer before the inner.
 
-    Raises `Unparsed` where the text is too large, or its grammar is not installed.
+    Raises `Unparsed` if the text is too large or its grammar is not installed.
     """
     if len(text) > LARGEST:
         raise Unparsed(f"larger than {LARGEST:,} characters")
     source = text.encode("utf-8", errors="replace")
-    tree = parser(language).parse(source)
+    tree = make_parser(language).parse(source)
     found: dict[tuple[int, int], _Definition] = {}
-    for _, captures in QueryCursor(_query(language)).matches(tree.root_node):
+    for _, captures in QueryCursor(load_query(language)).matches(tree.root_node):
         definition = _definition(captures, source)
         if definition and (definition.start, definition.end) not in found:
             found[definition.start, definition.end] = definition
@@ -198,7 +99,7 @@ class _Definition:
 
 
 def _definition(captures: dict[str, list[Node]], source: bytes) -> _Definition | None:
-    """Return what a match found, or None where it is too small or has no name."""
+    """Return the definition of a match, or None if it is too small or has no name."""
     word = next((word for word in captures if word not in _PARTS), "")
     if not word:
         return None
@@ -231,7 +132,7 @@ def _label(word: str, captures: dict[str, list[Node]]) -> str:
         offered = f"{parts['offered']} for " if "offered" in parts else ""
         return f"impl {offered}{parts['receiver']}"
     if "declarator" in parts:
-        name = _declared(captures["declarator"][0])
+        name = _declared_name(captures["declarator"][0])
         return f"{word} {name}" if name else ""
     if "receiver" in parts:
         return f"{word} ({parts['receiver']}) {parts['name']}"
@@ -244,7 +145,7 @@ def _plain(node: Node) -> str:
     return re.sub(r"<.*>", "", text)[:120]
 
 
-def _declared(node: Node) -> str:
+def _declared_name(node: Node) -> str:
     """Return the name that a C declarator declares: that of `*f(int)` is f."""
     inner: Node | None = node
     while inner is not None:
@@ -258,9 +159,9 @@ def _declared(node: Node) -> str:
 
 
 def _leading(node: Node, source: bytes) -> int:
-    """Return where a definition starts: with its decorators, attributes and the comments on it.
+    """Return the byte where a definition starts, including decorators, attributes and comments.
 
-    Indentation before it belongs to it, so that it reads the same when cut out.
+    The indentation before it is included, so that it reads the same when cut out.
     """
     while (parent := node.parent) is not None and parent.type in _WRAPPERS:
         node = parent
@@ -272,12 +173,10 @@ def _leading(node: Node, source: bytes) -> int:
 
 
 def _touches(before: Node, node: Node, source: bytes) -> bool:
-    """Does a comment stand on lines of its own, the last just over the node's first?"""
+    """Return True if a comment has lines of its own, the last directly above the node."""
     line = source.rfind(b"\n", 0, before.start_byte) + 1
     gap = source[before.end_byte : node.start_byte]
-    ended = (
-        source[before.end_byte - 1 : before.end_byte] == b"\n"
-    )  # Rust's doc comments hold theirs
+    ended = source[before.end_byte - 1 : before.end_byte] == b"\n"  # Rust's doc comments include it
     return not source[line : before.start_byte].strip() and gap.count(b"\n") + ended <= 1
 
 
@@ -305,25 +204,3 @@ def _code_points(source: bytes, edges: Sequence[int]) -> dict[int, int]:
     for before, edge in pairwise((0, *edges)):
         at[edge] = at[before] + len(source[before:edge].decode("utf-8", errors="replace"))
     return at
-
-
-@cache
-def grammar(name: str) -> Language:
-    """Return a language's grammar. Raises `Unparsed` where its package is not installed."""
-    module, function = _GRAMMARS.get(name, (f"tree_sitter_{name}", "language"))
-    try:
-        return Language(getattr(importlib.import_module(module), function)())
-    except ImportError as missing:
-        raise Unparsed(
-            f"no grammar for {name}: {module.replace('_', '-')} is not installed"
-        ) from missing
-
-
-def parser(language: str) -> Parser:
-    """Return a parser of its own: it is not thread-safe, and takes 2 microseconds to make."""
-    return Parser(grammar(language))
-
-
-@cache
-def _query(language: str) -> Query:
-    return Query(grammar(language), _QUERIES[language])

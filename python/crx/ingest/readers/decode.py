@@ -1,10 +1,10 @@
-"""Bytes to normalized text.
+"""Decoding of bytes into normalized text.
 
-The text is what is stored, and every offset counts its code points. Normalizing does the least
-that makes texts comparable: newlines become "\\n", NUL and a leading byte order mark go, lone
-surrogates become U+FFFD. Nothing else is edited. There is no NFC: spans that come with a text must
-still fit it, what is shown must be what was written, and the analyzer and the embedders' tokenizers
-fold composition themselves.
+The normalized text is stored, and every offset counts its code points. Normalization does the
+least that makes texts comparable: newlines become "\\n", NUL characters and a leading byte order
+mark are removed, lone surrogates become U+FFFD. Composition is left as it is (no NFC): spans that
+come with a text must still fit it, and the analyzer and the embedders' tokenizers fold it
+themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from crx.ingest.readers.encoding import encoding_of
 from crx.types import Scalar
 
 # UTF-32 first: the little-endian mark of UTF-16 is a prefix of its own.
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -41,26 +41,26 @@ class Decoded:
     undecodable: int = 0
 
     def metadata(self) -> dict[str, Scalar | list[Scalar]]:
-        """Say what is out of the ordinary: an encoding that is not UTF-8, lost characters."""
-        said: dict[str, Scalar | list[Scalar]] = {}
+        """Return the encoding if it is not UTF-8, and the count of lost characters if any."""
+        metadata: dict[str, Scalar | list[Scalar]] = {}
         if self.encoding != "utf-8":
-            said["encoding"] = self.encoding
+            metadata["encoding"] = self.encoding
         if self.undecodable:
-            said["undecodable"] = self.undecodable
-        return said
+            metadata["undecodable"] = self.undecodable
+        return metadata
 
 
 def decode(data: bytes, *, declared: str = "") -> Decoded:
     """Decode and normalize a file's bytes.
 
-    `declared` is the encoding that the format itself names, tried where the bytes are not UTF-8.
-    Raises `NotText` for bytes that are not text or hold none, `InputError` for a text whose
-    encoding cannot be told.
+    `declared` is the encoding that the format itself names; it is tried if the bytes are not
+    UTF-8. Raises `NotText` for bytes that are no text or blank, `InputError` for a text in an
+    unknown encoding.
     """
     if not data.strip():
         raise NotText("is empty")
     decoded = (
-        _marked(data)
+        _with_byte_order_mark(data)
         or _utf8(data)
         or _wide(data)
         or _declared(data, declared)
@@ -86,14 +86,14 @@ def normalize(text: str) -> str:
     return text
 
 
-def moved(text: str, offsets: list[int]) -> list[int]:
-    """Return where offsets into a text lie after `normalize(text)`."""
+def map_offsets(text: str, offsets: list[int]) -> list[int]:
+    """Return the offsets into `normalize(text)` for offsets into `text`."""
     removed = [match.start() for match in _REMOVED.finditer(text)]
     return [offset - bisect_left(removed, offset) for offset in offsets]
 
 
-def _marked(data: bytes) -> Decoded | None:
-    for mark, encoding in _MARKS:
+def _with_byte_order_mark(data: bytes) -> Decoded | None:
+    for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             text = data[len(mark) :].decode(encoding, errors="replace")
             lost = text.count("\ufffd")
@@ -120,7 +120,7 @@ def _utf8(data: bytes) -> Decoded | None:
 
 
 def _wide(data: bytes) -> Decoded | None:
-    """UTF-16 without a mark: every other byte of a Latin text is NUL."""
+    """Decode UTF-16 without a byte order mark: every other byte of a Latin text is NUL."""
     sample = data[:_SAMPLE]
     for encoding, high, low in (("utf-16-le", 1, 0), ("utf-16-be", 0, 1)):
         half = len(sample) // 2
@@ -141,11 +141,11 @@ def _declared(data: bytes, encoding: str) -> Decoded | None:
 
 
 def _damaged(data: bytes) -> Decoded | None:
-    """UTF-8 with few bad bytes (a log cut in a character): those become U+FFFD, and are counted."""
+    """Decode UTF-8 with a few bad bytes (a log cut within a character), which become U+FFFD."""
     _refuse_binary(data)
     text = data.decode("utf-8", errors="replace")
     lost = text.count("\ufffd")
-    # In another encoding, hardly any of its bytes beyond ASCII would make valid UTF-8.
+    # In another encoding, hardly any of the bytes beyond ASCII would be valid UTF-8.
     beyond = len(data) - len(data.translate(None, bytes(range(128, 256))))
     return Decoded(text, "utf-8", lost) if lost * 20 < beyond else None
 
@@ -165,7 +165,7 @@ def _legacy(data: bytes) -> Decoded:
 
 
 def _refuse_binary(data: bytes) -> None:
-    """Raise `NotText` where more than one byte in 50 of a sample is a control that texts lack."""
+    """Raise `NotText` if more than 1 byte in 50 of a sample is a control character."""
     sample = data[:_SAMPLE]
     if (len(sample) - len(sample.translate(None, _CONTROL))) * 50 > len(sample):
         raise NotText("is a binary file")

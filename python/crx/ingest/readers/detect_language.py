@@ -1,8 +1,8 @@
 """Detection of the programming language of a text without a known extension.
 
-Each language has words that only code says, in lines as code sets them. The languages whose words
-are most frequent are tried, and the grammar that understands most of the text has it. Prose has no
-such words, and most of it would be errors.
+Each language has patterns that occur in its code and hardly anywhere else. The text is parsed with
+the grammars of the languages whose patterns are most frequent; the grammar with the fewest errors
+gives the language. Prose matches no pattern, and most of it would be errors.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from functools import cache
 
 from tree_sitter import Query, QueryCursor
 
-from crx.ingest.readers.code import Unparsed, grammar, parser
+from crx.ingest.readers.code_queries import Unparsed, load_grammar, make_parser
 
 # Tuned on 1,000 files of 27 formats, about half of them source files of these languages.
-_COUNTED = 40_000  # characters in which words are counted
+_COUNTED = 40_000  # characters in which matches are counted
 _PARSED = 200_000  # characters that are parsed
-_FEWEST = 2  # words of a language that a text must hold for it to be tried,
-_DENSITY = 16  # and lines a word at most
+_FEWEST = 2  # matches below which a language is not tried
+_DENSITY = 16  # lines per match above which it is not tried
 _TRIED = 3
-# The share of a text that its own grammar may not understand: C++ with its macros unexpanded
-# comes to 0.1, prose to 1.
+# The largest share of a text that may lie in syntax errors: C++ with unexpanded macros reaches
+# 0.1, prose 1.
 _WRONG = 0.15
 
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|^[ \t]*(?://|#(?![a-z!\[])).*?$", re.DOTALL | re.MULTILINE)
@@ -33,7 +33,7 @@ _SCRIPT = (
     r"^import .* from ['\"]",
     r" [!=]== ",
 )
-_WORDS = {
+_PATTERNS = {
     "python": (
         r"^[ \t]*(?:async )?def \w+\(.*",
         r"^[ \t]*class \w+[\(:]",
@@ -114,16 +114,16 @@ _WORDS = {
 _NEEDED = {"go": re.compile(r"^package \w+$", re.MULTILINE)}
 
 
-def guess(text: str) -> str:
+def detect_language(text: str) -> str:
     """Return the language of a source text, as `code.LANGUAGES` names it, or "" for other texts."""
     bare = _COMMENT.sub("", text[:_COUNTED])
     lines = sum(1 for line in bare.split("\n") if line.strip())
-    counts = {language: _count(language, bare) for language in _WORDS}
+    counts = {language: _count(language, bare) for language in _PATTERNS}
     sample = text if len(text) <= _PARSED else text[: text.rfind("\n\n", 0, _PARSED)]
     tried: list[tuple[float, int, str]] = []
     for language in sorted(counts, key=lambda language: -counts[language])[:_TRIED]:
         if counts[language] >= _FEWEST and counts[language] * _DENSITY >= lines:
-            wrong = _misunderstood(sample, language)
+            wrong = _error_share(sample, language)
             if wrong <= _WRONG:
                 tried.append((round(wrong, 2), -counts[language], language))
     return min(tried)[2] if tried else ""
@@ -131,24 +131,24 @@ def guess(text: str) -> str:
 
 def _count(language: str, bare: str) -> int:
     needed = _NEEDED.get(language)
-    return len(_words(language).findall(bare)) if not needed or needed.search(bare) else 0
+    return len(_pattern(language).findall(bare)) if not needed or needed.search(bare) else 0
 
 
 @cache
-def _words(language: str) -> re.Pattern[str]:
-    return re.compile("|".join(_WORDS[language]), re.MULTILINE)
+def _pattern(language: str) -> re.Pattern[str]:
+    return re.compile("|".join(_PATTERNS[language]), re.MULTILINE)
 
 
 @cache
 def _errors(language: str) -> Query:
-    return Query(grammar(language), "(ERROR) @error")
+    return Query(load_grammar(language), "(ERROR) @error")
 
 
-def _misunderstood(sample: str, language: str) -> float:
+def _error_share(sample: str, language: str) -> float:
     """Return the share of the text that lies in errors of its syntax tree; 1 without a grammar."""
     source = sample.encode("utf-8", errors="replace")
     try:
-        root = parser(language).parse(source).root_node
+        root = make_parser(language).parse(source).root_node
     except Unparsed:
         return 1.0
     if not root.has_error:

@@ -1,17 +1,18 @@
 """Detection of the encoding of text that is not UTF-8.
 
-charset-normalizer tells what cannot be, and the families of scripts apart. Within a family (is it
-`è` of Windows-1252 or `č` of Windows-1250?) its order is close to chance, so among its candidates
-the one is taken whose letters are best those of a single language.
+charset-normalizer excludes impossible encodings and separates the families of scripts. Within a
+family (`è` of Windows-1252 or `č` of Windows-1250) its order is close to chance, so among its
+candidates the encoding is chosen whose letters fit a single language best.
 """
 
 from __future__ import annotations
 
 import re
 
-# Those that whole countries have written files in, in the order in which they win a tie. (Russian
-# hardly ever decodes as Hebrew or Greek, but both decode as Russian letters, so they go before.)
-# Left out are the EBCDIC and DOS code pages, which "decode" anything.
+# The common 8-bit encodings, in the order in which they win a tie, with the letters beyond ASCII of
+# each of their languages. (Russian hardly ever decodes as Hebrew or Greek, but both decode as
+# Russian letters, so they precede it.) The EBCDIC and DOS code pages decode anything, and are left
+# out.
 _ALPHABETS = {
     "cp1252": (
         "àâæçéèêëîïôœùûüÿ", "äöüß", "áéíóúüñ", "ãõáéíóúâêôàç", "åäöæøé", "àèéìòù", "áðéíóúýþæö",
@@ -32,14 +33,14 @@ _WIDE = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
 
 
 def encoding_of(sample: bytes) -> str:
-    """Return the encoding's name, or "" where the bytes are no text in any that is known."""
-    from charset_normalizer import from_bytes  # 50 ms that only an old file should cost
+    """Return the name of the encoding, or "" if the bytes are no text in any known one."""
+    from charset_normalizer import from_bytes  # takes 50 ms: imported for a file that needs it
 
     found = from_bytes(sample, cp_isolation=[*_ALPHABETS, *_WIDE], threshold=0.2)
     best = found.best()
     if best is None:
         return ""
-    if best.encoding in _WIDE and _runs(sample, best.encoding):
+    if best.encoding in _WIDE and _has_runs(sample, best.encoding):
         return best.encoding
     candidates = {match.encoding for match in found} | {"cp1252"}
     return max(
@@ -48,16 +49,16 @@ def encoding_of(sample: bytes) -> str:
     )
 
 
-def _runs(sample: bytes, encoding: str) -> bool:
-    """Do the characters beyond ASCII come in runs, as in East Asian texts, and not one by one?"""
+def _has_runs(sample: bytes, encoding: str) -> bool:
+    """Return True if characters beyond ASCII come in runs, as in East Asian texts."""
     runs = _BEYOND.findall(sample.decode(encoding, errors="replace"))
     return sum(map(len, runs)) >= 2 * len(runs)
 
 
 def _likeness(sample: bytes, encoding: str) -> float:
-    """Return the share of the letters beyond ASCII that one language of the encoding has.
+    """Return the largest share of the letters beyond ASCII that one language of an encoding has.
 
-    Capitals count as none: a text has few, and KOI8-R makes small letters of those of Windows-1251.
+    Capitals do not count: a text has few, and those of Windows-1251 are small letters in KOI8-R.
     """
     try:
         text = sample.decode(encoding)

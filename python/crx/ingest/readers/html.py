@@ -1,8 +1,8 @@
-"""HTML: the text that a reader of the page would read.
+"""Reader of HTML: the visible text of a page.
 
-Blocks stand on lines of their own, list items have their bullet or number, a table's rows are
-lines and its cells are set apart by tabs, `<pre>` is kept as it is. Scripts, styles, navigation
-and what is hidden are left out.
+A block is a line of its own, a list item begins with its bullet or number, a row of a table is a
+line with its cells separated by tabs, and `<pre>` is kept as it is. Scripts, styles, navigation and
+hidden elements are left out.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _DROPPED = frozenset((
     "script", "style", "nav", "noscript", "template", "svg", "math", "iframe", "object",
     "canvas", "audio", "video", "button", "select", "input", "textarea", "head",
 ))  # fmt: skip
-# What has a blank line around, and what a line of its own.
-_APART = frozenset((
+# Elements between blank lines, and elements on a line of their own.
+_BLOCKS = frozenset((
     "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "pre", "blockquote",
     "figure", "section", "article", "main", "header", "footer", "aside", "hr",
 ))  # fmt: skip
-_LINE = frozenset((
+_LINES = frozenset((
     "div", "li", "tr", "dt", "dd", "br", "caption", "figcaption", "address", "form",
     "fieldset", "details", "summary", "option",
 ))  # fmt: skip
@@ -53,10 +53,10 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         _walk(root, page)
     text, headings = page.finish()
     if not text:
-        raise InputError("has no text beside its markup")
+        raise InputError("has no text besides its markup")
     titled = parser.css_first("head > title")
-    title = _squeezed(titled.text()) if titled else ""
-    metadata: dict[str, Scalar | list[Scalar]] = dict(_described(parser))
+    title = _squeeze(titled.text()) if titled else ""
+    metadata: dict[str, Scalar | list[Scalar]] = dict(_read_meta(parser))
     yield Document(
         uri=name,
         text=text,
@@ -69,7 +69,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 
 @dataclass(slots=True)
 class _Page:
-    """The text so far, and what comes before the next: newlines, a bullet or a tab, a space."""
+    """The text so far, and the separator before the next piece: newlines, a bullet, a space."""
 
     parts: list[str] = field(default_factory=list)
     length: int = 0
@@ -79,16 +79,16 @@ class _Page:
     cells: int = 0
     headings: list[Heading] = field(default_factory=list)
 
-    def words(self, text: str) -> None:
-        """Add running text; any white space in it is one space."""
+    def add_words(self, text: str) -> None:
+        """Add running text; a run of white space becomes one space."""
         squeezed = _SPACE.sub(" ", text)
         if squeezed.startswith(" "):
             self.space = True
         if core := squeezed.strip(" "):
-            self.verbatim(core)
+            self.add_verbatim(core)
             self.space = squeezed.endswith(" ")
 
-    def verbatim(self, text: str) -> None:
+    def add_verbatim(self, text: str) -> None:
         """Add text as it is."""
         if self.length and self.newlines:
             self._put("\n" * self.newlines)
@@ -99,25 +99,28 @@ class _Page:
         self._put(text)
         self.newlines, self.prefix, self.space = 0, "", False
 
-    def apart(self, newlines: int) -> None:
-        """Have what follows start on a new line (1) or after a blank one (2).
+    def break_line(self, newlines: int) -> None:
+        """Start the next piece on a new line (`newlines` = 1) or after a blank one (2).
 
-        It does already after a bullet, and a cell of a table stays on the line of its row.
+        Nothing changes directly after a bullet, nor within a table's cell, which stays on the line
+        of its row.
         """
         if self.cells or self.prefix:
             self.space = True
         else:
             self.newlines = max(self.newlines, newlines)
 
-    def start(self) -> int:
-        """Return where text that is added now will start."""
+    def next_start(self) -> int:
+        """Return the offset at which the next piece will start."""
         return self.length + (self.newlines if self.length else 0)
 
     def finish(self) -> tuple[str, list[Heading]]:
         """Return the text, without white space at its end, and its headings in order."""
         text = "".join(self.parts).rstrip()
-        said = [heading for heading in self.headings if heading.label and heading.start < len(text)]
-        return text, sorted(said, key=lambda heading: heading.start)
+        labelled = [
+            heading for heading in self.headings if heading.label and heading.start < len(text)
+        ]
+        return text, sorted(labelled, key=lambda heading: heading.start)
 
     def _put(self, text: str) -> None:
         self.parts.append(text)
@@ -125,10 +128,13 @@ class _Page:
 
 
 def _walk(root: LexborNode, page: _Page) -> None:
-    """Add a node's text to the page. Not recursive: pages nest deeper than Python's stack."""
+    """Add a node's text to the page.
+
+    Not recursive, since a page may nest deeper than Python's stack.
+    """
     preformatted = 0
-    counters: list[int] = []  # of the lists around: the last number, or -1 for bullets
-    opened: list[tuple[int, int]] = []  # headings: where, and the parts before
+    counters: list[int] = []  # of the enclosing lists: the last number, or -1 for bullets
+    opened: list[tuple[int, int]] = []  # headings: the offset, and the number of parts before
     stack: list[tuple[LexborNode, bool]] = [(root, False)]
     while stack:
         node, closing = stack.pop()
@@ -136,17 +142,17 @@ def _walk(root: LexborNode, page: _Page) -> None:
         if tag == "-text":
             text = normalize(node.text(deep=False) or "")
             if preformatted and text:
-                page.verbatim(text)
+                page.add_verbatim(text)
             else:
-                page.words(text)
+                page.add_words(text)
             continue
         if not closing and (tag.startswith("-") or tag in _DROPPED or _hidden(node)):
             continue
         if closing:
             preformatted -= tag == "pre"
             _close(tag, node, page, counters, opened)
-        if newlines := 2 if tag in _APART else 1 if tag in _LINE else 0:
-            page.apart(newlines)
+        if newlines := 2 if tag in _BLOCKS else 1 if tag in _LINES else 0:
+            page.break_line(newlines)
         if not closing:
             preformatted += tag == "pre"
             _open(tag, node, page, counters, opened)
@@ -159,7 +165,7 @@ def _open(
 ) -> None:
     if tag in ("td", "th"):
         if not _is_cell(node):
-            page.apart(1)
+            page.break_line(1)
             return
         if _follows_cell(node):
             page.newlines, page.prefix = 0, page.prefix + "\t"
@@ -170,7 +176,7 @@ def _open(
     elif tag in ("ul", "ol"):
         counters.append(0 if tag == "ol" else -1)
     elif tag in _LEVELS:
-        opened.append((page.start(), len(page.parts)))
+        opened.append((page.next_start(), len(page.parts)))
 
 
 def _close(
@@ -186,12 +192,12 @@ def _close(
         page.prefix = ""  # of empty cells at a row's end
     elif tag in _LEVELS:
         start, parts = opened.pop()
-        label = _squeezed("".join(page.parts[parts:]))
+        label = _squeeze("".join(page.parts[parts:]))
         page.headings.append(Heading(start, label, _LEVELS[tag]))
 
 
 def _is_cell(node: LexborNode) -> bool:
-    """Is this a cell of data, not a part of a page that a table lays out?"""
+    """Return True for a cell of data, False for part of a page that a table lays out."""
     return node.css_first(_LAYOUT) is None
 
 
@@ -211,21 +217,21 @@ def _hidden(node: LexborNode) -> bool:
     )
 
 
-def _described(parser: LexborHTMLParser) -> Iterator[tuple[str, str]]:
+def _read_meta(parser: LexborHTMLParser) -> Iterator[tuple[str, str]]:
     for node in parser.css("meta[name][content]"):
         name = (node.attributes.get("name") or "").lower()
-        content = _squeezed(node.attributes.get("content") or "")
+        content = _squeeze(node.attributes.get("content") or "")
         if name in _META and content:
             yield name, content
 
 
 def _lang(parser: LexborHTMLParser) -> str:
-    """Return the page's language as ISO 639-1, "" where it says none."""
+    """Return the page's declared language as ISO 639-1, or ""."""
     html = parser.css_first("html")
     written = ((html.attributes.get("lang") if html else "") or "").strip().lower()
     code = re.split(r"[-_]", written)[0]
     return code if len(code) == 2 and code.isascii() and code.isalpha() else ""
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     return _SPACE.sub(" ", normalize(text)).strip()

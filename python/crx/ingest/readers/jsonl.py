@@ -1,12 +1,12 @@
-"""JSON lines: one document a line, for texts that another program has made.
+"""Reader of JSON lines: one document a line, for texts that another program prepared.
 
     {"id", "title"?, "text", "lang"?, "chunks"?: [[start, end], ...], "metadata"?: {...}}
 
-`doc_id` is another name of `id`. A record's URI is `<file>#<id>`, or `<file>#<line>` without one.
-Texts, numbers and truth values beside these become metadata too.
+`doc_id` is another name of `id`. A record's URI is `<file>#<id>`, or `<file>#<line>` without an id.
+Other fields that hold a text, a number or a boolean become metadata too.
 
-A bad line does not hide the good ones: every document is yielded first, then one `InputError`
-names the bad lines. A caller that keeps what it got until the error has all there is.
+The documents of all good lines are yielded first; then one `InputError` names the bad lines. A
+caller that keeps the documents yielded before the error has all of them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Any
 import orjson
 
 from crx.errors import InputError
-from crx.ingest.readers.decode import moved, normalize
+from crx.ingest.readers.decode import map_offsets, normalize
 from crx.ingest.readers.structure import structure
 from crx.types import Document, Scalar
 
 extensions = (".jsonl", ".ndjson")
 
 _FIELDS = frozenset(("id", "doc_id", "title", "text", "lang", "chunks", "metadata"))
-_NAMED = 5  # bad lines that the error names; it counts the others
+_NAMED = 5  # bad lines that the error names; the others are counted
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
-    """Yield a document a line; then raise `InputError` if any line was bad."""
+    """Yield one document a line, then raise `InputError` if any line was bad."""
     bad: list[str] = []
     uris: set[str] = set()
     for number, line in enumerate(io.BytesIO(data.removeprefix(b"\xef\xbb\xbf")), start=1):
@@ -124,7 +124,7 @@ def _chunks(record: dict[str, Any], written: str) -> tuple[tuple[int, int], ...]
             )
         before = start
         edges += span
-    at = moved(written, edges)
+    at = map_offsets(written, edges)
     spans = tuple(zip(at[::2], at[1::2], strict=True))
     if any(start >= end for start, end in spans):
         raise InputError("has a chunk of nothing but removed characters")

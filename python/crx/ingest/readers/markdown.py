@@ -1,4 +1,4 @@
-"""Markdown: headings, and the front matter of static site generators."""
+"""Reader of Markdown: headings, and the front matter of static site generators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ extensions = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
-# A line that cannot be the text of an underlined heading: another block begins or ends there.
+# A line at which another block begins or ends: it is not the text of an underlined heading.
 _BLOCK = re.compile(
     r"[ \t]*$| {4}|\t| {0,3}(?:[>|]|[-+*][ \t]|\d{1,9}[.)][ \t]|(?:[-*_][ \t]*){3,}$)"
 )
@@ -22,12 +22,12 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _FIELD = re.compile(r"([A-Za-z][\w-]*)[ \t]*:(?:[ \t]+(.*))?$")
 _KEPT = {"title", "tags", "date", "lang", "author", "authors", "description", "keywords"}
 _FRONT_LIMIT = 16 * 1024
-_LONGEST = 1000  # a longer line is no heading, and no regular expression sees it
+_LONGEST = 1000  # characters; a longer line is no heading, and is given to no regular expression
 _DEPTH = {"=": 1, "-": 2}
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
-    """Yield the document: its text as it was written, front matter included."""
+    """Yield the document: its text as written, including front matter."""
     decoded = decode(data)
     front, body = front_matter(decoded.text)
     marks = headings(decoded.text, start=body)
@@ -44,22 +44,24 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 
 
 def headings(text: str, *, start: int = 0) -> tuple[Mark, ...]:
-    """Return the sections of ATX and setext headings; `#` lines in fenced code are none."""
+    """Return the sections of ATX and setext headings, ignoring `#` lines in fenced code."""
     found: list[Heading] = []
     fence = ""
-    paragraph: list[tuple[int, str]] = []  # its lines so far: an underline heads a single one
+    paragraph: list[tuple[int, str]] = []  # its lines: an underline makes a single one a heading
     offset = start
     for line in text[start:].split("\n"):
         here, offset = offset, offset + len(line) + 1
         if len(line) > _LONGEST:
             paragraph.append((here, ""))
         elif fence or _FENCE.match(line):
-            fence, paragraph = _fenced(fence, line), []
+            fence, paragraph = _next_fence(fence, line), []
         elif atx := _ATX.match(line):
-            found.append(Heading(here, plain(atx[2] or ""), len(atx[1])))
+            found.append(Heading(here, strip_markup(atx[2] or ""), len(atx[1])))
             paragraph = []
         elif len(paragraph) == 1 and (under := _UNDERLINE.match(line)):
-            found.append(Heading(paragraph[0][0], plain(paragraph[0][1]), _DEPTH[under[1][0]]))
+            found.append(
+                Heading(paragraph[0][0], strip_markup(paragraph[0][1]), _DEPTH[under[1][0]])
+            )
             paragraph = []
         elif _BLOCK.match(line):
             paragraph = []
@@ -68,8 +70,8 @@ def headings(text: str, *, start: int = 0) -> tuple[Mark, ...]:
     return sections([heading for heading in found if heading.label], end=len(text))
 
 
-def _fenced(fence: str, line: str) -> str:
-    """Return the fence that code is in after a line, "" where it is in none."""
+def _next_fence(fence: str, line: str) -> str:
+    """Return the fence that is open after a line, or ""."""
     if not (match := _FENCE.match(line)):
         return fence
     run, info = match.groups()
@@ -79,16 +81,15 @@ def _fenced(fence: str, line: str) -> str:
     return "" if closes else fence
 
 
-def plain(inline: str) -> str:
-    """Return a heading's words without the marks of emphasis, code and links."""
+def strip_markup(inline: str) -> str:
+    """Return a heading's text without the markup of emphasis, code and links."""
     return re.sub(r"[*`]|(?<!\w)_+|_+(?!\w)", "", _LINK.sub(r"\1", inline)).strip()
 
 
 def front_matter(text: str) -> tuple[dict[str, Scalar | list[Scalar]], int]:
     """Return the fields between `---` lines at the start, and where the body begins.
 
-    Only flat `key: value` lines, `[a, b]` lists and `- item` lists are understood; what else
-    stands there is passed over.
+    Only flat `key: value` lines, `[a, b]` lists and `- item` lists are read; others are ignored.
     """
     if not text.startswith("---\n") or (close := text.find("\n---", 3, _FRONT_LIMIT)) < 0:
         return {}, 0
@@ -105,7 +106,7 @@ def front_matter(text: str) -> tuple[dict[str, Scalar | list[Scalar]], int]:
             if field[2]:
                 fields[key] = _value(field[2].strip())
         elif key and item.startswith("- ") and isinstance(kept := fields.setdefault(key, []), list):
-            kept.append(_unquoted(item[2:]))
+            kept.append(_unquote(item[2:]))
     return _known(fields), body
 
 
@@ -117,11 +118,11 @@ def _known(
 
 def _value(written: str) -> Scalar | list[Scalar]:
     if written.startswith("[") and written.endswith("]"):
-        return [_unquoted(part) for part in written[1:-1].split(",") if part.strip()]
-    return _unquoted(written)
+        return [_unquote(part) for part in written[1:-1].split(",") if part.strip()]
+    return _unquote(written)
 
 
-def _unquoted(written: str) -> str:
+def _unquote(written: str) -> str:
     written = written.strip()
     if len(written) > 1 and written[0] == written[-1] and written[0] in "\"'":
         return written[1:-1]

@@ -1,9 +1,9 @@
-"""PDF: the text layer, page by page.
+"""Reader of PDF: the text layer, page by page.
 
-Pages are set apart by a form feed on a line of its own, and each is a mark from its first character
-to the next page's. A word with a hyphen at a line's end is joined, since a search for it would miss
-its halves. The hyphen goes as well, being the layout's, unless the document spells the word with it
-elsewhere, or what follows is no small letter.
+Pages are separated by a form feed on a line of its own; each is a mark that ends at the start of
+the next. A word that is hyphenated at a line's end is joined, since a search would not find its
+halves. The hyphen is removed too, unless the document spells the word with it elsewhere or the next
+character is not a small letter.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ extensions = (".pdf",)
 _PDFIUM = Lock()  # PDFium is not thread-safe, not even across documents
 _BREAK = "\n\f\n"
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
-# How PDFium writes a hyphen at a line's end, by version: U+0002 or U+FFFE, and no newline.
+# PDFium's character for a hyphen at a line's end, by version: U+0002 or U+FFFE, without a newline.
 _HYPHEN = re.compile("(\\w*)[\x02\ufffe][ \\t]*\\n?(\\w*)")
 _HYPHENATED = re.compile(r"\w+-\w+")
-# What programs write where the author wrote no title.
+# Titles that programs write if the author gave none.
 _NO_TITLE = re.compile(
     r"untitled|document\d*$|microsoft (?:word|powerpoint|excel)\b|(?:slide|page) ?\d+$"
     r"|.*\.(?:docx?|pdf|pptx?|xlsx?|tex|dvi|indd|qxd|odt|rtf|html?|txt)$|[\W\d_]*$",
@@ -45,7 +45,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 
 
 def _document(data: bytes, name: str) -> Document:
-    pdf = _opened(data)
+    pdf = _open(data)
     try:
         texts, labels = _pages(pdf)
         if not any(text.strip() for text in texts):
@@ -80,7 +80,7 @@ def _document(data: bytes, name: str) -> Document:
     )
 
 
-def _opened(data: bytes) -> Any:
+def _open(data: bytes) -> Any:
     try:
         return pdfium.PdfDocument(data)
     except pdfium.PdfiumError as failed:
@@ -100,11 +100,11 @@ def _pages(pdf: Any) -> tuple[list[str], list[str]]:
         labels.append(_line(pdf.get_page_label(number)) or str(number + 1))
         layer.close()
         page.close()
-    return _joined(texts), labels
+    return _join_hyphenated(texts), labels
 
 
-def _joined(texts: list[str]) -> list[str]:
-    """Return the texts without the hyphens that the layout put at the ends of lines."""
+def _join_hyphenated(texts: list[str]) -> list[str]:
+    """Return the texts without the hyphens of the layout at the ends of lines."""
     spelled = {word.lower() for text in texts for word in _HYPHENATED.findall(text)}
 
     def join(match: re.Match[str]) -> str:
@@ -125,7 +125,7 @@ def _starts(texts: list[str]) -> list[int]:
 
 
 def _outline(pdf: Any, texts: list[str], starts: list[int]) -> list[Heading]:
-    """Return the bookmarks as headings: where their page says them, or at the page's start."""
+    """Return the bookmarks as headings, at their label on the page or else at the page's start."""
     found: list[Heading] = []
     for bookmark in pdf.get_toc():
         dest = bookmark.get_dest()
@@ -133,9 +133,9 @@ def _outline(pdf: Any, texts: list[str], starts: list[int]) -> list[Heading]:
         label = _line(bookmark.get_title())
         if number is None or not 0 <= number < len(texts) or not label:
             continue
-        said = re.search(r"\s+".join(map(re.escape, label.split())), texts[number], re.IGNORECASE)
+        match = re.search(r"\s+".join(map(re.escape, label.split())), texts[number], re.IGNORECASE)
         found.append(
-            Heading(starts[number] + (said.start() if said else 0), label, bookmark.level + 1)
+            Heading(starts[number] + (match.start() if match else 0), label, bookmark.level + 1)
         )
     found.sort(key=lambda heading: heading.start)
     return found

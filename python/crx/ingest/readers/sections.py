@@ -10,7 +10,7 @@ from crx.types import Mark
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Where a heading starts, what it says and how deep it is (1 is the outermost)."""
+    """The position, label and level of a heading; level 1 is the outermost."""
 
     start: int
     label: str

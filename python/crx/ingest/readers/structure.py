@@ -1,4 +1,4 @@
-"""Format and structure (headings, definitions) of a text."""
+"""Detection of a text's format and structure: headings or definitions."""
 
 from __future__ import annotations
 
@@ -8,34 +8,33 @@ from crx.ingest.readers import markdown, text
 from crx.ingest.readers.markdown import extensions as markdown_extensions
 from crx.types import Mark
 
-# What Markdown has and comments of shell scripts or settings files have not.
+# Markup that Markdown has, and comments of shell scripts and settings files do not.
 _MARKUP = re.compile(r"^```|\]\((?:https?:|[\w./#-]+\))|\*\*\w[^*\n]*\*\*", re.MULTILINE)
 _ATX = re.compile(r"(?:\A|\n\n)#{1,6} \S")
-_SEEN = 200_000
+_SNIFFED_CHARS = 200_000
 
 
 def structure(source: str, *, name: str = "") -> tuple[str, tuple[Mark, ...]]:
     """Return a text's format and its marks.
 
-    The format is told by the name's extension where that is known, else by the content: a
-    programming language, "markdown" or "text". A source that cannot be parsed is "text" without
-    marks.
+    The format is a programming language, "markdown" or "text", by the name's extension if that is
+    known, else by the content. A source that cannot be parsed is "text" without marks.
     """
     extension = suffix(name)
     if extension in markdown_extensions:
         return "markdown", markdown.headings(source)
     if extension in text.extensions:
         return "text", text.headings(source)
-    from crx.ingest.readers import (  # tree-sitter, only where a text may be code
-        code,
-        detect_language,
-    )
+    # Imported here: tree-sitter is needed only if a text may be code.
+    from crx.ingest.readers import code
+    from crx.ingest.readers.code_queries import Unparsed
+    from crx.ingest.readers.detect_language import detect_language
 
-    language = code.LANGUAGES.get(extension) or detect_language.guess(source)
+    language = code.LANGUAGES.get(extension) or detect_language(source)
     if language:
         try:
             return language, code.definitions(source, language=language)
-        except code.Unparsed:
+        except Unparsed:
             return "text", ()
     if _is_markdown(source):
         return "markdown", markdown.headings(source)
@@ -50,5 +49,5 @@ def suffix(name: str) -> str:
 
 
 def _is_markdown(source: str) -> bool:
-    seen = source[:_SEEN]
-    return len(_ATX.findall(seen)) >= 2 and bool(_MARKUP.search(seen))
+    opening = source[:_SNIFFED_CHARS]
+    return len(_ATX.findall(opening)) >= 2 and bool(_MARKUP.search(opening))
