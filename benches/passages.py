@@ -5,7 +5,7 @@ budget. A fixed window takes the hits best first, each with its neighbours, wher
 not taken yet fits what is left of the budget; a hit that does not fit is passed over, the next ones
 are still tried. A window of 0 is the top chunks. Tokens that windows share count once, and no chunk
 is cut, for any way. The figure is the mean share of a question's gold characters that are held
-(`crx.evaluate.metrics.covered`), in percent.
+(`crx.evaluate.metrics.coverage`), in percent.
 
 Run: python benches/passages.py FOLDER INDEX [--budgets 1000,2000,4000]
 
@@ -25,7 +25,7 @@ import numpy as np
 
 import crx
 from crx.evaluate.datasets import GoldSpan, read_set
-from crx.evaluate.metrics import covered
+from crx.evaluate.metrics import coverage
 from crx.retrieve.search import Searcher, fuse
 from crx.types import Hit
 
@@ -76,7 +76,7 @@ def main() -> None:
             legs = searcher.retrieve(query.text, weights=weights, embedder=embedder)
             hits = searcher.hits(fuse(legs, weights=weights, k=DEPTH), legs)
             shares += [
-                [covered(way(hits, b), query.gold) for b in budgets] for way in ways.values()
+                [coverage(way(hits, b), query.gold) for b in budgets] for way in ways.values()
             ]
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     print(f"{questions.name}, {len(questions.queries)} questions, {platform.machine()}, ", end="")

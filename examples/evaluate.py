@@ -29,9 +29,9 @@ def main() -> None:
         options=Options(chunk_chars=160, settings={"embedder": "hashed"}),
     )
     for name in ("none bm25", "none hybrid", "outline bm25", "outline hybrid"):
-        print(f"{name:15} recall@1 {results.mean(results.named(name), 'recall@1'):.2f}")
-    bare, situated = results.named("none bm25"), results.named("outline bm25")
-    gain = difference(results.of(situated, "recall@1"), results.of(bare, "recall@1"))
+        print(f"{name:15} recall@1 {results.mean(results.find_row(name), 'recall@1'):.2f}")
+    bare, situated = results.find_row("none bm25"), results.find_row("outline bm25")
+    gain = difference(results.values_of(situated, "recall@1"), results.values_of(bare, "recall@1"))
     print(f"outline for BM25: {gain.mean:+.2f}, 95% interval {gain.low:+.2f} to {gain.high:+.2f}")
 
 

@@ -124,12 +124,12 @@ def test_a_page_and_pictures_hold_all_and_fetch_nothing(crx: Crx, here: Path) ->
         assert fetches not in page
 
 
-def test_without_matplotlib_pictures_are_one_line_before_any_work(
+def test_a_missing_matplotlib_is_reported_before_any_work(
     crx: Crx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, _, err = crx("eval", "ablate", "set", "--html", "r.html")
-    assert (code, err) == (2, "crx: pictures need matplotlib; pip install 'crx[eval]'\n")
+    assert (code, err) == (2, "crx: figures need matplotlib; pip install 'crx[eval]'\n")
 
 
 def test_gate_exits_with_1_under_a_bound_and_0_above(crx: Crx, saved: str) -> None:
@@ -146,13 +146,13 @@ def test_gate_exits_with_1_under_a_bound_and_0_above(crx: Crx, saved: str) -> No
     [
         (("gate", "run.npz", "--min", "recall@20"), "want METRIC=NUMBER"),
         (("gate", "run.npz", "--min", "recall@99=1"), "recall@99: no such metric"),
-        (("gate", "run.npz", "--min", "mrr=1", "--row", "x"), "x: no such row; there are:"),
+        (("gate", "run.npz", "--min", "mrr=1", "--row", "x"), "x: no such row; use one of:"),
         (("compare", "run.npz", "set/corpus.jsonl"), "holds no saved results"),
         (("compare", "run.npz", "gone.npz"), "gone.npz: no such file"),
         (("run", "set", "--window", "grow"), "--window grow: fills no budget"),
-        (("ablate", "set", "--contexts", ","), "want at least one"),
+        (("ablate", "set", "--contexts", ","), "give at least one"),
         (("ablate", "set", "--contexts", "gone.jsonl"), "gone.jsonl: no such contexts file"),
-        (("ablate", "set", "--baselines", "hyde"), "need what writes them: --with llama:PATH"),
+        (("ablate", "set", "--baselines", "hyde"), "need a generator, such as --with llama:PATH"),
         (("ablate", "set", "--metric", "f1"), "f1: no such metric"),
         (("init", "gone", "--out", "mine"), "gone: no such file or folder"),
         (("init", "--out", "mine"), "no index here or above"),

@@ -13,8 +13,8 @@ from crx.cli import run
 from crx.context.records import Record, hash_of, read_contexts, write_contexts
 from crx.evaluate import Options, read_set
 from crx.evaluate import run as evaluate
-from crx.evaluate.ablate import with_spans
-from crx.evaluate.asker import Asker, QueryVectors, ask_all
+from crx.evaluate.ablate import apply_file_spans
+from crx.evaluate.query_runner import QueryRunner, QueryVectors, run_queries
 from crx.index import Index
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 120}
@@ -240,13 +240,13 @@ def test_imported_contexts_find_what_a_file_given_to_eval_finds(tmp_path: Path) 
     settings = {"embedder": "hashed"}
     given = evaluate(questions, contexts=str(file), options=Options(settings=settings))
     with crx.open(tmp_path / "i.crx", settings={**settings, "contexts": "none"}) as index:
-        index.add_documents(with_spans(questions.documents, str(file)))
+        index.add_documents(apply_file_spans(questions.documents, str(file)))
         assert index.import_contexts(file).whole
-        asker = Asker(index, vectors=QueryVectors(index.embedder))
-        values = ask_all(asker, questions.queries, given.rows)
+        runner = QueryRunner(index, vectors=QueryVectors(index.embedder))
+        values = run_queries(runner, questions.queries, given.rows)
     for name in ("recall@1", "recall@20", "mrr"):
         assert (values[name] == given.values[name]).all()
-    assert given.mean(given.named("contexts.jsonl bm25"), "recall@1") == 1.0
+    assert given.mean(given.find_row("contexts.jsonl bm25"), "recall@1") == 1.0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every configuration from one index: what is run once, and what is compared with what."""
+"""Ablation: what runs once for all configurations, and which rows are compared."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import crx
 from crx.backends.hashed import HashedEmbedder
 from crx.backends.overlap import OverlapReranker
 from crx.errors import Damaged, ModelError, UsageError
-from crx.evaluate import Configuration, Options, Results, ablate, load, read_set, save
-from crx.evaluate.configuration import grew_from, ladder
+from crx.evaluate import Options, PipelineConfig, Results, ablate, load, read_set, save
+from crx.evaluate.pipeline_config import build_grid, find_parent
 from crx.evaluate.results import METRICS
 from crx.protocols import Reranker
 
@@ -27,7 +27,7 @@ CLAUSES = ("term", "fee", "notice", "law")
 
 
 def contracts(folder: Path, *, documents: int = 24, queries: int = 48) -> Path:
-    """Contracts whose clauses do not name the party; a file of contexts does."""
+    """Write contracts whose clauses do not name the party; a file of contexts does."""
     folder.mkdir()
     rng = random.Random(7)
     rows: dict[str, list[object]] = {"corpus": [], "contexts": [], "queries": []}
@@ -52,8 +52,8 @@ def contracts(folder: Path, *, documents: int = 24, queries: int = 48) -> Path:
     return folder
 
 
-class Counting(HashedEmbedder):
-    """Counts how often each text is embedded."""
+class CountingEmbedder(HashedEmbedder):
+    """An embedder that counts how often each text is embedded."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,8 +65,8 @@ class Counting(HashedEmbedder):
         return super().embed(texts, query=query)
 
 
-class CountingPairs(OverlapReranker):
-    """Counts how often each pair of query and text is scored."""
+class CountingReranker(OverlapReranker):
+    """A reranker that counts how often each pair of query and text is scored."""
 
     def __init__(self) -> None:
         self.pairs: Counter[tuple[str, str]] = Counter()
@@ -76,8 +76,8 @@ class CountingPairs(OverlapReranker):
         return super().score(query, texts)
 
 
-class Stopping(CountingPairs):
-    """Is interrupted once it has scored for so many questions."""
+class InterruptedReranker(CountingReranker):
+    """A reranker that is interrupted after a number of questions."""
 
     def __init__(self, *, after: int) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class Stopping(CountingPairs):
         return super().score(query, texts)
 
 
-class Failing:
+class FailingReranker:
     """A reranker that fails."""
 
     fingerprint = "failing"
@@ -99,10 +99,10 @@ class Failing:
         raise ModelError("failing: no such device")
 
 
-class Parrot:
-    """A generator that says the prompt's own words again."""
+class EchoGenerator:
+    """A generator that repeats a line of its prompt."""
 
-    fingerprint = "parrot"
+    fingerprint = "echo"
 
     def __init__(self) -> None:
         self.prompts: Counter[str] = Counter()
@@ -115,15 +115,15 @@ class Parrot:
         pass
 
 
-def test_each_text_each_query_and_each_pair_runs_once_over_all_configurations(
+def test_each_text_query_and_pair_is_computed_once_for_all_configurations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    embedder, reranker = Counting(), CountingPairs()
+    embedder, reranker = CountingEmbedder(), CountingReranker()
     monkeypatch.setattr("crx.registry.load_embedder", lambda spec: embedder)
     folder = contracts(tmp_path / "set", queries=1000)
-    rungs = ["none", str(folder / "contexts.jsonl")]
+    sources = ["none", str(folder / "contexts.jsonl")]
     options = Options(settings={**SETTINGS, "bm25_depth": 8, "dense_depth": 8}, reranker=reranker)
-    results = ablate(read_set(folder), contexts=rungs, windows=False, options=options)
+    results = ablate(read_set(folder), contexts=sources, windows=False, options=options)
     assert (len(results.queries), len(results.rows)) == (1000, 12)
     assert (len(embedder.queries), set(embedder.queries.values())) == (1000, {1})
     assert set(embedder.texts.values()) == {1}
@@ -133,40 +133,40 @@ def test_each_text_each_query_and_each_pair_runs_once_over_all_configurations(
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = contracts(tmp_path_factory.mktemp("ablate") / "set")
-    rungs = ["none", "outline", str(folder / "contexts.jsonl")]
-    return ablate(read_set(folder), contexts=rungs, options=Options(settings=SETTINGS))
+    sources = ["none", "outline", str(folder / "contexts.jsonl")]
+    return ablate(read_set(folder), contexts=sources, options=Options(settings=SETTINGS))
 
 
-def test_a_step_that_helps_is_told_from_one_that_does_not(measured: Results) -> None:
-    helps = measured.against(measured.named("contexts.jsonl bm25"), metric="recall@1")
+def test_the_difference_is_significant_for_a_step_that_helps_only(measured: Results) -> None:
+    helps = measured.compare_row(measured.find_row("contexts.jsonl bm25"), metric="recall@1")
     assert helps is not None
     assert (helps.row.name, helps.metric) == ("none bm25", "recall@1")
     assert helps.difference.significant
     assert helps.difference.low > 0
-    idle = measured.against(measured.named("outline bm25"))
+    idle = measured.compare_row(measured.find_row("outline bm25"))
     assert idle is not None
     assert idle.metric == "recall@20"
     assert not idle.difference.significant
 
 
-def test_fewer_chunks_find_no_more_and_their_rows_stop_there(measured: Results) -> None:
+def test_recall_of_a_number_of_chunks_is_constant_beyond_it(measured: Results) -> None:
     recalls = [
-        [measured.mean(measured.named(f"none hybrid top {top}"), f"recall@{k}") for k in (5, 20)]
+        [measured.mean(measured.find_row(f"none hybrid top {top}"), f"recall@{k}") for k in (5, 20)]
         for top in (5, 10, 20)
     ]
     assert recalls[0][0] == recalls[0][1] == recalls[1][0] == recalls[2][0]
     assert recalls[0][1] <= recalls[1][1] <= recalls[2][1]
-    whole = measured.mean(measured.named("none hybrid"), "recall@20")
+    whole = measured.mean(measured.find_row("none hybrid"), "recall@20")
     assert recalls[2][1] == whole
 
 
-def test_more_tokens_cover_more(measured: Results) -> None:
+def test_coverage_does_not_fall_with_the_budget(measured: Results) -> None:
     budgets = [measured.values[f"coverage@{k}k"] for k in (1, 2, 4, 8)]
     for less, more in pairwise(budgets):
         assert (less <= more).all()
 
 
-def test_what_is_saved_is_what_is_loaded(measured: Results, tmp_path: Path) -> None:
+def test_saved_results_are_loaded_unchanged(measured: Results, tmp_path: Path) -> None:
     save(measured, tmp_path / "results.npz")
     loaded = load(tmp_path / "results.npz")
     assert (loaded.set, loaded.queries, loaded.rows) == (
@@ -179,7 +179,7 @@ def test_what_is_saved_is_what_is_loaded(measured: Results, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"PK\x03\x04 no archive"])
-def test_another_file_is_no_saved_results(tmp_path: Path, content: bytes) -> None:
+def test_a_file_without_saved_results_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "results.npz"
     file.write_bytes(content)
     with pytest.raises(UsageError, match="holds no saved results"):
@@ -205,32 +205,32 @@ def test_another_file_is_no_saved_results(tmp_path: Path, content: bytes) -> Non
         ("summary bm25", "none bm25"),
     ],
 )
-def test_a_row_is_compared_with_the_one_that_it_grew_from(name: str, parent: str | None) -> None:
-    rungs = ["none", "outline", "a/c.jsonl", "outline+a/c.jsonl", "summary"]
-    rows = ladder(rungs, rerank=True, baselines=["hyde"])
+def test_the_parent_of_a_row_lacks_its_last_step(name: str, parent: str | None) -> None:
+    sources = ["none", "outline", "a/c.jsonl", "outline+a/c.jsonl", "summary"]
+    rows = build_grid(sources, rerank=True, baselines=["hyde"])
     by_name = {row.name: row for row in rows}
     assert len(by_name) == len(rows)
-    found = grew_from(by_name[name], rows)
+    found = find_parent(by_name[name], rows)
     assert (found.name if found else None) == parent
 
 
 def test_a_reranker_that_fails_is_noted(tmp_path: Path) -> None:
     questions = read_set(contracts(tmp_path / "set", documents=2, queries=3))
-    options = Options(settings=SETTINGS, reranker=Failing())
+    options = Options(settings=SETTINGS, reranker=FailingReranker())
     results = ablate(questions, contexts=["none"], windows=False, options=options)
     assert results.notes == ("none: 9 x not reranked: failing: no such device",)
-    reranked, fused = (results.named(f"none hybrid{plus}") for plus in ("+rerank", ""))
-    assert (results.of(reranked, "mrr") == results.of(fused, "mrr")).all()
+    reranked, fused = (results.find_row(f"none hybrid{plus}") for plus in ("+rerank", ""))
+    assert (results.values_of(reranked, "mrr") == results.values_of(fused, "mrr")).all()
 
 
-def test_a_run_that_was_stopped_reads_no_pair_again(tmp_path: Path) -> None:
+def test_an_interrupted_run_continues_without_scoring_a_pair_again(tmp_path: Path) -> None:
     questions = read_set(contracts(tmp_path / "set", documents=4, queries=6))
 
     def run(reranker: Reranker) -> Results:
         options = Options(settings=SETTINGS, reranker=reranker, index=tmp_path / "eval.crx")
         return ablate(questions, contexts=["none"], windows=False, options=options)
 
-    stopped, first, second = Stopping(after=2), CountingPairs(), CountingPairs()
+    stopped, first, second = InterruptedReranker(after=2), CountingReranker(), CountingReranker()
     with pytest.raises(KeyboardInterrupt):
         run(stopped)
     whole = run(first)
@@ -239,12 +239,12 @@ def test_a_run_that_was_stopped_reads_no_pair_again(tmp_path: Path) -> None:
     assert not stopped.pairs & first.pairs
     again = run(second)
     assert not second.pairs
-    reranked = whole.named("none hybrid+rerank")
-    assert (again.of(reranked, "mrr") == whole.of(reranked, "mrr")).all()
-    assert (again.of(reranked, "ms") > 0).all()
+    reranked = whole.find_row("none hybrid+rerank")
+    assert (again.values_of(reranked, "mrr") == whole.values_of(reranked, "mrr")).all()
+    assert (again.values_of(reranked, "ms") > 0).all()
 
 
-def test_another_file_in_place_of_scores_is_named(tmp_path: Path) -> None:
+def test_a_file_of_scores_that_is_damaged_is_named(tmp_path: Path) -> None:
     questions = read_set(contracts(tmp_path / "set", documents=2, queries=3))
     options = Options(settings=SETTINGS, reranker=OverlapReranker(), index=tmp_path / "eval.crx")
     with crx.open(tmp_path / "eval.crx", settings=SETTINGS | {"chunk_chars": 800}):
@@ -253,25 +253,25 @@ def test_another_file_in_place_of_scores_is_named(tmp_path: Path) -> None:
         ablate(questions, contexts=["none"], windows=False, options=options)
 
 
-def test_baselines_are_rows_and_their_texts_are_written_once(tmp_path: Path) -> None:
-    folder, parrot = contracts(tmp_path / "set", documents=4, queries=6), Parrot()
+def test_baselines_are_rows_and_their_texts_are_generated_once(tmp_path: Path) -> None:
+    folder, generator = contracts(tmp_path / "set", documents=4, queries=6), EchoGenerator()
     names = ["summary", "hyde", "summary-index"]
-    options = Options(settings=SETTINGS, generator=parrot)
+    options = Options(settings=SETTINGS, generator=generator)
     results = ablate(read_set(folder), contexts=["none"], baselines=names, options=options)
     found = {row.name for row in results.rows}
     assert {"summary hybrid", "none hyde", "none summary-index"} <= found
-    assert (len(parrot.prompts), set(parrot.prompts.values())) == (4 + 6, {1})
+    assert (len(generator.prompts), set(generator.prompts.values())) == (4 + 6, {1})
 
 
 def test_baselines_without_a_generator_are_refused(tmp_path: Path) -> None:
     questions = read_set(contracts(tmp_path / "set", documents=2, queries=2))
-    with pytest.raises(UsageError, match="need what writes them: --with llama:PATH"):
+    with pytest.raises(UsageError, match="need a generator, such as --with llama:PATH"):
         ablate(questions, contexts=["none"], baselines=["hyde"], options=Options(settings=SETTINGS))
     with pytest.raises(UsageError, match="rag: no such baseline"):
         ablate(questions, contexts=["none"], baselines=["rag"], options=Options(settings=SETTINGS))
 
 
-def test_a_model_s_contexts_do_not_reach_the_rungs_without_them(tmp_path: Path) -> None:
+def test_generated_contexts_are_not_used_in_rows_without_contexts(tmp_path: Path) -> None:
     questions = read_set(contracts(tmp_path / "set", documents=4, queries=8))
     options = Options(settings=SETTINGS, index=tmp_path / "kept.crx")
     alone = ablate(questions, contexts=["none"], options=options)
@@ -282,5 +282,5 @@ def test_a_model_s_contexts_do_not_reach_the_rungs_without_them(tmp_path: Path) 
 
 
 def test_a_configuration_is_named_by_its_steps() -> None:
-    row = Configuration(contexts="outline+llama:models/qwen.gguf", rerank=True, window="auto")
+    row = PipelineConfig(contexts="outline+llama:models/qwen.gguf", rerank=True, window="auto")
     assert row.name == "outline+llama:qwen.gguf hybrid+rerank auto"

@@ -1,4 +1,4 @@
-"""Question sets: what is read, and what is refused with its line."""
+"""Reading of question sets, and their errors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from crx.errors import UsageError
 from crx.evaluate.datasets import Gold, GoldSpan, Query, read_set
 
 DOCUMENT = {"doc_id": "d1", "title": "T", "text": "One two three.", "chunks": [[0, 7], [7, 14]]}
-PLACE = {"doc_id": "d1", "start": 0, "end": 3}
-QUERY = {"query_id": "q1", "query": "one?", "gold": [{"any": [PLACE]}]}
+SPAN = {"doc_id": "d1", "start": 0, "end": 3}
+QUERY = {"query_id": "q1", "query": "one?", "gold": [{"any": [SPAN]}]}
 
 
 def write(folder: Path, corpus: list[object], queries: list[object]) -> Path:
@@ -22,7 +22,7 @@ def write(folder: Path, corpus: list[object], queries: list[object]) -> Path:
     return folder
 
 
-def test_a_set_is_read_whole(tmp_path: Path) -> None:
+def test_a_question_set_is_read(tmp_path: Path) -> None:
     questions = read_set(write(tmp_path, [DOCUMENT], [QUERY]))
     assert questions.name == tmp_path.name
     (document,) = questions.documents
@@ -34,47 +34,51 @@ def test_a_set_is_read_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("corpus", "queries", "message"),
     [
-        ([DOCUMENT, DOCUMENT], [QUERY], "corpus.jsonl:2: doc_id 'd1' stands twice"),
-        ([DOCUMENT], [QUERY, QUERY], "queries.jsonl:2: query_id 'q1' stands twice"),
+        ([DOCUMENT, DOCUMENT], [QUERY], "corpus.jsonl:2: doc_id 'd1' occurs twice"),
+        ([DOCUMENT], [QUERY, QUERY], "queries.jsonl:2: query_id 'q1' occurs twice"),
         (["{"], [QUERY], "corpus.jsonl:1: not JSON"),
         ([DOCUMENT], ["[1]"], "queries.jsonl:1: not a JSON object"),
         ([{**DOCUMENT, "text": ""}], [QUERY], "corpus.jsonl:1: text is missing or empty"),
-        ([{**DOCUMENT, "chunks": [[0, 99]]}], [QUERY], "chunk 0..99 lies outside the text of 14"),
+        ([{**DOCUMENT, "chunks": [[0, 99]]}], [QUERY], "chunk 0..99 is outside the text of 14"),
         ([DOCUMENT], [{**QUERY, "gold": []}], "query 'q1' has no gold"),
-        ([DOCUMENT], [{**QUERY, "gold": [{"any": []}]}], 'a gold item wants {"any": [place, ...]}'),
+        (
+            [DOCUMENT],
+            [{**QUERY, "gold": [{"any": []}]}],
+            'a gold item must be {"any": [span, ...]}',
+        ),
         ([DOCUMENT], [{"query_id": "q1", "query": "one?"}], "query 'q1' has no gold"),
         ([DOCUMENT], ["\ud800"], "queries.jsonl:1: not JSON"),
         ([DOCUMENT], [], "queries.jsonl: holds no query"),
         ([], [QUERY], "corpus.jsonl: holds no document"),
-        ([{**DOCUMENT, "title": 7}], [QUERY], "corpus.jsonl:1: title is no text"),
+        ([{**DOCUMENT, "title": 7}], [QUERY], "corpus.jsonl:1: title must be a string"),
         (
             [DOCUMENT],
-            [{**QUERY, "gold": [{"any": [{**PLACE, "doc_id": ["d1"]}]}]}],
-            "gold names doc_id ['d1'], which the corpus does not hold",
+            [{**QUERY, "gold": [{"any": [{**SPAN, "doc_id": ["d1"]}]}]}],
+            "gold has doc_id ['d1'], which is not in the corpus",
         ),
         (
             [DOCUMENT],
-            [{**QUERY, "gold": [{"any": [{**PLACE, "start": False}]}]}],
-            "gold False..3 lies outside 'd1' of 14 characters",
+            [{**QUERY, "gold": [{"any": [{**SPAN, "start": False}]}]}],
+            "gold False..3 is outside 'd1' of 14 characters",
         ),
         (
             [DOCUMENT],
-            [{**QUERY, "gold": [{"any": [{**PLACE, "start": 3}]}]}],
-            "gold 3..3 lies outside 'd1' of 14 characters",
+            [{**QUERY, "gold": [{"any": [{**SPAN, "start": 3}]}]}],
+            "gold 3..3 is outside 'd1' of 14 characters",
         ),
         (
             [DOCUMENT],
-            [{**QUERY, "gold": [{"any": [{**PLACE, "end": 99}]}]}],
-            "gold 0..99 lies outside 'd1' of 14 characters",
+            [{**QUERY, "gold": [{"any": [{**SPAN, "end": 99}]}]}],
+            "gold 0..99 is outside 'd1' of 14 characters",
         ),
         (
             [DOCUMENT],
-            [{**QUERY, "gold": [{"any": [{**PLACE, "doc_id": "d2"}]}]}],
-            "gold names doc_id 'd2', which the corpus does not hold",
+            [{**QUERY, "gold": [{"any": [{**SPAN, "doc_id": "d2"}]}]}],
+            "gold has doc_id 'd2', which is not in the corpus",
         ),
     ],
 )
-def test_a_fault_is_named_with_its_line(
+def test_an_error_names_the_file_and_the_line(
     tmp_path: Path, corpus: list[object], queries: list[object], message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
@@ -82,6 +86,6 @@ def test_a_fault_is_named_with_its_line(
     assert message in str(caught.value)
 
 
-def test_a_folder_without_a_set_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"not a question set: it has no corpus.jsonl"):
+def test_a_folder_without_a_question_set_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"not a question set; corpus.jsonl is missing"):
         read_set(tmp_path)

@@ -1,4 +1,4 @@
-"""One configuration on one set: what is indexed, asked and counted."""
+"""Evaluation of one source of contexts on a question set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTINGS = {"embedder": "hashed"}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Thirty contracts that say the same; only a context file tells which is whose."""
+    """Write thirty equal contracts whose parties are only in a contexts file."""
     place = tmp_path / "contracts"
     place.mkdir()
     corpus, queries, contexts = [], [], []
@@ -35,22 +35,22 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def test_contexts_find_what_bare_chunks_cannot_tell_apart(folder: Path) -> None:
+def test_contexts_find_chunks_that_have_equal_texts(folder: Path) -> None:
     questions, options = read_set(folder), Options(settings=SETTINGS)
     bare = run(questions, contexts="none", options=options)
     situated = run(questions, contexts=str(folder / "contexts.jsonl"), options=options)
-    assert bare.mean(bare.named("none bm25"), "recall@1") < 0.1
-    assert bare.failure_rate(bare.named("none bm25")) == pytest.approx(1 - 20 / 30, abs=0.05)
-    bm25, hybrid = (situated.named(f"contexts.jsonl {legs}") for legs in ("bm25", "hybrid"))
+    assert bare.mean(bare.find_row("none bm25"), "recall@1") < 0.1
+    assert bare.failure_rate(bare.find_row("none bm25")) == pytest.approx(1 - 20 / 30, abs=0.05)
+    bm25, hybrid = (situated.find_row(f"contexts.jsonl {legs}") for legs in ("bm25", "hybrid"))
     assert situated.mean(bm25, "recall@1") == situated.mean(bm25, "mrr") == 1.0
     assert situated.mean(hybrid, "recall@5") == 1.0
     assert [each.chunks for got in (bare, situated) for each in got.indexed.values()] == [60, 60]
 
 
-def test_an_index_that_is_kept_embeds_nothing_again(folder: Path, tmp_path: Path) -> None:
+def test_an_index_that_is_kept_is_not_embedded_again(folder: Path, tmp_path: Path) -> None:
     options = Options(index=tmp_path / "kept.crx", settings=SETTINGS)
     first, again = (run(read_set(folder), contexts="none", options=options) for _ in range(2))
-    # The thirty documents are alike: each distinct text is embedded once.
+    # The documents are equal, and each distinct text is embedded once.
     assert (first.indexed["none"].embedded, again.indexed["none"].embedded) == (2, 0)
     assert (first.values["mrr"] == again.values["mrr"]).all()
 
@@ -59,11 +59,11 @@ def test_an_index_with_other_documents_is_refused(folder: Path, tmp_path: Path) 
     place = tmp_path / "other.crx"
     with crx.open(place, settings={**SETTINGS, "chunk_chars": 800}) as index:
         index.add_documents([crx.Document("elsewhere", "text")])
-    with pytest.raises(UsageError, match="holds elsewhere, which is not of this set"):
+    with pytest.raises(UsageError, match="holds elsewhere, which is not in this set"):
         run(read_set(folder), options=Options(index=place, settings=SETTINGS))
 
 
-def test_an_index_of_files_is_not_written_over(folder: Path, tmp_path: Path) -> None:
+def test_an_index_of_files_is_not_overwritten(folder: Path, tmp_path: Path) -> None:
     file, place = tmp_path / "a.md", tmp_path / "mine.crx"
     file.write_text("The fee is five percent.")
     with crx.open(place, settings={**SETTINGS, "chunk_chars": 800}) as index:
@@ -74,5 +74,5 @@ def test_an_index_of_files_is_not_written_over(folder: Path, tmp_path: Path) -> 
     (folder / "queries.jsonl").write_text(
         json.dumps({"query_id": "q", "query": "fee?", "gold": gold})
     )
-    with pytest.raises(UsageError, match="an index of files, which an evaluation would write over"):
+    with pytest.raises(UsageError, match="an index of files, which an evaluation would overwrite"):
         run(read_set(folder), options=Options(index=place, settings=SETTINGS))

@@ -1,4 +1,4 @@
-"""What counts as found."""
+"""Metrics of a ranking against gold spans."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from crx.evaluate.datasets import Gold, GoldSpan
 from crx.evaluate.metrics import (
-    covered,
+    coverage,
+    gold_ranks,
     ndcg_at_k,
-    ranks_found,
     recall_at_k,
     reciprocal_rank,
 )
@@ -25,29 +25,29 @@ def chunks(*places: tuple[str, int, int]) -> list[GoldSpan]:
     return [GoldSpan(*place) for place in places]
 
 
-def test_half_of_the_characters_find_an_item_and_one_less_does_not() -> None:
+def test_an_item_is_found_by_half_of_its_characters() -> None:
     item = gold(("a", 10, 20))
-    assert ranks_found(chunks(("a", 0, 15)), [item]) == [1]
-    assert ranks_found(chunks(("a", 0, 14)), [item]) == [None]
+    assert gold_ranks(chunks(("a", 0, 15)), [item]) == [1]
+    assert gold_ranks(chunks(("a", 0, 14)), [item]) == [None]
 
 
 def test_the_union_of_chunks_counts_and_an_overlap_counts_once() -> None:
     item = gold(("a", 0, 10))
-    assert ranks_found(chunks(("a", 0, 3), ("a", 1, 4), ("a", 4, 5)), [item]) == [3]
+    assert gold_ranks(chunks(("a", 0, 3), ("a", 1, 4), ("a", 4, 5)), [item]) == [3]
 
 
 def test_another_document_does_not_count() -> None:
-    assert ranks_found(chunks(("b", 0, 10)), [gold(("a", 0, 10))]) == [None]
+    assert gold_ranks(chunks(("b", 0, 10)), [gold(("a", 0, 10))]) == [None]
 
 
-def test_any_of_the_places_will_do_and_the_first_counts() -> None:
+def test_the_first_of_several_gold_spans_that_is_found_counts() -> None:
     item = gold(("a", 0, 10), ("b", 0, 10))
-    assert ranks_found(chunks(("c", 0, 1), ("b", 0, 10), ("a", 0, 10)), [item]) == [2]
+    assert gold_ranks(chunks(("c", 0, 1), ("b", 0, 10), ("a", 0, 10)), [item]) == [2]
 
 
-def test_halves_of_two_places_do_not_add_up() -> None:
+def test_parts_of_two_gold_spans_are_not_added() -> None:
     item = gold(("a", 0, 10), ("b", 0, 10))
-    assert ranks_found(chunks(("a", 0, 4), ("b", 0, 4)), [item]) == [None]
+    assert gold_ranks(chunks(("a", 0, 4), ("b", 0, 4)), [item]) == [None]
 
 
 def test_recall_and_reciprocal_rank_of_known_ranks() -> None:
@@ -68,7 +68,7 @@ def test_ndcg_of_known_ranks() -> None:
 
 
 @given(st.lists(st.none() | st.integers(1, 20), min_size=1, max_size=8), st.integers(0, 7))
-def test_ndcg_is_a_share_and_finding_sooner_never_lowers_it(
+def test_ndcg_is_at_most_1_and_a_better_rank_never_lowers_it(
     ranks: list[int | None], at: int
 ) -> None:
     before = ndcg_at_k(ranks, 10)
@@ -76,16 +76,16 @@ def test_ndcg_is_a_share_and_finding_sooner_never_lowers_it(
     assert 0 <= before <= ndcg_at_k(ranks, 10) <= 1
 
 
-def test_the_share_of_gold_characters_counts_each_once() -> None:
+def test_coverage_counts_each_gold_character_once() -> None:
     items = [gold(("a", 0, 10)), gold(("b", 0, 30))]
-    assert covered(chunks(("a", 5, 20), ("a", 4, 6), ("c", 0, 99)), items) == 6 / 40
-    assert covered(chunks(("a", 0, 10), ("b", 0, 30)), items) == 1.0
-    assert covered([], items) == 0.0
+    assert coverage(chunks(("a", 5, 20), ("a", 4, 6), ("c", 0, 99)), items) == 6 / 40
+    assert coverage(chunks(("a", 0, 10), ("b", 0, 30)), items) == 1.0
+    assert coverage([], items) == 0.0
 
 
-def test_of_several_places_the_one_held_best_counts() -> None:
+def test_the_gold_span_with_the_largest_share_counts() -> None:
     item = gold(("a", 0, 100), ("b", 0, 10))
-    assert covered(chunks(("a", 0, 50), ("b", 0, 6)), [item]) == 0.6
+    assert coverage(chunks(("a", 0, 50), ("b", 0, 6)), [item]) == 0.6
 
 
 spans = st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(1, 10)).map(
@@ -94,7 +94,7 @@ spans = st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(1, 10))
 
 
 @given(st.lists(spans, max_size=8), spans)
-def test_the_rank_is_that_of_a_plain_count_of_characters(
+def test_the_rank_equals_that_of_counting_characters(
     ranking: list[tuple[str, int, int]], place: tuple[str, int, int]
 ) -> None:
     wanted = {(place[0], at) for at in range(place[1], place[2])}
@@ -105,15 +105,15 @@ def test_the_rank_is_that_of_a_plain_count_of_characters(
         if 2 * len(seen & wanted) >= len(wanted):
             expected = rank
             break
-    assert ranks_found(chunks(*ranking), [gold(place)]) == [expected]
+    assert gold_ranks(chunks(*ranking), [gold(place)]) == [expected]
 
 
 @given(st.lists(spans, max_size=8), st.lists(spans, min_size=1, max_size=3))
-def test_the_share_is_that_of_a_plain_count_of_characters(
+def test_coverage_equals_that_of_counting_characters(
     passages: list[tuple[str, int, int]], places: list[tuple[str, int, int]]
 ) -> None:
     seen = {(doc, at) for doc, start, end in passages for at in range(start, end)}
     wanted = [[(doc, at) for at in range(start, end)] for doc, start, end in places]
     held = sum(at in seen for place in wanted for at in place)
-    share = covered(chunks(*passages), [gold(place) for place in places])
+    share = coverage(chunks(*passages), [gold(place) for place in places])
     assert share == held / sum(map(len, wanted))

@@ -1,4 +1,4 @@
-"""A question set of one's own documents: what is asked about, what is kept, what goes on."""
+"""Creation of a question set from documents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ import pytest
 
 from crx.errors import UsageError
 from crx.evaluate import read_set
-from crx.evaluate.questions import QuestionFile, ask, sample, tidy
+from crx.evaluate.questions import (
+    QuestionFile,
+    extract_question,
+    generate_question,
+    sample_chunks,
+)
 from crx.types import Document
 
 PARAGRAPH = "The heron nests in reeds and feeds on frogs. " * 6 + "\n\n"
@@ -19,10 +24,10 @@ LONG = Document("long", PARAGRAPH * 40, title="Herons")
 SHORT = Document("short", PARAGRAPH * 3)
 
 
-class Says:
-    """A generator that gives one answer and keeps what it was asked."""
+class FixedGenerator:
+    """A generator that gives one answer and records its prompts."""
 
-    fingerprint = "says"
+    fingerprint = "fixed"
 
     def __init__(self, answer: str) -> None:
         self.answer = answer
@@ -36,22 +41,22 @@ class Says:
         pass
 
 
-def test_every_document_is_asked_about_before_one_is_asked_again() -> None:
-    first = Counter(each.document.uri for each in islice(sample([LONG, SHORT]), 4))
+def test_each_document_is_sampled_once_before_any_is_sampled_again() -> None:
+    first = Counter(each.document.uri for each in islice(sample_chunks([LONG, SHORT]), 4))
     assert first == {"long": 2, "short": 2}
 
 
-def test_the_same_documents_and_seed_draw_the_same_chunks() -> None:
-    ids = [each.id for each in sample([LONG, SHORT])]
-    assert ids == [each.id for each in sample([SHORT, LONG])]
-    assert ids != [each.id for each in sample([LONG, SHORT], seed=8)]
+def test_the_same_documents_and_seed_give_the_same_sample() -> None:
+    ids = [each.id for each in sample_chunks([LONG, SHORT])]
+    assert ids == [each.id for each in sample_chunks([SHORT, LONG])]
+    assert ids != [each.id for each in sample_chunks([LONG, SHORT], seed=8)]
     assert len(set(ids)) == len(ids)
 
 
-def test_what_is_written_is_a_question_set(tmp_path: Path) -> None:
-    (drawn, *_) = sample([LONG])
-    generator = Says("What do herons eat?\n")
-    QuestionFile(tmp_path, [LONG]).add(drawn, ask(generator, drawn))
+def test_the_written_files_are_a_question_set(tmp_path: Path) -> None:
+    (drawn, *_) = sample_chunks([LONG])
+    generator = FixedGenerator("What do herons eat?\n")
+    QuestionFile(tmp_path, [LONG]).add(drawn, generate_question(generator, drawn))
     (query,) = read_set(tmp_path).queries
     place = query.gold[0].any[0]
     assert (query.text, place.doc_id) == ("What do herons eat?", "long")
@@ -59,8 +64,8 @@ def test_what_is_written_is_a_question_set(tmp_path: Path) -> None:
     assert drawn.text in generator.prompts[0]
 
 
-def test_a_set_that_was_broken_off_goes_on(tmp_path: Path) -> None:
-    first, second, *_ = sample([LONG])
+def test_an_interrupted_question_set_is_continued(tmp_path: Path) -> None:
+    first, second, *_ = sample_chunks([LONG])
     QuestionFile(tmp_path, [LONG]).add(first, "one?")
     with (tmp_path / "queries.jsonl").open("a") as file:
         file.write('{"query_id": "bro')
@@ -70,9 +75,9 @@ def test_a_set_that_was_broken_off_goes_on(tmp_path: Path) -> None:
     assert [query.text for query in read_set(tmp_path).queries] == ["one?", "two?"]
 
 
-def test_questions_of_other_documents_are_not_mixed(tmp_path: Path) -> None:
+def test_a_question_set_of_other_documents_is_refused(tmp_path: Path) -> None:
     QuestionFile(tmp_path, [LONG])
-    with pytest.raises(UsageError, match="holds other documents than those here"):
+    with pytest.raises(UsageError, match="was made from other documents"):
         QuestionFile(tmp_path, [SHORT])
 
 
@@ -89,5 +94,5 @@ def test_questions_of_other_documents_are_not_mixed(tmp_path: Path) -> None:
         ("word " * 100, ""),
     ],
 )
-def test_an_answer_is_a_question_or_it_is_left_out(answer: str, question: str) -> None:
-    assert tidy(answer) == question
+def test_output_that_is_not_one_question_is_dropped(answer: str, question: str) -> None:
+    assert extract_question(answer) == question

@@ -1,4 +1,4 @@
-"""The row that is recommended: the cheapest that the questions do not tell from the best."""
+"""Recommendation of the cheapest row that is not significantly worse than the best."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from crx.evaluate import Configuration, Results
+from crx.evaluate import PipelineConfig, Results
 from crx.evaluate.recommend import recommend, settings_of
-from crx.evaluate.results import METRICS, Indexed
+from crx.evaluate.results import METRICS, IndexingStats
 
-DENSE = Configuration(contexts="none", legs="dense")
-HYBRID = Configuration(contexts="none")
-OUTLINE = Configuration(contexts="outline")
-RERANKED = Configuration(contexts="outline", rerank=True)
-WRITTEN = Configuration(contexts="outline+llama:a.gguf")
+DENSE = PipelineConfig(contexts="none", legs="dense")
+HYBRID = PipelineConfig(contexts="none")
+OUTLINE = PipelineConfig(contexts="outline")
+RERANKED = PipelineConfig(contexts="outline", rerank=True)
+WRITTEN = PipelineConfig(contexts="outline+llama:a.gguf")
 
 
-def results(found: Mapping[Configuration, int], *, queries: int = 200) -> Results:
-    """Rows that each find the first so many of the questions."""
+def results(found: Mapping[PipelineConfig, int], *, queries: int = 200) -> Results:
+    """Return results in which each row finds its number of questions, the same ones first."""
     table = np.array([[float(at < n) for at in range(queries)] for n in found.values()])
     return Results(
         set="set",
         documents=1,
         queries=tuple(str(at) for at in range(queries)),
         rows=tuple(found),
-        indexed={row.contexts: Indexed(1, 1.0, 1, 0) for row in found},
+        indexed={row.contexts: IndexingStats(1, 1.0, 1, 0) for row in found},
         values=dict.fromkeys(METRICS, table),
     )
 
@@ -35,7 +35,7 @@ def results(found: Mapping[Configuration, int], *, queries: int = 200) -> Result
     ("found", "row"),
     [
         ({DENSE: 100, HYBRID: 150, OUTLINE: 190}, OUTLINE),
-        # One question in 200 is no reason for a reranker, ten are.
+        # A reranker that finds one question in 200 more is not worth it; ten are.
         ({DENSE: 100, OUTLINE: 180, RERANKED: 181}, OUTLINE),
         ({DENSE: 100, OUTLINE: 180, RERANKED: 190}, RERANKED),
         # A reranker is cheaper than contexts that a model writes.
@@ -44,8 +44,8 @@ def results(found: Mapping[Configuration, int], *, queries: int = 200) -> Result
         ({DENSE: 100, HYBRID: 100, OUTLINE: 100}, DENSE),
     ],
 )
-def test_the_cheapest_row_that_is_not_told_from_the_best(
-    found: Mapping[Configuration, int], row: Configuration
+def test_the_cheapest_row_that_is_not_significantly_worse_is_recommended(
+    found: Mapping[PipelineConfig, int], row: PipelineConfig
 ) -> None:
     recommended = recommend(results(found))
     assert recommended.row == row
@@ -58,7 +58,7 @@ def test_fewer_questions_recommend_what_is_cheaper() -> None:
     assert (recommend(few).row, recommend(many).row) == (DENSE, HYBRID)
 
 
-def test_the_settings_of_a_row_switch_off_what_it_lacks() -> None:
+def test_the_settings_of_a_row_disable_the_legs_it_lacks() -> None:
     hybrid, dense = settings_of(OUTLINE), settings_of(DENSE)
     assert (hybrid["contexts"], hybrid["bm25_depth"], hybrid["dense_depth"]) == (
         "outline",

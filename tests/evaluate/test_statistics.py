@@ -1,4 +1,4 @@
-"""Intervals hold the truth as often as they say, and chance is told from difference."""
+"""Coverage of the intervals, and p-values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ values = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=4
 
 
 def coverage(trials: int, *, questions: int, worse: float, better: float) -> float:
-    """Return how often the interval holds a true difference of `better - worse`."""
+    """Return the share of trials whose interval holds the true mean, `better - worse`."""
     rng = np.random.default_rng(11)
     held = 0
     for _ in range(trials):
@@ -24,7 +24,7 @@ def coverage(trials: int, *, questions: int, worse: float, better: float) -> flo
     return held / trials
 
 
-def test_the_interval_holds_a_known_difference_as_often_as_it_says() -> None:
+def test_about_95_percent_of_the_intervals_hold_the_true_mean() -> None:
     assert 0.92 <= coverage(400, questions=250, worse=0.05, better=0.2) <= 0.98
 
 
@@ -33,7 +33,7 @@ def test_the_interval_holds_a_known_difference_as_often_as_it_says() -> None:
     ("questions", "worse", "better"),
     [(100, 0.05, 0.05), (100, 0.05, 0.2), (250, 0.05, 0.2), (250, 0.02, 0.05), (1000, 0.02, 0.05)],
 )
-def test_the_interval_holds_in_93_to_97_of_100_trials(
+def test_93_to_97_percent_of_the_intervals_hold_the_true_mean(
     questions: int, worse: float, better: float
 ) -> None:
     share = coverage(3000, questions=questions, worse=worse, better=better)
@@ -50,7 +50,7 @@ def test_without_a_difference_one_p_value_in_twenty_is_below_5_percent() -> None
     assert 0.02 <= float(np.mean(np.array(p) < 0.05)) <= 0.065
 
 
-def test_the_interval_is_that_of_resampling_question_by_question() -> None:
+def test_the_interval_equals_that_of_resampling_questions() -> None:
     rng = np.random.default_rng(2)
     differences = rng.choice([-1.0, -0.5, 0.0, 1.0], size=120)
     drawn = rng.integers(0, 120, size=(20_000, 120))
@@ -58,7 +58,7 @@ def test_the_interval_is_that_of_resampling_question_by_question() -> None:
     assert interval(differences, rng=rng) == pytest.approx(tuple(plain), abs=0.01)
 
 
-def test_the_p_value_is_the_exact_one_where_all_signs_can_be_listed() -> None:
+def test_the_p_value_of_five_differences_is_the_exact_one() -> None:
     # Of the 32 ways to sign these five, two are as far from 0 as all plus.
     found = difference([0.2, 0.4, 0.6, 0.8, 1.0], [0.0] * 5)
     assert found.p == pytest.approx(2 / 32, abs=0.01)
@@ -76,7 +76,7 @@ def test_values_of_other_questions_are_refused() -> None:
 
 
 @given(values, values)
-def test_the_interval_holds_the_mean_and_turns_with_the_sign(
+def test_the_interval_holds_the_mean_and_is_reproducible(
     one: list[float], other: list[float]
 ) -> None:
     size = min(len(one), len(other))

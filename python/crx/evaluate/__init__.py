@@ -1,18 +1,18 @@
-"""What each step of retrieval brings, measured on questions with known answers."""
+"""Evaluation of retrieval on questions with known answers, one pipeline step at a time."""
 
 from crx.evaluate.ablate import Options, ablate, measure
-from crx.evaluate.configuration import Configuration
 from crx.evaluate.datasets import Gold, GoldSpan, Query, QuestionSet, read_set
+from crx.evaluate.pipeline_config import PipelineConfig
 from crx.evaluate.results import Results, load, save
 from crx.evaluate.run import run
 from crx.evaluate.statistics import Difference, difference
 
 __all__ = [
-    "Configuration",
     "Difference",
     "Gold",
     "GoldSpan",
     "Options",
+    "PipelineConfig",
     "Query",
     "QuestionSet",
     "Results",

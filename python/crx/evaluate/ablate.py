@@ -1,7 +1,7 @@
-"""Which step comes next in an evaluation: index each rung, ask it, put the rows together.
+"""Ablation: index a question set with each source of contexts and measure every configuration.
 
-One index serves all rungs: vectors are kept by content, so what two rungs have in common is
-embedded once. Each question is embedded once, and each pair of question and text reranked once.
+All sources share one index, which keeps vectors by content, so a text is embedded once. A question
+is embedded once, and a pair of question and text is reranked once.
 """
 
 from __future__ import annotations
@@ -18,46 +18,58 @@ import orjson
 
 from crx.config import Settings, resolve
 from crx.errors import UsageError
-from crx.evaluate.asker import KEPT, Asker, QueryVectors, Timed, TimedReranker, ask_all
-from crx.evaluate.baselines import Hypothetical, Summaries, SummaryIndex
-from crx.evaluate.configuration import (
-    SUMMARY,
-    Configuration,
-    Legs,
-    contexts_name,
-    ladder,
-)
+from crx.evaluate.baselines import HypotheticalAnswers, Summaries, SummaryIndex
 from crx.evaluate.datasets import Query, QuestionSet
-from crx.evaluate.results import METRICS, Indexed, Results, Values
-from crx.evaluate.score_cache import NAME, StoredScores
+from crx.evaluate.pipeline_config import (
+    SUMMARY,
+    Legs,
+    PipelineConfig,
+    build_grid,
+    contexts_name,
+)
+from crx.evaluate.query_runner import (
+    RANKING_DEPTH,
+    QueryRunner,
+    QueryVectors,
+    TimedRanking,
+    TimedReranker,
+    run_queries,
+)
+from crx.evaluate.results import METRICS, IndexingStats, Results, Values
+from crx.evaluate.score_file import SCORES_FILE, ScoreFile
 from crx.index import Index
 from crx.index import open as open_index
-from crx.ingest.report import Progress, Report
+from crx.ingest.report import Progress
 from crx.protocols import Generator, Reranker
 from crx.registry import load_context_sources, parse_contexts
 from crx.retrieve.rerank import ScoreCache
 from crx.retrieve.search import Reranking
 from crx.types import Document
 
-# Characters of a chunk cut here; a Han or kana character says about as much as two Latin ones.
+# Characters of a chunk; a Han or kana character carries about as much as two Latin letters.
 CHUNK_CHARS = 800
-DENSE_SCRIPTS = frozenset({"zh", "ja"})
-# Scores kept over all rungs: 100 MB at most.
-SCORES_KEPT = 1 << 19
+DENSE_SCRIPT_LANGS = frozenset({"zh", "ja"})
+# 100 MB at most.
+MAX_CACHED_SCORES = 1 << 19
 BASELINES = (SUMMARY, "hyde", "summary-index")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a set is indexed and asked: where the index is kept (else in a temporary folder),
-    characters of a chunk, settings by name, what reranks, what writes the baselines' texts."""
+    """Options of an evaluation.
+
+    `index` is the folder of the index, None for a temporary one. `chunk_chars` is the length of a
+    chunk in characters, None for the default of the language. `settings` are settings by name.
+    `reranker` adds reranked rows; `generator` writes the texts of the baselines. `on_contexts` is
+    called with each source of contexts before it is indexed.
+    """
 
     index: Path | None = None
     chunk_chars: int | None = None
     settings: Mapping[str, object] | None = None
     reranker: Reranker | None = None
     generator: Generator | None = None
-    on_rung: Callable[[str], None] | None = None
+    on_contexts: Callable[[str], None] | None = None
     on_progress: Callable[[Progress], None] | None = None
 
 
@@ -69,217 +81,229 @@ def ablate(
     windows: bool = True,
     options: Options | None = None,
 ) -> Results:
-    """Measure every configuration of the rungs of `contexts` and of the `baselines`.
+    """Measure every configuration of each source of `contexts`, and the `baselines`.
 
-    Raises `UsageError` for a rung that there is none of, and for baselines without a generator.
+    Raises `UsageError` for an unknown source or baseline, and for baselines without a generator.
     """
     options = options or Options()
     for name in baselines:
         if name not in BASELINES:
-            raise UsageError(f"{name}: no such baseline; there are {', '.join(BASELINES)}")
+            raise UsageError(f"{name}: no such baseline; use {', '.join(BASELINES)}")
     if baselines:
-        _require(options.generator)
+        _require_generator(options.generator)
     if SUMMARY in baselines:
         contexts = [*contexts, SUMMARY]
     legs: list[Legs] = [name for name in ("hyde", "summary-index") if name in baselines]
-    rows = ladder(contexts, rerank=options.reranker is not None, windows=windows, baselines=legs)
+    rows = build_grid(
+        contexts, rerank=options.reranker is not None, windows=windows, baselines=legs
+    )
     return measure(questions, rows, options=options)
 
 
-def measure(questions: QuestionSet, rows: Sequence[Configuration], *, options: Options) -> Results:
-    """Measure configurations; those of one rung stand together in `rows`."""
-    rungs = list(dict.fromkeys(row.contexts for row in rows))
-    for rung in rungs:
-        _check(rung)
-    documents = with_spans(questions.documents, rungs[0])
-    chars = options.chunk_chars or _chunk_chars(documents)
-    given = {**(options.settings or {}), "chunk_chars": chars}
+def measure(questions: QuestionSet, rows: Sequence[PipelineConfig], *, options: Options) -> Results:
+    """Measure configurations; the results are grouped by their source of contexts."""
+    sources = list(dict.fromkeys(row.contexts for row in rows))
+    for source in sources:
+        _check_source(source)
+    documents = apply_file_spans(questions.documents, sources[0])
+    chunk_chars = options.chunk_chars or _default_chunk_chars(documents)
+    settings = {**(options.settings or {}), "chunk_chars": chunk_chars}
+    groups = [[row for row in rows if row.contexts == source] for source in sources]
     values: list[Mapping[str, Values]] = []
-    indexed: dict[str, Indexed] = {}
+    indexed: dict[str, IndexingStats] = {}
     with ExitStack() as stack:
-        place = (
-            options.index
-            or Path(stack.enter_context(TemporaryDirectory(prefix="crx-eval-"))) / "eval.crx"
-        )
-        index = stack.enter_context(open_index(place, settings=given))
-        _refuse_others(index, questions.documents)
-        kept = None
-        if options.reranker is not None and options.index is not None:
-            kept = stack.enter_context(StoredScores(index.path / NAME))
-        bench = _Bench(index, options, resolve(given).settings, kept)
-        for rung in rungs:
-            if options.on_rung is not None:
-                options.on_rung(rung)
-            documents = with_spans(questions.documents, rung)
-            indexed[rung] = bench.build(documents, rung)
-            of_rung = [row for row in rows if row.contexts == rung]
-            values.append(bench.ask(questions.queries, of_rung, documents))
+        experiment = _open_experiment(questions.documents, options, settings, stack)
+        for source, group in zip(sources, groups, strict=True):
+            if options.on_contexts is not None:
+                options.on_contexts(source)
+            documents = apply_file_spans(questions.documents, source)
+            indexed[source] = experiment.build_index(documents, source)
+            values.append(experiment.measure(questions.queries, group, documents))
     return Results(
         set=questions.name,
         documents=len(questions.documents),
         queries=tuple(query.id for query in questions.queries),
-        rows=tuple(row for rung in rungs for row in rows if row.contexts == rung),
+        rows=tuple(row for group in groups for row in group),
         indexed=indexed,
-        notes=tuple(bench.notes),
+        notes=tuple(experiment.notes),
         values={name: np.concatenate([each[name] for each in values]) for name in METRICS},
     )
 
 
-def with_spans(documents: Sequence[Document], contexts: str) -> list[Document]:
-    """Return the documents, cut where a contexts file was made for such spans."""
+def apply_file_spans(documents: Sequence[Document], contexts: str) -> list[Document]:
+    """Return the documents, with the chunks of a contexts file if `contexts` names one."""
     from crx.context.file_contexts import FileContexts
 
-    maker = None if _is_made(contexts) else load_context_sources(contexts).contextualizer
-    if not isinstance(maker, FileContexts):
+    source = None if _is_generated(contexts) else load_context_sources(contexts).contextualizer
+    if not isinstance(source, FileContexts):
         return list(documents)
-    return [replace(d, chunks=maker.spans(d.uri) or d.chunks) for d in documents]
+    return [replace(d, chunks=source.spans(d.uri) or d.chunks) for d in documents]
 
 
-class _Bench:
-    """An index that one rung after another is built in and asked of, and what they share."""
+class _Experiment:
+    """An index that is built with one source of contexts after another, and shared caches."""
 
     def __init__(
-        self, index: Index, options: Options, settings: Settings, kept: StoredScores | None
+        self,
+        index: Index,
+        options: Options,
+        settings: Settings,
+        stored_scores: ScoreFile | None,
     ) -> None:
         self._index = index
         self._options = options
-        self._settings = settings
         self._vectors = QueryVectors(index.embedder)
-        self._reranking = _reranking(options.reranker, settings, kept)
+        self._reranking = _reranking(options.reranker, settings, stored_scores)
         self._summaries = Summaries(options.generator) if options.generator else None
         self.notes: list[str] = []
 
-    def build(self, documents: Sequence[Document], rung: str) -> Indexed:
-        """Make the index hold the documents at a rung."""
+    def build_index(self, documents: Sequence[Document], contexts: str) -> IndexingStats:
+        """Index the documents with a source of contexts."""
         started = time.perf_counter()
-        spec = parse_contexts(rung)
-        made = _is_made(rung)
-        at_hand = ("outline" if spec.outline else "none") if made else rung
+        spec = parse_contexts(contexts)
+        generated = _is_generated(contexts)
+        before_generating = "outline" if spec.outline else "none"
         report = self._index.add_documents(
             documents,
-            contexts=at_hand,
+            contexts=before_generating if generated else contexts,
             keep_contexts=False,
             on_progress=self._options.on_progress,
         )
-        if made:
-            self._contextualize(spec.source)
-        return self._indexed(report, time.perf_counter() - started)
+        if generated:
+            self._index.contextualize(
+                self._load_summaries() if spec.source == SUMMARY else spec.source
+            )
+        return IndexingStats(
+            chunks=self._index.store.stats()["chunks"],
+            seconds=time.perf_counter() - started,
+            embedded=report.embedded,
+            windowed=report.windowed,
+        )
 
-    def ask(
+    def measure(
         self,
         queries: Sequence[Query],
-        rows: Sequence[Configuration],
+        rows: Sequence[PipelineConfig],
         documents: Sequence[Document],
     ) -> dict[str, Values]:
-        """Return each metric of the rows, which are all of the rung that was built last."""
-        asker = Asker(
+        """Return each metric of rows whose source of contexts was indexed last."""
+        runner = QueryRunner(
             self._index,
             vectors=self._vectors,
             reranking=self._reranking,
         )
-        others = self._others(queries, {row.legs for row in rows}, documents, asker)
-        values = ask_all(asker, queries, rows, others=others)
+        baselines = self._rank_baselines(queries, {row.legs for row in rows}, documents, runner)
+        values = run_queries(runner, queries, rows, baselines=baselines)
         self.notes += [
-            f"{contexts_name(rows[0].contexts)}: {n} x {t}" for t, n in asker.notes.items()
+            f"{contexts_name(rows[0].contexts)}: {count} x {note}"
+            for note, count in runner.notes.items()
         ]
         return values
 
-    def _contextualize(self, source: str) -> None:
-        if source == SUMMARY:
-            self._index.contextualize(self._summarise())
-        else:
-            self._index.contextualize(source)
-
-    def _others(
+    def _rank_baselines(
         self,
         queries: Sequence[Query],
         legs: set[Legs],
         documents: Sequence[Document],
-        asker: Asker,
-    ) -> list[dict[str, Timed]]:
+        runner: QueryRunner,
+    ) -> list[dict[str, TimedRanking]]:
         """Return the rankings of the baselines among the legs, for each query."""
-        found: list[dict[str, Timed]] = [{} for _ in queries]
+        found: list[dict[str, TimedRanking]] = [{} for _ in queries]
         embedder, vectors = self._index.embedder, self._vectors
         if "summary-index" in legs:
             summary_index = SummaryIndex(
                 self._index.store,
                 documents,
-                summaries=self._summarise(),
+                summaries=self._load_summaries(),
                 embedder=embedder,
                 vectors=vectors,
             )
             for query, rankings in zip(queries, found, strict=True):
-                rankings["summary-index"] = summary_index.ask(query, k=KEPT)
+                rankings["summary-index"] = summary_index.search(query, k=RANKING_DEPTH)
         if "hyde" in legs:
-            generator = _require(self._options.generator)
-            hypothetical = Hypothetical(generator, embedder=embedder, vectors=vectors)
+            generator = _require_generator(self._options.generator)
+            hyde = HypotheticalAnswers(generator, embedder=embedder, vectors=vectors)
             for query, rankings in zip(queries, found, strict=True):
-                rankings["hyde"] = hypothetical.ask(query, asker)
+                rankings["hyde"] = hyde.search(query, runner)
         return found
 
-    def _summarise(self) -> Summaries:
-        _require(self._options.generator)
+    def _load_summaries(self) -> Summaries:
+        _require_generator(self._options.generator)
         assert self._summaries is not None
         return self._summaries
 
-    def _indexed(self, report: Report, seconds: float) -> Indexed:
-        return Indexed(
-            chunks=self._index.store.stats()["chunks"],
-            seconds=seconds,
-            embedded=report.embedded,
-            windowed=report.windowed,
-        )
+
+def _open_experiment(
+    documents: Sequence[Document],
+    options: Options,
+    settings: Mapping[str, object],
+    stack: ExitStack,
+) -> _Experiment:
+    """Open the index of the options, or one in a temporary folder, and the scores beside it."""
+    folder = options.index
+    if folder is None:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="crx-eval-"))) / "eval.crx"
+    index = stack.enter_context(open_index(folder, settings=settings))
+    _refuse_other_documents(index, documents)
+    stored_scores = None
+    if options.reranker is not None and options.index is not None:
+        stored_scores = stack.enter_context(ScoreFile(index.path / SCORES_FILE))
+    return _Experiment(index, options, resolve(settings).settings, stored_scores)
 
 
 def _reranking(
-    reranker: Reranker | None, settings: Settings, kept: StoredScores | None
+    reranker: Reranker | None, settings: Settings, stored_scores: ScoreFile | None
 ) -> Reranking | None:
-    """Return how to rerank: as a search would, but for the time it may take."""
+    """Return how to rerank: as a search does, but without a limit of time."""
     if reranker is None:
         return None
     return Reranking(
-        reranker=TimedReranker(reranker, kept=kept),
+        reranker=TimedReranker(reranker, stored_scores=stored_scores),
         depth=settings.rerank_depth,
         weight=settings.rerank_weight,
         ms=0.0,
         min_relevance=settings.min_relevance,
-        cache=ScoreCache(max_entries=SCORES_KEPT),
+        cache=ScoreCache(max_entries=MAX_CACHED_SCORES),
     )
 
 
-def _is_made(rung: str) -> bool:
-    """Does a model or a generator write the contexts of a rung?"""
-    spec = parse_contexts(rung)
+def _is_generated(contexts: str) -> bool:
+    """Return whether a model writes the contexts."""
+    spec = parse_contexts(contexts)
     return spec.source == SUMMARY or bool(spec.source and not spec.is_file)
 
 
-def _check(rung: str) -> None:
-    if not _is_made(rung):
-        load_context_sources(rung)
+def _check_source(contexts: str) -> None:
+    if not _is_generated(contexts):
+        load_context_sources(contexts)
 
 
-def _require(generator: Generator | None) -> Generator:
+def _require_generator(generator: Generator | None) -> Generator:
     if generator is None:
-        raise UsageError("summary, hyde and summary-index need what writes them: --with llama:PATH")
+        raise UsageError(
+            "summary, hyde and summary-index need a generator, such as --with llama:PATH"
+        )
     return generator
 
 
-def _refuse_others(index: Index, documents: Sequence[Document]) -> None:
+def _refuse_other_documents(index: Index, documents: Sequence[Document]) -> None:
     held = index.store.documents()
     others = {row.uri for row in held} - {each.uri for each in documents}
     if others:
-        raise UsageError(f"{index.path}: holds {min(others)}, which is not of this set")
+        raise UsageError(
+            f"{index.path}: holds {min(others)}, which is not in this set; name another folder"
+        )
     for row in held:
         if "path" in orjson.loads(row.metadata):
             raise UsageError(
-                f"{index.path}: an index of files, which an evaluation would write over; "
-                f"name another folder"
+                f"{index.path}: an index of files, which an evaluation would overwrite; "
+                "name another folder"
             )
 
 
-def _chunk_chars(documents: Sequence[Document]) -> int:
+def _default_chunk_chars(documents: Sequence[Document]) -> int:
     from crx import _native
 
     langs = [_native.detect_lang(document.text[:4000]) for document in documents]
-    dense = sum(lang in DENSE_SCRIPTS for lang in langs)
+    dense = sum(lang in DENSE_SCRIPT_LANGS for lang in langs)
     return CHUNK_CHARS // 2 if 2 * dense > len(langs) else CHUNK_CHARS

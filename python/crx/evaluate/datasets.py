@@ -20,7 +20,7 @@ from crx.types import Document
 
 @dataclass(frozen=True, slots=True)
 class GoldSpan:
-    """A stretch of a document that answers."""
+    """A span of a document that answers a question."""
 
     doc_id: str
     start: int
@@ -29,14 +29,14 @@ class GoldSpan:
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """One thing to find, at any of several equally good places."""
+    """A gold item, which is found at any of several equally good spans."""
 
     any: tuple[GoldSpan, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question and what there is to find."""
+    """A question and its gold items."""
 
     id: str
     text: str
@@ -45,7 +45,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Documents and the questions asked of them."""
+    """Documents and questions about them."""
 
     name: str
     documents: tuple[Document, ...]
@@ -53,10 +53,10 @@ class QuestionSet:
 
 
 def read_set(folder: Path) -> QuestionSet:
-    """Read a question set, checked; raises `UsageError` that names file, line and fault."""
+    """Read and check a question set; raises `UsageError` with the file, the line and the fault."""
     for name in ("corpus.jsonl", "queries.jsonl"):
         if not (folder / name).is_file():
-            raise UsageError(f"{folder}: not a question set: it has no {name}")
+            raise UsageError(f"{folder}: not a question set; {name} is missing")
     documents = tuple(_documents(folder / "corpus.jsonl"))
     if not documents:
         raise UsageError(f"{folder / 'corpus.jsonl'}: holds no document")
@@ -70,9 +70,9 @@ def read_set(folder: Path) -> QuestionSet:
 def _documents(path: Path) -> Iterator[Document]:
     seen: set[str] = set()
     for where, row in _rows(path):
-        uri, text = _text(row, "doc_id", where), _text(row, "text", where)
+        uri, text = _required_text(row, "doc_id", where), _required_text(row, "text", where)
         if uri in seen:
-            raise UsageError(f"{where}: doc_id {uri!r} stands twice")
+            raise UsageError(f"{where}: doc_id {uri!r} occurs twice")
         seen.add(uri)
         kind, marks = structure(text)
         yield Document(
@@ -88,35 +88,37 @@ def _documents(path: Path) -> Iterator[Document]:
 def _queries(path: Path, sizes: dict[str, int]) -> Iterator[Query]:
     seen: set[str] = set()
     for where, row in _rows(path):
-        query_id = _text(row, "query_id", where)
+        query_id = _required_text(row, "query_id", where)
         if query_id in seen:
-            raise UsageError(f"{where}: query_id {query_id!r} stands twice")
+            raise UsageError(f"{where}: query_id {query_id!r} occurs twice")
         seen.add(query_id)
         gold = row.get("gold")
         if not isinstance(gold, list) or not gold:
-            raise UsageError(f"{where}: query {query_id!r} has no gold; give at least one place")
+            raise UsageError(f"{where}: query {query_id!r} has no gold; give at least one span")
         yield Query(
-            query_id, _text(row, "query", where), tuple(_gold(g, sizes, where) for g in gold)
+            query_id,
+            _required_text(row, "query", where),
+            tuple(_gold(g, sizes, where) for g in gold),
         )
 
 
 def _gold(item: Any, sizes: dict[str, int], where: str) -> Gold:
-    places = item.get("any") if isinstance(item, dict) else None
-    if not isinstance(places, list) or not places:
-        raise UsageError(f'{where}: a gold item wants {{"any": [place, ...]}}')
-    return Gold(tuple(_place(place, sizes, where) for place in places))
+    spans = item.get("any") if isinstance(item, dict) else None
+    if not isinstance(spans, list) or not spans:
+        raise UsageError(f'{where}: a gold item must be {{"any": [span, ...]}}')
+    return Gold(tuple(_gold_span(span, sizes, where) for span in spans))
 
 
-def _place(place: Any, sizes: dict[str, int], where: str) -> GoldSpan:
-    if not isinstance(place, dict):
-        raise UsageError(f'{where}: a place wants {{"doc_id", "start", "end"}}')
-    doc_id, start, end = place.get("doc_id"), place.get("start"), place.get("end")
+def _gold_span(span: Any, sizes: dict[str, int], where: str) -> GoldSpan:
+    if not isinstance(span, dict):
+        raise UsageError(f'{where}: a span must be {{"doc_id", "start", "end"}}')
+    doc_id, start, end = span.get("doc_id"), span.get("start"), span.get("end")
     if not isinstance(doc_id, str) or doc_id not in sizes:
-        raise UsageError(f"{where}: gold names doc_id {doc_id!r}, which the corpus does not hold")
-    # By type, not isinstance, to which true and false are numbers.
+        raise UsageError(f"{where}: gold has doc_id {doc_id!r}, which is not in the corpus")
+    # `isinstance` would accept true and false as numbers.
     if type(start) is not int or type(end) is not int or not 0 <= start < end <= sizes[doc_id]:
         raise UsageError(
-            f"{where}: gold {start}..{end} lies outside {doc_id!r} of {sizes[doc_id]} characters"
+            f"{where}: gold {start}..{end} is outside {doc_id!r} of {sizes[doc_id]} characters"
         )
     return GoldSpan(doc_id, start, end)
 
@@ -124,7 +126,7 @@ def _place(place: Any, sizes: dict[str, int], where: str) -> GoldSpan:
 def _title(row: dict[str, Any], where: str) -> str:
     title = row.get("title") or ""
     if not isinstance(title, str):
-        raise UsageError(f"{where}: title is no text")
+        raise UsageError(f"{where}: title must be a string")
     return title
 
 
@@ -134,10 +136,12 @@ def _spans(spans: Any, size: int, where: str) -> tuple[tuple[int, int], ...] | N
     try:
         pairs = tuple((int(start), int(end)) for start, end in spans)
     except (TypeError, ValueError):
-        raise UsageError(f"{where}: chunks want [[start, end], ...]") from None
+        raise UsageError(f"{where}: chunks must be [[start, end], ...]") from None
     for start, end in pairs:
         if not 0 <= start < end <= size:
-            raise UsageError(f"{where}: chunk {start}..{end} lies outside the text of {size}")
+            raise UsageError(
+                f"{where}: chunk {start}..{end} is outside the text of {size} characters"
+            )
     return pairs
 
 
@@ -156,7 +160,7 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield where, row
 
 
-def _text(row: dict[str, Any], name: str, where: str) -> str:
+def _required_text(row: dict[str, Any], name: str, where: str) -> str:
     value = row.get(name)
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f"{where}: {name} is missing or empty")

@@ -1,4 +1,4 @@
-"""One page that holds the table, the recommendation and the pictures, and fetches nothing."""
+"""Self-contained HTML report with the recommendation, the table and the figures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from crx.evaluate.plots import picture
+from crx.evaluate.plots import render_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,7 +17,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff;
 p { max-width: 60em; }
 h1 { font-size: 1.4em; }
 p.note { color: #555; }
-p.best { border-left: 4px solid #0072b2; padding-left: .8em; }
+p.recommendation { border-left: 4px solid #0072b2; padding-left: .8em; }
 div.scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { padding: .25em .5em; text-align: right; white-space: nowrap; }
@@ -30,28 +30,31 @@ svg { max-width: 100%; height: auto; margin: 1.2em 0; display: block; }
 """
 
 
-def page(
+def render_report(
     *,
     title: str,
-    lines: Sequence[str],
+    notes: Sequence[str],
     rows: Sequence[Sequence[str]],
-    best: str,
+    recommendation: str,
     figures: Mapping[str, Figure],
 ) -> str:
-    """Return an HTML page; the first of `rows` is the table's head, its last three texts."""
+    """Return an HTML page.
+
+    The first of `rows` is the header of the table; its last three columns are text.
+    """
     head, *body = rows
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
         f"<h1>{escape(title)}</h1>",
-        f'<p class="best">{escape(best)}</p>',
+        f'<p class="recommendation">{escape(recommendation)}</p>',
         '<div class="scroll"><table><thead>',
         _row(head, "th"),
         "</thead><tbody>",
         *(_row(row, "td") for row in body),
         "</tbody></table></div>",
-        *(f'<p class="note">{escape(line)}</p>' for line in lines),
+        *(f'<p class="note">{escape(note)}</p>' for note in notes),
         *(_inline(name, figure) for name, figure in figures.items()),
         "</body></html>",
     ]
@@ -63,8 +66,8 @@ def _row(cells: Sequence[str], tag: str) -> str:
 
 
 def _inline(name: str, figure: Figure) -> str:
-    """Return a picture as a part of the page, its ids its own."""
-    svg = picture(figure, kind="svg").decode()
+    """Return a figure as inline SVG, its ids prefixed so that they are unique on the page."""
+    svg = render_figure(figure, kind="svg").decode()
     svg = svg[svg.index("<svg") :]
     return (
         svg.replace('id="', f'id="{name}-')

@@ -1,4 +1,4 @@
-"""Results as pictures: recall against k, failure rate step by step, recall against latency."""
+"""Figures of an evaluation: recall by k, failure rate by step, recall against latency."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crx.errors import UsageError
-from crx.evaluate.configuration import CHUNKS, Configuration, contexts_name, grew_from
-from crx.evaluate.results import DEPTH, METRIC, Results
+from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig, contexts_name, find_parent
+from crx.evaluate.results import MAX_K, PRIMARY_METRIC, Results
 from crx.evaluate.statistics import SEED, interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, told apart with any kind of colour vision; their yellow is too light.
+# The palette of Okabe and Ito, for all kinds of colour vision, without its yellow (too light).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 MARKERS = {"dense": "o", "bm25": "s", "hybrid": "D", "hyde": "^", "summary-index": "v"}
 DASHES = ("-", "--", ":", "-.")
@@ -27,40 +27,41 @@ INK, GRID, BAR, DROP = "#222222", "#dddddd", "#7f8fa6", "#0072b2"
 INCHES = (8.6, 4.6)
 
 
-def require() -> None:
-    """Raise `UsageError` where matplotlib is not installed."""
+def require_matplotlib() -> None:
+    """Raise `UsageError` if matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise UsageError("pictures need matplotlib; pip install 'crx[eval]'")
+        raise UsageError("figures need matplotlib; pip install 'crx[eval]'")
 
 
-def draw(results: Results) -> Mapping[str, Figure]:
-    """Return the figures by name; raises `UsageError` where matplotlib is not installed."""
-    require()
+def draw_figures(results: Results) -> Mapping[str, Figure]:
+    """Return the figures by name; raises `UsageError` if matplotlib is not installed."""
+    require_matplotlib()
     from matplotlib.figure import Figure
 
     figures = {}
-    for name, paint in (("recall", _recall), ("steps", _steps), ("latency", _latency)):
+    plots = (("recall", _plot_recall), ("steps", _plot_steps), ("latency", _plot_latency))
+    for name, plot in plots:
         figure = Figure(figsize=INCHES, facecolor="white", layout="constrained")
         axes = figure.add_subplot()
         axes.set_axisbelow(True)
         axes.grid(color=GRID, linewidth=0.7)
         axes.spines[["top", "right"]].set_visible(False)
-        paint(axes, results)
+        plot(axes, results)
         figures[name] = figure
     return figures
 
 
-def write(figures: Mapping[str, Figure], folder: Path, *, kind: str) -> list[Path]:
-    """Write each figure as `folder/name.kind`, `kind` being png or svg; return the paths."""
+def write_figures(figures: Mapping[str, Figure], folder: Path, *, kind: str) -> list[Path]:
+    """Write each figure as `folder/name.kind`, where `kind` is png or svg; return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.{kind}" for name in figures]
     for path, figure in zip(paths, figures.values(), strict=True):
-        path.write_bytes(picture(figure, kind=kind))
+        path.write_bytes(render_figure(figure, kind=kind))
     return paths
 
 
-def picture(figure: Figure, *, kind: str) -> bytes:
-    """Return a figure as a file; the same figure gives the same bytes."""
+def render_figure(figure: Figure, *, kind: str) -> bytes:
+    """Return a figure as the bytes of a png or svg file; equal figures give equal bytes."""
     import matplotlib as mpl
 
     names = ("Date", "Creator", "Format", "Type") if kind == "svg" else ("Software",)
@@ -70,48 +71,48 @@ def picture(figure: Figure, *, kind: str) -> bytes:
     return file.getvalue()
 
 
-def path_to(results: Results, row: Configuration) -> list[Configuration]:
-    """Return the rows that a row grew from, the first first, and itself."""
+def ablation_path(results: Results, row: PipelineConfig) -> list[PipelineConfig]:
+    """Return the ancestors of a row (see `find_parent`), oldest first, and the row."""
     path = [row]
-    while (below := grew_from(path[-1], results.rows)) is not None:
-        path.append(below)
+    while (parent := find_parent(path[-1], results.rows)) is not None:
+        path.append(parent)
     return path[::-1]
 
 
-def _whole(results: Results) -> list[Configuration]:
-    """Return the rows whose prompt is filled with the best chunks."""
+def _ranking_rows(results: Results) -> list[PipelineConfig]:
+    """Return the rows of distinct rankings: those whose window is the best chunks."""
     return [row for row in results.rows if row.window == CHUNKS]
 
 
-def _recall(axes: Axes, results: Results) -> None:
-    rows = _whole(results)
-    ks = range(1, DEPTH + 1)
-    rungs = list(results.indexed)
+def _plot_recall(axes: Axes, results: Results) -> None:
+    rows = _ranking_rows(results)
+    ks = range(1, MAX_K + 1)
+    sources = list(results.indexed)
     for row in rows:
-        alike = [each for each in rows if each.contexts == row.contexts]
+        siblings = [each for each in rows if each.contexts == row.contexts]
         axes.plot(
             ks,
             [100 * results.mean(row, f"recall@{k}") for k in ks],
-            color=_colour(row, rungs),
-            linestyle=DASHES[_style(row, alike)],
+            color=_colour(row, sources),
+            linestyle=DASHES[_dash_index(row, siblings)],
             linewidth=1.8 if row.legs == "hybrid" else 1.1,
             label=row.name,
         )
     axes.set_xticks([1, 5, 10, 15, 20])
-    axes.set_xlim(1, DEPTH)
-    axes.set_xlabel("k, chunks read")
+    axes.set_xlim(1, MAX_K)
+    axes.set_xlabel("k, chunks")
     axes.set_ylabel("recall@k, %")
-    axes.set_title("What the best k chunks find", loc="left", color=INK)
+    axes.set_title("Recall by the number of chunks", loc="left", color=INK)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8)
 
 
-def _steps(axes: Axes, results: Results) -> None:
-    rows = _whole(results)
-    best = max(rows, key=lambda row: results.mean(row, METRIC))
-    path = path_to(results, best)
+def _plot_steps(axes: Axes, results: Results) -> None:
+    rows = _ranking_rows(results)
+    best = max(rows, key=lambda row: results.mean(row, PRIMARY_METRIC))
+    path = ablation_path(results, best)
     rates = [100 * results.failure_rate(row) for row in path]
     rng = np.random.default_rng(SEED)
-    spans = [interval(100 * (1 - results.of(row, METRIC)), rng=rng) for row in path]
+    spans = [interval(100 * (1 - results.values_of(row, PRIMARY_METRIC)), rng=rng) for row in path]
     ys = range(len(path))[::-1]
     bars = axes.barh(ys, rates, color=[BAR, *[DROP] * (len(path) - 1)], height=0.6)
     below = [max(0.0, rate - low) for rate, (low, _) in zip(rates, spans, strict=True)]
@@ -132,32 +133,32 @@ def _steps(axes: Axes, results: Results) -> None:
     axes.set_xlim(0, 1.3 * max(1.0, *(high for _, high in spans)))
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("failure rate, 1 - recall@20, %, with its 95% interval")
-    axes.set_title("Failure rate, step by step, to the best row", loc="left", color=INK)
+    axes.set_title("Failure rate by step, up to the best row", loc="left", color=INK)
 
 
-def _latency(axes: Axes, results: Results) -> None:
+def _plot_latency(axes: Axes, results: Results) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FuncFormatter
 
-    rows = _whole(results)
-    rungs = list(results.indexed)
+    rows = _ranking_rows(results)
+    sources = list(results.indexed)
     for row in rows:
         axes.plot(
             results.mean(row, "ms"),
-            100 * results.mean(row, METRIC),
+            100 * results.mean(row, PRIMARY_METRIC),
             marker=MARKERS[row.legs],
             markersize=9,
-            markerfacecolor=_colour(row, rungs) if row.rerank else "white",
-            markeredgecolor=_colour(row, rungs),
+            markerfacecolor=_colour(row, sources) if row.rerank else "white",
+            markeredgecolor=_colour(row, sources),
             markeredgewidth=2,
             linestyle="none",
         )
     axes.set_xscale("log")
     for axis in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
         axis(FuncFormatter(lambda ms, _: f"{ms:g}"))
-    axes.set_xlabel("milliseconds a query, log scale")
+    axes.set_xlabel("milliseconds per query, log scale")
     axes.set_ylabel("recall@20, %")
-    axes.set_title("What recall costs in time", loc="left", color=INK)
+    axes.set_title("Recall against latency", loc="left", color=INK)
     marks = [
         *(
             Line2D(
@@ -165,9 +166,9 @@ def _latency(axes: Axes, results: Results) -> None:
                 [],
                 color=COLOURS[at % len(COLOURS)],
                 lw=4,
-                label=f"contexts: {contexts_name(rung)}",
+                label=f"contexts: {contexts_name(source)}",
             )
-            for at, rung in enumerate(rungs)
+            for at, source in enumerate(sources)
         ),
         *(
             Line2D([], [], color=INK, marker=marker, markerfacecolor="white", ls="none", label=legs)
@@ -182,13 +183,13 @@ def _latency(axes: Axes, results: Results) -> None:
     )
 
 
-def _colour(row: Configuration, rungs: Sequence[str]) -> str:
-    return COLOURS[rungs.index(row.contexts) % len(COLOURS)]
+def _colour(row: PipelineConfig, sources: Sequence[str]) -> str:
+    return COLOURS[sources.index(row.contexts) % len(COLOURS)]
 
 
-def _style(row: Configuration, alike: Sequence[Configuration]) -> int:
-    """Return which dashes a row's line has: solid for the last pipeline of its rung."""
-    order = sorted(alike, key=lambda each: (each.legs == "hybrid", each.rerank), reverse=True)
+def _dash_index(row: PipelineConfig, siblings: Sequence[PipelineConfig]) -> int:
+    """Return the index of a row's dash style; the last pipeline of its source is solid."""
+    order = sorted(siblings, key=lambda each: (each.legs == "hybrid", each.rerank), reverse=True)
     return order.index(row) % len(DASHES)
 
 

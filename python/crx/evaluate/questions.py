@@ -1,8 +1,7 @@
-"""A question set of one's own documents: which chunks are asked about, and what is kept.
+"""Creation of a question set from a user's documents.
 
-Chunks are drawn from every document in turn, so that a long one does not crowd out the others, and
-always the same ones for the same documents and seed: a set that was broken off goes on where it
-stopped.
+Chunks are sampled from each document in turn, so that a long document does not dominate. The sample
+depends on the documents and the seed alone, so an interrupted set can be continued.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from crx.registry import load_embedder
 from crx.retrieve.search import read_marks
 from crx.types import Document
 
-# What a question is asked about: about a paragraph, and no stump of one.
+# Characters of a chunk to ask about, about a paragraph; shorter ones are used only if all are.
 CHUNK_CHARS = 800
-LEAST_CHARS = 200
-# A longer question is no question that somebody types.
-MAX_CHARS = 300
-# Characters of a document's opening that the generator sees besides the chunk.
+MIN_CHUNK_CHARS = 200
+# Users type shorter questions.
+MAX_QUESTION_CHARS = 300
+# Characters of the start of the document that the prompt holds besides the chunk.
 OPENING_CHARS = 500
 SEED = 7
 
@@ -45,13 +44,15 @@ Write one question that a person might type who does not have the document at ha
 passage answers. Say what or whom it is about; do not speak of "the passage" or "the document". \
 Answer only with the question."""
 
-_POINTS = re.compile(r"\b(?:this|the|above|given|following) (?:passage|excerpt|text|chunk)\b", re.I)
+_MENTIONS_PASSAGE = re.compile(
+    r"\b(?:this|the|above|given|following) (?:passage|excerpt|text|chunk)\b", re.I
+)
 _WORD = re.compile(r"\w{2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
-    """A stretch of a document to ask about."""
+class SampledChunk:
+    """A chunk of a document to ask about."""
 
     document: Document
     start: int
@@ -59,7 +60,7 @@ class Sampled:
 
     @property
     def id(self) -> str:
-        """The name of a question about it."""
+        """The id of a question about the chunk."""
         return f"{self.document.uri}#{self.start}-{self.end}"
 
     @property
@@ -67,76 +68,79 @@ class Sampled:
         return self.document.text[self.start : self.end]
 
 
-def sample(documents: Sequence[Document], *, seed: int = SEED) -> Iterator[Sampled]:
-    """Yield every chunk of the documents, one of each in turn, in an order drawn by `seed`."""
-    drawn = []
+def sample_chunks(documents: Sequence[Document], *, seed: int = SEED) -> Iterator[SampledChunk]:
+    """Yield all chunks, one of each document in turn, in a random order that `seed` determines."""
+    by_document = []
     for document in sorted(documents, key=lambda each: each.uri):
         spans = _spans(document)
         random.Random(f"{seed}:{document.uri}").shuffle(spans)
-        drawn.append([Sampled(document, start, end) for start, end in spans])
-    random.Random(seed).shuffle(drawn)
-    for turn in range(max(map(len, drawn), default=0)):
-        yield from (spans[turn] for spans in drawn if turn < len(spans))
+        by_document.append([SampledChunk(document, start, end) for start, end in spans])
+    random.Random(seed).shuffle(by_document)
+    for round_ in range(max(map(len, by_document), default=0)):
+        yield from (spans[round_] for spans in by_document if round_ < len(spans))
 
 
-def ask(generator: Generator, sampled: Sampled) -> str:
-    """Return the question that a generator asks, or "" where what it wrote is none."""
+def generate_question(generator: Generator, sampled: SampledChunk) -> str:
+    """Return a generated question about a chunk, or "" if the output is not a question."""
     opening = sampled.document.text[:OPENING_CHARS]
     prompt = PROMPT.replace("{opening}", opening).replace("{passage}", sampled.text)
-    return tidy("".join(generator.generate(prompt)))
+    return extract_question("".join(generator.generate(prompt)))
 
 
-def tidy(answer: str) -> str:
-    """Return the question of an answer: one line of words that does not point at a passage."""
+def extract_question(answer: str) -> str:
+    """Return the question in a generator's output, or "".
+
+    It must be a single line of words that does not mention the passage itself.
+    """
     lines = [line.strip().strip("\"'*") for line in answer.strip().splitlines() if line.strip()]
-    if len(lines) != 1 or len(lines[0]) > MAX_CHARS:
+    if len(lines) != 1 or len(lines[0]) > MAX_QUESTION_CHARS:
         return ""
-    return lines[0] if _WORD.search(lines[0]) and not _POINTS.search(lines[0]) else ""
+    return lines[0] if _WORD.search(lines[0]) and not _MENTIONS_PASSAGE.search(lines[0]) else ""
 
 
 class QuestionFile:
-    """A folder that a question set is written into, one question after another."""
+    """A question set on disk that questions are appended to."""
 
     def __init__(self, folder: Path, documents: Iterable[Document]) -> None:
-        """Make the folder, or go on with the one there is.
+        """Create the folder, or continue the question set in it.
 
-        Raises `UsageError` where it holds the questions of other documents.
+        Raises `UsageError` if it holds questions about other documents.
         """
         folder.mkdir(parents=True, exist_ok=True)
         corpus = folder / "corpus.jsonl"
         data = b"".join(orjson.dumps(_row(document)) + b"\n" for document in documents)
         if corpus.exists() and corpus.read_bytes() != data:
             raise UsageError(
-                f"{corpus}: holds other documents than those here; name another folder with --out"
+                f"{corpus}: was made from other documents; name another folder with --out"
             )
         if not corpus.exists():
-            aside = corpus.with_suffix(".tmp")
-            aside.write_bytes(data)
-            aside.replace(corpus)
+            temporary = corpus.with_suffix(".tmp")
+            temporary.write_bytes(data)
+            temporary.replace(corpus)
         self._path = folder / "queries.jsonl"
-        self.ids = self._mend()
+        self.ids = self._load_ids()
 
-    def add(self, sampled: Sampled, question: str) -> None:
-        """Write a question whose answer is the stretch."""
-        place = {"doc_id": sampled.document.uri, "start": sampled.start, "end": sampled.end}
-        row = {"query_id": sampled.id, "query": question, "gold": [{"any": [place]}]}
+    def add(self, sampled: SampledChunk, question: str) -> None:
+        """Append a question whose answer is the chunk."""
+        span = {"doc_id": sampled.document.uri, "start": sampled.start, "end": sampled.end}
+        row = {"query_id": sampled.id, "query": question, "gold": [{"any": [span]}]}
         with self._path.open("ab") as file:
             file.write(orjson.dumps(row) + b"\n")
         self.ids.add(sampled.id)
 
-    def _mend(self) -> set[str]:
-        """Return the ids of the questions there are; a last line that was broken off is dropped."""
+    def _load_ids(self) -> set[str]:
+        """Return the ids of the questions in the file, after dropping an incomplete last line."""
         if not self._path.exists():
             return set()
         data = self._path.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        if whole != data:
-            self._path.write_bytes(whole)
-        return {orjson.loads(line)["query_id"] for line in whole.splitlines() if line.strip()}
+        complete = data[: data.rfind(b"\n") + 1]
+        if complete != data:
+            self._path.write_bytes(complete)
+        return {orjson.loads(line)["query_id"] for line in complete.splitlines() if line.strip()}
 
 
-def stored_documents(store: _native.Store) -> list[Document]:
-    """Return the documents that an index holds."""
+def read_documents(store: _native.Store) -> list[Document]:
+    """Return the documents of an index."""
     return [
         Document(
             uri=row.uri,
@@ -156,7 +160,7 @@ def _spans(document: Document) -> list[tuple[int, int]]:
         budget=CHUNK_CHARS,
         in_chars=True,
     )
-    long = [chunk for chunk in chunks if len(chunk.text.strip()) >= LEAST_CHARS]
+    long = [chunk for chunk in chunks if len(chunk.text.strip()) >= MIN_CHUNK_CHARS]
     return [(chunk.start, chunk.end) for chunk in long or chunks]
 
 

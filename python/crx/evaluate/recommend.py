@@ -1,7 +1,7 @@
-"""Recommendation: the cheapest configuration that the questions do not tell from the best.
+"""Recommendation of a configuration: the cheapest one that is not significantly worse.
 
-The cheapest whose difference to the best is not significant. Fewer questions tell less apart and so
-recommend what is cheaper; the interval says what may be missed by that.
+The fewer the questions, the wider the intervals and the cheaper the recommended row; the interval
+of its difference to the best row bounds what it may lose.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from crx.config import Value
-from crx.evaluate.configuration import CHUNKS, Configuration
-from crx.evaluate.results import METRIC, Results
+from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig
+from crx.evaluate.results import PRIMARY_METRIC, Results
 from crx.evaluate.statistics import Difference, difference
 from crx.registry import parse_contexts
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The row to use, the row it is measured against, the best row, and how they differ.
+    """The recommended row, the baseline and the best row, and their differences.
 
-    `gain` is what the row has over the baseline, `missed` what the best has over the row.
+    `gain` is the difference of the row to the baseline, `missed` that of the best to the row.
     """
 
-    row: Configuration
-    baseline: Configuration
-    best: Configuration
+    row: PipelineConfig
+    baseline: PipelineConfig
+    best: PipelineConfig
     metric: str
     gain: Difference
     missed: Difference
@@ -34,26 +34,26 @@ class Recommendation:
 def recommend(results: Results, *, metric: str = "") -> Recommendation:
     """Return the cheapest row that is not significantly worse than the best.
 
-    Cheaper is what needs no contexts of a model, then no reranker, then fewer legs, then no
-    outline. Rows that only fill the prompt otherwise are left out, unless the metric is a coverage.
+    Rows are ordered by cost: contexts by a model, then a reranker, then the number of legs, then
+    the outline. Rows that differ only in the window are left out unless the metric is a coverage.
     """
-    metric = metric or METRIC
+    metric = metric or PRIMARY_METRIC
     rows = [row for row in results.rows if metric.startswith("coverage") or row.window == CHUNKS]
-    # Of equal rows the cheaper one is the best.
+    # Of equally good rows, the cheapest is the best.
     best = max(sorted(rows, key=_cost), key=lambda row: results.mean(row, metric))
     for row in sorted(rows, key=_cost):
-        missed = difference(results.of(best, metric), results.of(row, metric))
+        missed = difference(results.values_of(best, metric), results.values_of(row, metric))
         if row == best or not missed.significant:
             break
     baseline = results.rows[0]
-    gain = difference(results.of(row, metric), results.of(baseline, metric))
+    gain = difference(results.values_of(row, metric), results.values_of(baseline, metric))
     return Recommendation(row, baseline, best, metric, gain, missed)
 
 
-def settings_of(row: Configuration, *, reranker: str = "") -> Mapping[str, Value | None]:
-    """Return the settings that make a configuration the default; None takes one back to its own.
+def settings_of(row: PipelineConfig, *, reranker: str = "") -> Mapping[str, Value | None]:
+    """Return the settings that make a configuration the default; None resets one to its default.
 
-    Contexts that a model writes are no setting: the index gets them by `crx contextualize`.
+    Contexts by a model are not a setting: `crx contextualize` adds them to an index.
     """
     return {
         "contexts": "outline" if parse_contexts(row.contexts).outline else "none",
@@ -63,5 +63,5 @@ def settings_of(row: Configuration, *, reranker: str = "") -> Mapping[str, Value
     }
 
 
-def _cost(row: Configuration) -> tuple[bool, bool, int, bool, bool]:
+def _cost(row: PipelineConfig) -> tuple[bool, bool, int, bool, bool]:
     return (*row.cost, row.window != CHUNKS)

@@ -1,4 +1,4 @@
-"""What every configuration gave on every question: the table all figures are made of."""
+"""Results of an evaluation: every metric of every configuration on every question."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ import orjson
 from numpy.typing import NDArray
 
 from crx.errors import UsageError
-from crx.evaluate.configuration import CHUNKS, Configuration, grew_from
+from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig, find_parent
 from crx.evaluate.statistics import Difference, difference
 
-# Every k whose recall is kept, and those that are printed.
-DEPTH = 20
-SHOWN = (1, 5, 10, 20)
-# Tokens of a prompt, in the embedder's, whose coverage is measured.
+# Recall is kept for every k up to this one and printed for a few.
+MAX_K = 20
+SHOWN_KS = (1, 5, 10, 20)
+# Sizes of a prompt in tokens of the embedder, for which the coverage is measured.
 BUDGETS = (1000, 2000, 4000, 8000)
 METRICS = (
-    *(f"recall@{k}" for k in range(1, DEPTH + 1)),
+    *(f"recall@{k}" for k in range(1, MAX_K + 1)),
     "mrr",
     "ndcg@10",
     *(f"coverage@{budget // 1000}k" for budget in BUDGETS),
     "tokens",
     "ms",
 )
-# Metrics of which less is better, and which are no reason to call a row better.
-COSTS = frozenset({"tokens", "ms"})
-METRIC = "recall@20"
-# What a row is compared on whose ranking is that of the row it grew from.
-WINDOW_METRIC = "coverage@4k"
+# Metrics of which less is better; they do not make a row better.
+COST_METRICS = frozenset({"tokens", "ms"})
+PRIMARY_METRIC = "recall@20"
+# The metric of a row that has the same ranking as its parent.
+COVERAGE_METRIC = "coverage@4k"
 _FORMAT = 1
 
 Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
-    """What an index held when a rung was asked, and what making it took in this run."""
+class IndexingStats:
+    """What was indexed with a source of contexts, and the time it took in this run."""
 
     chunks: int
     seconds: float
@@ -49,75 +49,80 @@ class Indexed:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
-    """A row's difference to another row, and on which metric."""
+class Comparison:
+    """The difference of a row to another row on a metric."""
 
-    row: Configuration
+    row: PipelineConfig
     metric: str
     difference: Difference
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Questions by rows: `values[metric]` is (rows, queries) float64, in the order of both.
+    """Measured values: `values[metric]` is (rows, queries) float64, in the order of both.
 
-    `notes` say in one line each what was not done as asked.
+    `indexed` is by source of contexts. `notes` are warnings of one line each, such as a reranker
+    that failed.
     """
 
     set: str
     documents: int
     queries: tuple[str, ...]
-    rows: tuple[Configuration, ...]
-    indexed: Mapping[str, Indexed]
+    rows: tuple[PipelineConfig, ...]
+    indexed: Mapping[str, IndexingStats]
     values: Mapping[str, Values]
     notes: tuple[str, ...] = ()
 
-    def of(self, row: Configuration, metric: str) -> Values:
+    def values_of(self, row: PipelineConfig, metric: str) -> Values:
         """Return the (queries,) values of a row."""
         values: Values = self.values[metric][self.rows.index(row)]
         return values
 
-    def mean(self, row: Configuration, metric: str) -> float:
+    def mean(self, row: PipelineConfig, metric: str) -> float:
         """Return the mean of a row over its questions."""
-        return float(self.of(row, metric).mean())
+        return float(self.values_of(row, metric).mean())
 
-    def failure_rate(self, row: Configuration) -> float:
+    def failure_rate(self, row: PipelineConfig) -> float:
         """Return 1 - recall@20."""
-        return 1 - self.mean(row, METRIC)
+        return 1 - self.mean(row, PRIMARY_METRIC)
 
-    def named(self, name: str) -> Configuration:
-        """Return the row of a name; raises `UsageError` that lists those there are."""
+    def find_row(self, name: str) -> PipelineConfig:
+        """Return the row of a name; raises `UsageError`, with the names, if there is none."""
         for row in self.rows:
             if row.name == name:
                 return row
-        raise UsageError(f"{name}: no such row; there are: {', '.join(r.name for r in self.rows)}")
+        raise UsageError(f"{name}: no such row; use one of: {', '.join(r.name for r in self.rows)}")
 
-    def against(
-        self, row: Configuration, *, metric: str = "", baseline: Configuration | None = None
-    ) -> Against | None:
-        """Compare a row with the one it grew from, or with `baseline`; None where there is none.
+    def compare_row(
+        self, row: PipelineConfig, *, metric: str = "", baseline: PipelineConfig | None = None
+    ) -> Comparison | None:
+        """Compare a row with its parent, or with `baseline`; None if there is neither.
 
-        The metric is recall@20, but for a row that only reads more of the same chunks.
+        The default metric is recall@20; it is coverage@4k if only the window differs.
         """
-        other = baseline if baseline is not None else grew_from(row, self.rows)
+        other = baseline if baseline is not None else find_parent(row, self.rows)
         if other is None or other == row:
             return None
         if not metric:
             same = replace(row, window=CHUNKS) == replace(other, window=CHUNKS)
-            metric = WINDOW_METRIC if same and "auto" in (row.window, other.window) else METRIC
-        return Against(other, metric, difference(self.of(row, metric), self.of(other, metric)))
+            metric = (
+                COVERAGE_METRIC if same and "auto" in (row.window, other.window) else PRIMARY_METRIC
+            )
+        return Comparison(
+            other, metric, difference(self.values_of(row, metric), self.values_of(other, metric))
+        )
 
 
 def check_metric(name: str) -> str:
     """Return the name of a metric; raises `UsageError` for an unknown one."""
     if name not in METRICS:
         shown = [m for m in METRICS if not m.startswith("recall@")]
-        raise UsageError(f"{name}: no such metric; want recall@1 to recall@20, {', '.join(shown)}")
+        raise UsageError(f"{name}: no such metric; use recall@1 to recall@20, {', '.join(shown)}")
     return name
 
 
 def save(results: Results, file: Path) -> None:
-    """Keep results, each value of each question, for a later comparison."""
+    """Write results, with the values of each question, for a later comparison."""
     head = {
         "format": _FORMAT,
         "set": results.set,
@@ -133,7 +138,7 @@ def save(results: Results, file: Path) -> None:
 
 
 def load(file: Path) -> Results:
-    """Return results that were saved; raises `UsageError` for any other file."""
+    """Read results that `save` wrote; raises `UsageError` for any other file."""
     if not file.is_file():
         raise UsageError(f'{file}: no such file; "crx eval run SET --save FILE" writes one')
     try:
@@ -145,8 +150,8 @@ def load(file: Path) -> Results:
                 set=head["set"],
                 documents=head["documents"],
                 queries=tuple(head["queries"]),
-                rows=tuple(Configuration(**row) for row in head["rows"]),
-                indexed={name: Indexed(**each) for name, each in head["indexed"].items()},
+                rows=tuple(PipelineConfig(**row) for row in head["rows"]),
+                indexed={name: IndexingStats(**each) for name, each in head["indexed"].items()},
                 values={name: arrays[name] for name in METRICS},
                 notes=tuple(head["notes"]),
             )
@@ -156,16 +161,20 @@ def load(file: Path) -> Results:
         ) from None
 
 
-def paired(one: Results, other: Results) -> tuple[Results, Results]:
-    """Return both results on the questions they share, in the order of the first."""
+def pair_results(one: Results, other: Results) -> tuple[Results, Results]:
+    """Return both results for the questions they share, in the order of the first."""
     there = {query: at for at, query in enumerate(other.queries)}
     shared = [(at, there[query]) for at, query in enumerate(one.queries) if query in there]
     if not shared:
-        raise UsageError(f"{one.set} and {other.set} share no question; compare runs of one set")
-    return _only(one, [at for at, _ in shared]), _only(other, [at for _, at in shared])
+        raise UsageError(
+            f"{one.set} and {other.set} share no question; compare two runs of one set"
+        )
+    return _select_queries(one, [at for at, _ in shared]), _select_queries(
+        other, [at for _, at in shared]
+    )
 
 
-def _only(results: Results, queries: Sequence[int]) -> Results:
+def _select_queries(results: Results, queries: Sequence[int]) -> Results:
     return replace(
         results,
         queries=tuple(results.queries[at] for at in queries),

@@ -1,13 +1,13 @@
 """Confidence intervals and significance of paired differences.
 
-Both answered the same questions, so what is looked at is the difference on each question. Its mean
-gets an interval by bootstrap over questions (Efron, Tibshirani 1993) and a p-value by Fisher's
-randomization test, which flips the signs of the differences (Smucker, Allan, Carterette 2007: on
-retrieval figures it agrees with the bootstrap and the t-test, and assumes least).
+Two rows have values for the same questions, so the differences by question are analysed. Their mean
+has an interval by bootstrap over questions (Efron, Tibshirani 1993) and a p-value by Fisher's
+randomization test, which flips the signs of the differences (Smucker, Allan, Carterette 2007: for
+retrieval metrics it agrees with the bootstrap and the t-test and has the fewest assumptions).
 
-Differences of recall take few values, most of them 0. A resample of n questions is a multinomial
-draw of how often each distinct value comes, and flipping signs is a binomial draw for each distinct
-size: the same distributions, at a hundredth of the work of drawing question by question.
+Differences of recall have few distinct values, most of them 0. A resample of n questions is
+therefore drawn as multinomial counts of the distinct values, and flipped signs as binomial counts
+of the distinct sizes: the same distributions for a hundredth of the work.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 RESAMPLES = 10_000
 LEVEL = 0.95
 SEED = 20240919
-# Draws held at once, in numbers: 32 MB.
-_HELD = 4_000_000
+# Numbers drawn at a time: 32 MB.
+_BATCH_NUMBERS = 4_000_000
 
 Floats = NDArray[np.float64]
 
@@ -38,20 +38,22 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Does the interval leave out 0, and does the test agree at 5%?"""
+        """Whether the interval excludes 0 and p is below 5%."""
         return (self.low > 0 or self.high < 0) and self.p < 1 - LEVEL
 
 
 def difference(
     of: ArrayLike, against: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Difference:
-    """Return how much larger `of` is than `against`, (n,) values of the same n questions.
+    """Return how much larger `of` is than `against`; both are (n,) values of the same questions.
 
-    The same values and seed give the same answer. Raises `ValueError` where they are not paired.
+    The same values and seed give the same result. Raises `ValueError` for other shapes.
     """
     one, other = np.asarray(of, dtype=np.float64), np.asarray(against, dtype=np.float64)
     if one.shape != other.shape or one.ndim != 1 or not len(one):
-        raise ValueError(f"values of the same questions wanted, not {one.shape} and {other.shape}")
+        raise ValueError(
+            f"the values must be (n,) of the same questions, not {one.shape} and {other.shape}"
+        )
     differences = one - other
     rng = np.random.default_rng(seed)
     low, high = interval(differences, rng=rng, resamples=resamples)
@@ -64,16 +66,16 @@ def interval(
 ) -> tuple[float, float]:
     """Return the percentile bootstrap interval of the mean.
 
-    On simulated differences such as recall has, from 100 questions on, it covered the truth in 93
-    to 96 of 100 trials where more than five of them differed; the bias-corrected and accelerated
-    interval in 90 to 95. Where fewer differ at all, either is too narrow (91 of 100).
+    For simulated differences of recall with at least 100 questions of which more than five differ,
+    it holds the true mean in 93 to 96 of 100 trials (the bias-corrected and accelerated interval in
+    90 to 95). If fewer differ, both are too narrow (91 of 100).
     """
     distinct, counts = np.unique(values, return_counts=True)
     n = len(values)
     means = np.concatenate(
         [
             rng.multinomial(n, counts / n, size=size) @ distinct / n
-            for size in _sizes(resamples, len(distinct))
+            for size in _batch_sizes(resamples, len(distinct))
         ]
     )
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
@@ -81,7 +83,7 @@ def interval(
 
 
 def sign_flip(values: Floats, *, rng: np.random.Generator, resamples: int = RESAMPLES) -> float:
-    """Return the two-sided p-value of "the sign of each difference is chance".
+    """Return the two-sided p-value of the hypothesis that the signs are random.
 
     The observed signs count as one of the draws (Phipson, Smyth 2010), so p is never 0.
     """
@@ -90,16 +92,16 @@ def sign_flip(values: Floats, *, rng: np.random.Generator, resamples: int = RESA
         return 1.0
     observed = abs(float(values.sum()))
     beyond = 0
-    for size in _sizes(resamples, len(sizes)):
+    for size in _batch_sizes(resamples, len(sizes)):
         plus = rng.binomial(counts, 0.5, size=(size, len(sizes)))
         sums = np.abs((2 * plus - counts) @ sizes)
-        # Sums of the same numbers in another order may differ in the last bits.
+        # The tolerance is for sums of the same numbers in another order.
         beyond += int((sums >= observed * (1 - 1e-9)).sum())
     return (1 + beyond) / (1 + resamples)
 
 
-def _sizes(resamples: int, width: int) -> Iterator[int]:
-    """Yield how many resamples to draw at once, so that memory stays small."""
-    step = max(1, _HELD // width)
+def _batch_sizes(resamples: int, width: int) -> Iterator[int]:
+    """Yield the sizes of batches of resamples that bound the memory."""
+    step = max(1, _BATCH_NUMBERS // width)
     for start in range(0, resamples, step):
         yield min(step, resamples - start)

@@ -21,8 +21,8 @@ from crx.cli.options import json_option, set_option
 from crx.cli.output import near, note, say, say_json
 from crx.config import write as write_config
 from crx.errors import UsageError
-from crx.evaluate import Configuration, Results, ablate, plots, read_set, save
-from crx.evaluate.html_report import page
+from crx.evaluate import PipelineConfig, Results, ablate, plots, read_set, save
+from crx.evaluate.html_report import render_report
 from crx.evaluate.recommend import recommend, settings_of
 from crx.evaluate.results import check_metric
 
@@ -34,7 +34,7 @@ from crx.evaluate.results import check_metric
     default="none,outline",
     show_default=True,
     metavar="HOW,...",
-    help="The rungs to climb: none, outline, FILE, outline+FILE, a model.",
+    help="Sources of contexts to compare: none, outline, FILE, outline+FILE, a model.",
 )
 @measuring_options
 @click.option(
@@ -100,17 +100,17 @@ def command(
 ) -> None:
     """Measure what each step brings on the question set SET.
 
-    Every rung of --contexts with the dense leg, BM25 and both, reranked where a reranker is
-    named, and what the prompt then holds: the best chunks, passages (auto), or the best 5, 10 and
-    20 chunks. Each row is compared, question by question, with the row it grew from.
+    Each source of --contexts is measured with the dense leg, BM25 and both, reranked if there is a
+    reranker, and with different prompts: the best chunks, passages (auto), or the best 5, 10 and
+    20 chunks. Each row is compared, question by question, with the row that lacks its last step.
     """
     if metric:
         check_metric(metric)
     if html or png or svg:
-        plots.require()
-    rungs = _names(contexts)
-    if not rungs:
-        raise UsageError(f"--contexts {contexts!r}: want at least one, as in none,outline")
+        plots.require_matplotlib()
+    sources = _names(contexts)
+    if not sources:
+        raise UsageError(f"--contexts {contexts!r}: give at least one, such as none,outline")
     questions = read_set(folder)
     with options_of(
         index=index,
@@ -120,10 +120,10 @@ def command(
         assignments=assignments,
         quiet=quiet,
     ) as options:
-        results = ablate(questions, contexts=rungs, baselines=_names(baselines), options=options)
+        results = ablate(questions, contexts=sources, baselines=_names(baselines), options=options)
     if file is not None:
         save(results, file)
-    baseline = results.named(against) if against else None
+    baseline = results.find_row(against) if against else None
     found = recommend(results, metric=metric)
     for line in results.notes:
         note(line)
@@ -149,20 +149,20 @@ def _draw(
     png: Path | None,
     svg: Path | None,
     metric: str,
-    baseline: Configuration | None,
+    baseline: PipelineConfig | None,
 ) -> None:
-    figures = plots.draw(results)
+    figures = plots.draw_figures(results)
     for folder, kind in ((png, "png"), (svg, "svg")):
         if folder is not None:
-            for path in plots.write(figures, folder, kind=kind):
+            for path in plots.write_figures(figures, folder, kind=kind):
                 note(f"wrote {near(path)}")
     if html is not None:
         found = recommend(results, metric=metric)
-        text = page(
+        text = render_report(
             title=about(results),
-            lines=[*how_to_read(metric=metric, baseline=baseline), *results.notes],
+            notes=[*how_to_read(metric=metric, baseline=baseline), *results.notes],
             rows=table_rows(results, metric=metric, baseline=baseline),
-            best=" ".join([recommendation(results, found), *next_steps(results, found)]),
+            recommendation=" ".join([recommendation(results, found), *next_steps(results, found)]),
             figures=figures,
         )
         html.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from crx.cli.options import json_option
 from crx.cli.output import say, say_json, table
 from crx.errors import UsageError
 from crx.evaluate import Results, difference, load
-from crx.evaluate.results import METRICS, check_metric, paired
+from crx.evaluate.results import METRICS, check_metric, pair_results
 from crx.evaluate.statistics import Difference
 
 SHOWN = ("recall@1", "recall@5", "recall@10", "recall@20", "mrr", "ndcg@10", "coverage@4k", "ms")
@@ -56,7 +56,7 @@ def command(
         pairs = _compare(results, results, names, shown)
         shared = len(results.queries)
     else:
-        first, second = paired(load(Path(one)), load(Path(other)))
+        first, second = pair_results(load(Path(one)), load(Path(other)))
         names = [(each, each) for each in _rows_of_both(first, second, row)]
         pairs = _compare(first, second, names, shown)
         shared = len(first.queries)
@@ -83,10 +83,10 @@ def _compare(
 ) -> list[Pair]:
     pairs = []
     for one, other in names:
-        a, b = first.named(one), second.named(other)
+        a, b = first.find_row(one), second.find_row(other)
         name = one if one == other else f"{one} -> {other}"
         for metric in (m for m in METRICS if m in metrics):
-            found = difference(second.of(b, metric), first.of(a, metric))
+            found = difference(second.values_of(b, metric), first.values_of(a, metric))
             pairs.append((name, metric, found, first.mean(a, metric), second.mean(b, metric)))
     return pairs
 

@@ -10,7 +10,7 @@ from crx.cli.eval.options import contexts_option, measuring_options, options_of,
 from crx.cli.options import json_option, set_option
 from crx.cli.output import note, say, say_json
 from crx.evaluate import Results, load, read_set, run
-from crx.evaluate.results import COSTS
+from crx.evaluate.results import COST_METRICS
 
 
 @click.command()
@@ -66,9 +66,12 @@ def command(
 
 
 def _judge(results: Results, name: str, wanted: list[tuple[str, float]], *, as_json: bool) -> int:
-    row = results.named(name) if name else results.rows[-1]
+    row = results.find_row(name) if name else results.rows[-1]
     found = [(metric, results.mean(row, metric), bound) for metric, bound in wanted]
-    held = [value <= bound if metric in COSTS else value >= bound for metric, value, bound in found]
+    held = [
+        value <= bound if metric in COST_METRICS else value >= bound
+        for metric, value, bound in found
+    ]
     if as_json:
         rows = [
             {"metric": metric, "value": value, "bound": bound, "held": ok}

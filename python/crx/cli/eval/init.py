@@ -12,7 +12,13 @@ import click
 from crx.cli.options import existing_index
 from crx.cli.output import near, note, say
 from crx.errors import InputError, UsageError
-from crx.evaluate.questions import QuestionFile, Sampled, ask, sample, stored_documents
+from crx.evaluate.questions import (
+    QuestionFile,
+    SampledChunk,
+    generate_question,
+    read_documents,
+    sample_chunks,
+)
 from crx.index import open as open_index
 from crx.ingest.discover import discover
 from crx.ingest.read import read_file
@@ -62,7 +68,7 @@ def command(
     if not documents:
         raise InputError("no document that can be read; name a folder of texts")
     questions = QuestionFile(out, documents)
-    wanted = [each for each in sample(documents) if each.id not in questions.ids]
+    wanted = [each for each in sample_chunks(documents) if each.id not in questions.ids]
     missing = count - len(questions.ids)
     if with_:
         with contextlib.closing(load_generator(with_)) as generator:
@@ -70,7 +76,7 @@ def command(
                 questions,
                 wanted[: TRIES * max(0, missing)],
                 missing,
-                lambda each: ask(generator, each),
+                lambda each: generate_question(generator, each),
                 quiet=quiet,
             )
     else:
@@ -87,9 +93,9 @@ def command(
 
 def _write(
     questions: QuestionFile,
-    wanted: Sequence[Sampled],
+    wanted: Sequence[SampledChunk],
     missing: int,
-    asks: Callable[[Sampled], str],
+    asks: Callable[[SampledChunk], str],
     *,
     quiet: bool,
 ) -> int:
@@ -108,7 +114,7 @@ def _write(
     return failed
 
 
-def _type(questions: QuestionFile, wanted: Sequence[Sampled], missing: int) -> None:
+def _type(questions: QuestionFile, wanted: Sequence[SampledChunk], missing: int) -> None:
     """Write so many questions that are typed."""
     note("for each chunk type a question that it answers; nothing skips it, q ends")
     made = 0
@@ -140,4 +146,4 @@ def _read(paths: Sequence[Path]) -> list[Document]:
 
 def _stored(folder: str | None) -> list[Document]:
     with open_index(existing_index(folder), create=False) as index:
-        return stored_documents(index.store)
+        return read_documents(index.store)

@@ -20,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def contexts_option(command: Command) -> Command:
-    """Add --contexts for one rung."""
+    """Add --contexts for one source of contexts."""
     return click.option(
         "--contexts",
         default="outline",
@@ -72,7 +72,7 @@ def options_of(
             settings=settings,
             reranker=load_reranker(reranker) if reranker else None,
             generator=generator,
-            on_rung=None if quiet else lambda rung: note(f"contexts: {rung}"),
+            on_contexts=None if quiet else lambda source: note(f"contexts: {source}"),
             on_progress=show,
         )
 

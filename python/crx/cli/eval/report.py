@@ -5,16 +5,23 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from crx.cli.output import table
-from crx.evaluate.configuration import Configuration, contexts_name
+from crx.evaluate.pipeline_config import PipelineConfig, contexts_name
 from crx.evaluate.recommend import Recommendation
-from crx.evaluate.results import BUDGETS, METRIC, SHOWN, Against, Indexed, Results
+from crx.evaluate.results import (
+    BUDGETS,
+    PRIMARY_METRIC,
+    SHOWN_KS,
+    Comparison,
+    IndexingStats,
+    Results,
+)
 from crx.evaluate.statistics import RESAMPLES, Difference
 from crx.registry import parse_contexts
 
 COVERAGES = tuple(f"coverage@{budget // 1000}k" for budget in BUDGETS)
 
 
-def as_text(results: Results, *, metric: str = "", baseline: Configuration | None = None) -> str:
+def as_text(results: Results, *, metric: str = "", baseline: PipelineConfig | None = None) -> str:
     """Return what was measured, the table, and how to read it."""
     rows = table_rows(results, metric=metric, baseline=baseline)
     return "\n".join(
@@ -37,15 +44,15 @@ def about(results: Results) -> str:
     )
 
 
-def how_to_read(*, metric: str = "", baseline: Configuration | None = None) -> list[str]:
+def how_to_read(*, metric: str = "", baseline: PipelineConfig | None = None) -> list[str]:
     """Return what the figures of a table are."""
-    other = baseline.name if baseline is not None else "the row each grew from"
+    other = baseline.name if baseline is not None else "the parent row of each"
     return [
         "shares in percent: recall at 1, 5, 10 and 20 chunks; failure, 1 - recall@20; coverage, "
         "what prompts of 1k to 8k tokens hold of the gold characters",
-        f"difference on {metric or METRIC} unless said, in points, against {other}; 95% interval "
-        f"by paired bootstrap ({RESAMPLES:,} resamples), p by sign flips; not corrected for the "
-        f"number of rows",
+        f"difference on {metric or PRIMARY_METRIC} unless noted, in points, against {other}; "
+        f"95% interval by paired bootstrap ({RESAMPLES:,} resamples), p by sign flips; "
+        "not corrected for the number of rows",
     ]
 
 
@@ -80,21 +87,21 @@ def next_steps(results: Results, found: Recommendation) -> list[str]:
 
 
 def table_rows(
-    results: Results, *, metric: str = "", baseline: Configuration | None = None
+    results: Results, *, metric: str = "", baseline: PipelineConfig | None = None
 ) -> list[list[str]]:
     """Return the table's head and rows; the last three columns are texts."""
-    head = ["", *(f"@{k}" for k in SHOWN), "failure", "MRR", "nDCG@10"]
+    head = ["", *(f"@{k}" for k in SHOWN_KS), "failure", "MRR", "nDCG@10"]
     head += [f"{budget // 1000}k" for budget in BUDGETS]
     head += ["ms", "indexing", "difference", "p", "against"]
     rows = [
-        _row(results, row, results.against(row, metric=metric, baseline=baseline))
+        _row(results, row, results.compare_row(row, metric=metric, baseline=baseline))
         for row in results.rows
     ]
     return [head, *rows]
 
 
 def as_object(
-    results: Results, *, metric: str = "", baseline: Configuration | None = None
+    results: Results, *, metric: str = "", baseline: PipelineConfig | None = None
 ) -> dict[str, object]:
     """Return results as plain objects."""
     return {
@@ -102,22 +109,22 @@ def as_object(
         "documents": results.documents,
         "queries": len(results.queries),
         "notes": list(results.notes),
-        "indexed": {rung: asdict(each) for rung, each in results.indexed.items()},
+        "indexed": {source: asdict(each) for source, each in results.indexed.items()},
         "rows": [
             {
                 "name": row.name,
                 **asdict(row),
                 "figures": figures(results, row),
-                "against": _against(results.against(row, metric=metric, baseline=baseline)),
+                "against": _against(results.compare_row(row, metric=metric, baseline=baseline)),
             }
             for row in results.rows
         ],
     }
 
 
-def figures(results: Results, row: Configuration) -> dict[str, float]:
+def figures(results: Results, row: PipelineConfig) -> dict[str, float]:
     """Return the means of a row, by metric."""
-    names = (*(f"recall@{k}" for k in SHOWN), "mrr", "ndcg@10", *COVERAGES, "tokens")
+    names = (*(f"recall@{k}" for k in SHOWN_KS), "mrr", "ndcg@10", *COVERAGES, "tokens")
     return {
         **{name: results.mean(row, name) for name in names},
         "failure_rate": results.failure_rate(row),
@@ -135,10 +142,10 @@ def probability(p: float) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}".replace("0.", ".", 1)
 
 
-def _row(results: Results, row: Configuration, against: Against | None) -> list[str]:
+def _row(results: Results, row: PipelineConfig, against: Comparison | None) -> list[str]:
     return [
         row.name,
-        *(f"{100 * results.mean(row, f'recall@{k}'):.1f}" for k in SHOWN),
+        *(f"{100 * results.mean(row, f'recall@{k}'):.1f}" for k in SHOWN_KS),
         f"{100 * results.failure_rate(row):.1f}",
         f"{results.mean(row, 'mrr'):.3f}",
         f"{results.mean(row, 'ndcg@10'):.3f}",
@@ -149,11 +156,11 @@ def _row(results: Results, row: Configuration, against: Against | None) -> list[
     ]
 
 
-def _compared(against: Against | None) -> list[str]:
+def _compared(against: Comparison | None) -> list[str]:
     if against is None:
         return ["", "", ""]
     found = against.difference
-    on = "" if against.metric == METRIC else f", {against.metric}"
+    on = "" if against.metric == PRIMARY_METRIC else f", {against.metric}"
     return [
         _spread(found),
         probability(found.p),
@@ -165,12 +172,12 @@ def _spread(found: Difference) -> str:
     return f"{points(found.mean)} [{points(found.low)}, {points(found.high)}]"
 
 
-def _minutes(indexed: Indexed) -> str:
+def _minutes(indexed: IndexingStats) -> str:
     """Return how long indexing took; an index that was there says nothing of that."""
     return f"{indexed.seconds / 60:.1f} min" if indexed.embedded else "kept"
 
 
-def _against(against: Against | None) -> dict[str, object] | None:
+def _against(against: Comparison | None) -> dict[str, object] | None:
     if against is None:
         return None
     return {

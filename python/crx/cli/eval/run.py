@@ -12,7 +12,7 @@ from crx.cli.options import json_option, set_option
 from crx.cli.output import say, say_json
 from crx.errors import UsageError
 from crx.evaluate import Results, read_set, run, save
-from crx.evaluate.configuration import CHUNKS, Window, contexts_name
+from crx.evaluate.pipeline_config import CHUNKS, PromptFill, contexts_name
 
 
 @click.command()
@@ -69,7 +69,7 @@ def command(
         say(as_text(results))
 
 
-def _read(text: str) -> Window:
+def _read(text: str) -> PromptFill:
     """Return what a prompt is filled with, from its flag."""
     if text == "auto":
         return "auto"

@@ -1,7 +1,7 @@
-"""What a reranker said, on disk beside an evaluation's index: a run that was stopped goes on.
+"""File of reranker scores beside an evaluation's index, so that an interrupted run can continue.
 
-A score is found by a digest of the reranker's fingerprint, the question and the situated text. No
-question and no text is in the file.
+Scores are stored under a digest of the reranker's fingerprint, the question and the situated text.
+The file holds neither questions nor texts.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from types import TracebackType
 
 from crx.errors import Damaged, NoRoom
 
-NAME = "scores.db"
-# SQLite takes 32,766 parameters in a statement; a question has some 150 candidates.
-_ASKED_AT_ONCE = 10_000
+SCORES_FILE = "scores.db"
+# SQLite allows 32,766 parameters in a statement.
+_KEYS_PER_QUERY = 10_000
 _TABLES = """
 CREATE TABLE IF NOT EXISTS score (key BLOB PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spent (
@@ -25,20 +25,19 @@ CREATE TABLE IF NOT EXISTS spent (
 """
 
 
-class StoredScores:
-    """A file of scores and of what they took, made where there is none.
+class ScoreFile:
+    """A file of scores and of the time they took; it is created if it does not exist.
 
-    Every method raises `Damaged` for a file that is no such one, `NoRoom` where it cannot be
-    written.
+    Every method raises `Damaged` if the file is not such a file, `NoRoom` if it cannot be written.
     """
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        with self._faults():
+        with self._translate_errors():
             self._db = sqlite3.connect(file)
             self._db.executescript(_TABLES)
 
-    def __enter__(self) -> StoredScores:
+    def __enter__(self) -> ScoreFile:
         return self
 
     def __exit__(
@@ -50,19 +49,19 @@ class StoredScores:
         self._db.close()
 
     def find(self, keys: Sequence[bytes]) -> dict[bytes, float]:
-        """Return the scores that are kept, by key."""
+        """Return the stored scores by key."""
         found: dict[bytes, float] = {}
-        with self._faults():
-            for start in range(0, len(keys), _ASKED_AT_ONCE):
-                part = keys[start : start + _ASKED_AT_ONCE]
-                marks = ",".join("?" * len(part))
-                statement = f"SELECT key, value FROM score WHERE key IN ({marks})"
-                found |= dict(self._db.execute(statement, part))
+        with self._translate_errors():
+            for start in range(0, len(keys), _KEYS_PER_QUERY):
+                batch = keys[start : start + _KEYS_PER_QUERY]
+                placeholders = ",".join("?" * len(batch))
+                statement = f"SELECT key, value FROM score WHERE key IN ({placeholders})"
+                found |= dict(self._db.execute(statement, batch))
         return found
 
-    def keep(self, fingerprint: str, scores: Mapping[bytes, float], *, seconds: float) -> None:
-        """Add scores and the time that they took together; durable when this returns."""
-        with self._faults(), self._db:
+    def add(self, fingerprint: str, scores: Mapping[bytes, float], *, seconds: float) -> None:
+        """Store scores and the seconds that they took in total; durable on return."""
+        with self._translate_errors(), self._db:
             self._db.executemany("INSERT OR REPLACE INTO score VALUES (?, ?)", scores.items())
             self._db.execute(
                 "INSERT INTO spent VALUES (?, ?, ?) ON CONFLICT (fingerprint) DO UPDATE SET "
@@ -70,18 +69,20 @@ class StoredScores:
                 (fingerprint, seconds, len(scores)),
             )
 
-    def spent(self, fingerprint: str) -> tuple[float, int]:
-        """Return the seconds and the texts of all scores of a reranker."""
+    def time_spent(self, fingerprint: str) -> tuple[float, int]:
+        """Return the seconds and the number of texts of all scores of a reranker."""
         query = "SELECT seconds, texts FROM spent WHERE fingerprint = ?"
-        with self._faults():
+        with self._translate_errors():
             row = self._db.execute(query, (fingerprint,)).fetchone()
         return row or (0.0, 0)
 
     @contextmanager
-    def _faults(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.OperationalError as error:
             raise NoRoom(f"{self._file}: {error}; make room, then run the same command") from error
         except sqlite3.DatabaseError as error:
-            raise Damaged(f"{self._file}: {error}; delete it, and scores are made anew") from error
+            raise Damaged(
+                f"{self._file}: {error}; delete it, and the scores are computed again"
+            ) from error

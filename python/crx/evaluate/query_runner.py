@@ -1,8 +1,8 @@
-"""Ask every question of one index, once, and work out all configurations from the answers.
+"""Runs each question against one index and derives the metrics of all configurations.
 
-Each leg's ranking of a question is made once. Fusing, reranking and filling a prompt start from
-those rankings, so a configuration more costs milliseconds; what each step took is measured where
-it ran and added up as a search would have spent it.
+Each leg ranks a question once. Fusion, reranking and passages are computed from those rankings, so
+another configuration costs milliseconds. The time of a configuration is the sum of the times of
+its steps, as a search would spend it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
-from crx.evaluate.configuration import Configuration
 from crx.evaluate.datasets import Gold, GoldSpan, Query
-from crx.evaluate.metrics import covered, ndcg_at_k, ranks_found, recall_at_k, reciprocal_rank
-from crx.evaluate.results import BUDGETS, DEPTH, METRICS, Values
-from crx.evaluate.score_cache import StoredScores
+from crx.evaluate.metrics import coverage, gold_ranks, ndcg_at_k, recall_at_k, reciprocal_rank
+from crx.evaluate.pipeline_config import PipelineConfig
+from crx.evaluate.results import BUDGETS, MAX_K, METRICS, Values
+from crx.evaluate.score_file import ScoreFile
 from crx.index import Index
 from crx.protocols import Embedder, LanguageLimited, Reranker
 from crx.retrieve.rerank import digest_pairs, score_checked
@@ -30,12 +30,12 @@ from crx.retrieve.search import LEGS, Ranking, Reranking, fuse
 if TYPE_CHECKING:
     from crx.retrieve.search import Leg
 
-# Chunks of a ranking that are kept: more than 8,000 tokens, and than a reranker reads.
-KEPT = 150
+# Chunks of a ranking: more than fit into 8,000 tokens, and more than are reranked.
+RANKING_DEPTH = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class TimedRanking:
     """A ranking and the milliseconds it took."""
 
     ranking: Ranking
@@ -43,15 +43,15 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of a document and how many of the embedder's tokens it holds."""
+class SizedSpan:
+    """A span of a document and its length in tokens of the embedder."""
 
-    place: GoldSpan
+    span: GoldSpan
     tokens: int
 
 
 class QueryVectors:
-    """An embedder whose vectors of queries are each made once, however many rungs are asked."""
+    """An embedder that caches query vectors and the time each took."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -74,7 +74,7 @@ class QueryVectors:
         return self._embedder.token_starts(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Return (n, d) rows, each of its own call, as a search makes it."""
+        """Return (n, d) unit rows, each embedded in a call of its own, as in a search."""
         for text in texts:
             if text not in self._rows:
                 started = time.perf_counter()
@@ -83,52 +83,54 @@ class QueryVectors:
         return np.stack([self._rows[text] for text in texts])
 
     def put(self, text: str, row: NDArray[np.float32], *, ms: float) -> None:
-        """Let a (d,) unit row that took so long stand for a text."""
+        """Store a (d,) unit row for a text, with the milliseconds that it took."""
         self._rows[text], self._ms[text] = row, ms
 
     def ms(self, text: str) -> float:
-        """Return what the vector of a query took when it was made."""
+        """Return the milliseconds that embedding a query took."""
         return self._ms[text]
 
 
 class TimedReranker:
-    """A reranker that counts what it scores, so that a score kept from before has its price too.
+    """A reranker that measures the time of a score, also of those from an earlier run.
 
-    With `kept`, scores of runs before are not made again; they count as what they took then.
+    With `stored_scores`, pairs scored by an earlier run are not scored again; their time counts.
     """
 
-    def __init__(self, reranker: Reranker, *, kept: StoredScores | None = None) -> None:
+    def __init__(self, reranker: Reranker, *, stored_scores: ScoreFile | None = None) -> None:
         self._reranker = reranker
-        self._kept = kept
-        self._seconds, self._texts = kept.spent(self.fingerprint) if kept else (0.0, 0)
+        self._stored_scores = stored_scores
+        self._seconds, self._texts = (
+            stored_scores.time_spent(self.fingerprint) if stored_scores else (0.0, 0)
+        )
 
     @property
     def fingerprint(self) -> str:
         return self._reranker.fingerprint
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return (n,) float32 scores in (0, 1). Raises what the reranker and the file raise."""
-        if self._kept is None:
+        """Return (n,) float32 scores in (0, 1); raises what the reranker and the file raise."""
+        if self._stored_scores is None:
             return self._score(query, texts)[0]
         keys = digest_pairs(self.fingerprint, query, texts)
-        known = self._kept.find(keys)
+        known = self._stored_scores.find(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
             scores, seconds = self._score(query, list(missing.values()))
             fresh = dict(zip(missing, scores.tolist(), strict=True))
-            self._kept.keep(self.fingerprint, fresh, seconds=seconds)
+            self._stored_scores.add(self.fingerprint, fresh, seconds=seconds)
             known |= fresh
         return np.array([known[key] for key in keys], np.float32)
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """ISO 639-1 codes of what it claims to read; none: it does not say."""
+        """ISO 639-1 codes; empty if the reranker does not declare them."""
         reranker = self._reranker
         return reranker.languages if isinstance(reranker, LanguageLimited) else ()
 
     @property
     def ms_per_text(self) -> float:
-        """Return the mean milliseconds of a text that was scored."""
+        """Mean milliseconds of scoring one text."""
         return 1000 * self._seconds / max(1, self._texts)
 
     def _score(self, query: str, texts: Sequence[str]) -> tuple[NDArray[np.float32], float]:
@@ -140,10 +142,10 @@ class TimedReranker:
         return scores, seconds
 
 
-class Asker:
-    """One opened index at one rung, and what its legs found of one question after another.
+class QueryRunner:
+    """Runs questions against an open index.
 
-    `notes` counts what a search would have noted, such as a reranker that failed.
+    `notes` counts the notes of the searches, such as a reranker that failed.
     """
 
     def __init__(
@@ -161,19 +163,19 @@ class Asker:
         self._rows: dict[int, _native.ChunkRow] = {}
         self.notes: Counter[str] = Counter()
 
-    def ask(
+    def run(
         self,
         query: Query,
-        configurations: Sequence[Configuration],
+        configurations: Sequence[PipelineConfig],
         *,
-        others: Mapping[str, Timed] | None = None,
+        baselines: Mapping[str, TimedRanking] | None = None,
     ) -> list[dict[str, float]]:
         """Return the value of each metric for each configuration.
 
-        `others` are rankings that no leg of this index makes, by the name of their legs.
+        `baselines` are rankings that were made elsewhere, by the name of their legs.
         """
-        found = {**self._legs(query.text), **(others or {})}
-        ranked: dict[tuple[str, bool], Timed] = {}
+        found = {**self._search_legs(query.text), **(baselines or {})}
+        ranked: dict[tuple[str, bool], TimedRanking] = {}
         values = []
         for each in configurations:
             key = (each.legs, each.rerank)
@@ -183,68 +185,74 @@ class Asker:
             values.append(self._measure(query.gold, each, ranked[key]))
         return values
 
-    def dense(self, text: str) -> Timed:
-        """Return what the dense leg finds for a text, its embedding included."""
+    def search_dense(self, text: str) -> TimedRanking:
+        """Return the ranking of the dense leg for a text; its time includes the embedding."""
         self._vectors.embed([text], query=True)
-        return self._leg(text, "dense", extra=self._vectors.ms(text))
+        return self._search_leg(text, "dense", extra_ms=self._vectors.ms(text))
 
-    def _legs(self, text: str) -> dict[str, Timed]:
-        legs: dict[str, Timed] = {"bm25": self._leg(text, "bm25"), "dense": self.dense(text)}
+    def _search_legs(self, text: str) -> dict[str, TimedRanking]:
+        legs: dict[str, TimedRanking] = {
+            "bm25": self._search_leg(text, "bm25"),
+            "dense": self.search_dense(text),
+        }
         started = time.perf_counter()
         rankings: dict[Leg, Ranking] = {leg: legs[leg].ranking for leg in LEGS}
-        fused = fuse(rankings, weights=self._weights, k=KEPT)
-        ms = max(timed.ms for timed in legs.values()) + _since(started)
-        return {**legs, "hybrid": Timed(fused, ms)}
+        fused = fuse(rankings, weights=self._weights, k=RANKING_DEPTH)
+        ms = max(timed.ms for timed in legs.values()) + _ms_since(started)
+        return {**legs, "hybrid": TimedRanking(fused, ms)}
 
-    def _leg(self, text: str, leg: Leg, *, extra: float = 0.0) -> Timed:
+    def _search_leg(self, text: str, leg: Leg, *, extra_ms: float = 0.0) -> TimedRanking:
         started = time.perf_counter()
         rankings = self._searcher.retrieve(
             text, weights=self._weights, embedder=self._vectors, legs=(leg,)
         )
         empty = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
-        return Timed(rankings.get(leg, empty), _since(started) + extra)
+        return TimedRanking(rankings.get(leg, empty), _ms_since(started) + extra_ms)
 
-    def _rerank(self, text: str, timed: Timed) -> Timed:
-        assert self._reranking is not None, "a configuration reranks, but with nothing"
+    def _rerank(self, text: str, timed: TimedRanking) -> TimedRanking:
+        assert self._reranking is not None, "a configuration is reranked, but there is no reranker"
         reranked = self._searcher.rerank(
             text,
             timed.ranking,
             reranking=self._reranking,
             rrf_k=self._weights.rrf_k,
-            k=KEPT,
+            k=RANKING_DEPTH,
         )
         self.notes.update(reranked.notes)
         scorer = self._reranking.reranker
         per_text = scorer.ms_per_text if isinstance(scorer, TimedReranker) else 0.0
-        return Timed(reranked.ranking, timed.ms + reranked.scored_count * per_text)
+        return TimedRanking(reranked.ranking, timed.ms + reranked.scored_count * per_text)
 
     def _measure(
-        self, gold: Sequence[Gold], configuration: Configuration, timed: Timed
+        self, gold: Sequence[Gold], configuration: PipelineConfig, timed: TimedRanking
     ) -> dict[str, float]:
         ranking = timed.ranking
         if isinstance(configuration.window, int):
             ranking = Ranking(
                 ranking.keys[: configuration.window], ranking.scores[: configuration.window]
             )
-        chunks = [_span(row) for row in self._chunks(ranking.keys)]
-        ranks = ranks_found([chunk.place for chunk in chunks[:DEPTH]], gold)
+        chunks = [_sized_span(row) for row in self._load_chunks(ranking.keys)]
+        ranks = gold_ranks([chunk.span for chunk in chunks[:MAX_K]], gold)
         started = time.perf_counter()
         auto = configuration.window == "auto"
-        read = [self._passages(ranking, b) if auto else _within(chunks, b) for b in BUDGETS]
-        widened = _since(started) / len(BUDGETS) if auto else 0.0
+        prompts = [
+            self._passages(ranking, budget) if auto else _fit_budget(chunks, budget)
+            for budget in BUDGETS
+        ]
+        widening_ms = _ms_since(started) / len(BUDGETS) if auto else 0.0
         values = [
-            *(recall_at_k(ranks, k) for k in range(1, DEPTH + 1)),
+            *(recall_at_k(ranks, k) for k in range(1, MAX_K + 1)),
             reciprocal_rank(ranks),
             ndcg_at_k(ranks, 10),
-            *(covered(places, gold) for places in read),
-            sum(chunk.tokens for chunk in chunks[:DEPTH]),
-            timed.ms + widened,
+            *(coverage(spans, gold) for spans in prompts),
+            sum(chunk.tokens for chunk in chunks[:MAX_K]),
+            timed.ms + widening_ms,
         ]
         return dict(zip(METRICS, values, strict=True))
 
     def _passages(self, ranking: Ranking, budget: int) -> list[GoldSpan]:
-        """Return the passages that a search hands over for its k best hits under a budget."""
-        best = Ranking(ranking.keys[:DEPTH], ranking.scores[:DEPTH])
+        """Return the passages that a search returns for its best hits under a budget of tokens."""
+        best = Ranking(ranking.keys[:MAX_K], ranking.scores[:MAX_K])
         passages = self._searcher.widen(
             self._searcher.hits(best, {}),
             window="auto",
@@ -253,8 +261,8 @@ class Asker:
         )
         return [GoldSpan(p.uri, p.start, p.end) for p in passages]
 
-    def _chunks(self, keys: NDArray[np.int64]) -> list[_native.ChunkRow]:
-        """Return the chunks of a ranking, each read from the store once."""
+    def _load_chunks(self, keys: NDArray[np.int64]) -> list[_native.ChunkRow]:
+        """Return the chunks of a ranking; each is read from the store once."""
         missing = [key for key in keys.tolist() if key not in self._rows]
         if missing:
             rows = self._index.store.chunks(np.array(missing, dtype=np.int64))
@@ -262,35 +270,35 @@ class Asker:
         return [self._rows[key] for key in keys.tolist()]
 
 
-def ask_all(
-    asker: Asker,
+def run_queries(
+    runner: QueryRunner,
     queries: Sequence[Query],
-    configurations: Sequence[Configuration],
+    configurations: Sequence[PipelineConfig],
     *,
-    others: Sequence[Mapping[str, Timed]] | None = None,
+    baselines: Sequence[Mapping[str, TimedRanking]] | None = None,
 ) -> dict[str, Values]:
     """Return each metric as (configurations, queries) float64."""
     table = np.empty((len(METRICS), len(configurations), len(queries)))
     for at, query in enumerate(queries):
-        values = asker.ask(query, configurations, others=others[at] if others else None)
+        values = runner.run(query, configurations, baselines=baselines[at] if baselines else None)
         table[:, :, at] = np.array([[each[m] for each in values] for m in METRICS])
     return dict(zip(METRICS, table, strict=True))
 
 
-def _span(row: _native.ChunkRow) -> Span:
-    return Span(GoldSpan(row.uri, row.start, row.end), row.token_end - row.token_start)
+def _sized_span(row: _native.ChunkRow) -> SizedSpan:
+    return SizedSpan(GoldSpan(row.uri, row.start, row.end), row.token_end - row.token_start)
 
 
-def _within(spans: Sequence[Span], budget: int) -> list[GoldSpan]:
-    """Return the best spans that a prompt of so many tokens holds whole, in order."""
+def _fit_budget(spans: Sequence[SizedSpan], budget: int) -> list[GoldSpan]:
+    """Return the best spans that fit whole into a prompt of `budget` tokens, in order."""
     held, used = [], 0
     for span in spans:
         used += span.tokens
         if used > budget:
             break
-        held.append(span.place)
+        held.append(span.span)
     return held
 
 
-def _since(started: float) -> float:
+def _ms_since(started: float) -> float:
     return 1000 * (time.perf_counter() - started)
