@@ -1,32 +1,25 @@
 """Estimate of the time and cost of an index before it is built.
 
-Everything is read and cut, as a build would. Then each rung of the context ladder is tried for
-some seconds on a sample, and what that took is carried over to the whole: by tokens for the
-embedder, by prompts and answers for a model on this machine that can tell what they take, by
-chunks for others. A service that charges is not asked: its dollars come from the lengths of the
-texts and its published prices.
+All documents are read and split, as a build would. Then the embedder and each source of contexts
+run on a sample for some seconds, and the times are scaled to all documents: by tokens for the
+embedder, by prompts and answers for a local model that estimates their time (`TimeEstimator`), by
+chunks for other contextualizers. No request is sent to a metered service: its dollars come from the
+lengths of the texts and published prices.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from crx import _native
-from crx.context.contextualize import ContextSources
 from crx.context.outline import outline
-from crx.context.report import ContextProgress
-from crx.context.routing import ContextRouter
-from crx.context.run import ContextRun
+from crx.context.trial import try_contextualizer
 from crx.errors import InputError, ModelError, NotText, UsageError
 from crx.ingest.discover import discover
 from crx.ingest.embed import Situated, embed_situated, embedding_prefix
 from crx.ingest.embed_pending import EMBED_BATCH
-from crx.ingest.indexer import Indexer
 from crx.ingest.read import failure_reason, promises_text, read_bytes, refuse_large
 from crx.ingest.report import Failure
 from crx.ingest.split import split
@@ -39,19 +32,19 @@ from crx.protocols import (
     TimeEstimator,
 )
 from crx.remote.metering import Estimate
-from crx.types import Chunk, Document, parse_outcome
+from crx.types import Chunk, Document
 
-# Seconds of the probe that a model gets; the embedder and the outline share the rest.
+# Shares of the probe's seconds; the outline takes the rest.
 SHARE_MODEL = 0.6
 SHARE_EMBEDDER = 0.3
-# A sample: documents, spread evenly, and how much of each.
+# Documents of the sample, spread evenly, and characters of each.
 SAMPLE_DOCUMENTS = 24
 SAMPLE_CHARS = 6000
 
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """How to estimate what contexts from `source` take.
+    """Means to estimate the time and cost of contexts from `source`.
 
     `contextualizer` is run on a sample for its time, or None when it cannot be. `pricing` derives
     tokens and dollars of the service `priced` from the lengths of the texts.
@@ -64,8 +57,8 @@ class CostModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
-    """One rung of the ladder and the seconds it takes for all chunks, embedding not included."""
+class SourceTime:
+    """A source of contexts and its seconds for all chunks, embedding not included."""
 
     name: str
     seconds: float
@@ -73,13 +66,12 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What there is, and what each step takes: seconds here, dollars elsewhere.
+    """Estimate of an index: its size, the seconds of each step, the dollars of a service.
 
-    `embedding_seconds` is for every chunk once: an index whose contexts a model writes pays it
-    once before and once after. `priced` names the model that `estimate` is for.
-    `service_seconds` is what a service takes at the rate of requests that was given, None where
-    none was: it rests on the limits of an account, which nobody here knows. `notes` are what else
-    should be known of the model, a line each.
+    `embedding_seconds` is for every chunk once: an index with contexts by a model is embedded
+    twice, before and after. `rungs` are the sources of contexts. `priced` names the model of
+    `estimate`. `service_seconds` is the time of a service at the given rate of requests, None
+    without one: the limits of an account are not known. `notes` are remarks, one line each.
     """
 
     documents: int
@@ -87,7 +79,7 @@ class Plan:
     tokens: int
     reading_seconds: float
     embedding_seconds: float
-    rungs: tuple[Rung, ...]
+    rungs: tuple[SourceTime, ...]
     priced: str
     estimate: Estimate | None
     service_seconds: float | None
@@ -109,11 +101,11 @@ def plan(
     exclude: Sequence[str] = (),
     max_file_mb: int = 64,
 ) -> Plan:
-    """Return what an index of the paths takes, from a probe of `seconds` seconds.
+    """Return the estimate of an index of the paths, from a probe of `seconds` seconds.
 
-    The contextualizer of `costs` is run on a sample, in an index that is thrown away and whose
-    vectors are those of `scratch_embedder`. Raises `UsageError` for a path that does not exist,
-    `ModelError` if no trial succeeds.
+    The contextualizer of `costs` runs on a sample, in a temporary index with the vectors of
+    `scratch_embedder`. Raises `UsageError` for a path that does not exist, `ModelError` if every
+    trial fails.
     """
     contextualizer = costs.contextualizer
     started = time.monotonic()
@@ -134,7 +126,7 @@ def plan(
     texts, failures = _read(paths, cut, exclude, max_file_mb)
     reading = time.monotonic() - started
     sample = _sample(texts)
-    rungs = [Rung("outline", _outline_seconds(sample, texts))]
+    rungs = [SourceTime("outline", _outline_seconds(sample, texts))]
     if contextualizer is not None:
         took = _model_seconds(
             costs.source,
@@ -144,7 +136,7 @@ def plan(
             seconds=seconds * SHARE_MODEL,
             scratch_embedder=scratch_embedder,
         )
-        rungs.append(Rung(costs.source, took))
+        rungs.append(SourceTime(costs.source, took))
     estimate = costs.pricing.estimate_cost(texts)
     asked = estimate.usage.requests
     return Plan(
@@ -191,7 +183,7 @@ def _read(
 
 
 def _sample(texts: Texts) -> list[tuple[Document, list[Chunk]]]:
-    """Return the beginnings of some documents, spread evenly, cut where their chunks are."""
+    """Return the beginnings of some documents, spread evenly, cut at the end of a chunk."""
     step = max(1, len(texts) // SAMPLE_DOCUMENTS)
     sample = []
     for document, chunks in texts[::step]:
@@ -211,7 +203,7 @@ def _outline_seconds(sample: Texts, texts: Texts) -> float:
 
 
 def _embedding_seconds(embedder: Embedder, sample: Texts, texts: Texts, seconds: float) -> float:
-    """Return how long all chunks take, by tokens, from as many of the sample as time allows."""
+    """Return the seconds of all chunks, by tokens, from as much of the sample as time allows."""
     situated = [
         (Situated(embedding_prefix(head, ""), chunk.text), chunk)
         for document, chunks in sample
@@ -220,7 +212,7 @@ def _embedding_seconds(embedder: Embedder, sample: Texts, texts: Texts, seconds:
     if not situated:
         return 0.0
     embed_situated(embedder, [situated[0][0]])  # the first call pays for loading
-    # Every so-manieth chunk in a batch, so that each batch is like the whole.
+    # A batch takes chunks at equal steps, so that each batch is like the whole sample.
     batches = -(-len(situated) // EMBED_BATCH)
     started, tokens, at = time.monotonic(), 0, 0
     while at < batches and (at == 0 or time.monotonic() - started < seconds):
@@ -233,82 +225,30 @@ def _embedding_seconds(embedder: Embedder, sample: Texts, texts: Texts, seconds:
 
 def _model_seconds(
     source: str,
-    maker: Contextualizer,
+    contextualizer: Contextualizer,
     sample: Texts,
     texts: Texts,
     *,
     seconds: float,
     scratch_embedder: Embedder,
 ) -> float:
-    """Return how long the contexts of all chunks take, from a real run on the sample."""
-    trial = _try(maker, [document for document, _ in sample], seconds, scratch_embedder)
+    """Return the seconds of the contexts of all chunks, from a real run on the sample."""
+    trial = try_contextualizer(
+        contextualizer,
+        [document for document, _ in sample],
+        seconds=seconds,
+        embedder=scratch_embedder,
+    )
     chunks = sum(len(chunks) for _, chunks in texts)
     if not trial.done:
         return 0.0
-    if trial.failed:
-        raise ModelError(f"{source}: none of {trial.done} trials came to an answer: {trial.failed}")
-    if not isinstance(maker, TimeEstimator):
+    if trial.failure:
+        raise ModelError(f"{source}: none of {trial.done} trials has an answer: {trial.failure}")
+    if not isinstance(contextualizer, TimeEstimator):
         return trial.seconds / trial.done * chunks
-    beside = max(0.0, trial.seconds - maker.usage.seconds) / trial.done
-    return maker.estimate_seconds(texts, asks=trial.asks) + beside * chunks
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """What a trial run did: chunks, in how many seconds, each asked for so often on average.
-
-    `failed` says why, where all of them did.
-    """
-
-    done: int
-    seconds: float
-    asks: float
-    failed: str = ""
-
-
-def _try(
-    maker: Contextualizer, documents: Sequence[Document], seconds: float, embedder: Embedder
-) -> _Trial:
-    """Give the documents contexts in an index that is thrown away, short ones first.
-
-    A slow model then has some answers soon, and a fast one comes to all of them.
-    """
-    made: Counter[str] = Counter()
-    spent, ended = 0.0, 0.0
-
-    def note(_: ContextProgress) -> None:
-        nonlocal ended
-        ended = time.monotonic()
-
-    with TemporaryDirectory(prefix="crx-plan-") as folder:
-        store = _native.Store.open(str(Path(folder) / "plan.crx"), write=True, create=True)
-        try:
-            router = ContextRouter(maker)
-            indexer = Indexer(store, embedder=embedder, situator=ContextSources(outline=True))
-            for document in sorted(documents, key=lambda each: len(each.text)):
-                indexer.index_documents([document])
-                begun = time.monotonic()
-                upgrade = ContextRun(
-                    store,
-                    embedder=embedder,
-                    router=router,
-                    seconds=seconds - spent,
-                    on_progress=note,
-                )
-                made.update(upgrade.run().made)
-                spent += ended - begun
-                if spent >= seconds:
-                    break
-        finally:
-            store.close()
-    done = sum(made.values())
-    if not done:
-        return _Trial(0, 0.0, 1.0)
-    outcomes = [(*parse_outcome(outcome), n) for outcome, n in made.items()]
-    twice = sum(n for status, _, n in outcomes if status in ("retried", "rejected"))
-    failed = [reason for status, reason, _ in outcomes if status == "failed"]
-    all_failed = len(failed) == len(made)
-    return _Trial(done, spent, 1 + twice / done, failed[0] if all_failed else "")
+    overhead = max(0.0, trial.seconds - contextualizer.usage.seconds) / trial.done
+    computing = contextualizer.estimate_seconds(texts, asks=trial.requests_per_chunk)
+    return computing + overhead * chunks
 
 
 def _tokens(texts: Texts) -> int:

@@ -1,15 +1,16 @@
-"""The first rung of the context ladder: what situates a chunk, without a model.
+"""Outline: the context of a chunk that is made without a model.
 
-An outline has two lines. The first names the document and the place in it: its title, what it
-defines (source code) or the proper names and the date of its opening, the headings or definitions
-around the chunk. The second holds the rest of those names, for BM25 alone.
+An outline has two lines. The first names the document and the position in it: its title, its
+outermost definitions (source code) or the proper names and the date of its opening, and the
+headings or definitions around the chunk. The second line has the remaining names and is read by
+BM25 alone.
 
-The document's heaviest terms, and the list of all its headings, were tried on the second line
-too: on source code and contracts alike they found no more than the names did, and at the same
-weight they made chunks of one document look alike.
+The document's terms of highest weight and the list of all its headings were tried on the second
+line, too. On source code and on contracts they found no more than the names did, and at the same
+weight they made the chunks of one document similar.
 
-What names a document is found by form alone, so that it works offline and in any cased script: a
-capitalised word is a proper name when the document never writes it in lower case.
+Names are recognised by their form, offline and in any cased script: a capitalised word is a proper
+name if the document never writes it in lower case.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from crx.ingest.split import labels_around
 from crx.types import Chunk, Document, Mark
 
-# Characters of a document that open it: where contracts, papers and articles name their subject.
+# Characters of the opening, in which contracts, papers and articles name their subject.
 OPENING_CHARS = 1500
-# Characters of names on the first line: what a 256-token embedder can spare of its window.
+# Characters of names on the first line: they share a window of 256 tokens with the chunk.
 FIRST_CHARS = 120
 # Characters of names on the second line, which only BM25 reads.
 MORE_CHARS = 300
@@ -44,32 +45,32 @@ _DATE = re.compile(
     r"|\d{4}年(?:\d{1,2}月(?:\d{1,2}日)?)?",
     re.IGNORECASE,
 )
-# Words that join the parts of a name, in the languages whose names have such.
+# Words that join the parts of a name.
 _JOINING = frozenset({"of", "the", "and", "&", "de", "du", "des", "la", "le", "et", "d/b/a"})
-# What may follow a name after a comma and still belong to it.
+# Words that belong to a name although a comma precedes them.
 _SUFFIX = re.compile(r"\s*(?:Inc|LLC|L\.L\.C|Ltd|L\.P|Co|Corp|S\.A|N\.A|GmbH|PLC|plc)\b")
 
 
 def outline(document: Document, chunks: Sequence[Chunk]) -> list[str]:
-    """Return the outline of each chunk: two lines, or fewer where there is nothing to say."""
-    names = _most_telling(proper_names(document.text), document)
+    """Return the outline of each chunk: two lines, or fewer if there is nothing to name."""
+    names = _rank_names(proper_names(document.text), document)
     dates = _dates(document.text[:OPENING_CHARS])
-    telling = [*_outermost(document.marks), *names]
-    first = [*_within(telling, FIRST_CHARS), *dates[:1]]
+    subjects = [*_outermost(document.marks), *names]
+    first = [*_within(subjects, FIRST_CHARS), *dates[:1]]
     head = ": ".join(part for part in (document.title, ", ".join(first)) if part)
     more = [*_within((name for name in names if name not in first), MORE_CHARS), *dates[1:]]
-    places: dict[int, str] = {}
+    headings: dict[int, str] = {}
     outlines = []
     for chunk in chunks:
-        if chunk.section not in places:
-            places[chunk.section] = " > ".join(labels_around(document.marks, chunk.start))
-        situating = " | ".join(part for part in (head, places[chunk.section]) if part)
-        outlines.append("\n".join(part for part in (situating, ", ".join(more)) if part))
+        if chunk.section not in headings:
+            headings[chunk.section] = " > ".join(labels_around(document.marks, chunk.start))
+        first_line = " | ".join(part for part in (head, headings[chunk.section]) if part)
+        outlines.append("\n".join(part for part in (first_line, ", ".join(more)) if part))
     return outlines
 
 
 def _outermost(marks: Sequence[Mark]) -> list[str]:
-    """Return the labels of the definitions that stand in no other: what a source file is about."""
+    """Return the labels of the definitions that are in no other one."""
     top = (mark.label for mark in marks if mark.kind == "definition" and mark.level == 1)
     return list(dict.fromkeys(top))
 
@@ -77,9 +78,9 @@ def _outermost(marks: Sequence[Mark]) -> list[str]:
 def proper_names(text: str) -> list[str]:
     """Return the proper names of a text's opening, in order, each once.
 
-    A run of capitalised words is a name when at least one of them never stands in lower case in the
-    whole text; words that join names (of, de, &) may stand between them. A single word that opens a
-    sentence and does not come again is none: its capital is the sentence's.
+    A run of capitalised words is a name if at least one of them is never written in lower case in
+    the whole text; joining words (of, de, &) may be between them. A single word that opens a
+    sentence and does not occur again is not a name: its capital is that of the sentence.
     """
     common = {word for word in _LOWER.findall(text) if word[0].islower()}
     names: dict[str, str] = {}
@@ -91,11 +92,11 @@ def proper_names(text: str) -> list[str]:
     return list(names.values())
 
 
-def _most_telling(names: Sequence[str], document: Document) -> list[str]:
-    """Return the names that add a word to the title and to each other, most telling first.
+def _rank_names(names: Sequence[str], document: Document) -> list[str]:
+    """Return the names that add a word to the title and to each other, the most specific first.
 
-    A name of several words tells more than one of one, and one whose words recur is of the
-    subject, where one that does not is of an address.
+    Names of several words come before single words, and names whose words recur before the others:
+    the subject of a document recurs, an address does not.
     """
 
     def rank(name: str) -> tuple[bool, bool]:
@@ -104,13 +105,13 @@ def _most_telling(names: Sequence[str], document: Document) -> list[str]:
         return len(_NAME_WORD.findall(name)) < 2, not recurs
 
     seen = set(_NAME_WORD.findall(document.title.casefold()))
-    telling = []
+    ranked = []
     for name in sorted(names, key=rank):
         words = set(_NAME_WORD.findall(name.casefold()))
         if words - seen:
-            telling.append(name)
+            ranked.append(name)
             seen |= words
-    return telling
+    return ranked
 
 
 def _runs(stretch: str, common: set[str]) -> Iterator[str]:

@@ -1,0 +1,85 @@
+"""Trial run of a contextualizer on a sample of documents, in a temporary index."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from crx import _native
+from crx.context.contextualize import ContextSources
+from crx.context.report import ContextProgress, OutcomeCounts
+from crx.context.routing import ContextRouter
+from crx.context.run import ContextRun
+from crx.ingest.indexer import Indexer
+from crx.protocols import Contextualizer, Embedder
+from crx.types import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Result of a trial run: its contexts and the seconds that they took."""
+
+    outcomes: OutcomeCounts
+    seconds: float
+
+    @property
+    def done(self) -> int:
+        """Chunks that were finished, with a context or without."""
+        return self.outcomes.total
+
+    @property
+    def requests_per_chunk(self) -> float:
+        """Mean number of requests a chunk: a chunk whose first answer is rejected has two."""
+        return 1 + self.outcomes.count("retried", "rejected") / max(1, self.done)
+
+    @property
+    def failure(self) -> str:
+        """The most frequent reason of the failures if every chunk failed, else ""."""
+        reasons = self.outcomes.reasons("failed")
+        return next(iter(reasons)) if reasons and sum(reasons.values()) == self.done else ""
+
+
+def try_contextualizer(
+    contextualizer: Contextualizer,
+    documents: Sequence[Document],
+    *,
+    seconds: float,
+    embedder: Embedder,
+) -> Trial:
+    """Give the documents contexts for about `seconds` seconds, short documents first.
+
+    A slow model then finishes some answers soon, and a fast one reaches all documents.
+    """
+    made: Counter[str] = Counter()
+    spent, ended = 0.0, 0.0
+
+    def record_time(_: ContextProgress) -> None:
+        nonlocal ended
+        ended = time.monotonic()
+
+    with TemporaryDirectory(prefix="crx-plan-") as folder:
+        store = _native.Store.open(str(Path(folder) / "plan.crx"), write=True, create=True)
+        try:
+            router = ContextRouter(contextualizer)
+            indexer = Indexer(store, embedder=embedder, situator=ContextSources(outline=True))
+            for document in sorted(documents, key=lambda each: len(each.text)):
+                indexer.index_documents([document])
+                begun = time.monotonic()
+                run = ContextRun(
+                    store,
+                    embedder=embedder,
+                    router=router,
+                    seconds=seconds - spent,
+                    on_progress=record_time,
+                )
+                made.update(run.run().made)
+                spent += ended - begun
+                if spent >= seconds:
+                    break
+        finally:
+            store.close()
+    return Trial(OutcomeCounts.from_made(made), spent)
