@@ -13,6 +13,8 @@ from crx.evaluate import load
 from crx.protocols import Generator
 
 NAMES = ("heron", "egret", "bittern", "stork", "ibis", "crane")
+# Questions in the words of one of the documents, so many that a row can be recommended.
+FORMS = ("nests of the {}", "the {} last year", "how many nests has the {}", "{} counted", "{}?")
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +31,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         text = f"# The {name.title()}\n\nIt counted {len(name) * 37} nests last year.\n"
         corpus.append({"doc_id": name, "title": "", "text": text})
         gold = [{"any": [{"doc_id": name, "start": 0, "end": len(text)}]}]
-        queries.append({"query_id": name, "query": f"nests of the {name}", "gold": gold})
+        for at, form in enumerate(FORMS):
+            question = form.format(name)
+            queries.append({"query_id": f"{name}-{at}", "query": question, "gold": gold})
     for file, rows in (("corpus", corpus), ("queries", queries)):
         (work / "set" / f"{file}.jsonl").write_text("\n".join(map(json.dumps, rows)))
     return work
@@ -107,6 +111,19 @@ def test_ablate_writes_the_settings_it_recommends(crx: Crx, here: Path) -> None:
     assert (here / "crx.toml").read_text() == (
         'contexts = "none"\ndense_depth = 0\nreranker = ""\n'
     )
+
+
+def test_with_too_few_questions_nothing_is_recommended(crx: Crx, here: Path) -> None:
+    questions = (here / "set" / "queries.jsonl").read_text().splitlines()
+    (here / "set" / "queries.jsonl").write_text("\n".join(questions[:20]))
+    arguments = ("eval", "ablate", "set", "-q", "--write-config", "crx.toml")
+    code, out, err = crx(*arguments)
+    assert code == 0
+    assert "no recommendation: 20 questions are too few: none bm25 may have up to 14" in out
+    assert "\nrecommended" not in out
+    assert "crx.toml: not written" in err
+    assert not (here / "crx.toml").exists()
+    assert json.loads(crx(*arguments, "--json")[1])["recommended"] is None
 
 
 def test_a_page_and_pictures_hold_all_and_fetch_nothing(crx: Crx, here: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from crx.evaluate import PipelineConfig, Results
+from crx.evaluate import PipelineConfig, Results, plots
 from crx.evaluate.recommend import recommend, settings_of
 from crx.evaluate.results import METRICS, IndexingStats
 
@@ -52,10 +52,28 @@ def test_the_cheapest_row_that_is_not_significantly_worse_is_recommended(
     assert recommended.row == recommended.best or not recommended.missed.significant
 
 
-def test_fewer_questions_recommend_what_is_cheaper() -> None:
-    few = results({DENSE: 8, HYBRID: 10}, queries=12)
-    many = results({DENSE: 80, HYBRID: 100}, queries=120)
-    assert (recommend(few).row, recommend(many).row) == (DENSE, HYBRID)
+@pytest.mark.parametrize(
+    ("found", "queries", "supported"),
+    [
+        # The difference of 3 in 20 is not significant, but may be as large as 6 in 20.
+        ({DENSE: 14, HYBRID: 17}, 20, False),
+        ({DENSE: 17, HYBRID: 17}, 20, False),
+        ({DENSE: 84, HYBRID: 85}, 100, True),
+        ({DENSE: 140, HYBRID: 170}, 200, True),
+    ],
+)
+def test_too_few_questions_support_no_recommendation(
+    *, found: Mapping[PipelineConfig, int], queries: int, supported: bool
+) -> None:
+    assert recommend(results(found, queries=queries)).supported is supported
+
+
+def test_the_steps_are_not_drawn_for_too_few_questions() -> None:
+    pytest.importorskip("matplotlib")
+    few, many = (results({DENSE: 7 * n, HYBRID: 10 * n}, queries=10 * n) for n in (2, 20))
+    one_row = results({DENSE: 100}, queries=200)
+    drawn = ["steps" in plots.draw_figures(each) for each in (few, many, one_row)]
+    assert drawn == [False, True, False]
 
 
 def test_the_settings_of_a_row_disable_the_legs_it_lacks() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from crx.errors import UsageError
 from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig, contexts_name, find_parent
+from crx.evaluate.recommend import recommend
 from crx.evaluate.results import MAX_K, PRIMARY_METRIC, Results
 from crx.evaluate.statistics import SEED, interval
 
@@ -34,13 +35,19 @@ def require_matplotlib() -> None:
 
 
 def draw_figures(results: Results) -> Mapping[str, Figure]:
-    """Return the figures by name; raises `UsageError` if matplotlib is not installed."""
+    """Return the figures by name; raises `UsageError` if matplotlib is not installed.
+
+    There is no figure of the steps if no step leads to the best row, or if there are too few
+    questions to tell which row is the best.
+    """
     require_matplotlib()
     from matplotlib.figure import Figure
 
     figures = {}
     plots = (("recall", _plot_recall), ("steps", _plot_steps), ("latency", _plot_latency))
     for name, plot in plots:
+        if name == "steps" and not _has_steps(results):
+            continue
         figure = Figure(figsize=INCHES, facecolor="white", layout="constrained")
         axes = figure.add_subplot()
         axes.set_axisbelow(True)
@@ -84,6 +91,11 @@ def _ranking_rows(results: Results) -> list[PipelineConfig]:
     return [row for row in results.rows if row.window == CHUNKS]
 
 
+def _has_steps(results: Results) -> bool:
+    found = recommend(results)
+    return found.supported and len(ablation_path(results, found.best)) > 1
+
+
 def _plot_recall(axes: Axes, results: Results) -> None:
     rows = _ranking_rows(results)
     ks = range(1, MAX_K + 1)
@@ -107,9 +119,7 @@ def _plot_recall(axes: Axes, results: Results) -> None:
 
 
 def _plot_steps(axes: Axes, results: Results) -> None:
-    rows = _ranking_rows(results)
-    best = max(rows, key=lambda row: results.mean(row, PRIMARY_METRIC))
-    path = ablation_path(results, best)
+    path = ablation_path(results, recommend(results).best)
     rates = [100 * results.failure_rate(row) for row in path]
     rng = np.random.default_rng(SEED)
     spans = [interval(100 * (1 - results.values_of(row, PRIMARY_METRIC)), rng=rng) for row in path]

@@ -1,7 +1,8 @@
 """Recommendation of a configuration: the cheapest one that is not significantly worse.
 
-The fewer the questions, the wider the intervals and the cheaper the recommended row; the interval
-of its difference to the best row bounds what it may lose.
+A difference that is not significant is no evidence that two rows are equally good: with few
+questions no difference is significant. So the interval must also exclude that the row loses more
+than `MAX_LOSS` against the best; otherwise there are too few questions for a recommendation.
 """
 
 from __future__ import annotations
@@ -12,15 +13,19 @@ from dataclasses import dataclass
 from crx.config import Value
 from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig
 from crx.evaluate.results import PRIMARY_METRIC, Results
-from crx.evaluate.statistics import Difference, difference
+from crx.evaluate.statistics import Difference, difference, upper_bound_of_none
 from crx.registry import parse_contexts
+
+# The largest loss against the best row that a recommendation may leave open, of a metric in [0, 1].
+MAX_LOSS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The recommended row, the baseline and the best row, and their differences.
+    """The cheapest row that is not significantly worse than the best, and how the two differ.
 
-    `gain` is the difference of the row to the baseline, `missed` that of the best to the row.
+    `gain` is the difference of the row to the baseline, `missed` that of the best to the row. The
+    questions do not exclude that the row loses `max_missed` against the best.
     """
 
     row: PipelineConfig
@@ -29,10 +34,16 @@ class Recommendation:
     metric: str
     gain: Difference
     missed: Difference
+    max_missed: float
+
+    @property
+    def supported(self) -> bool:
+        """Whether there are enough questions to recommend the row."""
+        return self.max_missed <= MAX_LOSS
 
 
 def recommend(results: Results, *, metric: str = "") -> Recommendation:
-    """Return the cheapest row that is not significantly worse than the best.
+    """Find the cheapest row that is not significantly worse than the best; see `supported`.
 
     Rows are ordered by cost: contexts by a model, then a reranker, then the number of legs, then
     the outline. Rows that differ only in the window are left out unless the metric is a coverage.
@@ -47,7 +58,9 @@ def recommend(results: Results, *, metric: str = "") -> Recommendation:
             break
     baseline = results.rows[0]
     gain = difference(results.values_of(row, metric), results.values_of(baseline, metric))
-    return Recommendation(row, baseline, best, metric, gain, missed)
+    # The bootstrap interval has no width if the two rows agree on every question.
+    max_missed = max(missed.high, upper_bound_of_none(len(results.queries)))
+    return Recommendation(row, baseline, best, metric, gain, missed, max_missed)
 
 
 def settings_of(row: PipelineConfig, *, reranker: str = "") -> Mapping[str, Value | None]:

@@ -100,6 +100,14 @@ def sign_flip(values: Floats, *, rng: np.random.Generator, resamples: int = RESA
     return (1 + beyond) / (1 + resamples)
 
 
+def upper_bound_of_none(questions: int) -> float:
+    """Return the largest share of differing questions that is consistent with seeing none.
+
+    The exact one-sided bound at `LEVEL`, about 3 / n (Hanley, Lippman-Hand 1983).
+    """
+    return float(1 - (1 - LEVEL) ** (1 / questions))
+
+
 def _batch_sizes(resamples: int, width: int) -> Iterator[int]:
     """Yield the sizes of batches of resamples that bound the memory."""
     step = max(1, _BATCH_NUMBERS // width)

@@ -128,16 +128,19 @@ def command(
     for line in results.notes:
         note(line)
     if as_json:
-        recommended = {"recommended": {"name": found.row.name, **asdict(found)}}
-        say_json({**as_object(results, metric=metric, baseline=baseline), **recommended})
+        recommended = {"name": found.row.name, **asdict(found)} if found.supported else None
+        measured = as_object(results, metric=metric, baseline=baseline)
+        say_json({**measured, "recommended": recommended})
     else:
         say(as_text(results, metric=metric, baseline=baseline))
         say(f"\n{recommendation(results, found)}")
         for line in next_steps(results, found):
             say(line)
-    if config is not None:
+    if config is not None and found.supported:
         write_config(config, settings_of(found.row, reranker=reranker_name(rerank, assignments)))
         note(f"{near(config)}: the settings of {found.row.name}")
+    elif config is not None:
+        note(f"{near(config)}: not written, because there is no recommendation")
     if html or png or svg:
         _draw(results, html=html, png=png, svg=svg, metric=metric, baseline=baseline)
 

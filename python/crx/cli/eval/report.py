@@ -57,7 +57,13 @@ def how_to_read(*, metric: str = "", baseline: PipelineConfig | None = None) -> 
 
 
 def recommendation(results: Results, found: Recommendation) -> str:
-    """Return the recommendation in one line that says no more than the intervals allow."""
+    """Return the recommendation, or why there is none, in one line."""
+    if not found.supported:
+        return (
+            f"no recommendation: {len(results.queries)} questions are too few: {found.row.name} "
+            f"may have up to {100 * found.max_missed:.0f} points of {found.metric} less than the "
+            'best row; add questions, for example with "crx eval init"'
+        )
     gain, missed = found.gain, found.missed
     line = (
         f"recommended: {found.row.name}, failure {100 * results.failure_rate(found.row):.1f}%, "
@@ -66,23 +72,22 @@ def recommendation(results: Results, found: Recommendation) -> str:
     if found.row != found.baseline:
         line += f": {found.metric} {_spread(gain)} points against {found.baseline.name}"
         if not gain.significant:
-            line += ", which these questions do not tell from none"
+            line += ", not significant"
     if found.row != found.best:
-        line += (
-            f"; the best, {found.best.name}, has {_spread(missed)} more, "
-            f"which these questions do not tell from none"
-        )
+        line += f"; the best, {found.best.name}, has {_spread(missed)} more, not significant"
     return line
 
 
 def next_steps(results: Results, found: Recommendation) -> list[str]:
-    """Return what the recommended row needs that no setting gives, and what was too dear."""
+    """Return the commands that the recommended row, or a better one, needs."""
+    if not found.supported:
+        return []
     lines = []
     source = parse_contexts(found.row.contexts).source
     if source:
         lines.append(f'its contexts: "crx contextualize --with SOURCE", or "crx import {source}"')
     elif parse_contexts(found.best.contexts).source:
-        lines.append('"crx plan PATH..." tells what contexts by a model would cost')
+        lines.append('"crx plan PATH..." estimates the cost of contexts by a model')
     return lines
 
 
