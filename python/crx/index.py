@@ -15,6 +15,7 @@ from crx import _native
 from crx.config import Resolved, Settings, describe, resolve, user_file
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure, UsageError
+from crx.ingest.paths import escape_path
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
 from crx.retrieve.rerank import ScoreCache
 from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
@@ -638,10 +639,22 @@ def open(
     `Incompatible` (built with other settings than asked for), `Damaged`, `NoRoom`.
     """
     folder = Path(os.path.abspath(path))
+    _require_utf_8(folder)
     resolved = resolve(settings)
     if create and not (folder / "crx.db").exists():
         _create(folder, resolved.settings)
     return Index(folder, resolved)
+
+
+def _require_utf_8(folder: Path) -> None:
+    """Raise `UsageError` for a path with other bytes, which the files of the index cannot have."""
+    try:
+        os.fspath(folder).encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"{escape_path(folder)}: the path of an index must be UTF-8; put the index elsewhere "
+            "with --index DIR"
+        ) from None
 
 
 def seal_key() -> bytes:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 import orjson
 
+from crx.ingest.paths import uri_of
+
 if TYPE_CHECKING:
     from crx.context.report import ContextProgress
     from crx.ingest.report import Progress
@@ -41,10 +43,11 @@ def note(text: str) -> None:
 
 def near(path: str | os.PathLike[str]) -> str:
     """Return a path as it is seen from the current folder, where it lies in it."""
+    text = os.fsencode(path).decode("utf-8", errors="backslashreplace")
     if not os.path.isabs(path):
-        return os.fspath(path)
-    relative = os.path.relpath(path)
-    return os.fspath(path) if relative.startswith("..") else relative
+        return text
+    relative = os.path.relpath(text, uri_of("."))
+    return text if relative.startswith("..") else relative
 
 
 def size(count: int) -> str:

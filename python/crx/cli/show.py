@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import click
 
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import say, say_json
 from crx.errors import UsageError
+from crx.ingest.paths import candidate_uris
 
 
 @click.command()
@@ -23,7 +21,8 @@ def command(*, uri: str, folder: str | None, chunks: bool, contexts: bool, as_js
     """Print the stored text of the document URI (a path, or path#id)."""
     with handle.open(existing_index(folder), create=False) as index:
         store = index.store
-        row = store.document(uri) or store.document(os.path.join(Path.cwd(), uri))
+        found = (store.document(each) for each in candidate_uris(uri))
+        row = next((row for row in found if row is not None), None)
         if row is None:
             raise UsageError(f'{uri}: not in the index; "crx status --documents" lists what is')
         rows = store.chunks(store.chunk_keys(row.doc))

@@ -17,6 +17,7 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from crx.errors import UsageError
+from crx.ingest.paths import uri_of
 
 _IGNORE_FILES = (".gitignore", ".ignore", ".crxignore")
 
@@ -57,12 +58,6 @@ def discover(paths: Sequence[Path], *, exclude: Sequence[str] = ()) -> Iterator[
         if not (os.path.isfile(root) or os.path.isdir(root)):
             raise UsageError(f"{given}: neither a file nor a folder")
     return _iterate(roots, GitIgnoreSpec.from_lines(exclude))
-
-
-def uri_of(path: str | Path) -> str:
-    """Return the absolute path with forward slashes; bytes that are not UTF-8 are escaped."""
-    absolute = Path(os.path.abspath(path)).as_posix()
-    return os.fsencode(absolute).decode("utf-8", errors="backslashreplace")
 
 
 def _iterate(roots: Sequence[str], exclude: GitIgnoreSpec) -> Iterator[FoundFile]:

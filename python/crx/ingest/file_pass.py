@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import orjson
 
 from crx import _native
 from crx.errors import InputError, NotText, UsageError
-from crx.ingest.discover import FoundFile, discover, uri_of
+from crx.ingest.discover import FoundFile, discover
+from crx.ingest.paths import is_below, uri_of
 from crx.ingest.read import failure_reason, promises_text, read_bytes, refuse_large
 from crx.ingest.report import Failure, Tally
 from crx.ingest.write import DocumentWriter, Source, encode_metadata, hash_source
@@ -50,10 +50,10 @@ class FilePass:
                 raise UsageError(f"{path}: no such file or folder")
         files = list(discover(paths, exclude=exclude))
         known = _by_path(self._store.documents())
-        self._gone = _missing(known, paths, {str(file.path) for file in files})
+        self._gone = _missing(known, paths, {file.uri for file in files})
         self._tally.expect(len(files))
         for file in files:
-            self._refresh(file, known.get(str(file.path), []))
+            self._refresh(file, known.get(file.uri, []))
             self._tally.finish(file.uri)
         gone = [row.uri for rows in self._gone.values() for row in rows]
         self._tally.count("removed", self._store.remove_documents(gone))
@@ -78,7 +78,7 @@ class FilePass:
             self._fail(file.uri, failure_reason(error))
 
     def _update(self, file: FoundFile, data: bytes, rows: Rows) -> None:
-        source = Source(str(file.path), hash_source(data), file.size, file.mtime_ns)
+        source = Source(file.uri, hash_source(data), file.size, file.mtime_ns)
         if rows and not self._rehash and all(row.source_hash == source.hash for row in rows):
             for row in rows:
                 self._store.touch_document(
@@ -129,7 +129,7 @@ class FilePass:
         """Forget earlier failures below the paths whose file does not exist any more."""
         failed = [uri for uri, _ in self._store.failures()]
         roots = [uri_of(path) for path in paths]
-        gone = [u for u in failed if u not in found and any(_is_below(u, root) for root in roots)]
+        gone = [u for u in failed if u not in found and any(is_below(u, root) for root in roots)]
         if gone:
             self._store.remove_documents(gone)
 
@@ -149,13 +149,9 @@ def _by_path(rows: Rows) -> dict[str, Rows]:
 
 def _missing(known: dict[str, Rows], paths: Sequence[Path], found: set[str]) -> dict[str, Rows]:
     """Return the documents stored for files below the paths that were not found."""
-    roots = [os.path.abspath(path) for path in paths]
+    roots = [uri_of(path) for path in paths]
     return {
         path: rows
         for path, rows in known.items()
-        if path not in found and any(_is_below(path, root) for root in roots)
+        if path not in found and any(is_below(path, root) for root in roots)
     }
-
-
-def _is_below(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from crx.errors import InputError
-from crx.ingest.discover import FoundFile, uri_of
+from crx.ingest.discover import FoundFile
+from crx.ingest.paths import uri_of
 from crx.ingest.readers import Reader, load_reader, reader_for
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.structure import structure, suffix

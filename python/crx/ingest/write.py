@@ -24,7 +24,7 @@ CONTEXT_RESERVE = 64
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The bytes that a document was read from: their path, hash, size and time stamp."""
+    """The bytes that a document was read from: the URI of the file, hash, size and time stamp."""
 
     path: str
     hash: bytes

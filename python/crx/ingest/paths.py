@@ -1,0 +1,50 @@
+r"""Paths of files as URIs: absolute, with forward slashes, and always valid text.
+
+A name on disk may hold bytes that are not UTF-8. Each such byte becomes `\x` and two hexadecimal
+digits, as in `caf\xe9.md`, and a backslash that would read as one of these becomes `\x5c`, so that
+every path has a URI of its own and `path_of` finds the file again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+# Only bytes from 0x80 are ever escaped; `5c` before them is an escaped backslash.
+_READS_AS_ESCAPE = re.compile(r"\\(?=x(?:5cx)*[89a-f][0-9a-f])")
+_ESCAPE = re.compile(rb"\\x((?:5cx)*)([89a-f][0-9a-f])")
+
+
+def uri_of(path: str | os.PathLike[str]) -> str:
+    """Return the URI of a file or folder: its absolute path as text."""
+    return escape_path(Path(os.path.abspath(path)).as_posix())
+
+
+def escape_path(path: str | os.PathLike[str]) -> str:
+    """Return a path as valid text, absolute or relative as it is; the inverse of `path_of`."""
+    doubled = _READS_AS_ESCAPE.sub(r"\\x5c", os.fspath(path))
+    return os.fsencode(doubled).decode("utf-8", errors="backslashreplace")
+
+
+def path_of(uri: str) -> str:
+    """Return the path whose URI this is."""
+    return os.fsdecode(_ESCAPE.sub(_unescape, uri.encode()))
+
+
+def candidate_uris(name: str) -> tuple[str, ...]:
+    """Return the URIs that a name typed by a person may mean: a URI, a path, a path as shown."""
+    typed = os.fsencode(name).decode("utf-8", errors="backslashreplace")
+    return typed, uri_of(name), uri_of(path_of(typed))
+
+
+def is_below(uri: str, folder: str) -> bool:
+    """Return True if a URI is that of a folder or lies below it."""
+    return uri == folder or uri.startswith(folder.rstrip("/") + "/")
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    backslashes, byte = match.groups()
+    if backslashes:
+        return b"\\x" + backslashes.removeprefix(b"5cx") + byte
+    return bytes([int(byte, 16)])
