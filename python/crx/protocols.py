@@ -17,6 +17,7 @@ from crx.types import Chunk, Context, Document
 if TYPE_CHECKING:
     from crx.context.compute_usage import ComputeUsage
     from crx.context.prompt import Prompt
+    from crx.remote.destination import Destination
     from crx.remote.metering import Estimate, ServiceUsage
     from crx.remote.pending_jobs import PendingJobs
 
@@ -174,6 +175,16 @@ class Metered(Protocol):
     @property
     def usage(self) -> ServiceUsage | ComputeUsage:
         """What was used so far."""
+        ...
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """A plugin that sends texts to a service."""
+
+    @property
+    def destination(self) -> Destination:
+        """The host of the service."""
         ...
 
 

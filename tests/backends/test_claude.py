@@ -28,6 +28,7 @@ from crx.backends.claude.contextualizer import Claude
 from crx.backends.claude.pricing import ClaudePricing
 from crx.errors import BudgetSpent, ModelError, Offline, UsageError
 from crx.protocols import Contextualizer
+from crx.remote.destination import Destination
 from crx.remote.metering import Price, ServiceUsage
 from crx.remote.pending_jobs import PendingJobs
 from crx.remote.retry import RetryPolicy
@@ -411,6 +412,16 @@ def test_no_key_is_said_before_anything_is_sent(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(ModelError, match="no key; set ANTHROPIC_API_KEY"):
         Claude("claude-sonnet-5")
+
+
+def test_the_destination_is_the_host_that_the_sdk_sends_to(
+    claude, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert claude().destination.is_local
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
+    assert claude(url=None).destination == Destination("api.anthropic.com")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://proxy.example.org")
+    assert claude(url=None).destination == Destination("proxy.example.org")
 
 
 def test_offline_means_no_connection(claude, server, monkeypatch) -> None:

@@ -14,6 +14,7 @@ from local_server import Fault
 from crx.backends.openai.contextualizer import OpenAI
 from crx.errors import BudgetSpent, ModelError, Offline, UsageError
 from crx.protocols import Contextualizer
+from crx.remote.destination import Destination
 from crx.remote.metering import Price, ServiceUsage
 from crx.remote.retry import RetryPolicy
 from crx.types import Chunk, Context, Document
@@ -210,6 +211,12 @@ def test_a_key_goes_to_its_own_service_and_nowhere_else(chat, server, monkeypatc
     list(chat().situate(doc, paragraphs(doc)[:1]))
     assert server.seen[0][1]["authorization"] == "Bearer sk-ours"
     assert "sk-theirs" not in str(server.seen[0][1])
+
+
+def test_the_destination_is_the_host_of_the_address(chat) -> None:
+    assert chat().destination.is_local
+    away = OpenAI("https://api.openai.com/v1#m", key="sk-test")
+    assert away.destination == Destination("api.openai.com")
 
 
 def test_offline_means_no_connection(chat, server, monkeypatch) -> None:

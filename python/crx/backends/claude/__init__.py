@@ -1,1 +1,1 @@
-"""Claude: contexts and answers through the vendor's SDK."""
+"""Contexts and answers from Claude, through the vendor's SDK."""

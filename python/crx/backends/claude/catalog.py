@@ -1,7 +1,7 @@
-"""What is known of each Claude model: prices, caching, thinking, window.
+"""Known facts of the Claude models: prices, caching, thinking, window.
 
-Read off the vendor's pages on prices, prompt caching and thinking in November 2026. A model that
-is not here works too; its dollars are then unknown, and said to be.
+From the vendor's pages on prices, prompt caching and thinking in November 2026. A model that is
+not listed works too; its cost is then reported as unknown.
 """
 
 from __future__ import annotations
@@ -13,29 +13,33 @@ from typing import Literal
 from crx.remote.metering import Price
 
 # Tokens per UTF-8 byte of English prose and code: about 3.5 characters a token, and 30% more
-# tokens with the tokenizer that came with Opus 4.7. Other scripts have three bytes a character
-# and about one token, which comes to the same. Only plans and cache marks rest on it.
+# tokens with the tokenizer that came with Opus 4.7. Other scripts have three bytes and about one
+# token a character, which is about the same rate. Only estimates and cache marks depend on it.
 _OLD, _NEW = 1 / 3.5, 1.3 / 3.5
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """A family of models: those of one name, with or without a date.
+    """The facts of a family of models: those of one name, with or without a date.
 
-    A prefix shorter than `least_cached` tokens is not cached. `thinking` "off" can be switched
-    off; "always" cannot, and is kept short by a low effort; "unknown" is left alone. `window` is
-    what every model takes, prompt and answer; those that take more can be told so.
+    A prefix shorter than `min_cached_tokens` is not cached. `thinking` "off" can be disabled;
+    "always" cannot, and is kept short by a low effort; "unknown" is left as it is. `window` is the
+    number of tokens that every model accepts, prompt and answer together; the option `window` sets
+    a larger one.
     """
 
     price: Price | None = None
-    least_cached: int = 512
+    min_cached_tokens: int = 512
     thinking: Literal["off", "always", "unknown"] = "unknown"
     tokens_per_byte: float = _NEW
     window: int = 200_000
 
 
 def _price(input: float, output: float, *, read: float = 0.1) -> Price:
-    """Price by the general rule: writes cost 1.25 (an hour: 2) times the input, reads `read`."""
+    """Return the price by the vendor's rule, as multiples of the input price.
+
+    Cache writes cost 1.25 times as much (2 times for an hour), cache reads `read` times as much.
+    """
     return Price(
         input=input,
         output=output,
@@ -47,8 +51,7 @@ def _price(input: float, output: float, *, read: float = 0.1) -> Price:
 
 _HAIKU_5_5 = Price(0.10, 0.50, 0.01, 0.125, 0.20, long_from=100_000, long_factor=5)
 
-# Where a family's least cacheable length was not published when this was written, 512 stands: a
-# mark on a shorter prefix does nothing and costs nothing.
+# 512 stands for a minimum that was not published: a mark on a shorter prefix costs nothing.
 _FAMILIES: tuple[tuple[str, ModelFacts], ...] = (
     ("claude-fable-5-2", ModelFacts(_price(8, 40, read=0.025), thinking="always")),
     ("claude-fable-5-1", ModelFacts(_price(10, 50, read=0.025), thinking="always")),
@@ -70,8 +73,8 @@ _FAMILIES: tuple[tuple[str, ModelFacts], ...] = (
 )
 
 
-def known(name: str) -> ModelFacts:
-    """Return what is known of a model: that of its family, or an unpriced one."""
+def model_facts(name: str) -> ModelFacts:
+    """Return the facts of a model's family; for an unknown model, facts without a price."""
     for family, model in _FAMILIES:
         if re.fullmatch(re.escape(family) + r"(-\d{8})?", name):
             return model

@@ -1,4 +1,4 @@
-"""`claude:MODEL`: answers from Claude, as they are written."""
+"""Streamed answers from Claude: `claude:MODEL`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from crx.backends.claude.catalog import model_facts
 from crx.backends.claude.client import ClaudeClient
-from crx.backends.claude.requests import terms_of
+from crx.backends.claude.requests import request_settings
 from crx.backends.options import typed_options
 from crx.config import refuse_offline
 from crx.remote.answer_request import AnswerRequest, Emit
 from crx.remote.completion import Completion
+from crx.remote.destination import Destination
 from crx.remote.errors import INCOMPLETE_RESPONSE, TransientError
 from crx.remote.metering import Meter, Price, ServiceUsage, parse_price
 from crx.remote.retry import RetryPolicy
@@ -26,8 +28,8 @@ _MAX_TOKENS, _MAX_TOKENS_THINKING = 2048, 8192
 class ClaudeGenerator:
     """A generator on the Messages API. A prefix is marked for the service's cache.
 
-    `price` replaces the price that is known of the model. Raises `Offline`, `UsageError` for no
-    tokens at all, and `ModelError` where the SDK or the key is missing.
+    `price` replaces the known price of the model. Raises `Offline`, `UsageError` if `max_tokens`
+    is below 1, and `ModelError` if the SDK or the key is missing.
     """
 
     def __init__(
@@ -42,11 +44,12 @@ class ClaudeGenerator:
         key: str | None = None,
         url: str | None = None,
     ) -> None:
-        terms = partial(terms_of, model, prompt=None, price=price, effort=effort)
         if max_tokens is None:
-            silent = terms().known.thinking == "off"
+            silent = model_facts(model).thinking == "off"
             max_tokens = _MAX_TOKENS if silent else _MAX_TOKENS_THINKING
-        self._terms = terms(max_tokens=max_tokens)
+        self._settings = request_settings(
+            model, prompt=None, price=price, effort=effort, max_tokens=max_tokens
+        )
         self._service = ClaudeClient(model, timeout_s=timeout_s, key=key, url=url)
         self._retry_policy = retry_policy or RetryPolicy()
         self._meter = Meter()
@@ -54,28 +57,33 @@ class ClaudeGenerator:
     @property
     def fingerprint(self) -> str:
         """Model and parameters."""
-        effort = f" effort={self._terms.effort}" if self._terms.effort else ""
-        return f"{self._service.name} max={self._terms.max_tokens}{effort}"
+        effort = f" effort={self._settings.effort}" if self._settings.effort else ""
+        return f"{self._service.name} max={self._settings.max_tokens}{effort}"
 
     @property
     def usage(self) -> ServiceUsage:
-        """What was used so far."""
+        """The usage so far."""
         return self._meter.usage
 
+    @property
+    def destination(self) -> Destination:
+        """The host that prompts are sent to."""
+        return self._service.destination
+
     def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
-        """Yield the answer as it is written; raises `ModelError` where it has no end."""
+        """Yield the answer as it arrives; raise `ModelError` if it does not complete."""
         refuse_offline(self._service.name)
         request = AnswerRequest(
-            send=partial(self._send, self._terms.body(_content(prefix, prompt))),
+            send=partial(self._send, self._settings.body(_content(prefix, prompt))),
             meter=self._meter,
             retry_policy=self._retry_policy,
             service=self._service.name,
-            max_tokens=self._terms.max_tokens,
+            max_tokens=self._settings.max_tokens,
         )
         yield from stream(request.run)
 
     def close(self) -> None:
-        """Nothing is held between prompts."""
+        """Do nothing: no connection is kept between prompts."""
 
     async def _send(self, body: dict[str, Any], emit: Emit) -> tuple[Completion, ServiceUsage]:
         async with self._service.client() as client:
@@ -85,21 +93,21 @@ class ClaudeGenerator:
                         emit(piece)
                     try:
                         message = await pieces.get_final_message()
-                    except AssertionError:  # the SDK's word for a stream of nothing
+                    except AssertionError:  # what the SDK raises for an empty stream
                         raise TransientError(INCOMPLETE_RESPONSE, lost=True) from None
-        return self._terms.read(message)
+        return self._settings.parse(message)
 
 
 def _content(prefix: str, prompt: str) -> list[dict[str, Any]]:
-    asked = {"type": "text", "text": prompt}
+    question = {"type": "text", "text": prompt}
     if not prefix:
-        return [asked]
-    kept = {"type": "text", "text": prefix, "cache_control": {"type": "ephemeral"}}
-    return [kept, asked]
+        return [question]
+    cached = {"type": "text", "text": prefix, "cache_control": {"type": "ephemeral"}}
+    return [cached, question]
 
 
 def load_generator(rest: str) -> ClaudeGenerator:
-    """Return the generator of `claude:REST`; without a model, `DEFAULT`."""
+    """Return the generator of `claude:REST`; without a model, that of `DEFAULT`."""
     types: dict[str, Callable[[str], Any]] = {
         "effort": str,
         "max_tokens": int,

@@ -8,8 +8,8 @@ from crx.backends.options import typed_options
 from crx.remote.metering import parse_price
 
 
-def model_and_options(rest: str) -> tuple[str, dict[str, Any]]:
-    """Return the model that follows `claude:`, and its options as `Claude` takes them."""
+def parse_options(rest: str) -> tuple[str, dict[str, Any]]:
+    """Parse what follows `claude:`; return the model and the keyword arguments of `Claude`."""
     counts = dict.fromkeys(("batch", "width", "window", "max_tokens"), int)
     model, given = typed_options(rest, {**counts, "effort": str, "price": parse_price})
     return model, given | {"batch": bool(given.get("batch"))}

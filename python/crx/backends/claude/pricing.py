@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from crx.backends.claude.options import model_and_options
-from crx.backends.claude.requests import terms_of
+from crx.backends.claude.options import parse_options
+from crx.backends.claude.requests import request_settings
 from crx.context.prompt import Prompt
 from crx.remote.metering import Estimate, Price, ServiceUsage
 from crx.types import Chunk, Document
 
-# 737 contexts written for source files have about 290 characters on average. How long a model
-# thinks at low effort is a guess.
+# 737 contexts written for source files have about 290 characters on average. The tokens of
+# thinking at low effort are a guess.
 _USUAL_TOKENS, _USUAL_TOKENS_THINKING = 90, 400
 
 
 class ClaudePricing:
-    """Cost estimates for one model; needs no key and sends nothing."""
+    """A cost estimator for one model that needs no key and sends nothing."""
 
     def __init__(
         self,
@@ -34,20 +34,22 @@ class ClaudePricing:
 
     def estimate_cost(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
         """Estimate tokens and dollars from the lengths of the texts."""
-        now = terms_of(self._model, prompt=self._prompt, price=self._price, window=self._window)
-        batched = replace(now, hour=True, discount=0.5)
-        silent = now.known.thinking == "off"
+        single = request_settings(
+            self._model, prompt=self._prompt, price=self._price, window=self._window
+        )
+        batched = replace(single, hour=True, discount=0.5)
+        silent = single.facts.thinking == "off"
         output_tokens = _USUAL_TOKENS if silent else _USUAL_TOKENS_THINKING
         total, dollars_batch, dollars_uncached, count = ServiceUsage(), 0.0, 0.0, 0
         for document, chunks in documents:
             count += 1
-            for _, job in now.jobs(document, chunks):
-                for used in now.guess(job, output_tokens=output_tokens):
-                    sent = replace(used, input=used.prompt, written=0, read=0)
-                    total += now.priced(used)
+            for _, part in single.parts(document, chunks):
+                for used in single.estimate_usage(part, output_tokens=output_tokens):
+                    uncached = replace(used, input=used.prompt, written=0, read=0)
+                    total += single.priced(used)
                     dollars_batch += batched.dollars(used) or 0.0
-                    dollars_uncached += now.dollars(sent) or 0.0
-        priced = now.price is not None
+                    dollars_uncached += single.dollars(uncached) or 0.0
+        priced = single.price is not None
         return Estimate(
             documents=count,
             chunks=total.requests,
@@ -60,7 +62,7 @@ class ClaudePricing:
 
 def load_pricing(rest: str, *, prompt: Prompt | None) -> ClaudePricing:
     """Return the pricing of `claude:REST`."""
-    model, options = model_and_options(rest)
+    model, options = parse_options(rest)
     return ClaudePricing(
         model, prompt=prompt, price=options.get("price"), window=options.get("window", 0)
     )

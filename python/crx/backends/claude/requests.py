@@ -1,4 +1,4 @@
-"""What a request to Claude looks like, what it can cost at most, and what its answer says."""
+"""Requests to Claude: their bodies, their worst-case cost, and the parsing of their answers."""
 
 from __future__ import annotations
 
@@ -8,32 +8,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from crx.backends.claude.catalog import ModelFacts, known
+from crx.backends.claude.catalog import ModelFacts, model_facts
 from crx.context.prompt import Prompt
 from crx.context.text_window import Window
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.remote.completion import Completion
-from crx.remote.errors import INCOMPLETE_RESPONSE, INVALID_RESPONSE, TransientError, refuse_below
+from crx.remote.errors import (
+    INCOMPLETE_RESPONSE,
+    INVALID_RESPONSE,
+    TransientError,
+    refuse_below,
+)
 from crx.remote.metering import Price, ServiceUsage
 from crx.types import Chunk, Document
 
-# Tokens around the words of a message. A token holds at least one byte, so that a text's bytes
-# and these are more than its tokens can be.
-_AROUND = 64
+# Tokens that the service adds to a message. A token holds at least one byte, so the bytes of a
+# text plus these bound its tokens.
+_MESSAGE_TOKENS = 64
 
-# The validator lets 1,000 characters pass: 250 tokens of English, more of other scripts. Where the
+# The validator accepts 1,000 characters: 250 tokens of English, more in other scripts. Where the
 # model thinks, its thoughts count as output too.
 _MAX_TOKENS, _MAX_TOKENS_THINKING = 600, 4096
 
 
 @dataclass(slots=True)
-class Job:
-    """A text of one document, the whole or a part, and the chunks that want a context from it.
+class DocumentPart:
+    """A document, or an excerpt of it, and the chunks whose contexts are requested with it.
 
-    `warm`: requests may go side by side, since the cache has the prefix or never will. `at_most`
-    bounds the tokens of what comes before the chunk; the first answer tightens it. `digest` is that
-    of the whole document.
+    `cache_marked`: requests mark the prefix for the service's cache. `cache_warm`: requests may run
+    concurrently, because the cache holds the prefix or never will. `max_prefix_tokens` bounds the
+    tokens before the chunk; the first answer tightens it. `document_hash` is that of the whole
+    document.
     """
 
     document: Document
@@ -41,32 +47,32 @@ class Job:
     chunks: Sequence[Chunk]
     validator: ContextValidator
     prefix: str
-    marked: bool
-    warm: bool = field(init=False)
-    at_most: int = field(init=False)
-    digest: str = field(init=False)
+    cache_marked: bool
+    cache_warm: bool = field(init=False)
+    max_prefix_tokens: int = field(init=False)
+    document_hash: str = field(init=False)
 
     def __post_init__(self) -> None:
         whole = self.document.text.encode("utf-8", "surrogatepass")
-        self.digest = hashlib.sha256(whole).hexdigest()
-        self.warm = not self.marked
-        self.at_most = len(self.prefix.encode()) + _AROUND
+        self.document_hash = hashlib.sha256(whole).hexdigest()
+        self.cache_warm = not self.cache_marked
+        self.max_prefix_tokens = len(self.prefix.encode()) + _MESSAGE_TOKENS
 
-    def learn(self, used: ServiceUsage) -> None:
-        """Note what an answer says of the prefix's length."""
-        self.at_most = min(self.at_most, used.prompt)
+    def tighten_bound(self, used: ServiceUsage) -> None:
+        """Lower `max_prefix_tokens` to the tokens that a whole request took."""
+        self.max_prefix_tokens = min(self.max_prefix_tokens, used.prompt)
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """Everything that is the same for all requests of a run.
+class RequestSettings:
+    """The settings that all requests of a run share.
 
-    `hour` keeps what is written to the cache for an hour instead of five minutes; `discount`
-    multiplies all prices.
+    `hour` keeps cache entries for an hour instead of five minutes; `discount` multiplies all
+    prices.
     """
 
     model: str
-    known: ModelFacts
+    facts: ModelFacts
     price: Price | None
     prompt: Prompt
     max_tokens: int
@@ -75,55 +81,56 @@ class Terms:
     discount: float
     window: Window
 
-    def jobs(self, document: Document, chunks: Sequence[Chunk]) -> list[tuple[int, Job]]:
-        """Return (first chunk's position, job) of a document's parts: one where it fits whole."""
+    def parts(self, document: Document, chunks: Sequence[Chunk]) -> list[tuple[int, DocumentPart]]:
+        """Return (first chunk's position, part) of a document; one part if it fits the window."""
         if not chunks:
             return []
-        parts = self.window.parts(
+        excerpts = self.window.parts(
             document, chunks, prompt=self.prompt, answer_tokens=self.max_tokens
         )
         return [
-            (part.first, self.job(document, chunks[part.first : part.last], text=part.text))
-            for part in parts
+            (each.first, self.part(document, chunks[each.first : each.last], text=each.text))
+            for each in excerpts
         ]
 
-    def refuse(self, job: Job, chunks: Sequence[Chunk]) -> bool:
-        """Note that a job's prompts were too long; can shorter ones hold the chunks?"""
+    def refuse(self, part: DocumentPart, chunks: Sequence[Chunk]) -> bool:
+        """Lower the window below a part's length; return True if it still holds the chunks."""
         return self.window.record_rejection(
-            job.text, chunks, prompt=self.prompt, answer_tokens=self.max_tokens
+            part.text, chunks, prompt=self.prompt, answer_tokens=self.max_tokens
         )
 
-    def job(self, document: Document, chunks: Sequence[Chunk], *, text: str) -> Job:
-        """Prepare a text of a document. Its prefix is marked for the cache where that can pay.
+    def part(self, document: Document, chunks: Sequence[Chunk], *, text: str) -> DocumentPart:
+        """Prepare a text of a document; mark its prefix for the cache if that can pay.
 
-        One chunk alone reads nothing back; what is kept for an hour costs twice its tokens, which
-        one more reading does not make good. The length is taken at its longest: a mark on a prefix
-        that turns out too short does nothing and costs nothing, a mark left out costs dearly.
+        A single chunk reads nothing back. An entry that is kept for an hour costs twice its tokens,
+        which one more reading does not make up for. The length is estimated at its upper end: a
+        mark on a prefix below the cacheable minimum costs nothing, a missing mark is expensive.
         """
         prefix = self.prompt.prefix(text)
-        longest = len(prefix.encode()) * self.known.tokens_per_byte * 1.25
-        return Job(
+        most_tokens = len(prefix.encode()) * self.facts.tokens_per_byte * 1.25
+        enough_chunks = len(chunks) > (2 if self.hour else 1)
+        return DocumentPart(
             document,
             text,
             chunks,
             validator=ContextValidator(document, glossary=self.prompt.glossary),
             prefix=prefix,
-            marked=len(chunks) > (2 if self.hour else 1) and longest >= self.known.least_cached,
+            cache_marked=enough_chunks and most_tokens >= self.facts.min_cached_tokens,
         )
 
-    def params(self, job: Job, chunk: Chunk, *, firmer: bool) -> dict[str, Any]:
-        """Return the body of a request: one user message, the document's block before the chunk's.
+    def context_body(self, part: DocumentPart, chunk: Chunk, *, firmer: bool) -> dict[str, Any]:
+        """Return the body of a request for a context: the document's block before the chunk's.
 
-        Whatever tags a document holds, it stays within this one message.
+        Both blocks are in one user message, whatever tags the document holds.
         """
-        head: dict[str, Any] = {"type": "text", "text": job.prefix}
-        if job.marked:
+        head: dict[str, Any] = {"type": "text", "text": part.prefix}
+        if part.cache_marked:
             head["cache_control"] = {"type": "ephemeral"} | ({"ttl": "1h"} if self.hour else {})
         tail = {"type": "text", "text": self.prompt.suffix(chunk.text, firmer=firmer)}
         return self.body([head, tail])
 
     def body(self, content: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Return the body of a request of one user message."""
+        """Return the body of a request with one user message."""
         body: dict[str, Any] = {
             "model": self.model,
             "max_tokens": self.max_tokens,
@@ -131,21 +138,22 @@ class Terms:
         }
         if self.effort is not None:
             body["output_config"] = {"effort": self.effort}
-        if self.known.thinking == "off":
+        if self.facts.thinking == "off":
             body["thinking"] = {"type": "disabled"}
         return body
 
-    def worst_dollars(self, job: Job, chunk: Chunk) -> float:
-        """Return what a request can cost at most; 0 where the price is not known."""
-        suffix = len(self.prompt.suffix(chunk.text, firmer=True).encode())
+    def worst_dollars(self, part: DocumentPart, chunk: Chunk) -> float:
+        """Return the most that a request can cost; 0 if the price is not known."""
+        prefix_tokens = part.max_prefix_tokens
+        suffix_tokens = len(self.prompt.suffix(chunk.text, firmer=True).encode())
         most = (
-            ServiceUsage(written=job.at_most, input=suffix, output=self.max_tokens)
-            if job.marked
-            else ServiceUsage(input=job.at_most + suffix, output=self.max_tokens)
+            ServiceUsage(written=prefix_tokens, input=suffix_tokens, output=self.max_tokens)
+            if part.cache_marked
+            else ServiceUsage(input=prefix_tokens + suffix_tokens, output=self.max_tokens)
         )
         return self.dollars(most) or 0.0
 
-    def read(self, message: Any) -> tuple[Completion, ServiceUsage]:
+    def parse(self, message: Any) -> tuple[Completion, ServiceUsage]:
         """Return a message's answer and usage; `TransientError` if it is malformed or incomplete.
 
         The SDK builds its objects unchecked, so a field may be missing or of another type.
@@ -176,20 +184,20 @@ class Terms:
         return replace(used, dollars=self.dollars(used))
 
     def dollars(self, used: ServiceUsage) -> float | None:
-        """Return what a request costs, or None where the price is not known."""
+        """Return the cost of a request, or None if the price is not known."""
         if self.price is None:
             return None
         return self.price.dollars(used, hour=self.hour, discount=self.discount)
 
-    def guess(self, job: Job, *, output_tokens: int) -> list[ServiceUsage]:
-        """Return about what each chunk's request will use, by the bytes sent."""
-        rate = self.known.tokens_per_byte
-        prefix = math.ceil(len(job.prefix.encode()) * rate)
-        cached = job.marked and prefix >= self.known.least_cached
-        guesses = []
-        for at, chunk in enumerate(job.chunks):
+    def estimate_usage(self, part: DocumentPart, *, output_tokens: int) -> list[ServiceUsage]:
+        """Estimate the usage of each chunk's request from the bytes sent."""
+        rate = self.facts.tokens_per_byte
+        prefix = math.ceil(len(part.prefix.encode()) * rate)
+        cached = part.cache_marked and prefix >= self.facts.min_cached_tokens
+        estimates = []
+        for at, chunk in enumerate(part.chunks):
             suffix = math.ceil(len(self.prompt.suffix(chunk.text).encode()) * rate)
-            guesses.append(
+            estimates.append(
                 ServiceUsage(
                     requests=1,
                     input=suffix + (0 if cached else prefix),
@@ -198,10 +206,10 @@ class Terms:
                     output=output_tokens,
                 )
             )
-        return guesses
+        return estimates
 
 
-def terms_of(
+def request_settings(
     model: str,
     *,
     prompt: Prompt | None,
@@ -210,23 +218,23 @@ def terms_of(
     max_tokens: int | None = None,
     window: int = 0,
     batch: bool = False,
-) -> Terms:
-    """Return what is the same for all requests of a run; `UsageError` for what cannot be."""
+) -> RequestSettings:
+    """Return the settings of a run; `UsageError` for a number that is too small or no model."""
     if not model:
         raise UsageError("claude: names no model; write it like claude:claude-haiku-5-5")
     refuse_below(1, max_tokens, what=f"claude:{model}:max_tokens")
     refuse_below(0, window, what=f"claude:{model}:window")
-    family = known(model)
+    facts = model_facts(model)
     if max_tokens is None:
-        max_tokens = _MAX_TOKENS if family.thinking == "off" else _MAX_TOKENS_THINKING
-    return Terms(
+        max_tokens = _MAX_TOKENS if facts.thinking == "off" else _MAX_TOKENS_THINKING
+    return RequestSettings(
         model=model,
-        known=family,
-        price=price or family.price,
+        facts=facts,
+        price=price or facts.price,
         prompt=prompt or Prompt.of(),
         max_tokens=max_tokens,
-        effort=effort or ("low" if family.thinking == "always" else None),
+        effort=effort or ("low" if facts.thinking == "always" else None),
         hour=batch,
         discount=0.5 if batch else 1.0,
-        window=Window(window or family.window, family.tokens_per_byte),
+        window=Window(window or facts.window, facts.tokens_per_byte),
     )

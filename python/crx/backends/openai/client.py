@@ -1,35 +1,38 @@
-"""A server that speaks the chat completions API: its address, its key, what its failures mean."""
+"""The chat completions API of one server: its address, its key, and its SDK."""
 
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
 from crx.config import refuse_offline
 from crx.errors import ModelError, UsageError
+from crx.remote.destination import Destination
 from crx.remote.errors import refuse_bad_key, translate_errors
 
-# Whose key goes to which host: a key is sent to its own service and nowhere else.
+# The variable of each service's key: a key is sent to its own service and nowhere else.
 _KEYS = {"api.openai.com": "OPENAI_API_KEY", "api.deepseek.com": "DEEPSEEK_API_KEY"}
-_OWN_KEY = "CRX_OPENAI_API_KEY"
+_OTHER_KEY = "CRX_OPENAI_API_KEY"
 
 
 class OpenAIClient:
     """The model of `URL#MODEL`.
 
-    Raises `Offline`, `UsageError` for a bad address, and `ModelError` where the SDK is missing or
-    the key is none.
+    Raises `Offline`, `UsageError` for a malformed address, and `ModelError` if the SDK is missing
+    or the key is not valid.
     """
 
     def __init__(self, address: str, *, timeout_s: float, key: str | None = None) -> None:
         refuse_offline(f"openai:{address}")
-        url, self._host, self.model = _parsed(address)
+        url, host, self.model = _parse(address)
         self.name = f"openai:{url}"
-        self._sdk = _sdk()
-        self._key_name = _KEYS.get(self._host, _OWN_KEY)
-        # The SDK wants a key even where the server does not.
+        self.destination = Destination(host)
+        self._sdk = _load_sdk()
+        self._key_name = _KEYS.get(host, _OTHER_KEY)
+        # The SDK requires a key even if the server needs none.
         key = key or os.environ.get(self._key_name) or "none"
         refuse_bad_key(key, variable=self._key_name, service=self.name)
         self._client_options: dict[str, Any] = {
@@ -40,22 +43,25 @@ class OpenAIClient:
         }
 
     def client(self) -> Any:
-        """Return a client, to be used in `async with`."""
+        """Return a new client, for use in `async with`."""
         return self._sdk.AsyncOpenAI(**self._client_options)
 
-    def translate_errors(self) -> Any:
-        """Turn what the SDK raises within into what `crx.remote.stream` knows."""
+    def translate_errors(self) -> AbstractContextManager[None]:
+        """Raise the SDK's exceptions as those of `crx.remote.errors`."""
         return translate_errors(self._sdk, service=self.name, model=self.model, key=self._key_name)
 
     def parameters(self, max_tokens: int) -> dict[str, Any]:
-        """Greedy, and no longer than that. The vendor's own models take neither by these names."""
-        if self._host == "api.openai.com":
+        """Return the parameters of greedy decoding up to `max_tokens`.
+
+        The vendor's own models accept no temperature, and the limit by another name.
+        """
+        if self.destination.host == "api.openai.com":
             return {"max_completion_tokens": max_tokens}
         return {"max_tokens": max_tokens, "temperature": 0}
 
 
-def _parsed(address: str) -> tuple[str, str, str]:
-    """Return the URL, its host and the model; `UsageError` where one is missing."""
+def _parse(address: str) -> tuple[str, str, str]:
+    """Return the URL, its host and the model; raise `UsageError` if one is missing."""
     url, _, model = address.partition("#")
     try:
         parts = urlsplit(url)
@@ -73,7 +79,7 @@ def _parsed(address: str) -> tuple[str, str, str]:
     return url.rstrip("/"), host, model
 
 
-def _sdk() -> ModuleType:
+def _load_sdk() -> ModuleType:
     try:
         import openai
     except ImportError:

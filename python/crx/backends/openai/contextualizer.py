@@ -1,7 +1,7 @@
-"""Contexts from any server that speaks the chat completions API: `openai:URL#MODEL`.
+"""Contexts from a server with the chat completions API: `openai:URL#MODEL`.
 
-llama-server, vLLM, Ollama, DeepSeek and others. Such servers keep the beginnings of prompts by
-themselves, so a document's first chunk goes alone and the others follow and share its tokens.
+llama-server, vLLM, Ollama, DeepSeek and others. Such servers cache prefixes of prompts by
+themselves, so a document's first chunk is requested alone and the others reuse its prefix.
 """
 
 from __future__ import annotations
@@ -24,32 +24,34 @@ from crx.context.text_window import DocumentRequests, Window
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.remote.completion import Completion
+from crx.remote.destination import Destination
 from crx.remote.errors import INVALID_RESPONSE, TransientError, refuse_below
 from crx.remote.metering import Estimate, Meter, Price, ServiceUsage, parse_price
 from crx.remote.retry import CircuitBreaker, RetryPolicy
 from crx.remote.stream import stream
 from crx.types import Chunk, Context, Document
 
-# The validator lets 1,000 characters pass: 250 tokens of English, more of other scripts.
+# The validator accepts 1,000 characters: 250 tokens of English, more in other scripts.
 _MAX_TOKENS = 600
 _USUAL_TOKENS = 90
 _TOKENS_PER_BYTE = 1 / 3.5
 
-# A request of a server that does not say what it read and wrote.
+# The usage of a request to a server that returns no token counts.
 UNCOUNTED = ServiceUsage(requests=1, dollars=None)
 
 
 class OpenAI:
     """A contextualizer on the chat completions API at `URL#MODEL`.
 
-    `extra` fields are put into every request (`{"chat_template_kwargs": ...}`). With a `price`,
-    dollars are counted and `cap_dollars` is kept: `situate` then raises `BudgetSpent` after what
-    was paid for has been handed out. `window` is how many tokens the server reads at once; longer
-    documents are sent in parts. 0: what the server does not refuse; one that cuts prompts and does
-    not say so (Ollama) needs it. The key of a server of one's own is in CRX_OPENAI_API_KEY.
+    `extra` fields are added to every request (`{"chat_template_kwargs": ...}`). With a `price`,
+    dollars are counted and `cap_dollars` is never exceeded: `situate` raises `BudgetSpent` after
+    the contexts that were paid for. `window` is the number of tokens that the server accepts;
+    longer documents are sent in excerpts. 0 sends whole documents until the server refuses one; a
+    server that truncates prompts silently (Ollama) needs the option. The key for a host other than
+    api.openai.com and api.deepseek.com is read from CRX_OPENAI_API_KEY.
 
-    Raises `Offline`, `UsageError` for a bad address, a number that is too small or a cap without a
-    price, and `ModelError` where the SDK is missing.
+    Raises `Offline`, `UsageError` for a malformed address, a number that is too small or a cap
+    without a price, and `ModelError` if the SDK is missing.
     """
 
     def __init__(
@@ -89,61 +91,66 @@ class OpenAI:
 
     @property
     def fingerprint(self) -> str:
-        """Model, prompt and parameters; not the address, which says nothing of the answers."""
+        """Model, prompt and parameters; not the address, which does not change the answers."""
         parameters = json.dumps(self._parameters, sort_keys=True)
         window = f" window={self._window_tokens}" if self._window_tokens else ""
         return f"openai:{self._service.model} prompt={self._prompt.hash} {parameters}{window}"
 
     @property
     def usage(self) -> ServiceUsage:
-        """What was used so far, over all documents, as the server counts it."""
+        """The usage so far, over all documents, as counted by the server."""
         return self._meter.usage
 
-    def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
-        """Yield one context a chunk, in order.
+    @property
+    def destination(self) -> Destination:
+        """The host that documents are sent to."""
+        return self._service.destination
 
-        A chunk that cannot be had is "failed:<why>". What ends the run is raised after all that
-        was answered: `ModelError` (the key, the model, no connection, an outage) or `BudgetSpent`.
+    def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
+        """Yield one context a chunk, in order; a chunk that could not be answered has failed.
+
+        An error that ends the run is raised after all contexts that were answered: `ModelError`
+        (the key, the model, no connection, an outage) or `BudgetSpent`.
         """
         if not chunks:
             return
         refuse_offline(self._service.name)
-        yield from stream(partial(self._visit, document, chunks))
+        yield from stream(partial(self._situate, document, chunks))
 
     def with_prompt(self, prompt: Prompt) -> OpenAI:
-        """Return one that asks with another prompt; both share the meter and its cap."""
+        """Return a contextualizer with another prompt that shares the meter and its cap."""
         other = copy.copy(self)
         other._prompt = prompt
         return other
 
     def estimate_cost(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
-        """Estimate tokens and dollars from the lengths of the texts alone; asks nobody.
+        """Estimate tokens and dollars from the lengths of the texts, without a request.
 
-        Where the server keeps no prompts, what is planned as read is sent anew.
+        Assumes that the server caches prefixes.
         """
-        total, whole, count = ServiceUsage(), ServiceUsage(), 0
+        cached, uncached, count = ServiceUsage(), ServiceUsage(), 0
         for document, chunks in documents:
             count += 1
             for part in self._parts(document, chunks):
-                prefix = _guess(self._prompt.prefix(part.text))
+                prefix = _estimate_tokens(self._prompt.prefix(part.text))
                 for at in range(part.first, part.last):
-                    suffix = _guess(self._prompt.suffix(chunks[at].text))
-                    used = ServiceUsage(1, input=suffix, read=prefix, output=_USUAL_TOKENS)
-                    sent = ServiceUsage(1, input=suffix + prefix, output=_USUAL_TOKENS)
-                    total += self._priced(used if at > part.first else sent)
-                    whole += self._priced(sent)
+                    suffix = _estimate_tokens(self._prompt.suffix(chunks[at].text))
+                    warm = ServiceUsage(1, input=suffix, read=prefix, output=_USUAL_TOKENS)
+                    cold = ServiceUsage(1, input=suffix + prefix, output=_USUAL_TOKENS)
+                    cached += self._priced(warm if at > part.first else cold)
+                    uncached += self._priced(cold)
         known = self._price is not None
         return Estimate(
             documents=count,
-            chunks=total.requests,
-            usage=total,
-            dollars=total.dollars if known else None,
+            chunks=cached.requests,
+            usage=cached,
+            dollars=cached.dollars if known else None,
             dollars_batch=None,
-            dollars_uncached=whole.dollars if known else None,
+            dollars_uncached=uncached.dollars if known else None,
         )
 
-    async def _visit(
-        self, document: Document, chunks: Sequence[Chunk], tell: Callable[[Context], None]
+    async def _situate(
+        self, document: Document, chunks: Sequence[Chunk], emit: Callable[[Context], None]
     ) -> None:
         validator = ContextValidator(document, glossary=self._prompt.glossary)
         async with self._service.client() as client:
@@ -165,7 +172,7 @@ class OpenAI:
             requests = DocumentRequests(
                 document, self._window, self._prompt, self._max_tokens, chunk_requests
             )
-            await requests.run(chunks, tell)
+            await requests.run(chunks, emit)
 
     async def _send(
         self,
@@ -181,7 +188,7 @@ class OpenAI:
                 messages=[{"role": "user", "content": text}],
                 extra_body=self._parameters,
             )
-        answer, used = _read(completion)
+        answer, used = _parse(completion)
         return answer, self._priced(used)
 
     def _parts(self, document: Document, chunks: Sequence[Chunk]) -> list[Excerpt]:
@@ -192,16 +199,16 @@ class OpenAI:
         )
 
     def _worst_dollars(self, prefix: str, chunk: Chunk) -> float:
-        # A token holds at least one byte; 64 for what the server puts around.
+        # A token holds at least one byte; 64 for what the server adds to the prompt.
         text = prefix + self._prompt.suffix(chunk.text, firmer=True)
         most = ServiceUsage(input=len(text.encode()) + 64, output=self._max_tokens)
         return self._priced(most).dollars or 0.0
 
     def _priced(self, used: ServiceUsage) -> ServiceUsage:
-        return priced(used, self._price)
+        return add_dollars(used, self._price)
 
 
-def _read(completion: Any) -> tuple[Completion, ServiceUsage]:
+def _parse(completion: Any) -> tuple[Completion, ServiceUsage]:
     """Return a completion's answer and usage; `TransientError` if it is malformed.
 
     The SDK builds its objects unchecked, so a field may be missing or of another type.
@@ -213,19 +220,19 @@ def _read(completion: Any) -> tuple[Completion, ServiceUsage]:
             finished=choice.finish_reason != "length",
             refused=choice.finish_reason == "content_filter" or bool(choice.message.refusal),
         )
-        return answer, used(completion.usage)
+        return answer, parse_usage(completion.usage)
     except (AttributeError, IndexError, TypeError, ValueError):
         raise TransientError(INVALID_RESPONSE, lost=True) from None
 
 
-def used(counts: Any) -> ServiceUsage:
-    """Return the server's counts; a server that gives none has only its requests counted."""
+def parse_usage(counts: Any) -> ServiceUsage:
+    """Return the usage that the server reports; `UNCOUNTED` if it reports none."""
     if counts is None:
         return UNCOUNTED
     details = counts.prompt_tokens_details
     read = getattr(details, "cached_tokens", None)
     if read is None:
-        read = getattr(counts, "prompt_cache_hit_tokens", None)  # DeepSeek's word for it
+        read = getattr(counts, "prompt_cache_hit_tokens", None)  # DeepSeek's name for it
     read = min(int(read or 0), int(counts.prompt_tokens))
     return ServiceUsage(
         requests=1,
@@ -235,14 +242,14 @@ def used(counts: Any) -> ServiceUsage:
     )
 
 
-def priced(used: ServiceUsage, price: Price | None) -> ServiceUsage:
-    """Return it with its dollars, None where the price or the counts are not known."""
+def add_dollars(used: ServiceUsage, price: Price | None) -> ServiceUsage:
+    """Return the usage with its cost, None if the price or the counts are not known."""
     if price is None or used == UNCOUNTED:
         return replace(used, dollars=None)
     return replace(used, dollars=price.dollars(used))
 
 
-def _guess(text: str) -> int:
+def _estimate_tokens(text: str) -> int:
     return math.ceil(len(text.encode()) * _TOKENS_PER_BYTE)
 
 

@@ -1,4 +1,4 @@
-"""`openai:URL#MODEL`: answers from a chat completions API, as they are written."""
+"""Streamed answers from a server with the chat completions API: `openai:URL#MODEL`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from typing import Any
 
 from crx.answer.reasoning import strip_reasoning
 from crx.backends.openai.client import OpenAIClient
-from crx.backends.openai.contextualizer import UNCOUNTED, priced, used
+from crx.backends.openai.contextualizer import UNCOUNTED, add_dollars, parse_usage
 from crx.backends.options import typed_options
 from crx.config import refuse_offline
 from crx.remote.answer_request import AnswerRequest, Emit
 from crx.remote.completion import Completion
-from crx.remote.errors import INCOMPLETE_RESPONSE, INVALID_RESPONSE, TransientError, refuse_below
+from crx.remote.destination import Destination
+from crx.remote.errors import (
+    INCOMPLETE_RESPONSE,
+    INVALID_RESPONSE,
+    TransientError,
+    refuse_below,
+)
 from crx.remote.metering import Meter, Price, ServiceUsage, parse_price
 from crx.remote.retry import RetryPolicy
 from crx.remote.stream import stream
@@ -24,9 +30,9 @@ _MAX_TOKENS = 2048
 class OpenAIGenerator:
     """A generator on the chat completions API at `URL#MODEL`.
 
-    Such servers keep the beginnings of prompts by themselves. With a `price`, dollars are counted
-    where the server counts tokens. Raises `Offline`, `UsageError` for a bad address, `ModelError`
-    where the SDK is missing.
+    Such servers cache prefixes of prompts by themselves. With a `price`, dollars are counted if the
+    server reports tokens. Raises `Offline`, `UsageError` for a malformed address, and `ModelError`
+    if the SDK is missing.
     """
 
     def __init__(
@@ -48,16 +54,21 @@ class OpenAIGenerator:
 
     @property
     def fingerprint(self) -> str:
-        """Model and parameters; not the address, which says nothing of the answers."""
+        """Model and parameters; not the address, which does not change the answers."""
         return f"openai:{self._service.model} max={self._max_tokens}"
 
     @property
     def usage(self) -> ServiceUsage:
-        """What was used so far, as the server counts it."""
+        """The usage so far, as counted by the server."""
         return self._meter.usage
 
+    @property
+    def destination(self) -> Destination:
+        """The host that prompts are sent to."""
+        return self._service.destination
+
     def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
-        """Yield the answer as it is written; raises `ModelError` where it has no end."""
+        """Yield the answer as it arrives; raise `ModelError` if it does not complete."""
         refuse_offline(self._service.name)
         request = AnswerRequest(
             send=partial(self._send, prefix + prompt),
@@ -69,10 +80,10 @@ class OpenAIGenerator:
         yield from strip_reasoning(stream(request.run))
 
     def close(self) -> None:
-        """Nothing is held between prompts."""
+        """Do nothing: no connection is kept between prompts."""
 
     async def _send(self, text: str, emit: Emit) -> tuple[Completion, ServiceUsage]:
-        reading = _Reading()
+        reader = _StreamReader()
         async with self._service.client() as client:
             with self._service.translate_errors():
                 pieces = await client.chat.completions.create(
@@ -83,34 +94,36 @@ class OpenAIGenerator:
                     extra_body=self._service.parameters(self._max_tokens),
                 )
                 async for piece in pieces:
-                    emit(reading.take(piece))
-        if not reading.why:
+                    emit(reader.read(piece))
+        if not reader.finish_reason:
             raise TransientError(INCOMPLETE_RESPONSE, lost=True)
         answer = Completion(
-            "", finished=reading.why != "length", refused=reading.why == "content_filter"
+            "",
+            finished=reader.finish_reason != "length",
+            refused=reader.finish_reason == "content_filter",
         )
-        return answer, priced(reading.used, self._price)
+        return answer, add_dollars(reader.used, self._price)
 
 
-class _Reading:
-    """What the pieces of a stream say of its end: why it ended, and what was used."""
+class _StreamReader:
+    """The finish reason and the usage, collected from the pieces of a stream."""
 
     def __init__(self) -> None:
-        self.why = ""
+        self.finish_reason = ""
         self.used = UNCOUNTED
 
-    def take(self, piece: Any) -> str:
+    def read(self, piece: Any) -> str:
         """Return the text of a piece; `TransientError` if it is malformed.
 
         The SDK builds its objects unchecked, so a field may be missing or of another type.
         """
         try:
             if piece.usage is not None:
-                self.used = used(piece.usage)
+                self.used = parse_usage(piece.usage)
             if not piece.choices:
                 return ""
             choice = piece.choices[0]
-            self.why = str(choice.finish_reason or self.why)
+            self.finish_reason = str(choice.finish_reason or self.finish_reason)
             return str(choice.delta.content or "")
         except (AttributeError, TypeError, ValueError):
             raise TransientError(INVALID_RESPONSE, lost=True) from None
