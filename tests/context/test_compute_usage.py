@@ -1,4 +1,4 @@
-"""What a model's steps cost, fitted to those that were timed."""
+"""Costs of a model's steps, fitted to timed steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Cost = Callable[[int, int], float]
 
 
 def paced(cost: Cost, *, seed: int = 0, depth: int = 1500) -> Pace:
-    """Read a prompt by 512 tokens, then twelve behind it."""
+    """Return the pace of a prompt read in steps of 512 tokens, and of twelve prompts behind it."""
     chance, pace, at = random.Random(seed), Pace(), 0
     sizes = [512] * (depth // 512) + [chance.randrange(64, 512) for _ in range(12)]
     for tokens in sizes:
@@ -27,7 +27,7 @@ def paced(cost: Cost, *, seed: int = 0, depth: int = 1500) -> Pace:
 
 
 @given(COSTS, COSTS, COSTS)
-def test_costs_by_step_by_token_and_by_cell_are_told_apart(
+def test_the_costs_of_a_step_a_token_and_a_cell_are_separated(
     step: float, token: float, cell: float
 ) -> None:
     pace = paced(lambda tokens, cells: step + token * tokens + cell * cells / 1000)
@@ -36,38 +36,38 @@ def test_costs_by_step_by_token_and_by_cell_are_told_apart(
     assert pace.estimate_seconds(deep) == pytest.approx(truth, rel=1e-3, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_what_is_three_times_as_deep_is_foretold_from_uneven_steps(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(5))
+def test_steps_three_times_as_deep_are_estimated_from_noisy_ones(seed: int) -> None:
     chance = random.Random(seed)
 
     def cost(tokens: int, cells: int) -> float:
         return (0.004 * tokens + 2e-6 * cells) * chance.uniform(0.95, 1.05)
 
     deep = Work(10, 5000, 5000 * 4500)
-    told = paced(cost, seed=seed).estimate_seconds(deep)
-    assert told == pytest.approx(0.004 * deep.tokens + 2e-6 * deep.cells, rel=0.25)
+    estimated = paced(cost, seed=seed).estimate_seconds(deep)
+    assert estimated == pytest.approx(0.004 * deep.tokens + 2e-6 * deep.cells, rel=0.25)
     by_tokens_alone = paced(cost, seed=seed)
-    assert by_tokens_alone.seconds / by_tokens_alone.tokens * deep.tokens < 0.75 * told
+    assert by_tokens_alone.seconds / by_tokens_alone.tokens * deep.tokens < 0.75 * estimated
 
 
-def test_no_cost_is_below_zero() -> None:
+def test_no_cost_is_negative() -> None:
     pace = paced(lambda tokens, cells: 1 / (1 + tokens))
     for work in (Work(1, 0, 0), Work(0, 1, 0), Work(0, 0, 1)):
         assert pace.estimate_seconds(work) >= 0
 
 
-def test_steps_that_are_all_alike_foretell_others_like_them() -> None:
+def test_equal_steps_predict_equal_steps() -> None:
     pace = Pace()
     for _ in range(5):
         pace.add_step(8, 8 * 4000, 0.3)
     assert pace.estimate_seconds(Work(10, 80, 80 * 4000)) == pytest.approx(3)
 
 
-def test_nothing_noted_foretells_nothing() -> None:
+def test_no_recorded_step_predicts_zero_seconds() -> None:
     assert Pace().estimate_seconds(Work(1, 2, 3)) == 0
 
 
-def test_usage_adds_up_and_goes_through_a_message() -> None:
+def test_usage_is_added_and_survives_a_round_trip() -> None:
     used = ComputeUsage(
         prompt=10, prefilled=4, answers=1, answered=3, prefill=paced(lambda *_: 0.5)
     )

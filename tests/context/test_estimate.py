@@ -1,4 +1,4 @@
-"""What an index would take, told before: against what the run then takes."""
+"""Estimates of an index before it is built, compared with the build."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_plan_counts_what_the_build_then_makes(tmp_path: Path, docs: Path) -> None:
+def test_a_plan_has_the_counts_of_the_build(tmp_path: Path, docs: Path) -> None:
     planned = plan([docs], seconds=0.1, chunk_chars=120)
     index = crx.open(tmp_path / "i.crx", settings={"embedder": "hashed", "chunk_chars": 120})
     index.add(docs)
@@ -62,7 +62,7 @@ def test_a_plan_counts_what_the_build_then_makes(tmp_path: Path, docs: Path) -> 
 
 
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """A clock that advances only in `sleep`."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -83,25 +83,25 @@ def planned_and_taken(folder: Path, docs: Path) -> tuple[float, float]:
     return planned.rungs[1].seconds + planned.embedding_seconds, outcome.seconds
 
 
-def test_a_model_is_planned_within_a_quarter_of_what_it_takes(
+def test_the_time_of_a_model_is_estimated_within_a_quarter(
     tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
     timed = ("context.estimate", "context.trial", "context.run", "backends.fake.contextualizer")
     for module in timed:
         monkeypatch.setattr(f"crx.{module}.time", clock)
-    told, taken = planned_and_taken(tmp_path, docs)
-    assert taken == pytest.approx(told, rel=0.25)
-    assert taken > 2 * 0.6, "the probe was a part of it"
+    estimated, taken = planned_and_taken(tmp_path, docs)
+    assert taken == pytest.approx(estimated, rel=0.25)
+    assert taken > 2 * 0.6, "the probe ran on a part of the documents"
 
 
 @pytest.mark.slow
-def test_a_model_is_planned_within_a_quarter_on_this_machine(tmp_path: Path, docs: Path) -> None:
-    told, taken = planned_and_taken(tmp_path, docs)
-    assert taken == pytest.approx(told, rel=0.25)
+def test_the_time_of_a_model_is_estimated_on_this_machine(tmp_path: Path, docs: Path) -> None:
+    estimated, taken = planned_and_taken(tmp_path, docs)
+    assert taken == pytest.approx(estimated, rel=0.25)
 
 
-def test_dollars_are_told_with_and_without_caching_and_batching(docs: Path) -> None:
+def test_dollars_are_estimated_with_and_without_caching_and_batching(docs: Path) -> None:
     planned = plan([docs], source="claude:claude-haiku-4-5", seconds=0.1)
     cost = planned.estimate
     assert cost is not None
@@ -131,7 +131,7 @@ def test_the_command_prints_minutes_and_dollars(
 @pytest.mark.parametrize(
     "source", ["", "fake:", "claude:claude-haiku-4-5", "openai:http://127.0.0.1:9/v1#m"]
 )
-def test_minutes_of_a_service_are_told_for_a_rate_alone(docs: Path, source: str) -> None:
+def test_the_minutes_of_a_service_follow_from_the_given_rate(docs: Path, source: str) -> None:
     if source.startswith("openai"):
         pytest.importorskip("openai", exc_type=ImportError)
     planned = plan([docs], source=source, seconds=0.1, requests_per_minute=30)
@@ -140,7 +140,7 @@ def test_minutes_of_a_service_are_told_for_a_rate_alone(docs: Path, source: str)
     assert planned.service_seconds == planned.chunks * 2
 
 
-def test_options_after_a_model_s_name_are_heard(docs: Path) -> None:
+def test_options_after_a_model_s_name_change_the_estimate(docs: Path) -> None:
     (docs / "heron.md").write_text("In this year the colony counted its nests again.\n\n" * 400)
 
     def cost(source: str) -> Estimate:
@@ -155,14 +155,14 @@ def test_options_after_a_model_s_name_are_heard(docs: Path) -> None:
         cost("claude:claude-nine:bacth=1")
 
 
-def test_dollars_that_nobody_knows_are_said_to_be_unknown(
+def test_unknown_dollars_are_reported_as_unknown(
     docs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["plan", str(docs), "--embedder", "hashed", "--with", "claude:claude-nine"]) == 0
     assert "dollars unknown; " in capsys.readouterr().out
 
 
-def test_nothing_takes_nothing(tmp_path: Path) -> None:
+def test_an_empty_folder_takes_no_time(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     planned = plan([tmp_path / "none"], source="fake:", seconds=0.1)
     assert (planned.chunks, planned.embedding_seconds, planned.rungs[1].seconds) == (0, 0.0, 0.0)
@@ -174,7 +174,7 @@ def test_a_file_that_cannot_be_read_is_named(docs: Path) -> None:
     assert [Path(failure.uri).name for failure in planned.failures] == ["noise.txt"]
 
 
-def test_a_plan_passes_over_and_refuses_what_a_build_does(tmp_path: Path, docs: Path) -> None:
+def test_a_plan_skips_and_refuses_the_files_that_a_build_does(tmp_path: Path, docs: Path) -> None:
     (docs / "heron.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x01")
     (docs / "__init__.py").write_text("")
     (docs / "large.md").write_text("# Large\n\n" + "A tern. " * 150_000)
@@ -189,11 +189,11 @@ def test_a_plan_passes_over_and_refuses_what_a_build_does(tmp_path: Path, docs: 
     assert len(planned.failures) == 2
 
 
-def test_a_model_that_answers_nothing_is_not_planned_to_take_nothing(docs: Path) -> None:
+def test_a_model_without_any_answer_is_an_error(docs: Path) -> None:
     with pytest.raises(ModelError, match=r"none of \d+ trials has an answer: the fake was told to"):
         plan([docs], source="fake:fail=1", seconds=0.01)
 
 
-def test_a_path_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_missing_path_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file or folder"):
         plan([tmp_path / "nowhere"])

@@ -1,4 +1,4 @@
-"""Contexts leave one index and come into another: what fits is linked, what does not is named."""
+"""Export and import of contexts: matching records are linked, the others are reported."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def contexts(index: Index) -> list[tuple[str, int, str]]:
     ]
 
 
-def test_contexts_are_carried_to_another_copy_of_the_documents(tmp_path: Path, docs: Path) -> None:
+def test_contexts_are_imported_for_a_copy_of_the_documents(tmp_path: Path, docs: Path) -> None:
     first = indexed(docs)
     made = first.contextualize("fake:")
     assert first.export_contexts(tmp_path / "contexts.jsonl", root=docs) == made.chunks
@@ -58,7 +58,7 @@ def test_contexts_are_carried_to_another_copy_of_the_documents(tmp_path: Path, d
     assert second.search("colony", legs=["bm25"]).hits[0].context.startswith(("Heron", "Egret"))
 
 
-def test_a_context_keeps_the_name_of_what_made_it(tmp_path: Path, docs: Path) -> None:
+def test_a_context_keeps_its_generator(tmp_path: Path, docs: Path) -> None:
     first = indexed(docs)
     first.contextualize("fake:")
     first.export_contexts(tmp_path / "once.jsonl")
@@ -68,7 +68,7 @@ def test_a_context_keeps_the_name_of_what_made_it(tmp_path: Path, docs: Path) ->
     assert read_contexts(tmp_path / "once.jsonl")[0].generator.startswith("fake:")
 
 
-def test_spans_that_no_longer_match_are_named_and_the_rest_comes_in(
+def test_spans_that_do_not_match_are_reported_and_the_rest_is_imported(
     tmp_path: Path, docs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     index = indexed(docs)
@@ -82,15 +82,15 @@ def test_spans_that_no_longer_match_are_named_and_the_rest_comes_in(
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     place = ["--index", str(tmp_path / "here.crx"), "--root", str(docs)]
     assert run(["import", str(file), *place]) == 3
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     unchecked = "1 unchecked: the file has no hash of their text"
-    assert said.out == f"{file}: 1 contexts taken in, {unchecked}\n"
-    assert f"egret.md: no chunk is {row.start}..{row.end + 1}" in said.err
-    assert "gone.md: not in the index" in said.err
+    assert output.out == f"{file}: 1 contexts taken in, {unchecked}\n"
+    assert f"egret.md: no chunk is {row.start}..{row.end + 1}" in output.err
+    assert "gone.md: not in the index" in output.err
     assert [text for _, _, text in contexts(index) if text] == ["Of egrets."]
 
 
-def test_an_edit_that_keeps_the_offsets_is_seen(
+def test_an_edit_that_keeps_the_offsets_is_detected(
     tmp_path: Path, docs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, path = tmp_path / "contexts.jsonl", docs / "heron.md"
@@ -108,7 +108,7 @@ def test_an_edit_that_keeps_the_offsets_is_seen(
     assert f"text differs at {edited.start}..{edited.end}; it was edited" in capsys.readouterr().err
 
 
-def test_a_file_of_contexts_given_to_an_index_is_checked_too(tmp_path: Path) -> None:
+def test_contexts_given_to_a_build_are_checked_by_their_hash(tmp_path: Path) -> None:
     file = tmp_path / "contexts.jsonl"
     write_contexts(file, [Record("a", 0, 4, "Of herons.", sha256=hash_of("nest"))])
     index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
@@ -117,7 +117,7 @@ def test_a_file_of_contexts_given_to_an_index_is_checked_too(tmp_path: Path) -> 
         assert contexts(index) == [("a", 0, context)]
 
 
-def test_a_file_that_was_exported_fits_the_index_made_with_it(
+def test_an_exported_file_fits_a_build_of_the_same_documents(
     tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = docs / "corpus.jsonl"
@@ -133,7 +133,7 @@ def test_a_file_that_was_exported_fits_the_index_made_with_it(
     assert contexts(second) == contexts(first)
 
 
-def test_a_file_s_id_is_taken_by_the_first_document_that_has_it(tmp_path: Path) -> None:
+def test_an_ambiguous_id_belongs_to_the_first_document(tmp_path: Path) -> None:
     file = tmp_path / "contexts.jsonl"
     write_contexts(file, [Record("d1", 0, 4, "Of herons.")])
     index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
@@ -143,7 +143,7 @@ def test_a_file_s_id_is_taken_by_the_first_document_that_has_it(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("command", [("index", "here", "--contexts"), ("contextualize", "--with")])
-def test_chunks_that_a_file_has_no_context_for_are_counted(
+def test_chunks_without_a_context_in_the_file_are_counted(
     tmp_path: Path,
     docs: Path,
     command: tuple[str, ...],
@@ -163,7 +163,7 @@ def test_chunks_that_a_file_has_no_context_for_are_counted(
     )
 
 
-def test_a_corrected_file_replaces_what_was_imported_before(tmp_path: Path, docs: Path) -> None:
+def test_a_corrected_file_replaces_an_earlier_import(tmp_path: Path, docs: Path) -> None:
     index = indexed(docs)
     uri = index.store.documents()[0].uri
     span = index.store.layout(index.store.documents()[0].doc)[0, :2].tolist()
@@ -174,9 +174,9 @@ def test_a_corrected_file_replaces_what_was_imported_before(tmp_path: Path, docs
         assert [context for _, _, context in contexts(index) if context] == [text]
 
 
-def test_imported_contexts_stay_with_what_an_edit_left_alone(tmp_path: Path, docs: Path) -> None:
+def test_an_edit_keeps_imported_contexts_of_unchanged_sections(tmp_path: Path, docs: Path) -> None:
     path = docs / "egret.md"
-    more = "".join(f"In week {n} of that year nobody saw an egret.\n\n" for n in range(60))
+    more = "".join(f"In week {n} of that year no egret was seen.\n\n" for n in range(60))
     path.write_text(path.read_text() + more)
     index = indexed(docs)
     index.contextualize("fake:")
@@ -190,7 +190,7 @@ def test_imported_contexts_stay_with_what_an_edit_left_alone(tmp_path: Path, doc
     assert 0 < lost < 10
 
 
-def test_two_copies_of_a_text_keep_the_contexts_a_file_brings_for_each(tmp_path: Path) -> None:
+def test_two_copies_of_a_text_keep_different_contexts(tmp_path: Path) -> None:
     index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
     index.add_documents(crx.Document(uri, "The same words.", chunks=((0, 15),)) for uri in "ab")
     lines = [{"doc_id": u, "start": 0, "end": 15, "context": f"Copy {u}."} for u in "ab"]
@@ -200,7 +200,7 @@ def test_two_copies_of_a_text_keep_the_contexts_a_file_brings_for_each(tmp_path:
     assert contexts(index) == [("a", 0, "Copy a."), ("b", 0, "Copy b.")]
 
 
-def test_an_id_of_json_lines_is_found_where_it_is_one_document_s(tmp_path: Path) -> None:
+def test_an_unambiguous_id_of_json_lines_is_found(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     record = {"id": "d1", "text": "The heron nests here.", "chunks": [[0, 21]]}
     corpus.write_text(json.dumps(record) + "\n")
@@ -233,7 +233,7 @@ def question_set(folder: Path) -> Path:
     return folder
 
 
-def test_imported_contexts_find_what_a_file_given_to_eval_finds(tmp_path: Path) -> None:
+def test_imported_contexts_give_the_figures_of_a_file_given_to_eval(tmp_path: Path) -> None:
     folder = question_set(tmp_path / "set")
     file = folder / "contexts.jsonl"
     questions = read_set(folder)
@@ -250,23 +250,23 @@ def test_imported_contexts_find_what_a_file_given_to_eval_finds(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "message"),
     [
         ("{", "line 1: not a JSON object"),
         ('{"doc_id": "a", "start": 5, "end": 2, "context": "x"}', "not before end"),
     ],
 )
-def test_a_line_that_is_no_context_is_named(
-    tmp_path: Path, docs: Path, line: str, says: str, capsys: pytest.CaptureFixture[str]
+def test_a_malformed_line_is_reported_with_its_number(
+    tmp_path: Path, docs: Path, line: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     indexed(docs).close()
     file = tmp_path / "contexts.jsonl"
     file.write_text(line + "\n")
     assert run(["import", str(file), "--index", str(tmp_path / "here.crx")]) == 3
-    assert says in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_each_context_has_a_record_and_nothing_else_has(tmp_path: Path, docs: Path) -> None:
+def test_only_chunks_with_a_context_are_exported(tmp_path: Path, docs: Path) -> None:
     index = indexed(docs)
     assert index.export_contexts(tmp_path / "none.jsonl") == 0
     index.contextualize("fake:refuse=0.5")

@@ -1,4 +1,4 @@
-"""The first rung of the ladder: what names a document, and where a chunk stands in it."""
+"""The outline: names of a document, and the position of a chunk in it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def situated(text: str, at: str, **fields: object) -> list[str]:
     return lines.split("\n")
 
 
-def test_a_contract_is_named_by_its_parties_and_its_date() -> None:
+def test_the_outline_of_a_contract_has_its_parties_and_its_date() -> None:
     (first, *_) = situated(CONTRACT, "The agreement ends", title="DISTRIBUTOR AGREEMENT")
     assert first.startswith("DISTRIBUTOR AGREEMENT: ")
     assert "Ingram Micro Inc" in first
@@ -47,45 +47,45 @@ def test_a_contract_is_named_by_its_parties_and_its_date() -> None:
     assert "January 15, 2008" in first
 
 
-def test_a_word_that_also_stands_in_lower_case_names_nothing() -> None:
+def test_a_word_that_also_occurs_in_lower_case_is_not_a_name() -> None:
     text = "The Agreement between Acme Corp and the supplier. An agreement ends. Acme Corp pays."
     assert proper_names(text) == ["Acme Corp"]
 
 
-def test_a_sentence_does_not_make_its_first_word_a_name() -> None:
+def test_the_first_word_of_a_sentence_is_not_a_name() -> None:
     text = "Nearby lies Warsaw. Polish kings lived in Warsaw."
     assert proper_names(text) == ["Warsaw"]
 
 
-def test_small_words_join_the_parts_of_a_name() -> None:
+def test_joining_words_are_part_of_a_name() -> None:
     text = "Il écrit au Ministère de la Jeunesse, puis à Jean de La Fontaine."
     assert proper_names(text) == ["Ministère de la Jeunesse", "Jean de La Fontaine"]
 
 
-def test_a_method_is_placed_in_its_class_and_its_file_is_named_by_what_it_defines() -> None:
+def test_the_outline_of_a_method_has_its_class_and_the_definitions_of_its_file() -> None:
     (first, *_) = situated(CODE, "def register", name="registry.py")
     head, place = first.split(" | ")
     assert head.startswith("class Registry, def load")
     assert place == "class Registry > def register"
 
 
-def test_a_paragraph_is_placed_under_its_headings() -> None:
+def test_the_outline_of_a_paragraph_has_its_headings() -> None:
     text = "# Whales\n\n## Food\n\nThey eat krill.\n"
     assert situated(text, "They eat", name="w.md", title="Whales") == ["Whales | Whales > Food"]
 
 
-def test_a_chinese_text_is_situated_by_its_title_and_the_names_in_it() -> None:
+def test_the_outline_of_a_chinese_text_has_its_title_and_latin_names() -> None:
     text = "華沙位於波蘭。Ogród Saski 是一座公園,建於1724年。"
     (first, *_) = situated(text, "華沙", title="華沙")
     assert first.startswith("華沙: Ogród Saski")
     assert "1724年" in first
 
 
-def test_nothing_to_say_is_an_empty_outline() -> None:
+def test_a_text_without_names_has_an_empty_outline() -> None:
     assert situated("all lower case, no names.", "all") == [""]
 
 
-def test_an_edit_elsewhere_leaves_the_first_line_as_it_was() -> None:
+def test_an_edit_elsewhere_does_not_change_the_first_line() -> None:
     body = CONTRACT + "\n\nLater words." * 200
     before = situated(body, "The agreement ends")
     assert situated(body + "\nA new last line about Oslo.", "The agreement ends") == before
@@ -114,7 +114,7 @@ def nested(pairs: list[tuple[int, int]]) -> tuple[Mark, ...]:
 
 
 @given(spans, st.lists(st.integers(0, 90), max_size=10).map(sorted))
-def test_a_position_lies_in_the_smallest_mark_around_it(
+def test_the_section_of_a_position_is_the_smallest_mark_around_it(
     pairs: list[tuple[int, int]], positions: list[int]
 ) -> None:
     marks = nested(sorted(pairs, key=lambda p: (p[0], -p[1])))

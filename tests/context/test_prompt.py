@@ -1,4 +1,4 @@
-"""The prompt: what is asked, and that nothing but the template is ever a template."""
+"""The prompt: its text, and that only the template is parsed for placeholders."""
 
 from pathlib import Path
 
@@ -25,18 +25,18 @@ def test_the_default_prompt_is_the_published_one() -> None:
 
 
 @given(TEXTS, TEXTS, TEXTS)
-def test_texts_are_laid_in_as_they_are(document: str, chunk: str, glossary: str) -> None:
+def test_texts_are_inserted_unchanged(document: str, chunk: str, glossary: str) -> None:
     prompt = Prompt.of("{glossary}|{document}|{chunk}|", glossary=glossary)
     assert prompt.prefix(document) == f"{glossary}|{document}|"
     assert prompt.suffix(chunk) == f"{chunk}|"
 
 
-def test_a_firmer_prompt_differs_after_the_chunk_alone() -> None:
+def test_a_firmer_prompt_differs_only_after_the_chunk() -> None:
     prompt = Prompt.of()
     assert prompt.suffix("c", firmer=True) == prompt.suffix("c") + FIRMER
 
 
-def test_a_glossary_without_a_place_comes_first() -> None:
+def test_a_glossary_without_a_placeholder_comes_first() -> None:
     prompt = Prompt.of("{document}{chunk}", glossary="EBIT: earnings")
     assert prompt.prefix("D") == "<glossary>\nEBIT: earnings\n</glossary>\nD"
 
@@ -51,13 +51,13 @@ def test_a_glossary_without_a_place_comes_first() -> None:
         ("{chunk} {document}", "{document} must stand before {chunk}"),
     ],
 )
-def test_a_template_that_cannot_work_is_named(template: str, fact: str) -> None:
+def test_a_template_with_wrong_placeholders_is_refused(template: str, fact: str) -> None:
     with pytest.raises(UsageError, match=r"my\.txt: ") as error:
         Prompt.of(template, name="my.txt")
     assert fact in str(error.value)
 
 
-def test_braces_that_are_no_placeholder_stay() -> None:
+def test_braces_that_are_not_a_placeholder_are_kept() -> None:
     assert Prompt.of('{"a": 1} {document}{chunk}').prefix("D") == '{"a": 1} D'
 
 
@@ -67,7 +67,7 @@ def test_the_hash_changes_with_template_and_glossary() -> None:
     assert Prompt.of().hash == Prompt.of().hash
 
 
-def test_files_are_read_and_a_missing_one_is_named(tmp_path: Path) -> None:
+def test_template_and_glossary_are_read_from_files(tmp_path: Path) -> None:
     template, glossary = tmp_path / "t.txt", tmp_path / "g.txt"
     template.write_text("{glossary}: {document} {chunk}\n", encoding="utf-8")
     glossary.write_text("Größe: size\n", encoding="utf-8")

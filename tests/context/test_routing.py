@@ -1,4 +1,4 @@
-"""Prompts of folders: the nearest wins, and another one costs its own documents alone."""
+"""Prompts of folders: the nearest one is used, and a new one affects its own documents only."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ TEMPLATE = "{document} {chunk} in the words of "
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with documents in three folders, one in another."""
-    monkeypatch.setenv("CRX_HOME", str(tmp_path / "home"))
+    """A project with documents in three folders, one inside another."""
     monkeypatch.chdir(tmp_path)
     for folder in ("docs/birds", "docs/legal", "docs/legal/nda"):
         (tmp_path / folder).mkdir(parents=True)
@@ -33,7 +32,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def prompts(here: Path, **words: str) -> None:
-    """Write `[prompts]`: the words of which profession for which folder."""
+    """Write `[prompts]` with a template in the words of a profession for each folder."""
     lines = []
     for folder, who in words.items():
         (here / f"{who}.txt").write_text(TEMPLATE + who)
@@ -48,7 +47,7 @@ def indexed() -> Index:
 
 
 def generators(index: Index, here: Path) -> dict[str, str]:
-    """Return what made the contexts of each folder, by what is written of it on export."""
+    """Return the generator of the contexts of each folder, as exported."""
     from crx.context.records import read_contexts
 
     index.export_contexts(here / "out.jsonl")
@@ -60,7 +59,7 @@ def hash_of(who: str) -> str:
     return Prompt.of(TEMPLATE + who).hash
 
 
-def test_the_nearest_folder_s_prompt_wins(here: Path) -> None:
+def test_the_prompt_of_the_nearest_folder_is_used(here: Path) -> None:
     prompts(here, legal="lawyers", legal_nda="clerks")
     index = indexed()
     outcome = index.contextualize("fake:")
@@ -71,7 +70,7 @@ def test_the_nearest_folder_s_prompt_wins(here: Path) -> None:
     assert made["docs/legal/nda"].endswith(f"prompt={hash_of('clerks')}")
 
 
-def test_another_prompt_costs_its_own_folder_s_contexts_alone(here: Path) -> None:
+def test_a_new_prompt_makes_only_its_own_folder_s_contexts_stale(here: Path) -> None:
     prompts(here, legal="lawyers", legal_nda="clerks")
     with indexed() as index:
         whole = index.contextualize("fake:").chunks
@@ -85,7 +84,7 @@ def test_another_prompt_costs_its_own_folder_s_contexts_alone(here: Path) -> Non
         assert index.contextualize("fake:").made == {}
 
 
-def test_indexing_anew_keeps_what_each_folder_s_prompt_made(here: Path) -> None:
+def test_indexing_again_reuses_the_contexts_of_each_prompt(here: Path) -> None:
     prompts(here, legal="lawyers")
     with indexed() as index:
         index.contextualize("fake:")
@@ -119,7 +118,7 @@ def test_an_unknown_placeholder_of_a_folder_s_prompt_is_one_line(
     )
 
 
-def test_a_folder_s_prompt_has_the_glossary_of_all(here: Path) -> None:
+def test_a_folder_s_prompt_gets_the_general_glossary(here: Path) -> None:
     (here / "lawyers.txt").write_text(TEMPLATE + "lawyers")
     templates = {"/docs/legal": "lawyers.txt"}
     glossary = Prompt.of(glossary="EBIT: earnings")
@@ -129,7 +128,7 @@ def test_a_folder_s_prompt_has_the_glossary_of_all(here: Path) -> None:
     assert router.contextualizer_for("/docs/birds/a.md").fingerprint.endswith(glossary.hash)
 
 
-def test_records_of_a_file_lie_in_the_file_s_folder() -> None:
+def test_records_of_a_file_belong_to_the_file_s_folder() -> None:
     fake, other = Fake(), Fake().with_prompt(Prompt.of())
     router = ContextRouter(fake, by_folder={"/docs/legal": other})
     assert router.contextualizer_for("/docs/legal/corpus.jsonl#1") is other
@@ -137,7 +136,7 @@ def test_records_of_a_file_lie_in_the_file_s_folder() -> None:
     assert router.contextualizer_for("id-7") is fake
 
 
-def test_a_folder_called_c_sharp_is_no_part_of_its_sibling() -> None:
+def test_a_number_sign_in_a_folder_s_name_is_part_of_the_name() -> None:
     fake, sharp, plain = Fake(), Fake().with_prompt(Prompt.of()), Fake().with_prompt(Prompt.of())
     router = ContextRouter(fake, by_folder={"/docs/C": plain, "/docs/C#": sharp})
     assert router.contextualizer_for("/docs/C#/a.md") is sharp
@@ -155,13 +154,13 @@ class Plain:
         yield from ()
 
 
-def test_what_takes_no_prompt_is_named(here: Path) -> None:
+def test_a_contextualizer_without_prompts_is_refused_with_folder_prompts(here: Path) -> None:
     prompts(here, legal="lawyers")
     with pytest.raises(UsageError, match=r"plain: takes no prompt; take \[prompts\] out"):
         indexed().contextualize(Plain())
 
 
-def test_settings_written_beside_them_leave_prompts_alone(here: Path) -> None:
+def test_writing_settings_keeps_the_prompts(here: Path) -> None:
     prompts(here, legal="lawyers")
     write(here / "crx.toml", {"k": 7})
     resolved = resolve()
@@ -170,13 +169,13 @@ def test_settings_written_beside_them_leave_prompts_alone(here: Path) -> None:
 
 
 @pytest.mark.parametrize("table", ['prompts = "a.txt"', '[prompts]\n"docs" = 7'])
-def test_prompts_that_are_no_table_of_files_are_refused(here: Path, table: str) -> None:
+def test_prompts_must_be_a_table_of_files(here: Path, table: str) -> None:
     (here / "crx.toml").write_text(table)
     with pytest.raises(UsageError, match=r"crx\.toml: \[prompts\] wants lines like"):
         resolve()
 
 
-def test_config_shows_them(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_lists_the_prompts(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     prompts(here, legal="lawyers")
     assert run(["config"]) == 0
     assert "prompt of docs/legal: lawyers.txt\n" in capsys.readouterr().out

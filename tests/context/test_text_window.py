@@ -1,4 +1,4 @@
-"""Documents that are longer than what a service reads at once: sent in parts, never cut."""
+"""Documents that are longer than the window of a service: sent in parts, never truncated."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def sent(body: dict[str, Any]) -> str:
 
 
 class Narrow:
-    """A service that reads so many tokens at once, and says so of what is longer."""
+    """A service that rejects prompts of more than `TAKES` tokens."""
 
     def __init__(self, server: MessagesServer | ChatServer, make: Callable[..., Any]) -> None:
         self.make = make
@@ -90,7 +90,7 @@ def narrow(request: pytest.FixtureRequest) -> Iterator[Narrow]:
         yield Narrow(messages, lambda **o: Claude("claude-sonnet-5", **fixed, **o))
 
 
-def test_what_is_refused_is_sent_in_parts_that_hold_each_chunk_whole(narrow: Narrow) -> None:
+def test_a_rejected_document_is_sent_in_parts_that_contain_each_chunk_whole(narrow: Narrow) -> None:
     doc = document()
     assert count_tokens(doc.text) > 2 * TAKES
     assert list(narrow.make().situate(doc, paragraphs(doc))) == CONTEXTS
@@ -101,7 +101,7 @@ def test_what_is_refused_is_sent_in_parts_that_hold_each_chunk_whole(narrow: Nar
         assert [text.count(chunk.text) for text in holding] == [2], "in its part, and by itself"
 
 
-def test_what_a_service_takes_is_learnt_from_the_first_document(narrow: Narrow) -> None:
+def test_the_window_is_learned_from_the_first_document(narrow: Narrow) -> None:
     made = narrow.make()
     list(made.situate(document("a"), paragraphs(document("a"))))
     refused = narrow.refused
@@ -109,7 +109,7 @@ def test_what_a_service_takes_is_learnt_from_the_first_document(narrow: Narrow) 
     assert narrow.refused == refused
 
 
-def test_a_window_that_is_told_refuses_nothing(narrow: Narrow) -> None:
+def test_a_configured_window_avoids_rejections(narrow: Narrow) -> None:
     doc = document()
     # The local servers count more tokens in these texts than either backend guesses.
     made = narrow.make(window=1200 if narrow.make().fingerprint[0] == "o" else 1500, max_tokens=200)
@@ -119,9 +119,7 @@ def test_a_window_that_is_told_refuses_nothing(narrow: Narrow) -> None:
 
 
 @pytest.mark.parametrize(("option", "least"), [("width", 1), ("max_tokens", 1), ("window", 0)])
-def test_a_number_too_small_to_work_with_is_refused(
-    narrow: Narrow, option: str, least: int
-) -> None:
+def test_an_option_below_its_minimum_is_refused(narrow: Narrow, option: str, least: int) -> None:
     with pytest.raises(UsageError, match=f"{option}={least - 1}: too small; give {least} or more"):
         narrow.make(**{option: least - 1})
 
@@ -142,7 +140,7 @@ def test_a_plan_counts_the_parts() -> None:
 
 
 @given(st.integers(60, 4000), st.integers(1, 400))
-def test_every_part_fits_and_holds_its_chunks(tokens: int, words: int) -> None:
+def test_every_part_fits_and_contains_its_chunks(tokens: int, words: int) -> None:
     doc, prompt = document(words=words), Prompt.of("{document}|{chunk}")
     chunks = paragraphs(doc)
     window = Window(tokens, 0.25)
