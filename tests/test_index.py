@@ -94,7 +94,7 @@ def test_passages_fit_the_budget_and_hits_without_one_are_said(
 
 def test_a_budget_bounds_auto_alone(index: crx.Index, docs: Path) -> None:
     index.add(docs)
-    with pytest.raises(ValueError, match='budget_tokens bounds window="auto", not window=2'):
+    with pytest.raises(ValueError, match='budget_tokens needs window="auto", not window=2'):
         index.search("krill", window=2, budget_tokens=100)
     grown = index.search("krill", window="grow").passages
     assert all(passage.hits for passage in grown)

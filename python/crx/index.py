@@ -17,6 +17,7 @@ from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, wi
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure, UsageError
 from crx.ingest.paths import escape_path
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
+from crx.retrieve.arguments import check_search
 from crx.retrieve.rerank import ScoreCache
 from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
 from crx.types import Answer, Document
@@ -298,16 +299,13 @@ class Index:
         `where` filters documents: {"lang": "en"}, {"year": {">=": 2020}}, {"path": "/docs/**"}.
         `rerank` has candidates reranked, or not; None is where a reranker is set. One that fails
         while it reads leaves the fused order, and a note.
-        Raises `ValueError` for an empty query, a k below 1, a budget that is below 1 or given with
-        another window than "auto", or a malformed filter, `ModelError` for a reranker that cannot
+        Raises `ValueError` for an argument that is not valid, such as an empty query, an unknown
+        leg, or a budget with another window than "auto", `ModelError` for a reranker that cannot
         be loaded, `UsageError` for a `min_relevance` without one.
         """
-        if not query.strip():
-            raise ValueError("the query is empty")
+        check_search(query, k=k, window=window, budget_tokens=budget_tokens, where=where, legs=legs)
         k = self._settings.k if k is None else k
-        if k < 1:
-            raise ValueError(f"k must be at least 1, not {k}")
-        budget = self._budget(budget_tokens, window)
+        budget = self._settings.budget_tokens if budget_tokens is None else budget_tokens
         only = self._store.select(orjson.dumps(where).decode()) if where else None
         reranking = self._reranking(asked=rerank)
         searcher, notes = self._searching()
@@ -409,16 +407,6 @@ class Index:
             return contextlib.nullcontext(generator)
 
         return AnswerStream(quoted, load)
-
-    def _budget(self, given: int | None, window: Window) -> int:
-        """Return the tokens that all passages may hold, where there is such a bound."""
-        if given is None:
-            return self._settings.budget_tokens
-        if window != "auto":
-            raise ValueError(f'budget_tokens bounds window="auto", not window={window!r}')
-        if given < 1:
-            raise ValueError(f"budget_tokens must be at least 1, not {given}")
-        return given
 
     def weights(self) -> RankingWeights:
         """Return how the legs score and how they are fused here."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from crx.answer.citations import escape_citations
+from crx.retrieve.arguments import check_query
 from crx.types import Passage
 
 # The answer that the prompt asks for if the documents do not hold one.
@@ -93,10 +94,10 @@ def quote(
 ) -> QuotedPassages:
     """Return the prompt that asks for an answer from passages, numbered from 1.
 
-    `head` depends on the passages alone. Raises `ValueError` for an empty question.
+    `head` depends on the passages alone. Raises `ValueError` for a question that is empty or holds
+    bytes that are not UTF-8.
     """
-    if not question.strip():
-        raise ValueError("the question is empty")
+    check_query(question, name="the question")
     word = _choose_delimiter(text for passage in passages for text in _texts(passage))
     quoted = (_quote_passage(n, passage, word) for n, passage in enumerate(passages, start=1))
     rules = _RULES.replace("{word}", word).replace("{not_here}", NO_ANSWER)

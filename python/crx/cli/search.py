@@ -134,7 +134,8 @@ def parse_window(text: str) -> Window:
         return "auto"
     if text == "grow":
         return "grow"
-    if text.isascii() and text.isdigit():
+    # A longer number is out of range, and `int` refuses one of thousands of digits.
+    if text.isascii() and text.isdigit() and len(text) <= 20:
         return int(text)
     raise UsageError(f"--window {text}: want auto, grow or a number of chunks")
 
