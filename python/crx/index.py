@@ -18,6 +18,7 @@ from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure, Usa
 from crx.ingest.paths import escape_path
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
 from crx.retrieve.arguments import check_search
+from crx.retrieve.filter_fields import describe_missing_fields
 from crx.retrieve.rerank import ScoreCache
 from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
 from crx.types import Answer, Document
@@ -326,6 +327,8 @@ class Index:
             within_section=within_section,
             order=order,
         )
+        if where and not passages:
+            notes += describe_missing_fields(where, self._store.documents())
         if over := len(hits) - sum(len(passage.hits) for passage in passages):
             notes.append(f"{over} of {len(hits)} hits are in no passage: over {budget} tokens")
         return Result(tuple(passages), tuple(hits), (*notes, *reranked), timings)
