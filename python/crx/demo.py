@@ -1,7 +1,7 @@
-"""`make demo`: index files that are on every machine, ask three questions, print passages.
+"""Demonstration of `make demo`: index files of every machine, print passages for three questions.
 
-The files are this repository's own sources and documents, where it is there, and some of the
-standard library's sources.
+The files are the sources and documents of this repository, if crx runs from it, and some sources
+of the standard library.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import time
 from pathlib import Path
 
 from crx import index as handle
-from crx.cli.index import summary
-from crx.cli.output import progress, say
-from crx.cli.search import print_passage
+from crx.cli.index import summarize
+from crx.cli.output import print_line
+from crx.cli.passages import print_passages
+from crx.cli.progress import show_build
 
 OWN = ("README.md", "ARCHITECTURE.md", "rust", "python")
 LIBRARY = ("json", "sqlite3", "tempfile.py", "textwrap.py", "shutil.py", "heapq.py", "bisect.py")
-# A tokenizer's file is text, but not to be read.
+# The tokenizer of a model is text that nobody searches.
 NOT_OWN = ("shipped/",)
 QUESTIONS = (
     "how is a temporary file name chosen so that nobody else can take it?",
@@ -39,15 +40,16 @@ def main() -> None:
         handle.open(Path(folder) / "demo.crx") as index,
     ):
         started = time.perf_counter()
-        with progress() as show:
+        with show_build() as show:
             report = index.add(*places, exclude=NOT_OWN, on_progress=show)
-        say(f"indexed in {time.perf_counter() - started:.1f} s: {summary(report)}\n")
+        print_line(f"indexed in {time.perf_counter() - started:.1f} s: {summarize(report)}")
+        print_line()
         for question in QUESTIONS:
             started = time.perf_counter()
             result = index.search(question, window=1)
-            say(f"? {question}  [{1000 * (time.perf_counter() - started):.0f} ms]\n")
-            for rank, passage in enumerate(result[:PASSAGES_SHOWN], start=1):
-                print_passage(rank, passage)
+            print_line(f"? {question}  [{1000 * (time.perf_counter() - started):.0f} ms]")
+            print_line()
+            print_passages(result[:PASSAGES_SHOWN], query=question)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import orjson
 
 from crx import _native
-from crx.config import Resolved, Settings, describe, resolve, user_file
+from crx.config import ARGUMENT, Resolved, Settings, describe, resolve, user_file
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure, UsageError
 from crx.ingest.paths import escape_path
@@ -691,9 +691,10 @@ def _agree(path: Path, built: Mapping[str, str], resolved: Resolved) -> Mapping[
     asked = asdict(resolved.settings)
     for name in _FIXED:
         origin = resolved.origins[name]
+        source = "" if origin == ARGUMENT else f" (from {origin})"
         if origin != "default" and str(asked[name]) != built.get(name, str(asked[name])):
             raise Incompatible(
-                f"{path}: built with {name} = {built[name]}, but {origin} says {asked[name]}; "
+                f"{path}: built with {name} = {built[name]}, not {asked[name]}{source}; "
                 f"leave it out, or index into a new folder: crx index PATH --index DIR "
                 f"--set {name}={asked[name]}"
             )

@@ -1,44 +1,55 @@
-"""The `crx` command: answers on stdout, all else on stderr, an exit code that means something."""
+"""The `crx` command: answers on stdout, all else on stderr, exit codes by kind of failure."""
 
 from __future__ import annotations
 
 import difflib
 import errno
 import os
+import shlex
 import sys
+import warnings
 from importlib import import_module
+from typing import TextIO
 
 import click
 
+from crx.cli.output import print_note
+from crx.config import ConfigWarning
 from crx.errors import CrxError, NoRoom, UsageError
 
-COMMANDS = (
-    "index",
-    "contextualize",
-    "plan",
-    "search",
-    "ask",
-    "prompt",
-    "show",
-    "status",
-    "export",
-    "import",
-    "doctor",
-    "models",
-    "eval",
-    "config",
-    "verify",
-    "gc",
-)
+# Every command and its line in "crx --help".
+COMMANDS = {
+    "index": "Make or refresh an index of files and folders.",
+    "contextualize": "Have a model write contexts for the chunks.",
+    "plan": "Estimate what an index would take.",
+    "search": "Print the passages that answer a query.",
+    "ask": "Have a model answer a question, with citations.",
+    "prompt": 'Print the prompt that "crx ask" would send.',
+    "show": "Print a document, its chunks and their contexts.",
+    "status": "Print what the index holds and lacks.",
+    "export": "Write contexts to a file.",
+    "import": "Read contexts from a file.",
+    "doctor": "Check the installation and the index.",
+    "models": "List, add, check and remove models.",
+    "eval": "Measure retrieval on questions with known answers.",
+    "config": "Print and change the settings.",
+    "verify": "Check every row and rebuild derived files.",
+    "gc": "Delete what no document uses.",
+}
 
 INTERRUPTED = 130
 
-# Commands whose name is no name of a module.
+# The variable through which a shell asks for completions.
+COMPLETE_VARIABLE = "_CRX_COMPLETE"
+
+# Commands whose name is not that of a module.
 _MODULES = {"import": "import_"}
+# Arguments that hold free text, which may begin with "-".
+_FREE_TEXT = frozenset({"query", "question"})
 
 
 class _Commands(click.Group):
-    """The verbs, each imported when it is called."""
+    """The commands, each imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -48,6 +59,7 @@ class _Commands(click.Group):
             return None
         command = import_module(f"crx.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         assert isinstance(command, click.Command)
+        command.short_help = COMMANDS[cmd_name]
         return command
 
     def resolve_command(
@@ -55,9 +67,13 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            meant = f"did you mean {near[0]}? " if near else ""
-            raise UsageError(f'{args[0]}: no such command; {meant}"crx --help" lists them')
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise UsageError(f'{args[0]}: no such command; {hint}"crx --help" lists them')
         return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -77,26 +93,40 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets its code; without this, a traceback.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
     """Run one command line; return its exit code. Every failure becomes one line on stderr."""
+    if instruction := os.environ.get(COMPLETE_VARIABLE):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "crx", COMPLETE_VARIABLE, instruction)
+    with warnings.catch_warnings():
+        _print_warnings_as_notes()
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     try:
-        # Not `cli.main`: it exits with 1 where the reader of a pipe has gone.
+        # `cli.main` would exit with 1 when the reader of a pipe has gone.
         with cli.make_context("crx", arguments or ["--help"]) as context:
             code = cli.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as done:  # --help, --version
         return done.exit_code
     except click.ClickException as error:
-        return _fail(_one_line(error), error.exit_code)
+        return _fail(_describe(error, arguments), error.exit_code)
     except CrxError as error:
         return _fail(str(error), error.exit_code)
     except ValueError as error:
         return _fail(str(error), 2)
     except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted; the same command goes on where it stopped", INTERRUPTED)
+        return _fail("interrupted; the same command resumes", INTERRUPTED)
     except BrokenPipeError:
         # The reader has gone, as in `| head`; what is buffered must not fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -110,14 +140,53 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _one_line(error: click.ClickException) -> str:
-    """Return what click says of a command line as crx says it."""
+def _describe(error: click.ClickException, arguments: list[str]) -> str:
+    """Return click's message as one line in lower case, with the next step."""
     fact = " ".join(error.format_message().split()).removesuffix(".")
+    fact = f"{fact[:1].lower()}{fact[1:]}"
     context = error.ctx if isinstance(error, click.UsageError) else None
-    path = context.command_path if context is not None else "crx"
-    return f'{fact[:1].lower()}{fact[1:]}; "{path} --help" says how'
+    if context is None:
+        return f'{fact}; "crx --help" lists the options'
+    if text := _text_with_dash(context.command, arguments):
+        example = f"{context.command_path} -- {text}"
+        return f'{fact}; put "--" before a text that begins with "-": {example}'
+    return f'{fact}; "{context.command_path} --help" lists the options'
+
+
+def _text_with_dash(command: click.Command, arguments: list[str]) -> str:
+    """Return the argument that looks like free text and begins with "-", "" if there is none."""
+    if "--" in arguments or not _FREE_TEXT.intersection(p.name for p in command.params if p.name):
+        return ""
+    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    for argument in arguments:
+        if argument.startswith("-") and argument.partition("=")[0] not in known:
+            return shlex.quote(argument)
+    return ""
+
+
+def _print_warnings_as_notes() -> None:
+    """Print warnings about the configuration as notes, each once; leave all others to Python."""
+    printed: set[str] = set()
+    show = warnings.showwarning
+
+    def print_warning(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not issubclass(category, ConfigWarning):
+            show(message, category, filename, lineno, file, line)
+        elif str(message) not in printed:
+            printed.add(str(message))
+            print_note(str(message))
+
+    warnings.simplefilter("always", ConfigWarning)
+    warnings.showwarning = print_warning
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"crx: {message}", file=sys.stderr)  # noqa: T201
+    print_note(message)
     return code

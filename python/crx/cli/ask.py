@@ -1,4 +1,4 @@
-"""`crx ask`: have a model answer from the passages that were found."""
+"""`crx ask`: have a model answer a question from the passages that are found."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ import click
 from crx import index as handle
 from crx.answer.stream import AnswerStream
 from crx.cli import INTERRUPTED
-from crx.cli.options import existing_index, index_option, json_option, set_option, settings_of
-from crx.cli.output import note, say, say_json
-from crx.cli.prompt import refuse_both
-from crx.cli.search import parse_where, parse_window, place_of
+from crx.cli.filters import parse_where, parse_window
+from crx.cli.options import (
+    answer_window_option,
+    existing_index,
+    index_option,
+    json_option,
+    k_option,
+    parse_settings,
+    set_option,
+    where_option,
+)
+from crx.cli.output import dim, print_json, print_line, print_note, print_piece
+from crx.cli.passages import location
+from crx.cli.prompt import refuse_choice_of_whole
 from crx.errors import ModelError
 from crx.types import Answer
 
@@ -25,12 +35,17 @@ from crx.types import Answer
     "generator",
     default="",
     metavar="MODEL",
-    help="llama:PATH, claude:MODEL, openai:URL#MODEL.  [default: the setting generator]",
+    help="Model that answers: llama:PATH, claude:MODEL or openai:URL#MODEL.  [default: the setting "
+    "generator]",
 )
-@click.option("-k", type=int, metavar="N", help="Hits wanted.  [default: 20]")
-@click.option("--window", metavar="auto|N", help="As in search.  [default: auto]")
-@click.option("--where", "conditions", metavar="FIELD=VALUE", multiple=True, help="As in search.")
-@click.option("--whole", is_flag=True, help="From the whole corpus, where a prompt can hold it.")
+@k_option
+@answer_window_option
+@where_option
+@click.option(
+    "--whole",
+    is_flag=True,
+    help="Answer from all documents, if a prompt can hold them, instead of a search.",
+)
 @set_option
 @json_option
 def command(
@@ -45,15 +60,15 @@ def command(
     assignments: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Answer QUESTION from the passages that are found, and cite them.
+    """Answer QUESTION from the passages that are found, with citations.
 
-    A citation that names no passage is taken out and counted. Where the documents do not say, the
-    answer says so, and the exit code is 1.
+    A citation that names no passage is removed and counted. If the documents do not hold the
+    answer, the model is asked to write that, and the exit code is 1.
     """
-    refuse_both(whole=whole, k=k, window=window, conditions=conditions)
+    refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions)
     place = existing_index(folder)
-    with handle.open(place, create=False, settings=settings_of(assignments)) as index:
-        asking = index.asking(
+    with handle.open(place, create=False, settings=parse_settings(assignments)) as index:
+        stream = index.asking(
             question,
             with_=generator,
             k=k,
@@ -62,42 +77,45 @@ def command(
             whole=whole,
         )
         try:
-            _hear(asking, aloud=not as_json)
+            for text in stream:
+                if not as_json:
+                    print_piece(text)
         except KeyboardInterrupt:
-            _print(question, asking.answer, as_json=as_json, complete=False)
-            note("interrupted; this is what came of the answer")
+            _print(question, stream, as_json=as_json, complete=False)
+            print_note("interrupted; the answer is cut off here")
             return INTERRUPTED
         except ModelError:
-            _print(question, asking.answer, as_json=as_json, complete=False)
+            _print(question, stream, as_json=as_json, complete=False)
             raise
-    _print(question, asking.answer, as_json=as_json, complete=True)
-    return 0 if asking.answer.found else 1
+    _print(question, stream, as_json=as_json, complete=True)
+    return 0 if stream.answer.found else 1
 
 
-def _hear(asking: AnswerStream, *, aloud: bool) -> None:
-    for text in asking:
-        if aloud:
-            click.echo(text, nl=False)
-
-
-def _print(question: str, answer: Answer, *, as_json: bool, complete: bool) -> None:
-    """Print what follows an answer that was printed as it came; as JSON, all of it."""
+def _print(question: str, stream: AnswerStream, *, as_json: bool, complete: bool) -> None:
+    """Print what follows the text of an answer; as JSON, all of it."""
+    answer = stream.answer
     if as_json:
-        say_json({"question": question, **asdict(answer), "complete": complete})
-    elif answer.text:
-        if not answer.text.endswith("\n"):
-            say()
-        if answer.citations:
-            say()
-        for citation in sorted(answer.citations, key=lambda each: each.number):
-            title = click.style(citation.title, dim=True)
-            say(f"[{citation.number}] {place_of(citation)}  {title}".rstrip())
+        print_json({"question": question, **asdict(answer), "complete": complete})
+    else:
+        _print_citations(answer)
     for line in answer.notes:
-        note(line)
+        print_note(line)
     if answer.removed:
-        few = "citation that names" if answer.removed == 1 else "citations that name"
-        note(f"{answer.removed} {few} no passage: taken out")
+        citations = "citation that names" if answer.removed == 1 else "citations that name"
+        print_note(f"{answer.removed} {citations} no passage: removed")
     if dollars := answer.usage.get("dollars"):
-        note(f"${dollars:.4f}")
+        print_note(f"${dollars:.4f}")
     if complete and answer.found and not answer.citations:
-        note("the answer cites no passage: nothing in it can be checked")
+        print_note("the answer cites no passage, so that it cannot be checked")
+
+
+def _print_citations(answer: Answer) -> None:
+    if not answer.text:
+        return
+    if not answer.text.endswith("\n"):
+        print_line()
+    if answer.citations:
+        print_line()
+    for citation in sorted(answer.citations, key=lambda each: each.number):
+        title = ("  ", dim(citation.title)) if citation.title else ()
+        print_line(f"[{citation.number}] {location(citation)}", *title)

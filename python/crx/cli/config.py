@@ -1,14 +1,16 @@
-"""`crx config`: the settings, and which one won."""
+"""`crx config`: print and change the settings."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from pathlib import Path
 
 import click
 
 from crx.cli.options import json_option
-from crx.cli.output import near, say, say_json, table
+from crx.cli.output import display_path, format_table, print_json, print_line, print_text
 from crx.config import PROJECT_FILE, describe, resolve, user_file, write
 
 
@@ -16,7 +18,7 @@ from crx.config import PROJECT_FILE, describe, resolve, user_file, write
 @json_option
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool) -> None:
-    """Print every setting, its value and where the value comes from."""
+    """Print every setting, its value, where the value comes from, and what it is for."""
     if ctx.invoked_subcommand is not None:
         return
     resolved = resolve()
@@ -26,14 +28,17 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     ]
     if as_json:
         listed = {d.name: {"value": v, "origin": o, "help": d.help} for d, v, o in rows}
-        say_json({**listed, "prompts": dict(resolved.templates)})
+        print_json({**listed, "prompts": dict(resolved.templates)})
         return
-    say(table([[d.name, str(v), o, d.help] for d, v, o in rows]))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    print_text(format_table([[d.name, str(v), o, d.help] for d, v, o in rows], width=width))
     for folder, template in resolved.templates.items():
-        say(f"prompt of {near(folder)}: {near(template)}")
+        print_line(f"prompt of {display_path(folder)}: {display_path(template)}")
 
 
-_project = click.option("--project", is_flag=True, help=f"In ./{PROJECT_FILE}, not the user file.")
+_project = click.option(
+    "--project", is_flag=True, help=f"Change ./{PROJECT_FILE}.  [default: the user's file]"
+)
 
 
 @command.command("set")
@@ -41,20 +46,20 @@ _project = click.option("--project", is_flag=True, help=f"In ./{PROJECT_FILE}, n
 @click.argument("value")
 @_project
 def set_value(*, name: str, value: str, project: bool) -> None:
-    """Set NAME to VALUE in the user's file."""
+    """Set NAME to VALUE in the user's file; its comments stay."""
     path = _file(project=project)
     write(path, {name: value})
-    say(f"{path}: {name} = {value}")
+    print_line(f"{display_path(path)}: {name} = {value}")
 
 
 @command.command("unset")
 @click.argument("name")
 @_project
 def unset_value(*, name: str, project: bool) -> None:
-    """Take NAME out of the user's file."""
+    """Remove NAME from the user's file."""
     path = _file(project=project)
     write(path, {name: None})
-    say(f"{path}: {name} is no longer set here")
+    print_line(f"{display_path(path)}: {name} is no longer set here")
 
 
 def _file(*, project: bool) -> Path:

@@ -1,4 +1,4 @@
-"""`crx contextualize`: have the chunks of an index situated by a model, in place."""
+"""`crx contextualize`: have a model write contexts for the chunks of an index."""
 
 from __future__ import annotations
 
@@ -10,8 +10,22 @@ from typing import Any
 import click
 
 from crx import index as handle
-from crx.cli.options import existing_index, index_option, json_option
-from crx.cli.output import context_progress, note, say, say_json, table
+from crx.cli.options import (
+    existing_index,
+    index_option,
+    json_option,
+    progress_options,
+    prompt_options,
+)
+from crx.cli.output import (
+    display_path,
+    format_table,
+    print_json,
+    print_line,
+    print_note,
+    print_text,
+)
+from crx.cli.progress import Form, show_contexts
 from crx.context.cache import DEFAULT_REFRESH, REFRESH, Refresh
 from crx.context.prompt import Prompt
 from crx.context.report import ContextReport
@@ -28,29 +42,33 @@ from crx.types import parse_outcome
     "source",
     required=True,
     metavar="SOURCE",
-    help="llama:PATH, claude:MODEL, openai:URL#MODEL, a file of contexts, ...",
+    help="What writes the contexts: llama:PATH, claude:MODEL, openai:URL#MODEL, or a file of "
+    "contexts.",
 )
 @click.option(
-    "--budget", default="", metavar="20m|$2", help="Stop after a time (no batches), or at a cost."
+    "--budget",
+    default="",
+    metavar="20m|$2",
+    help="Stop after a time, or before a cost is exceeded; batches take a cost only.  [default: no "
+    "limit]",
 )
 @click.option(
     "--min-coverage",
     type=click.FloatRange(0, 1),
     default=0.0,
     metavar="SHARE",
-    help="Exit with 7 where a smaller share of the chunks has a context in the end.",
+    help="Exit with 7 if a smaller share of the chunks has a context in the end.  [default: 0]",
 )
 @click.option(
     "--refresh",
     type=click.Choice(REFRESH),
     default=DEFAULT_REFRESH,
     show_default=True,
-    help="How far a change in a document reaches contexts made before.",
+    help="How much of a changed document gets new contexts.",
 )
-@click.option("--prompt", type=click.Path(path_type=Path), metavar="FILE", help="A template.")
-@click.option("--glossary", type=click.Path(path_type=Path), metavar="FILE", help="Terms.")
+@prompt_options
 @json_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@progress_options
 def command(
     *,
     folder: str | None,
@@ -61,77 +79,86 @@ def command(
     prompt: Path | None,
     glossary: Path | None,
     as_json: bool,
-    quiet: bool,
+    progress: Form,
 ) -> int:
-    """Give every chunk a context, written by what --with names.
+    """Give every chunk a context, written by the model that --with names.
 
-    The index stays searchable. Each finished chunk is kept at once: interrupted, the same command
-    goes on where it stopped, and chunks that failed are tried again; the exit code is 3 where some
-    did. A rejected answer is kept as such; the outline then stands alone.
+    The index stays searchable, and each finished chunk is stored at once: after an interruption
+    the same command resumes, and chunks that failed are tried again. The exit code is 3 if some
+    failed. An answer that does not pass validation is counted as rejected; the chunk then has its
+    outline alone.
 
-    Folders can have prompts of their own, by lines of crx.toml like "docs/legal" = "legal.txt"
-    under [prompts]; the nearest folder wins, and --prompt is for all others. Another prompt costs
-    the contexts of its own documents alone.
+    Folders can have prompts of their own, by lines of crx.toml such as "docs/legal" = "legal.txt"
+    under [prompts]; the nearest folder wins, and --prompt is for all others. A changed prompt
+    affects the contexts of its own documents only.
     """
     place = existing_index(folder)
-    asked = Prompt.read(prompt, glossary=glossary) if prompt or glossary else None
-    with handle.open(place, create=False) as index, context_progress(quiet=quiet) as show:
-        outcome = index.contextualize(
-            source, budget=budget, refresh=refresh, prompt=asked, on_progress=show
+    chosen = Prompt.read(prompt, glossary=glossary) if prompt or glossary else None
+    with (
+        handle.open(place, create=False) as index,
+        show_contexts(progress, as_json=as_json) as show,
+    ):
+        report = index.contextualize(
+            source, budget=budget, refresh=refresh, prompt=chosen, on_progress=show
         )
     if as_json:
-        say_json({"index": str(place), **as_told(outcome)})
-    print_outcome(outcome, place, quiet=as_json)
-    code = note_failed(outcome.made, source)
-    outcome.require(min_coverage)
+        print_json({"index": str(place), **as_object(report)})
+    else:
+        print_report(report, place)
+    print_notes(report)
+    code = note_failed(report.made, source)
+    report.require(min_coverage)
     return code
 
 
 def note_failed(outcomes: Mapping[str, int], source: str) -> int:
-    """Say how many chunks failed to get a context, and what to do; return the exit code."""
+    """Print how many chunks failed to get a context and the next step; return the exit code."""
     parsed = [(*parse_outcome(outcome), n) for outcome, n in sorted(outcomes.items())]
     failed = {reason: n for status, reason, n in parsed if status == "failed"}
     if not failed:
         return 0
+    count = f"{sum(failed.values()):,} chunks"
     if is_context_file(source):
         why = ", ".join(f"{reason} ({n:,})" for reason, n in failed.items())
-        note(
-            f"{sum(failed.values()):,} chunks have no context from {source}: {why}; "
-            f'"crx import {source} --root DIR" says what does not fit'
+        print_note(
+            f"{count} have no context from {source}: {why}; "
+            f'"crx import {source} --root DIR" names what does not fit'
         )
     else:
-        note(f"{sum(failed.values()):,} chunks failed; the same command tries them again")
+        print_note(f"{count} failed; the same command tries them again")
     return InputError.exit_code
 
 
-def as_told(outcome: ContextReport) -> dict[str, Any]:
-    """Return what a run did, for JSON."""
-    used = outcome.usage
+def as_object(report: ContextReport) -> dict[str, Any]:
+    """Return what a run did as plain objects."""
+    used = report.usage
     usage = {**asdict(used), "share_read": used.share_read} if used else None
-    return {**asdict(outcome), "usage": usage}
+    return {**asdict(report), "usage": usage}
 
 
-def print_outcome(outcome: ContextReport, place: Path, *, quiet: bool) -> None:
-    """Print what a run did, unless quiet, and on stderr why it stopped early."""
-    used = outcome.usage
-    if not quiet:
-        say(f"{place}: {summary(outcome)}")
-        if used and used != ServiceUsage():
-            say(table(used.rows(), right=(1,)))
-    for line in outcome.notes:
-        note(line)
-    if outcome.stopped:
-        note(f"{outcome.stopped}; the same command goes on")
+def print_report(report: ContextReport, place: Path) -> None:
+    """Print what a run did, and what a service charged for."""
+    print_line(f"{display_path(place)}: {summarize(report)}")
+    if report.usage and report.usage != ServiceUsage():
+        print_text(format_table(report.usage.rows(), right=(1,)))
 
 
-def summary(outcome: ContextReport) -> str:
+def print_notes(report: ContextReport) -> None:
+    """Print on stderr what a user should know of a run, and why it stopped early."""
+    for line in report.notes:
+        print_note(line)
+    if report.stopped:
+        print_note(f"{report.stopped}; the same command resumes")
+
+
+def summarize(report: ContextReport) -> str:
     """Return what a run did, in one line."""
-    made = sum(outcome.made.values())
-    counts = [f"{count:,} {name}" for name, count in sorted(outcome.made.items()) if name != "ok"]
+    made = sum(report.made.values())
+    counts = [f"{count:,} {name}" for name, count in sorted(report.made.items()) if name != "ok"]
     which = f" ({', '.join(counts)})" if counts else ""
-    rate = f", {made / outcome.seconds:.1f} a second" if made and outcome.seconds else ""
-    covered = f"{outcome.coverage:.1%} of {outcome.chunks:,} chunks covered"
+    rate = f", {made / report.seconds:.1f} a second" if made and report.seconds else ""
+    covered = f"{report.coverage:.1%} of {report.chunks:,} chunks covered"
     return (
-        f"{made:,} contexts made{which}{rate}, {outcome.reused:,} kept, "
-        f"{outcome.embedded:,} embedded; {covered}"
+        f"{made:,} contexts made{which}{rate}, {report.reused:,} kept, "
+        f"{report.embedded:,} embedded; {covered}"
     )

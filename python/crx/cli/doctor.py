@@ -1,4 +1,4 @@
-"""`crx doctor`: what a person needs to know when something is wrong."""
+"""`crx doctor`: checks of this installation and of the nearest index."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Literal
 import click
 
 from crx.cli.options import find_index, index_option, json_option
-from crx.cli.output import say, say_json, size
+from crx.cli.output import colored, format_size, print_json, print_line
 from crx.config import is_offline, project_file, resolve, user_file
 from crx.errors import CrxError, Damaged, ModelError, NoRoom, SystemFailure
 
 State = Literal["ok", "warn", "fail"]
 
-# What each extra brings; the module is looked for, not imported.
+# The module of each extra, which is searched for and not imported.
 EXTRAS = {
     "onnx": "onnx",
     "st": "sentence_transformers",
@@ -30,7 +30,7 @@ EXTRAS = {
     "claude": "anthropic",
     "openai": "openai",
 }
-# Below this, a disk is said to be short of room; at a tenth of it, to be full.
+# Less free space is a warning; less than a tenth of it a failure.
 LITTLE_ROOM_BYTES = 1_000_000_000
 
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -38,7 +38,7 @@ _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one check found; `exit_code` is that of a failure."""
+    """The result of one check; `exit_code` is that of a failure."""
 
     name: str
     state: State
@@ -48,49 +48,51 @@ class Check:
 
 @click.command()
 @index_option
-@click.option("--verify", "thorough", is_flag=True, help="Also check every row of the index.")
+@click.option(
+    "--verify", "thorough", is_flag=True, help="Also check every row of the index against its hash."
+)
 @json_option
 def command(*, folder: str | None, thorough: bool, as_json: bool) -> int:
-    """Check this installation and the index that is near.
+    """Check this installation and the nearest index.
 
-    Exits with the code of the first check that failed.
+    The exit code is that of the first check that failed, 0 if none did.
     """
     checks: list[Check] = []
-    for check in checked(find_index(folder), thorough=thorough):
+    for check in run_checks(find_index(folder), thorough=thorough):
         checks.append(check)
         if not as_json:
-            state = click.style(f"{check.state:4}", fg=_COLORS[check.state])
-            say(f"{state}  {check.name:9}  {check.detail}")
+            state = colored(f"{check.state:4}", _COLORS[check.state])
+            print_line(state, f"  {check.name:9}  {check.detail}")
     if as_json:
         names = ("name", "state", "detail")
-        say_json({"checks": [{name: getattr(each, name) for name in names} for each in checks]})
+        print_json({"checks": [{name: getattr(each, name) for name in names} for each in checks]})
     return next((check.exit_code for check in checks if check.state == "fail"), 0)
 
 
-def checked(index: Path | None, *, thorough: bool) -> Iterator[Check]:
-    """Yield the checks in the order in which a reader looks for a fault."""
-    yield from _ask("crx", _versions)
-    yield from _ask("core", _core)
-    yield from _ask("settings", _settings)
-    yield from _ask("offline", _offline)
-    yield from _ask("seal key", _seal_key)
-    yield from _ask("models", _models)
-    yield from _ask("embedder", _embedder)
-    yield from _ask("reranker", _reranker)
-    yield from _ask("threads", _threads)
-    yield from _ask("devices", _devices)
-    yield from _ask("extras", _extras)
-    yield from _ask("index", lambda: _index(index, thorough=thorough))
-    yield from _ask("disk", lambda: _disk(index or Path.cwd()))
+def run_checks(index: Path | None, *, thorough: bool) -> Iterator[Check]:
+    """Yield the result of each check, from the installation to the index."""
+    yield from _run("crx", _versions)
+    yield from _run("core", _core)
+    yield from _run("settings", _settings)
+    yield from _run("offline", _offline)
+    yield from _run("seal key", _seal_key)
+    yield from _run("models", _models)
+    yield from _run("embedder", _embedder)
+    yield from _run("reranker", _reranker)
+    yield from _run("threads", _threads)
+    yield from _run("devices", _devices)
+    yield from _run("extras", _extras)
+    yield from _run("index", lambda: _index(index, thorough=thorough))
+    yield from _run("disk", lambda: _disk(index or Path.cwd()))
 
 
-def _ask(name: str, question: Callable[[], Iterator[tuple[State, str]]]) -> Iterator[Check]:
-    """Yield what a check says; what it raises is a failure of its class."""
+def _run(name: str, check: Callable[[], Iterator[tuple[State, str]]]) -> Iterator[Check]:
+    """Yield the results of a check; an exception is a failure with its exit code."""
     models = dict.fromkeys(("models", "embedder", "reranker"), ModelError)
     codes = {**models, "index": Damaged, "disk": NoRoom}
     code = codes.get(name, SystemFailure).exit_code
     try:
-        for state, detail in question():
+        for state, detail in check():
             yield Check(name, state, detail, code if state == "fail" else 0)
     except CrxError as error:
         yield Check(name, "fail", str(error), error.exit_code)
@@ -118,12 +120,12 @@ def _settings() -> Iterator[tuple[State, str]]:
     read = [str(path) for path in files if path is not None and path.is_file()]
     origins = resolve().origins
     variables = sorted({o for o in origins.values() if o.startswith("CRX_")})
-    yield "ok", ", ".join([*read, *variables]) or f"all defaults; {files[0]} would be read"
+    yield "ok", ", ".join([*read, *variables]) or f"all defaults; {files[0]} does not exist"
 
 
 def _offline() -> Iterator[tuple[State, str]]:
-    set_ = "CRX_OFFLINE is set: every use of the network is an error"
-    yield "ok", set_ if is_offline() else "CRX_OFFLINE off"
+    state = "set: every use of the network is an error" if is_offline() else "not set"
+    yield "ok", f"CRX_OFFLINE is {state}"
 
 
 def _seal_key() -> Iterator[tuple[State, str]]:
@@ -133,11 +135,11 @@ def _seal_key() -> Iterator[tuple[State, str]]:
         if os.access(above, os.W_OK | os.X_OK):
             yield "ok", f"{path}: made with the first index"
         else:
-            yield "warn", f"{path}: cannot be made, so each process makes derived files anew"
+            yield "warn", f"{path}: cannot be written, so each process rebuilds derived files"
     elif not os.access(path, os.R_OK) or path.stat().st_size != 32:
-        yield "warn", f"{path}: not a key of 32 bytes; remove it, and another is made"
+        yield "warn", f"{path}: not a key of 32 bytes; delete it, and another is made"
     elif os.name == "posix" and path.stat().st_mode & 0o077:
-        yield "warn", f"{path}: others can read it; chmod 600 mends that"
+        yield "warn", f"{path}: readable by others; run chmod 600 on it"
     else:
         yield "ok", str(path)
 
@@ -149,7 +151,7 @@ def _models() -> Iterator[tuple[State, str]]:
 
     for place in places():
         here = [name for name, folder in folders().items() if folder.parent == place]
-        none = "none" if place.is_dir() else "no such folder"
+        none = "no models" if place.is_dir() else "no such folder"
         yield "ok", f"{place}: {', '.join(here) or none}"
     for folder in folders().values():
         try:
@@ -168,7 +170,7 @@ def _embedder() -> Iterator[tuple[State, str]]:
     length = float(np.linalg.norm(embedder.embed(["one line of text"])[0]))
     about = f"{spec}: {embedder.dimensions} dimensions, {embedder.max_tokens} tokens"
     if abs(length - 1) > 1e-3:
-        yield "fail", f"{about}; gave a vector of length {length:.4f}, not 1; add the model again"
+        yield "fail", f"{about}; its vector has length {length:.4f}, not 1; add the model again"
     else:
         yield "ok", f"{about}; {embedder.fingerprint}"
 
@@ -178,19 +180,19 @@ def _reranker() -> Iterator[tuple[State, str]]:
 
     spec = resolve().settings.reranker
     if not spec:
-        yield "ok", "none set; crx search --rerank takes the one that ships with crx"
+        yield "ok", "none set; crx search --rerank uses the one included in crx"
         return
     reranker = load_reranker(spec)
     alike, other = reranker.score("one line of text", ["one line of text", "another thing"])
     device = getattr(reranker, "device", "cpu")
-    yield "ok", f"{spec} on {device}; gave {alike:.3f} and {other:.3f}; {reranker.fingerprint}"
+    yield "ok", f"{spec} on {device}; scores {alike:.3f}, {other:.3f}; {reranker.fingerprint}"
 
 
 def _threads() -> Iterator[tuple[State, str]]:
     from crx.models.threads import threads
 
-    asked = " (CRX_THREADS)" if os.environ.get("CRX_THREADS") else ""
-    yield "ok", f"{threads()} of {os.cpu_count()} processors{asked}"
+    source = " (CRX_THREADS)" if os.environ.get("CRX_THREADS") else ""
+    yield "ok", f"{threads()} of {os.cpu_count()} processors{source}"
 
 
 def _devices() -> Iterator[tuple[State, str]]:
@@ -200,8 +202,10 @@ def _devices() -> Iterator[tuple[State, str]]:
 
 
 def _extras() -> Iterator[tuple[State, str]]:
-    here = {extra: util.find_spec(module) is not None for extra, module in EXTRAS.items()}
-    yield "ok", ", ".join(f"{extra} {'yes' if there else 'no'}" for extra, there in here.items())
+    found = {extra: util.find_spec(module) is not None for extra, module in EXTRAS.items()}
+    installed = [extra for extra, there in found.items() if there]
+    missing = [extra for extra, there in found.items() if not there]
+    yield "ok", f"installed: {', '.join(installed) or 'none'}; not: {', '.join(missing) or 'none'}"
 
 
 def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
@@ -218,7 +222,7 @@ def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
         for line in status.notes:
             yield "warn", line
         if status.failures:
-            yield "warn", f'{len(status.failures)} inputs failed; "crx status" names them'
+            yield "warn", f'{len(status.failures)} files failed; "crx status" names them'
         if thorough:
             found = index.verify()
             for fault in found.faults:
@@ -230,7 +234,7 @@ def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
 
 
 def _written_by(path: Path) -> str:
-    """Return the version of SQLite that last wrote the file, from its header."""
+    """Return the version of SQLite that last wrote the index, from the file's header."""
     with (path / "crx.db").open("rb") as file:
         number = int.from_bytes(file.read(100)[96:100], "big")
     return f"SQLite {number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"
@@ -239,12 +243,12 @@ def _written_by(path: Path) -> str:
 def _disk(path: Path) -> Iterator[tuple[State, str]]:
     place = next(each for each in (path, *path.absolute().parents) if each.exists())
     free = shutil.disk_usage(place).free
-    said = f"{size(free)} free at {place}"
+    room = f"{format_size(free)} free at {place}"
     if not os.access(place, os.W_OK):
         yield "warn", f"{place}: cannot be written to"
     if free < LITTLE_ROOM_BYTES // 10:
-        yield "fail", f"{said}; make room"
+        yield "fail", f"{room}; free some"
     elif free < LITTLE_ROOM_BYTES:
-        yield "warn", said
+        yield "warn", room
     else:
-        yield "ok", said
+        yield "ok", room

@@ -1,4 +1,4 @@
-"""`crx export`: write the contexts of an index to a file that another index can take in."""
+"""`crx export`: write the contexts of an index to a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
-from crx.cli.output import say, say_json
+from crx.cli.output import display_path, print_json, print_line
 
 
 @click.command()
@@ -18,18 +18,19 @@ from crx.cli.output import say, say_json
     "--root",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Name files by their path below this folder.  [default: the current one]",
+    help="Folder that the paths in FILE are relative to.  [default: the current folder]",
 )
 @json_option
 def command(*, file: Path, folder: str | None, root: Path | None, as_json: bool) -> None:
     """Write the contexts of the index to FILE, as JSON lines.
 
-    One object a line: {"path" | "doc_id", "start", "end", "context", "generator", "sha256"}; the
-    hash is of the chunk's text. "crx import" takes them in where the same documents are indexed.
+    Each line is an object: {"path" | "doc_id", "start", "end", "context", "generator", "sha256"},
+    the hash being that of the chunk's text. "crx import" reads them into another index of the same
+    documents.
     """
     with handle.open(existing_index(folder), create=False) as index:
         count = index.export_contexts(file, root=root)
     if as_json:
-        say_json({"file": str(file), "contexts": count})
+        print_json({"file": str(file), "contexts": count})
     else:
-        say(f"{file}: {count:,} contexts written")
+        print_line(f"{display_path(file)}: {count:,} contexts written")

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 import click
 
 from crx import index as handle
-from crx.cli.contextualize import as_told, note_failed, print_outcome
+from crx.cli.contextualize import as_object, note_failed, print_notes, print_report
 from crx.cli.options import (
     FOLDER,
+    embedder_option,
+    exclude_option,
     find_index,
     index_option,
     json_option,
+    parse_settings,
+    progress_options,
     set_option,
-    settings_of,
 )
-from crx.cli.output import context_progress, near, note, progress, say, say_json
+from crx.cli.output import display_path, print_json, print_line, print_note
+from crx.cli.progress import Form, show_build, show_contexts
 from crx.errors import InputError, UsageError
 from crx.registry import parse_contexts
 
@@ -35,14 +39,21 @@ FAILURES_NAMED = 20
 @click.option(
     "--contexts",
     metavar="HOW",
-    help="none, outline, FILE, outline+FILE, or a model such as llama:PATH: a second pass then.",
+    help="Contexts of the chunks: none, outline, a FILE of contexts, outline+FILE, or a model such "
+    "as llama:PATH, which writes them after the index is made.  [default: the setting contexts, "
+    "outline]",
 )
-@click.option("--embedder", metavar="SPEC", help="A model's name, st:PATH, hashed, ...")
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out; as in .gitignore.")
-@click.option("--rehash", is_flag=True, help="Read every file; write damaged documents anew.")
+@embedder_option
+@exclude_option
+@click.option(
+    "--rehash",
+    is_flag=True,
+    help="Read every file, also those whose size and time are unchanged, and write damaged "
+    "documents again.",
+)
 @set_option
 @json_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@progress_options
 def command(
     *,
     paths: tuple[Path, ...],
@@ -53,44 +64,46 @@ def command(
     rehash: bool,
     assignments: tuple[str, ...],
     as_json: bool,
-    quiet: bool,
+    progress: Form,
 ) -> int:
-    """Make the index hold what PATHS hold.
+    """Make the index hold the documents in PATHS, files or folders.
 
-    New, changed, renamed and deleted files are found by their content; what has not changed costs
-    nothing. Interrupted, the same command goes on where it stopped. The exit code is 3 where an
-    input could not be read, or a chunk failed to get its context.
+    New, changed, renamed and deleted files are recognized by their content; unchanged ones cost
+    nothing. After an interruption the same command resumes. The exit code is 3 if a file could not
+    be read, or a chunk did not get its context.
     """
     for path in paths:  # before an index is made for it
         if not path.exists():
             raise UsageError(f"{path}: no such file or folder; nothing was indexed")
-    settings = settings_of(assignments)
+    settings = parse_settings(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
     spec = parse_contexts(contexts) if contexts is not None else None
     if spec is not None and not spec.is_file:
         settings["contexts"] = contexts = "outline" if spec.outline else "none"
     place = find_index(folder) or Path(FOLDER)
     with handle.open(place, settings=settings) as index:
-        with progress(quiet=quiet) as show:
+        with show_build(progress, as_json=as_json) as show:
             report = index.add(
                 *paths, contexts=contexts, exclude=exclude, rehash=rehash, on_progress=show
             )
         if not as_json:
-            say(f"{near(place)}: {summary(report)}")
+            print_line(f"{display_path(place)}: {summarize(report)}")
         _name_failures(report)
         source = parse_contexts(contexts or index.settings["contexts"]).source
         code = note_failed(report.contexts, source)
-        told = {"index": str(place), **asdict(report)}
+        printed = {"index": str(place), **asdict(report)}
         try:
             if spec is not None and spec.source and not spec.is_file:
-                with context_progress(quiet=quiet) as advance:
-                    outcome = index.contextualize(spec.source, on_progress=advance)
-                told["contextualized"] = as_told(outcome)
-                print_outcome(outcome, place, quiet=as_json)
-                code = note_failed(outcome.made, spec.source)
-        finally:  # what was indexed is told however the contexts fare
+                with show_contexts(progress, as_json=as_json) as show_context:
+                    made = index.contextualize(spec.source, on_progress=show_context)
+                printed["contextualized"] = as_object(made)
+                if not as_json:
+                    print_report(made, place)
+                print_notes(made)
+                code = note_failed(made.made, spec.source)
+        finally:  # what was indexed is printed also if the contexts fail
             if as_json:
-                say_json(told)
+                print_json(printed)
     if report.failures or code:
         return InputError.exit_code
     return 0 if report.added or report.changed or report.unchanged or report.renamed else 1
@@ -98,12 +111,13 @@ def command(
 
 def _name_failures(report: Report) -> None:
     for failure in report.failures[:FAILURES_NAMED]:
-        note(f"{near(failure.uri)}: {failure.reason}")
-    if len(report.failures) > FAILURES_NAMED:
-        note(f'and {len(report.failures) - FAILURES_NAMED} more failed; "crx status" lists them')
+        print_note(f"{display_path(failure.uri)}: {failure.reason}")
+    unnamed = len(report.failures) - FAILURES_NAMED
+    if unnamed > 0:
+        print_note(f'and {unnamed} more failed; "crx status" lists them')
 
 
-def summary(report: Report) -> str:
+def summarize(report: Report) -> str:
     """Return what a build did, in one line."""
     parts = [
         f"{getattr(report, name)} {name}"
@@ -113,5 +127,9 @@ def summary(report: Report) -> str:
     if report.failures:
         parts.append(f"{len(report.failures)} failed")
     done = ", ".join(parts) or "no readable files"
-    windowed = f" ({report.windowed} in several windows)" if report.windowed else ""
+    windowed = (
+        f" ({report.windowed} longer than the embedder's window, read in parts)"
+        if report.windowed
+        else ""
+    )
     return f"{done}; {report.chunks} chunks put, {report.embedded} embedded{windowed}"

@@ -1,4 +1,4 @@
-"""`crx models`: the models on this machine."""
+"""`crx models`: list, add, check and remove the models on this machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from crx.cli.options import json_option
-from crx.cli.output import note, say, say_json, size, table
+from crx.cli.output import (
+    display_path,
+    format_size,
+    format_table,
+    print_json,
+    print_line,
+    print_note,
+    print_text,
+)
 from crx.errors import ModelError
 from crx.models import ModelCard, add, find, folders, remove, verify
 from crx.models.card import Precision, read_card
@@ -23,29 +31,45 @@ def command(ctx: click.Context, *, as_json: bool) -> int | None:
     models, damaged = _read_all()
     if as_json:
         listed = [as_object(card, folder) for card, folder in models]
-        say_json({"models": listed, "damaged": damaged})
+        print_json({"models": listed, "damaged": damaged})
     elif models:
         head = ["name", "kind", "dimensions", "tokens", "precision", "size", "licence", "folder"]
-        say(table([head, *(_row(card, folder) for card, folder in models)], right=(2, 3, 5)))
+        print_text(
+            format_table([head, *(_row(card, folder) for card, folder in models)], right=(2, 3, 5))
+        )
     else:
-        note("no models here; crx models add FOLDER adds one")
+        print_note('no models here; "crx models add FOLDER" adds one')
     for line in damaged:
-        note(line)
+        print_note(line)
     return ModelError.exit_code if damaged else 0
 
 
 @command.command("add")
 @click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
-@click.option("--name", help="What to call it.  [default: the folder's name]")
-@click.option("--precision", type=click.Choice(("fp32", "int8")), default="fp32", show_default=True)
+@click.option("--name", metavar="NAME", help="Name of the model.  [default: the folder's]")
+@click.option(
+    "--precision",
+    type=click.Choice(("fp32", "int8")),
+    default="fp32",
+    show_default=True,
+    help="Precision of the arithmetic; int8 is faster and less exact.",
+)
 @click.option(
     "--into",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Where to keep it.  [default: the first of CRX_MODELS, else the user's data folder]",
+    help="Folder to keep it in.  [default: the first of CRX_MODELS, else the user's data folder]",
 )
-@click.option("--query-prefix", metavar="TEXT", help="Put before queries, not what FOLDER says.")
-@click.option("--passage-prefix", metavar="TEXT", help="Put before passages, likewise.")
+@click.option(
+    "--query-prefix",
+    metavar="TEXT",
+    help="Text that is put before queries.  [default: what FOLDER names]",
+)
+@click.option(
+    "--passage-prefix",
+    metavar="TEXT",
+    help="Text that is put before passages.  [default: what FOLDER names]",
+)
 @json_option
 def add_model(
     *,
@@ -59,9 +83,9 @@ def add_model(
 ) -> None:
     """Convert the model in FOLDER and keep it.
 
-    FOLDER is as sentence-transformers or transformers saves an embedder or a reranker, or holds an
-    ONNX file. The converted model is checked against a plain forward pass before it is kept.
-    Nothing is downloaded, and no code of the folder runs.
+    FOLDER is an embedder or a reranker as sentence-transformers or transformers save it, or holds
+    an ONNX file. The converted model is compared with a plain forward pass before it is kept.
+    Nothing is downloaded, and no code in the folder is run.
     """
     card = add(
         source,
@@ -73,11 +97,11 @@ def add_model(
     )
     folder = find(card.name) if into is None else into / card.name
     if as_json:
-        say_json(as_object(card, folder))
+        print_json(as_object(card, folder))
     else:
-        say(f"{card.name}: added to {folder}")
+        print_line(f"{card.name}: added to {display_path(folder)}")
     if folders().get(card.name) != folder:
-        note(f"{folder.parent}: not searched for models; put it into CRX_MODELS")
+        print_note(f"{display_path(folder.parent)}: not searched for models; add it to CRX_MODELS")
 
 
 @command.command("remove")
@@ -85,7 +109,7 @@ def add_model(
 def remove_model(*, name: str) -> None:
     """Remove the model NAME from the store."""
     remove(name)
-    say(f"{name}: removed")
+    print_line(f"{name}: removed")
 
 
 @command.command("verify")
@@ -101,13 +125,13 @@ def verify_models(*, name: str | None, as_json: bool) -> int:
         except ModelError as error:
             faults[each] = str(error)
     if as_json:
-        say_json({each: faults.get(each, "ok") for each in names})
+        print_json({each: faults.get(each, "ok") for each in names})
     else:
         for each in names:
             if each not in faults:
-                say(f"{each}: ok")
+                print_line(f"{each}: ok")
         for fault in faults.values():
-            note(fault)
+            print_note(fault)
     return ModelError.exit_code if faults else 0
 
 
@@ -147,7 +171,7 @@ def _row(card: ModelCard, folder: Path) -> list[str]:
         str(card.dimensions),
         str(card.max_tokens),
         card.precision,
-        size(_bytes(folder, card)),
+        format_size(_bytes(folder, card)),
         card.licence or "unknown",
         str(folder),
     ]

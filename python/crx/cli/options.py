@@ -1,4 +1,4 @@
-"""What several commands take: where the index is, settings by name, JSON or text."""
+"""Options that several commands take, and where the index is."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import Any, TypeVar
 
 import click
 
+from crx.cli.progress import FORMS
 from crx.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Command], Command]
 
 FOLDER = ".crx"
+
+_FILE = click.Path(path_type=Path)
 
 
 def index_option(command: Command) -> Command:
@@ -22,13 +26,15 @@ def index_option(command: Command) -> Command:
         "--index",
         "folder",
         metavar="DIR",
-        help="The index folder.  [default: CRX_INDEX, else the nearest .crx here or above]",
+        help="Index folder.  [default: CRX_INDEX, else the nearest .crx here or above]",
     )(command)
 
 
 def json_option(command: Command) -> Command:
     """Add --json."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print the answer as one JSON value."
+    )(command)
 
 
 def set_option(command: Command) -> Command:
@@ -38,11 +44,90 @@ def set_option(command: Command) -> Command:
         "assignments",
         metavar="NAME=VALUE",
         multiple=True,
-        help='A setting for this run; "crx config" lists them.',
+        help='Use another value of a setting in this run; repeatable. "crx config" lists them.',
     )(command)
 
 
-def settings_of(assignments: tuple[str, ...]) -> dict[str, object]:
+def progress_options(command: Command) -> Command:
+    """Add --progress and -q."""
+    quiet = click.option("-q", "--quiet", "progress", flag_value="none", help="Show no progress.")
+    form = click.option(
+        "--progress",
+        type=click.Choice(FORMS),
+        default="auto",
+        help="How progress is shown on stderr.  [default: a bar on a terminal; elsewhere plain "
+        "lines, or JSON lines with --json]",
+    )
+    return form(quiet(command))
+
+
+def k_option(command: Command) -> Command:
+    """Add -k."""
+    return click.option(
+        "-k", type=int, metavar="N", help="Chunks to find.  [default: the setting k, 20]"
+    )(command)
+
+
+def where_option(command: Command) -> Command:
+    """Add --where."""
+    return click.option(
+        "--where",
+        "conditions",
+        metavar="FIELD=VALUE",
+        multiple=True,
+        help="Search only documents that match, as in lang=en or path=docs; repeatable, all must "
+        'hold. "crx help filters" explains them.  [default: all documents]',
+    )(command)
+
+
+def answer_window_option(command: Command) -> Command:
+    """Add --window for commands that quote passages in a prompt."""
+    return click.option(
+        "--window",
+        metavar="auto|grow|N",
+        help='How chunks grow to passages, as in "crx search".  [default: auto]',
+    )(command)
+
+
+def embedder_option(command: Command) -> Command:
+    """Add --embedder."""
+    return click.option(
+        "--embedder",
+        metavar="SPEC",
+        help="Embedder: a model's name, onnx:FOLDER, st:FOLDER, hashed, or none for BM25 alone. "
+        "Fixed when the index is made.  [default: the setting embedder, minilm]",
+    )(command)
+
+
+def exclude_option(command: Command) -> Command:
+    """Add --exclude."""
+    return click.option(
+        "--exclude",
+        metavar="GLOB",
+        multiple=True,
+        help="Leave out files that match, by the rules of .gitignore; repeatable.",
+    )(command)
+
+
+def prompt_options(command: Command) -> Command:
+    """Add --prompt and --glossary for what a model reads when it writes contexts."""
+    prompt = click.option(
+        "--prompt",
+        type=_FILE,
+        metavar="FILE",
+        help="Prompt template with the placeholders {document} and {chunk}.  [default: the one "
+        "built in]",
+    )
+    glossary = click.option(
+        "--glossary",
+        type=_FILE,
+        metavar="FILE",
+        help="Text that is put before every prompt, such as a list of terms.  [default: none]",
+    )
+    return prompt(glossary(command))
+
+
+def parse_settings(assignments: tuple[str, ...]) -> dict[str, object]:
     """Return the settings that --set gave."""
     values: dict[str, object] = {}
     for assignment in assignments:
@@ -54,7 +139,7 @@ def settings_of(assignments: tuple[str, ...]) -> dict[str, object]:
 
 
 def find_index(folder: str | None, *, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the index folder that holds here, or None where none is named or near."""
+    """Return the index folder that is named or nearest, or None if there is none."""
     if named := folder or environ.get("CRX_INDEX"):
         return Path(named)
     here = Path.cwd()
@@ -65,7 +150,7 @@ def find_index(folder: str | None, *, environ: Mapping[str, str] = os.environ) -
 
 
 def existing_index(folder: str | None) -> Path:
-    """Return the index folder that holds here; raises `UsageError` where there is none."""
+    """Return the index folder that is named or nearest; raises `UsageError` if there is none."""
     path = find_index(folder)
     if path is None:
         raise UsageError('no index here or above; "crx index PATH" makes one, --index names one')

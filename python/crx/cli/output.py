@@ -1,155 +1,164 @@
-"""Printing: answers to stdout, notes and progress to stderr."""
+"""Printing: answers to stdout, notes to stderr, every character of them safe to show.
+
+Every function here makes control characters visible; the only escape sequences that reach a
+terminal are those of `bold`, `dim` and `colored`.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING
 
 import click
 import orjson
 
+from crx.cli.visible import visible_json, visible_line, visible_text
 from crx.ingest.paths import uri_of
 
 if TYPE_CHECKING:
-    from crx.context.report import ContextProgress
-    from crx.ingest.report import Progress
+    from rich.table import Table
 
-Now = TypeVar("Now", "Progress", "ContextProgress")
-
-# Seconds between two lines of progress where stderr is no terminal.
-PROGRESS_EVERY = 1.0
+# Columns of a table whose text wraps are not made narrower than this.
+_NARROWEST = 20
 
 
-def say(text: str = "") -> None:
-    """Print a line of the answer."""
-    click.echo(text)
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """A text with the style in which a terminal shows it."""
+
+    text: str
+    bold: bool = False
+    dim: bool = False
+    color: str | None = None
 
 
-def say_json(value: object) -> None:
+Text = str | Styled
+
+
+def bold(text: str) -> Styled:
+    """Return the text in bold."""
+    return Styled(text, bold=True)
+
+
+def dim(text: str) -> Styled:
+    """Return the text in a fainter color."""
+    return Styled(text, dim=True)
+
+
+def colored(text: str, color: str) -> Styled:
+    """Return the text in one of the terminal's eight colors."""
+    return Styled(text, color=color)
+
+
+def print_line(*parts: Text) -> None:
+    """Print parts of the answer as one line; a newline in them is made visible."""
+    click.echo(_line(parts))
+
+
+def print_text(text: str) -> None:
+    """Print lines of the answer, such as a document's text or a table, and a newline."""
+    click.echo(visible_text(text))
+
+
+def print_piece(text: str) -> None:
+    """Print a piece of the answer that more will follow."""
+    click.echo(visible_text(text), nl=False)
+
+
+def print_aside(text: str) -> None:
+    """Print lines on stderr, and a newline."""
+    click.echo(visible_text(text), err=True)
+
+
+def print_note(text: str) -> None:
+    """Print one line on stderr, under the program's name."""
+    click.echo(f"crx: {visible_line(text)}", err=True)
+
+
+def print_json(value: object) -> None:
     """Print the answer as indented JSON."""
-    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
-    click.echo(orjson.dumps(value, option=options).decode())
+    click.echo(to_json(value, indent=True))
 
 
-def note(text: str) -> None:
-    """Print a line about the answer."""
-    click.echo(f"crx: {text}", err=True)
+def print_json_line(value: object, *, file: IO[str] | None = None) -> None:
+    """Print a value as JSON on a line of its own, on stderr unless a file is given."""
+    click.echo(to_json(value), file=file or sys.stderr)
 
 
-def near(path: str | os.PathLike[str]) -> str:
-    """Return a path as it is seen from the current folder, where it lies in it."""
+def to_json(value: object, *, indent: bool = False) -> str:
+    """Return a value as JSON without a character that a terminal would obey."""
+    options = orjson.OPT_NON_STR_KEYS | (orjson.OPT_INDENT_2 if indent else 0)
+    try:
+        encoded = orjson.dumps(value, option=options).decode()
+    except orjson.JSONEncodeError:
+        # A name that is not UTF-8 holds surrogates, which orjson refuses and JSON can escape.
+        encoded = json.dumps(value, indent=2 if indent else None)
+    return visible_json(encoded)
+
+
+def display_path(path: str | os.PathLike[str]) -> str:
+    """Return a path or the URI of a file on one line, relative to the current folder if below it.
+
+    Bytes that are not UTF-8 are shown as in `uri_of`.
+    """
     text = os.fsencode(path).decode("utf-8", errors="backslashreplace")
-    if not os.path.isabs(path):
-        return text
-    relative = os.path.relpath(text, uri_of("."))
-    return text if relative.startswith("..") else relative
+    if os.path.isabs(text):
+        relative = os.path.relpath(text, uri_of("."))
+        text = text if relative.startswith("..") else relative
+    return visible_line(text)
 
 
-def size(count: int) -> str:
-    """Return a number of bytes as a person reads it, in powers of 1,000."""
-    power = min(max(len(str(count)) - 1, 0) // 3, 3)
-    value = f"{count / 1000**power:.3g}" if count < 10**12 else f"{count // 10**9:,}"
-    return f"{value} {('B', 'kB', 'MB', 'GB')[power]}"
+def format_size(count: int) -> str:
+    """Return a number of bytes with its unit, in powers of 1,000."""
+    from rich.filesize import decimal
+
+    return decimal(count)
 
 
-def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Return rows as aligned columns; those named by `right` are flush right."""
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if at in right else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+def format_table(
+    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), width: int | None = None
+) -> str:
+    """Return rows as aligned columns; those that `right` names are flush right.
 
-
-def progress(*, quiet: bool = False) -> AbstractContextManager[Callable[[Progress], None]]:
-    """Show a build's progress on stderr: a bar on a terminal, JSON lines elsewhere."""
-    return _progress(_build_bar, quiet=quiet)
-
-
-def context_progress(
-    *, quiet: bool = False
-) -> AbstractContextManager[Callable[[ContextProgress], None]]:
-    """Show how far contexts are made, likewise."""
-    return _progress(_context_bar, quiet=quiet)
-
-
-@contextmanager
-def _progress(
-    bar: Callable[[], AbstractContextManager[Callable[[Now], None]]], *, quiet: bool
-) -> Iterator[Callable[[Now], None]]:
-    if quiet:
-        yield lambda _: None
-    elif sys.stderr.isatty():
-        with bar() as show:
-            yield show
-    else:
-        yield _lines()
-
-
-def _lines() -> Callable[[Progress | ContextProgress], None]:
-    last = time.monotonic()
-
-    def show(now: Progress | ContextProgress) -> None:
-        nonlocal last
-        if time.monotonic() - last >= PROGRESS_EVERY:
-            last = time.monotonic()
-            click.echo(orjson.dumps({"progress": asdict(now)}).decode(), err=True)
-
-    return show
-
-
-@contextmanager
-def _build_bar() -> Iterator[Callable[[Progress], None]]:
-    with _bar("documents") as update:
-
-        def show(now: Progress) -> None:
-            failed = f", {now.failed} failed" if now.failed else ""
-            detail = f"{now.chunks} chunks, {now.embedded} embedded{failed}"
-            update(now.documents, max(now.found, now.documents), detail)
-
-        yield show
-
-
-@contextmanager
-def _context_bar() -> Iterator[Callable[[ContextProgress], None]]:
-    with _bar("chunks") as update:
-
-        def show(now: ContextProgress) -> None:
-            reused = f", {now.tokens_reused:,} tokens reused" if now.tokens_reused else ""
-            dollars = now.usage.dollars if now.usage else None
-            cost = f", ${dollars:.2f}" if dollars is not None else ""
-            update(now.done, now.total, f"{now.per_second:.1f} a second{reused}{cost}")
-
-        yield show
-
-
-@contextmanager
-def _bar(unit: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a bar; what is yielded takes how many are done, of how many, and a detail."""
+    With a `width`, the last column wraps within it, if that leaves it room.
+    """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+    from rich.table import Table
+    from rich.text import Text as Cell
 
-    columns = (
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[detail]}"),
+    cells = [[Cell(visible_line(cell)) for cell in row] for row in rows]
+    widths = [max(row[at].cell_len for row in cells) for at in range(len(cells[0]))]
+    before = sum(widths[:-1]) + 2 * len(widths[:-1])
+    wraps = width is not None and width - before >= _NARROWEST
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for at, each in enumerate(widths):
+        last = at == len(widths) - 1
+        _add_column(table, width=None if last and wraps else each, right=at in right)
+    for row in cells:
+        table.add_row(*row)
+    # Plain text, as wide as it is: colors and the width of a terminal are not rich's concern here.
+    console = Console(color_system=None, width=width if wraps else before + widths[-1] + 2)
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _add_column(table: Table, *, width: int | None, right: bool) -> None:
+    table.add_column(width=width, justify="right" if right else "left", overflow="fold")
+
+
+def _line(parts: Sequence[Text]) -> str:
+    return "".join(
+        _styled(part) if isinstance(part, Styled) else visible_line(part) for part in parts
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, detail="")
 
-        def update(done: int, total: int, detail: str) -> None:
-            bar.update(task, completed=done, total=total, detail=detail)
 
-        yield update
+def _styled(part: Styled) -> str:
+    text = visible_line(part.text)
+    if os.environ.get("NO_COLOR") or not text:
+        return text
+    return click.style(text, fg=part.color, bold=part.bold or None, dim=part.dim or None)

@@ -1,4 +1,4 @@
-"""`crx plan`: what an index would take, before anything is spent."""
+"""`crx plan`: estimate what an index would take, before anything is spent."""
 
 from __future__ import annotations
 
@@ -8,8 +8,22 @@ from pathlib import Path
 
 import click
 
-from crx.cli.options import json_option, set_option, settings_of
-from crx.cli.output import note, say, say_json, table
+from crx.cli.options import (
+    embedder_option,
+    exclude_option,
+    json_option,
+    parse_settings,
+    prompt_options,
+    set_option,
+)
+from crx.cli.output import (
+    display_path,
+    format_table,
+    print_json,
+    print_line,
+    print_note,
+    print_text,
+)
 from crx.config import resolve
 from crx.context.estimate import Plan, plan
 from crx.context.prompt import Prompt
@@ -20,17 +34,22 @@ from crx.registry import load_cost_model, load_embedder
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--with", "source", default="", metavar="SOURCE", help="llama:PATH, claude:MODEL, ..."
+    "--with",
+    "source",
+    default="",
+    metavar="SOURCE",
+    help="What would write contexts: llama:PATH, claude:MODEL or openai:URL#MODEL.  [default: the "
+    "outline alone]",
 )
-@click.option("--embedder", metavar="SPEC", help="A model's name, st:PATH, hashed, ...")
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out; as in .gitignore.")
-@click.option("--prompt", type=click.Path(path_type=Path), metavar="FILE", help="A template.")
-@click.option("--glossary", type=click.Path(path_type=Path), metavar="FILE", help="Terms.")
+@embedder_option
+@exclude_option
+@prompt_options
 @click.option(
     "--requests-per-minute",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
-    help="What your account with a service allows; its minutes rest on that.",
+    help="Requests a minute that your account with a service allows; its time is estimated from "
+    "that.  [default: no estimate of its time]",
 )
 @set_option
 @json_option
@@ -46,13 +65,12 @@ def command(
     assignments: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Tell how many chunks PATHS have and what each way to situate them takes.
+    """Estimate the chunks of PATHS and the time and cost of each kind of context.
 
-    Minutes come from a probe of this machine of about ten seconds. Requests, tokens and dollars of
-    a service come from the lengths of the texts and published prices; nobody is asked. Its minutes
-    are told for --requests-per-minute, since they rest on the limits of your account.
+    Times come from a probe of this machine of about ten seconds. Requests, tokens and dollars of a
+    service are computed from the lengths of the texts and published prices, without a request.
     """
-    settings = settings_of(assignments)
+    settings = parse_settings(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
     chosen = resolve(settings).settings
     template = Prompt.read(prompt, glossary=glossary) if prompt or glossary else None
@@ -73,17 +91,19 @@ def command(
             max_file_mb=chosen.max_file_mb,
         )
     if as_json:
-        say_json(asdict(planned))
+        print_json(asdict(planned))
     else:
         _print(planned)
     for line in planned.notes:
-        note(line)
+        print_note(line)
     for failure in planned.failures:
-        note(f"{failure.uri}: {failure.reason}")
+        print_note(f"{display_path(failure.uri)}: {failure.reason}")
 
 
 def _print(planned: Plan) -> None:
-    say(f"{planned.documents:,} documents, {planned.chunks:,} chunks, {planned.tokens:,} tokens")
+    print_line(
+        f"{planned.documents:,} documents, {planned.chunks:,} chunks, {planned.tokens:,} tokens"
+    )
     rows = [
         ["read and cut", _minutes(planned.reading_seconds)],
         ["embed", _minutes(planned.embedding_seconds)],
@@ -91,27 +111,27 @@ def _print(planned: Plan) -> None:
     ]
     if len(planned.rungs) > 1:
         rows.append(["embed again, with contexts", _minutes(planned.embedding_seconds)])
-    say(table(rows, right=(1,)))
+    print_text(format_table(rows, right=(1,)))
     cost = planned.estimate
     if cost is None:
         return
     used = cost.usage
-    say(planned.priced)
-    say(
+    print_line(planned.priced)
+    print_line(
         f"{used.requests:,} requests, {used.prompt:,} tokens sent ({used.read:,} of them read from"
         f" its cache), {used.output:,} answered"
     )
     if planned.service_seconds is not None:
-        say(f"{_minutes(planned.service_seconds)} at the given requests a minute")
+        print_line(f"{_minutes(planned.service_seconds)} at the given requests a minute")
     if cost.dollars is None:
-        say("dollars unknown; give the price after the model, as in :price=1/5")
+        print_line("dollars unknown; give the price after the model, as in :price=1/5")
         return
     priced = [
         ("with caching", cost.dollars),
         ("with caching, in batches", cost.dollars_batch),
         ("without caching", cost.dollars_uncached),
     ]
-    say(table([[name, _dollars(amount)] for name, amount in priced], right=(1,)))
+    print_text(format_table([[name, _dollars(amount)] for name, amount in priced], right=(1,)))
 
 
 def _dollars(amount: float | None) -> str:

@@ -1,4 +1,4 @@
-"""`crx prompt`: print what `crx ask` would ask a model."""
+"""`crx prompt`: print the prompt that `crx ask` would send."""
 
 from __future__ import annotations
 
@@ -7,19 +7,32 @@ from dataclasses import asdict
 import click
 
 from crx import index as handle
-from crx.cli.options import existing_index, index_option, json_option, set_option, settings_of
-from crx.cli.output import note, say, say_json
-from crx.cli.search import parse_where, parse_window
+from crx.cli.filters import parse_where, parse_window
+from crx.cli.options import (
+    answer_window_option,
+    existing_index,
+    index_option,
+    json_option,
+    k_option,
+    parse_settings,
+    set_option,
+    where_option,
+)
+from crx.cli.output import print_json, print_note, print_text
 from crx.errors import UsageError
 
 
 @click.command()
 @click.argument("question")
 @index_option
-@click.option("-k", type=int, metavar="N", help="Hits wanted.  [default: 20]")
-@click.option("--window", metavar="auto|N", help="As in search.  [default: auto]")
-@click.option("--where", "conditions", metavar="FIELD=VALUE", multiple=True, help="As in search.")
-@click.option("--whole", is_flag=True, help="The whole corpus, where a prompt can hold it.")
+@k_option
+@answer_window_option
+@where_option
+@click.option(
+    "--whole",
+    is_flag=True,
+    help="Quote all documents, if a prompt can hold them, instead of a search.",
+)
 @set_option
 @json_option
 def command(
@@ -33,14 +46,14 @@ def command(
     assignments: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Print the prompt that has a model answer QUESTION, to be pasted anywhere.
+    """Print the prompt with which a model answers QUESTION, to be pasted anywhere.
 
-    With --whole, every document in an order that stays and the question at the end, so that a
-    model that keeps the beginnings of prompts reads the corpus once.
+    With --whole the documents come in a fixed order and the question last, so that a service that
+    caches the beginnings of prompts reads them once.
     """
-    refuse_both(whole=whole, k=k, window=window, conditions=conditions)
+    refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions)
     place = existing_index(folder)
-    with handle.open(place, create=False, settings=settings_of(assignments)) as index:
+    with handle.open(place, create=False, settings=parse_settings(assignments)) as index:
         quoted = index.prompt(
             question,
             k=k,
@@ -49,7 +62,7 @@ def command(
             whole=whole,
         )
     if as_json:
-        say_json(
+        print_json(
             {
                 "question": question,
                 "prompt": quoted.text,
@@ -59,24 +72,24 @@ def command(
             }
         )
     elif quoted.passages:
-        say(quoted.text)
+        print_text(quoted.text)
     for line in quoted.notes:
-        note(line)
+        print_note(line)
     if not quoted.passages:
-        note("nothing found")
+        print_note("nothing found")
         return 1
-    note(
-        f"passages: {len(quoted.passages):,}; tokens: {quoted.tokens:,}, as the index's embedder "
-        "counts them; another model counts otherwise"
+    print_note(
+        f"passages: {len(quoted.passages):,}; tokens: {quoted.tokens:,}, counted by the index's "
+        "embedder; other models count differently"
     )
     return 0
 
 
-def refuse_both(
+def refuse_choice_of_whole(
     *, whole: bool, k: int | None, window: str | None, conditions: tuple[str, ...]
 ) -> None:
-    """Refuse to choose passages where all of them are asked for."""
+    """Raise `UsageError` for options that choose passages, given together with --whole."""
     given = {"-k": k is not None, "--window": window is not None, "--where": bool(conditions)}
     if whole and any(given.values()):
         flags = " and ".join(flag for flag, there in given.items() if there)
-        raise UsageError(f"--whole reads everything; leave out {flags}")
+        raise UsageError(f"--whole reads all documents; leave out {flags}")

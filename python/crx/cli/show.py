@@ -1,4 +1,4 @@
-"""`crx show`: print a document, its chunks and what situates them."""
+"""`crx show`: print a document, its chunks and their contexts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
-from crx.cli.output import say, say_json
+from crx.cli.output import bold, dim, print_json, print_line, print_text
 from crx.errors import UsageError
 from crx.ingest.paths import candidate_uris
 
@@ -14,11 +14,13 @@ from crx.ingest.paths import candidate_uris
 @click.command()
 @click.argument("uri")
 @index_option
-@click.option("--chunks", is_flag=True, help="Chunk by chunk.")
-@click.option("--contexts", is_flag=True, help="Chunk by chunk, with what situates each.")
+@click.option("--chunks", is_flag=True, help="Print the document chunk by chunk.")
+@click.option(
+    "--contexts", is_flag=True, help="Print it chunk by chunk, with outline and context of each."
+)
 @json_option
 def command(*, uri: str, folder: str | None, chunks: bool, contexts: bool, as_json: bool) -> None:
-    """Print the stored text of the document URI (a path, or path#id)."""
+    """Print the stored text of the document URI: a path, or path#id."""
     with handle.open(existing_index(folder), create=False) as index:
         store = index.store
         found = (store.document(each) for each in candidate_uris(uri))
@@ -29,14 +31,14 @@ def command(*, uri: str, folder: str | None, chunks: bool, contexts: bool, as_js
         if as_json:
             names = ("ordinal", "start", "end", "text", "outline", "context", "outcome")
             parts = [{name: getattr(each, name) for name in names} for each in rows]
-            say_json({"uri": row.uri, "title": row.title, "lang": row.lang, "chunks": parts})
+            print_json({"uri": row.uri, "title": row.title, "lang": row.lang, "chunks": parts})
         elif chunks or contexts:
             for each in rows:
-                say(click.style(f"[{each.ordinal}] {each.start}..{each.end}", bold=True))
+                print_line(bold(f"[{each.ordinal}] {each.start}..{each.end}"))
                 if contexts:
                     for label in ("outline", "context", "outcome"):
                         if value := getattr(each, label):
-                            say(click.style(f"{label}: {value}", dim=True))
-                say(each.text)
+                            print_line(dim(f"{label}: {value}"))
+                print_text(each.text)
         else:
-            say(store.text(row.doc))
+            print_text(store.text(row.doc))

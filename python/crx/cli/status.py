@@ -1,4 +1,4 @@
-"""`crx status`: what an index holds and what it owes."""
+"""`crx status`: print what an index holds and what it lacks."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ import click
 from crx import index as handle
 from crx.answer.corpus import MAX_CORPUS_TOKENS
 from crx.cli.options import existing_index, index_option, json_option
-from crx.cli.output import near, note, say, say_json, table
+from crx.cli.output import (
+    display_path,
+    format_table,
+    print_json,
+    print_line,
+    print_note,
+    print_text,
+)
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import compute_coverage
+from crx.index import Status
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
 
 
 @click.command()
 @index_option
-@click.option("--documents", is_flag=True, help="List the documents.")
+@click.option("--documents", is_flag=True, help="List the documents instead.")
 @json_option
 def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
-    """Print what the index holds and what it owes."""
+    """Print what the index holds, what it was built with and what it lacks."""
     with handle.open(existing_index(folder), create=False) as index:
         status = index.status()
         rows = index.store.documents() if documents else []
@@ -29,31 +37,48 @@ def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
             {"uri": r.uri, "title": r.title, "lang": r.lang, "chunks": r.chunks} for r in rows
         ]
         covered = {"coverage": compute_coverage(status.counts)}
-        say_json({**asdict(status), **covered, **({"documents": listed} if documents else {})})
+        print_json({**asdict(status), **covered, **({"documents": listed} if documents else {})})
         return
     for row in rows:
-        say(near(row.uri))
+        print_line(display_path(row.uri))
     if not documents:
-        counts = [[name, f"{count:,}"] for name, count in status.counts.items()]
-        hidden = (ORIGINS, PENDING_JOBS)
-        built = [[name, value] for name, value in status.settings.items() if name not in hidden]
-        built += [["contexts by", origin.fingerprint] for origin in read_origins(status.settings)]
-        built += [
-            ["under way", f"{name}, of {fingerprint}"]
-            for fingerprint, names in read_pending_jobs(status.settings).items()
-            for name in names
-        ]
-        say(near(status.path))
-        share = f"{compute_coverage(status.counts):.1%} of the chunks"
-        say(f"{share} have a context besides the outline")
-        say(table(counts, right=(1,)))
-        say(table(built))
-        say(f"reranker: {status.reranker or 'none'}")
-        if 0 < status.counts["tokens"] <= MAX_CORPUS_TOKENS:
-            tokens = f"{status.counts['tokens']:,}"
-            say(f"the whole corpus is {tokens} tokens: crx ask --whole reads all of it")
-        say("dense search: " + ("exact" if status.exact else "HNSW"))
+        _print(status)
     for uri, reason in status.failures:
-        note(f"{near(uri)}: {reason}")
+        print_note(f"{display_path(uri)}: {reason}")
     for line in status.notes:
-        note(line)
+        print_note(line)
+
+
+def _print(status: Status) -> None:
+    print_line(display_path(status.path))
+    if status.counts["chunks"]:
+        covered = f"{compute_coverage(status.counts):.1%} of the chunks have a context"
+        print_line(f"{covered} besides the outline")
+    else:
+        print_line('no documents yet; "crx index PATH" adds some')
+    counts = [[name, f"{count:,}"] for name, count in status.counts.items()]
+    print_text(format_table(counts, right=(1,)))
+    print_text(format_table(_built_with(status)))
+    print_line(f"reranker: {status.reranker or 'none'}")
+    if 0 < status.counts["tokens"] <= MAX_CORPUS_TOKENS:
+        tokens = f"{status.counts['tokens']:,}"
+        print_line(f"all documents are {tokens} tokens: crx ask --whole reads all of them")
+    print_line(f"dense search: {_dense_search(status)}")
+
+
+def _built_with(status: Status) -> list[list[str]]:
+    hidden = (ORIGINS, PENDING_JOBS)
+    built = [[name, value] for name, value in status.settings.items() if name not in hidden]
+    built += [["contexts by", origin.fingerprint] for origin in read_origins(status.settings)]
+    built += [
+        ["under way", f"{name}, of {fingerprint}"]
+        for fingerprint, names in read_pending_jobs(status.settings).items()
+        for name in names
+    ]
+    return built
+
+
+def _dense_search(status: Status) -> str:
+    if status.settings["embedder"] == "none":
+        return "off; the index was made with --embedder none"
+    return "exact" if status.exact else "HNSW"

@@ -1,4 +1,4 @@
-"""`crx verify`: check every row, and mend what can be mended."""
+"""`crx verify`: check every row of an index and rebuild damaged derived files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
-from crx.cli.output import near, note, say, say_json
+from crx.cli.output import display_path, print_json, print_line, print_note
 from crx.errors import Damaged
 
 
@@ -16,21 +16,23 @@ from crx.errors import Damaged
 @index_option
 @json_option
 def command(*, folder: str | None, as_json: bool) -> int:
-    """Check every row against its hash, and mend derived files.
+    """Check every row of the index against its hash and rebuild damaged derived files.
 
-    Derived files that do not match their hashes are made anew, without running a model.
+    Derived files are rebuilt from the rows, without running a model.
     """
     place = existing_index(folder)
     with handle.open(place, create=False) as index:
         found = index.verify()
     if as_json:
-        say_json(asdict(found))
+        print_json(asdict(found))
     else:
         for line in (*found.faults, *found.mended):
-            say(line)
+            print_line(line)
         if not found.faults:
-            say(f"{near(place)}: every row matches its hash")
+            print_line(f"{display_path(place)}: every row matches its hash")
     if found.faults:
-        note(f'{near(place)}: damaged; "crx index PATH --rehash" writes anew what came from files;')
-        note("where that fails, bring back a copy of crx.db, or index into a new folder")
+        print_note(
+            f'{display_path(place)}: damaged; "crx index PATH --rehash" writes the documents of '
+            "files again; otherwise restore a copy of crx.db, or index into a new folder"
+        )
     return Damaged.exit_code if found.faults else 0

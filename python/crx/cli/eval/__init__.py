@@ -1,4 +1,4 @@
-"""`crx eval`: does it help? Each command is a file here, imported when it is called."""
+"""`crx eval`: measurements on questions with known answers. One file a command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMANDS = ("run", "ablate", "compare", "gate", "init")
 
 
 class _EvalCommands(click.Group):
-    """The commands; what is none of them is a set to run."""
+    """The commands of `crx eval`, imported when called; any other word is a set to run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -1,4 +1,4 @@
-"""`crx eval ablate`: what each step brings, with confidence intervals."""
+"""`crx eval ablate`: measure what each step of retrieval brings, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from crx.cli.eval.report import (
     recommendation,
     table_rows,
 )
-from crx.cli.options import json_option, set_option
-from crx.cli.output import near, note, say, say_json
+from crx.cli.options import json_option, progress_options, set_option
+from crx.cli.output import display_path, print_json, print_line, print_note, print_text
+from crx.cli.progress import Form
 from crx.config import write as write_config
 from crx.errors import UsageError
 from crx.evaluate import PipelineConfig, Results, ablate, plots, read_set, save
@@ -34,50 +35,58 @@ from crx.evaluate.results import check_metric
     default="none,outline",
     show_default=True,
     metavar="HOW,...",
-    help="Sources of contexts to compare: none, outline, FILE, outline+FILE, a model.",
+    help="Contexts to compare: none, outline, FILE, outline+FILE or a model; separated by commas.",
 )
 @measuring_options
 @click.option(
     "--baselines",
     default="",
     metavar="NAME,...",
-    help="Also summary, hyde, summary-index; their texts are written by --with.",
+    help="Also measure summary, hyde or summary-index; --with writes their texts.  [default: none]",
 )
 @click.option(
     "--with",
     "with_",
     default="",
     metavar="GENERATOR",
-    help="What writes the texts of baselines: llama:PATH, claude, openai:URL#MODEL.",
+    help="Model that writes the texts of --baselines, such as llama:PATH.  [default: none]",
 )
 @click.option(
     "--metric",
     default="",
     metavar="METRIC",
-    help="Compare on this one: recall@1 to recall@20, mrr, ndcg@10, coverage@1k to coverage@8k.",
+    help="Metric to compare rows on: recall@1 to recall@20, mrr, ndcg@10, coverage@1k to "
+    "coverage@8k.  [default: recall@20]",
 )
 @click.option(
-    "--against", default="", metavar="ROW", help="Compare with this row, not each with its own."
+    "--against",
+    default="",
+    metavar="ROW",
+    help="Row to compare all others with.  [default: for each the row that lacks its last step]",
 )
 @click.option(
     "--write-config",
     "config",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the settings of the recommended row into this crx.toml.",
+    help="Write the settings of the recommended row to this crx.toml.",
 )
 @click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write table and pictures as one page.",
+    help="Write the table and the plots as one HTML page.",
 )
-@click.option("--png", type=click.Path(path_type=Path), metavar="DIR", help="Write the pictures.")
-@click.option("--svg", type=click.Path(path_type=Path), metavar="DIR", help="Write the pictures.")
+@click.option(
+    "--png", type=click.Path(path_type=Path), metavar="DIR", help="Write the plots as PNG to DIR."
+)
+@click.option(
+    "--svg", type=click.Path(path_type=Path), metavar="DIR", help="Write the plots as SVG to DIR."
+)
 @set_option
 @save_option
 @json_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@progress_options
 def command(
     *,
     folder: Path,
@@ -96,7 +105,7 @@ def command(
     assignments: tuple[str, ...],
     file: Path | None,
     as_json: bool,
-    quiet: bool,
+    progress: Form,
 ) -> None:
     """Measure what each step brings on the question set SET.
 
@@ -118,7 +127,8 @@ def command(
         rerank=rerank,
         with_=with_,
         assignments=assignments,
-        quiet=quiet,
+        progress=progress,
+        as_json=as_json,
     ) as options:
         results = ablate(questions, contexts=sources, baselines=_names(baselines), options=options)
     if file is not None:
@@ -126,21 +136,22 @@ def command(
     baseline = results.find_row(against) if against else None
     found = recommend(results, metric=metric)
     for line in results.notes:
-        note(line)
+        print_note(line)
     if as_json:
         recommended = {"name": found.row.name, **asdict(found)} if found.supported else None
         measured = as_object(results, metric=metric, baseline=baseline)
-        say_json({**measured, "recommended": recommended})
+        print_json({**measured, "recommended": recommended})
     else:
-        say(as_text(results, metric=metric, baseline=baseline))
-        say(f"\n{recommendation(results, found)}")
+        print_text(as_text(results, metric=metric, baseline=baseline))
+        print_line()
+        print_line(recommendation(results, found))
         for line in next_steps(results, found):
-            say(line)
+            print_line(line)
     if config is not None and found.supported:
         write_config(config, settings_of(found.row, reranker=reranker_name(rerank, assignments)))
-        note(f"{near(config)}: the settings of {found.row.name}")
+        print_note(f"{display_path(config)}: the settings of {found.row.name}")
     elif config is not None:
-        note(f"{near(config)}: not written, because there is no recommendation")
+        print_note(f"{display_path(config)}: not written, because there is no recommendation")
     if html or png or svg:
         _draw(results, html=html, png=png, svg=svg, metric=metric, baseline=baseline)
 
@@ -158,7 +169,7 @@ def _draw(
     for folder, kind in ((png, "png"), (svg, "svg")):
         if folder is not None:
             for path in plots.write_figures(figures, folder, kind=kind):
-                note(f"wrote {near(path)}")
+                print_note(f"wrote {display_path(path)}")
     if html is not None:
         found = recommend(results, metric=metric)
         text = render_report(
@@ -170,7 +181,7 @@ def _draw(
         )
         html.parent.mkdir(parents=True, exist_ok=True)
         html.write_text(text, encoding="utf-8")
-        note(f"wrote {near(html)}")
+        print_note(f"wrote {display_path(html)}")
 
 
 def _names(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`crx eval compare`: two runs, or two rows of one, question by question."""
+"""`crx eval compare`: compare two runs, or two rows of one, question by question."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from crx.cli.eval.report import points, probability
 from crx.cli.options import json_option
-from crx.cli.output import say, say_json, table
+from crx.cli.output import format_table, print_json, print_line, print_text
 from crx.errors import UsageError
 from crx.evaluate import Results, difference, load
 from crx.evaluate.results import METRICS, check_metric, pair_results
@@ -29,11 +29,17 @@ Pair = tuple[str, str, Difference, float, float]
     "file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A and B are rows of this saved run.",
+    help="Saved run of which A and B are rows.  [default: A and B are saved runs]",
 )
-@click.option("--row", default="", metavar="ROW", help="Only this row of two saved runs.")
 @click.option(
-    "--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric; repeatable."
+    "--row", default="", metavar="ROW", help="Row to compare.  [default: all rows of both]"
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="METRIC",
+    help=f"Metric to compare; repeatable.  [default: {', '.join(SHOWN)}]",
 )
 @json_option
 def command(
@@ -45,9 +51,9 @@ def command(
     metrics: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Tell what B has over A: two files that --save wrote, or with --in two rows of one.
+    """Compare B with A: two files written by --save, or with --in two rows of one file.
 
-    Compared are the questions that both answered, and of two files the rows that both have.
+    Only questions that both answered are compared and, of two files, only rows that both have.
     """
     shown = tuple(check_metric(name) for name in metrics) or SHOWN
     if file is not None:
@@ -61,10 +67,12 @@ def command(
         pairs = _compare(first, second, names, shown)
         shared = len(first.queries)
     if as_json:
-        say_json({"queries": shared, "compared": [_object(*pair) for pair in pairs]})
+        print_json({"queries": shared, "compared": [_object(*pair) for pair in pairs]})
     else:
-        say(f"{shared} questions\n")
-        say(table([["", "metric", "A", "B", "B - A", "95% interval", "p"], *map(_line, pairs)]))
+        head = ["", "metric", "A", "B", "B - A", "95% interval", "p"]
+        print_line(f"{shared} questions")
+        print_line()
+        print_text(format_table([head, *map(_line, pairs)]))
 
 
 def _rows_of_both(first: Results, second: Results, row: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`crx eval gate`: fail where retrieval finds less than it must."""
+"""`crx eval gate`: exit with 1 if retrieval finds less than it must."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from crx.cli.eval.options import contexts_option, measuring_options, options_of, parse_minimum
-from crx.cli.options import json_option, set_option
-from crx.cli.output import note, say, say_json
+from crx.cli.options import json_option, progress_options, set_option
+from crx.cli.output import print_json, print_line, print_note
+from crx.cli.progress import Form
 from crx.evaluate import Results, load, read_set, run
 from crx.evaluate.results import COST_METRICS
 
@@ -21,16 +22,14 @@ from crx.evaluate.results import COST_METRICS
     metavar="METRIC=NUMBER",
     multiple=True,
     required=True,
-    help="What must be reached, as in recall@20=0.9; for tokens and ms, what must not be passed.",
+    help="Least value of a metric, as in recall@20=0.9; for tokens and ms the largest. Repeatable.",
 )
-@click.option(
-    "--row", default="", metavar="ROW", help="The row that is held to it.  [default: last]"
-)
+@click.option("--row", default="", metavar="ROW", help="Row to judge.  [default: the last one]")
 @contexts_option
 @measuring_options
 @set_option
 @json_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@progress_options
 def command(
     *,
     place: Path,
@@ -42,12 +41,12 @@ def command(
     rerank: str | None,
     assignments: tuple[str, ...],
     as_json: bool,
-    quiet: bool,
+    progress: Form,
 ) -> int:
-    """Exit with 1 where the question set SET is answered worse than --min says.
+    """Exit with 1 if a value measured on the question set SET is below its --min.
 
-    SET is a folder, measured as by `crx eval run`, or a file that --save wrote. Held to it is the
-    last row, the whole pipeline, or the one that --row names.
+    SET is a folder, measured as by "crx eval run", or a file written by --save. The last row, the
+    whole pipeline, is judged unless --row names another.
     """
     wanted = [parse_minimum(text) for text in minima]
     if place.is_file():
@@ -59,7 +58,8 @@ def command(
             chunk_chars=chunk_chars,
             rerank=rerank,
             assignments=assignments,
-            quiet=quiet,
+            progress=progress,
+            as_json=as_json,
         ) as options:
             results = run(questions, contexts=contexts, options=options)
     return _judge(results, row, wanted, as_json=as_json)
@@ -77,11 +77,11 @@ def _judge(results: Results, name: str, wanted: list[tuple[str, float]], *, as_j
             {"metric": metric, "value": value, "bound": bound, "held": ok}
             for (metric, value, bound), ok in zip(found, held, strict=True)
         ]
-        say_json({"set": results.set, "row": row.name, "held": all(held), "bounds": rows})
+        print_json({"set": results.set, "row": row.name, "held": all(held), "bounds": rows})
     else:
         for (metric, value, bound), ok in zip(found, held, strict=True):
             verdict = "held" if ok else "missed"
-            say(f"{verdict}: {row.name}: {metric} is {value:.4g}, the bound {bound:g}")
+            print_line(f"{verdict}: {row.name}: {metric} is {value:.4g}, the bound {bound:g}")
     if not all(held):
-        note(f"{results.set}: {held.count(False)} of {len(held)} bounds missed")
+        print_note(f"{results.set}: {held.count(False)} of {len(held)} bounds missed")
     return 0 if all(held) else 1

@@ -1,4 +1,4 @@
-"""`crx eval init`: make a question set of one's own documents."""
+"""`crx eval init`: write a question set about one's own documents."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from crx.cli.options import existing_index
-from crx.cli.output import near, note, say
+from crx.cli.options import existing_index, progress_options
+from crx.cli.output import display_path, print_aside, print_line, print_note
+from crx.cli.progress import Form
 from crx.errors import InputError, UsageError
 from crx.evaluate.questions import (
     QuestionFile,
@@ -31,23 +32,37 @@ TRIES = 3
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
-@click.option("--index", "folder", metavar="DIR", help="Ask about the documents of this index.")
+@click.option(
+    "--index",
+    "folder",
+    metavar="DIR",
+    help="Index whose documents to ask about, instead of PATH.  [default: as in other commands]",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="SET",
-    help="The folder of the question set; one that is there goes on.",
+    help="Folder of the question set; an existing one is continued.",
 )
 @click.option(
     "--with",
     "with_",
     default="",
     metavar="GENERATOR",
-    help="What asks: llama:PATH, claude, openai:URL#MODEL.  [default: you]",
+    help="Model that writes the questions: llama:PATH, claude:MODEL or openai:URL#MODEL.  "
+    "[default: you type them]",
 )
-@click.option("-n", "count", type=click.IntRange(min=1), default=50, show_default=True)
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option(
+    "-n",
+    "count",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Questions that the set has in the end.",
+)
+@progress_options
 def command(
     *,
     paths: tuple[Path, ...],
@@ -55,12 +70,12 @@ def command(
     out: Path,
     with_: str,
     count: int,
-    quiet: bool,
+    progress: Form,
 ) -> int:
-    """Make a question set of the documents of PATH, or of an index.
+    """Write a question set about the documents of PATH, or of an index.
 
-    Chunks are drawn from every document in turn. Each is shown to you, or to the generator of
-    --with, for a question that it answers; the chunk is the gold. Run again, it goes on.
+    Chunks are drawn from every document in turn. Each is shown to you, or to the model of --with,
+    for a question that it answers; the chunk is the gold item. The same command continues the set.
     """
     if paths and folder:
         raise UsageError("PATH and --index: give one of them")
@@ -77,16 +92,17 @@ def command(
                 wanted[: TRIES * max(0, missing)],
                 missing,
                 lambda each: generate_question(generator, each),
-                quiet=quiet,
+                quiet=progress == "none",
             )
     else:
         failed = 0
         _type(questions, wanted, missing)
-    say(f'{near(out)}: {len(questions.ids)} questions; "crx eval {near(out)}" asks them')
+    name = display_path(out)
+    print_line(f'{name}: {len(questions.ids)} questions; "crx eval {name}" measures on them')
     if failed:
-        note(f"{failed} answers of {with_} were no question and were left out")
+        print_note(f"{failed} answers of {with_} were not questions and were left out")
     if len(questions.ids) < count and with_:
-        note(f"{count} were wanted; there are no more chunks that were not tried")
+        print_note(f"{count} were wanted; every chunk has been tried")
         return InputError.exit_code
     return 0
 
@@ -108,7 +124,7 @@ def _write(
             questions.add(each, question)
             made += 1
             if not quiet:
-                note(f"{made}/{missing} {each.document.uri}: {question}")
+                print_note(f"{made}/{missing} {each.document.uri}: {question}")
         else:
             failed += 1
     return failed
@@ -116,13 +132,13 @@ def _write(
 
 def _type(questions: QuestionFile, wanted: Sequence[SampledChunk], missing: int) -> None:
     """Write so many questions that are typed."""
-    note("for each chunk type a question that it answers; nothing skips it, q ends")
+    print_note("type a question that each chunk answers; an empty line skips it, q ends")
     made = 0
     for each in wanted:
         if made >= missing:
             return
-        click.echo(f"\n{near(each.document.uri)} [{made + 1} of {missing}]\n", err=True)
-        click.echo(each.text.strip(), err=True)
+        print_aside(f"\n{display_path(each.document.uri)} [{made + 1} of {missing}]\n")
+        print_aside(each.text.strip())
         question = str(click.prompt("\nquestion", default="", show_default=False, err=True)).strip()
         if question == "q":
             return
@@ -140,7 +156,7 @@ def _read(paths: Sequence[Path]) -> list[Document]:
         try:
             documents += read_file(found.path)
         except InputError as error:
-            note(f"{near(found.uri)}: {error}")
+            print_note(f"{display_path(found.uri)}: {error}")
     return documents
 
 

@@ -1,4 +1,4 @@
-"""What several evaluations take: where to index, what reranks, what writes, what is kept."""
+"""Options that several commands of `crx eval` take."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
-from crx.cli.options import settings_of
-from crx.cli.output import note, progress
+from crx.cli.options import parse_settings
+from crx.cli.output import print_note
+from crx.cli.progress import Form, show_build
 from crx.config import resolve
 from crx.errors import UsageError
 from crx.evaluate import Options
@@ -26,12 +27,13 @@ def contexts_option(command: Command) -> Command:
         default="outline",
         show_default=True,
         metavar="HOW",
-        help="none, outline, FILE, outline+FILE or a model; a FILE's spans are then the chunks.",
+        help="Contexts of the chunks: none, outline, FILE, outline+FILE or a model. With a FILE, "
+        "its spans are the chunks.",
     )(command)
 
 
 def measuring_options(command: Command) -> Command:
-    """Add what says how a set is indexed and asked."""
+    """Add the options of how a set is indexed and searched."""
     for option in reversed(_MEASURING):
         command = option(command)
     return command
@@ -44,7 +46,7 @@ def save_option(command: Command) -> Command:
         "file",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help='Keep the value of each question, for "crx eval compare".',
+        help='Write the values of each question to FILE, for "crx eval compare".',
     )(command)
 
 
@@ -55,14 +57,15 @@ def options_of(
     chunk_chars: int | None,
     rerank: str | None,
     assignments: tuple[str, ...],
-    quiet: bool,
+    progress: Form,
+    as_json: bool,
     with_: str = "",
 ) -> Iterator[Options]:
-    """Yield the options that the flags give, with a progress bar while they are in use."""
-    settings = settings_of(assignments)
+    """Yield the options that were given; progress is shown while they are in use."""
+    settings = parse_settings(assignments)
     reranker = reranker_name(rerank, assignments)
     with contextlib.ExitStack() as stack:
-        show = stack.enter_context(progress(quiet=quiet))
+        show = stack.enter_context(show_build(progress, as_json=as_json))
         generator = load_generator(with_) if with_ else None
         if generator is not None:
             stack.callback(generator.close)
@@ -72,16 +75,18 @@ def options_of(
             settings=settings,
             reranker=load_reranker(reranker) if reranker else None,
             generator=generator,
-            on_contexts=None if quiet else lambda source: note(f"contexts: {source}"),
+            on_contexts=None
+            if progress == "none"
+            else lambda source: print_note(f"contexts: {source}"),
             on_progress=show,
         )
 
 
 def reranker_name(given: str | None, assignments: tuple[str, ...]) -> str:
-    """Return the reranker of the flag, else of the settings; "" where it is off."""
+    """Return the reranker of --rerank, else of the settings; "" if it is off."""
     named = given
     if named is None:
-        named = resolve(settings_of(assignments)).settings.reranker
+        named = resolve(parse_settings(assignments)).settings.reranker
     return "" if named == "off" else named
 
 
@@ -105,7 +110,7 @@ _MEASURING = (
         "--index",
         type=click.Path(path_type=Path),
         metavar="DIR",
-        help="Index into this folder, not into a temporary one; what is there is not made again.",
+        help="Folder to index into; what it holds is used again.  [default: a temporary one]",
     ),
     click.option(
         "--chunk-chars",
@@ -116,6 +121,6 @@ _MEASURING = (
     click.option(
         "--rerank",
         metavar="RERANKER",
-        help="Also rerank, with this reranker; off: do not.  [default: the setting reranker]",
+        help="Also rerank with this reranker, or off.  [default: the setting reranker]",
     ),
 )

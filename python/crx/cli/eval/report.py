@@ -1,10 +1,10 @@
-"""Results as a person and as a program read them."""
+"""Results of an evaluation as text and as JSON."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
-from crx.cli.output import table
+from crx.cli.output import format_table
 from crx.evaluate.pipeline_config import PipelineConfig, contexts_name
 from crx.evaluate.recommend import Recommendation
 from crx.evaluate.results import (
@@ -27,7 +27,7 @@ def as_text(results: Results, *, metric: str = "", baseline: PipelineConfig | No
     return "\n".join(
         [
             f"{about(results)}\n",
-            table(rows, right=range(1, len(rows[0]) - 3)),
+            format_table(rows, right=range(1, len(rows[0]) - 3)),
             "",
             *how_to_read(metric=metric, baseline=baseline),
         ]

@@ -1,4 +1,4 @@
-"""`crx eval run`: what one configuration finds."""
+"""`crx eval run`: measure what one configuration finds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import click
 
 from crx.cli.eval.options import contexts_option, measuring_options, options_of, save_option
 from crx.cli.eval.report import as_object, as_text, figures
-from crx.cli.options import json_option, set_option
-from crx.cli.output import say, say_json
+from crx.cli.options import json_option, progress_options, set_option
+from crx.cli.output import print_json, print_text
+from crx.cli.progress import Form
 from crx.errors import UsageError
 from crx.evaluate import Results, read_set, run, save
 from crx.evaluate.pipeline_config import CHUNKS, PromptFill, contexts_name
@@ -22,12 +23,13 @@ from crx.evaluate.pipeline_config import CHUNKS, PromptFill, contexts_name
 @click.option(
     "--window",
     metavar="auto|N",
-    help="Also fill the prompt with passages, or with the N best chunks.",
+    help="Fill prompts with passages, or with the N best chunks.  [default: the best chunks that "
+    "fit]",
 )
 @set_option
 @save_option
 @json_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@progress_options
 def command(
     *,
     folder: Path,
@@ -39,9 +41,9 @@ def command(
     assignments: tuple[str, ...],
     file: Path | None,
     as_json: bool,
-    quiet: bool,
+    progress: Form,
 ) -> None:
-    """Measure what each leg finds of the question set SET, and both, reranked if asked.
+    """Measure what each leg finds on the question set SET, and both, reranked if asked.
 
     SET holds corpus.jsonl and queries.jsonl. A gold item is found at k when the top k chunks
     cover at least half of it; the failure rate is 1 - recall@20. Coverage is the share of the
@@ -53,29 +55,30 @@ def command(
         chunk_chars=chunk_chars,
         rerank=rerank,
         assignments=assignments,
-        quiet=quiet,
+        progress=progress,
+        as_json=as_json,
     ) as options:
         results = run(
             questions,
             contexts=contexts,
-            window=_read(window) if window else CHUNKS,
+            window=_parse_window(window) if window else CHUNKS,
             options=options,
         )
     if file is not None:
         save(results, file)
     if as_json:
-        say_json(_object(results))
+        print_json(_object(results))
     else:
-        say(as_text(results))
+        print_text(as_text(results))
 
 
-def _read(text: str) -> PromptFill:
-    """Return what a prompt is filled with, from its flag."""
+def _parse_window(text: str) -> PromptFill:
+    """Return what prompts are filled with, as --window names it."""
     if text == "auto":
         return "auto"
     if text.isascii() and text.isdigit() and int(text):
         return int(text)
-    raise UsageError(f"--window {text}: fills no budget; want auto or a number of chunks")
+    raise UsageError(f"--window {text}: cannot fill a prompt; want auto or a number of chunks")
 
 
 def _object(results: Results) -> dict[str, object]:

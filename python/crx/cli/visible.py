@@ -1,0 +1,45 @@
+"""Text made safe to show: control characters replaced by visible forms.
+
+A terminal obeys escape sequences wherever they come from: a document, a file name, a model's
+answer. None of them may reach it, in a pipe neither, since a pipe often ends in a terminal.
+"""
+
+from __future__ import annotations
+
+import re
+
+# C0 but newline and tab, DEL and C1; marks of direction and line separators, which reorder or
+# break what is shown; surrogates, which stand for bytes that are not UTF-8 and cannot be printed.
+_TEXT = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]"
+)
+_LINE = re.compile(rf"{_TEXT.pattern[:-1]}\t\n]")
+# What JSON leaves as it is although a terminal would obey it.
+_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]")
+
+
+def visible_text(text: str) -> str:
+    r"""Return a text of several lines with each control but "\n" and "\t" made visible.
+
+    `^[` is ESC (caret notation), `\xe9` a byte that is not UTF-8, U+FFFD any other.
+    """
+    return _TEXT.sub(_form, text)
+
+
+def visible_line(text: str) -> str:
+    """Return a text that must stay on one line, such as a file's name: likewise, and `^J`, `^I`."""
+    return _LINE.sub(_form, text)
+
+
+def visible_json(encoded: str) -> str:
+    """Return encoded JSON with the controls that JSON need not escape escaped as `\\u....`."""
+    return _JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
+
+
+def _form(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x20 or code == 0x7F:
+        return f"^{chr(code ^ 0x40)}"
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return "\ufffd"

@@ -1,0 +1,53 @@
+"""Settings: what there is, which value is in effect, and where it comes from."""
+
+from crx.config.files import (
+    PROJECT_FILE,
+    PROMPTS,
+    SettingsFile,
+    project_file,
+    read_settings,
+    user_file,
+    write,
+)
+from crx.config.resolve import ConfigWarning, Resolved, resolve
+from crx.config.settings import (
+    ARGUMENT,
+    ENVIRONMENT,
+    Description,
+    Scope,
+    Settings,
+    Value,
+    Variable,
+    describe,
+    is_offline,
+    parse,
+    refuse_offline,
+)
+from crx.config.trust import revoke, trust, untrusted_names
+
+__all__ = [
+    "ARGUMENT",
+    "ENVIRONMENT",
+    "PROJECT_FILE",
+    "PROMPTS",
+    "ConfigWarning",
+    "Description",
+    "Resolved",
+    "Scope",
+    "Settings",
+    "SettingsFile",
+    "Value",
+    "Variable",
+    "describe",
+    "is_offline",
+    "parse",
+    "project_file",
+    "read_settings",
+    "refuse_offline",
+    "resolve",
+    "revoke",
+    "trust",
+    "untrusted_names",
+    "user_file",
+    "write",
+]

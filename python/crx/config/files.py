@@ -1,0 +1,98 @@
+"""The settings files: where they are, how they are read and changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crx.config.settings import Value, parse
+from crx.errors import UsageError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PROJECT_FILE = "crx.toml"
+# The table of a settings file that gives folders prompts of their own.
+PROMPTS = "prompts"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """A settings file as it was read: its values by name, its bytes for a hash.
+
+    `templates` are the prompts of `[prompts]`: files by folder, both absolute.
+    """
+
+    path: Path
+    content: bytes
+    values: Mapping[str, Value]
+    templates: Mapping[str, str] = field(default_factory=dict)
+
+
+def user_file(environ: Mapping[str, str]) -> Path:
+    """Return the path of the user's settings file, which need not exist."""
+    if "CRX_HOME" in environ:
+        return Path(environ["CRX_HOME"]) / "config.toml"
+    import platformdirs  # 10 ms that only this path pays
+
+    return Path(platformdirs.user_config_dir("crx")) / "config.toml"
+
+
+def project_file(folder: Path) -> Path | None:
+    """Return the settings file of the project that a folder lies in, or None."""
+    folder = folder.resolve()
+    for place in (folder, *folder.parents):
+        if (place / PROJECT_FILE).is_file():
+            return place / PROJECT_FILE
+    return None
+
+
+def read_settings(path: Path) -> SettingsFile:
+    """Read a settings file; raises `UsageError` if it is not TOML or holds a wrong setting."""
+    try:
+        content = path.read_bytes()
+        table = tomllib.loads(content.decode("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as TOML: {error}") from None
+    templates = _parse_templates(path, table.pop(PROMPTS, {}))
+    values = {name: parse(name, value, origin=str(path)) for name, value in table.items()}
+    return SettingsFile(path, content, values, templates)
+
+
+def write(path: Path, changes: Mapping[str, Value | None]) -> None:
+    """Set (or, with None, unset) values in a settings file; the rest of it stays as it is."""
+    import tomlkit  # needed by this function alone
+
+    path = path.resolve()
+    text = ""
+    if path.is_file():
+        text = read_settings(path).content.decode("utf-8")
+    document = tomlkit.parse(text)
+    for name, value in changes.items():
+        if value is None:
+            document.pop(name, None)
+        else:
+            document[name] = parse(name, value, origin=str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_suffix(".tmp")
+    aside.write_text(tomlkit.dumps(document), encoding="utf-8", newline="")
+    if path.is_file():
+        shutil.copymode(path, aside)
+    aside.replace(path)
+
+
+def _parse_templates(path: Path, table: object) -> dict[str, str]:
+    """Return the files of a table of prompts by folder; both are relative to the settings file."""
+    if not isinstance(table, dict) or not all(isinstance(file, str) for file in table.values()):
+        raise UsageError(f'{path}: [{PROMPTS}] wants lines like "docs/legal" = "legal.txt"')
+    here = path.absolute().parent
+    return {
+        os.path.normpath(here / folder): os.path.normpath(here / file)
+        for folder, file in table.items()
+    }

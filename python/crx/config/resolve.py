@@ -1,0 +1,112 @@
+"""The settings in effect: which value of which source wins.
+
+A value is looked up in this order: argument, `CRX_*` variable, project file (`crx.toml` in the
+current folder or above), user file (`config.toml` in the user's configuration folder), default.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from crx.config.files import SettingsFile, project_file, read_settings, user_file
+from crx.config.settings import ARGUMENT, ENVIRONMENT, Settings, Value, describe, nearest, parse
+from crx.config.trust import untrusted_names, without
+
+# Variables of the tests, which are none of crx.
+_TESTS = "CRX_TEST_"
+
+
+class ConfigWarning(UserWarning):
+    """Something in the configuration is not in effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Settings, and for each name what its value comes from.
+
+    `templates` are the prompts of `[prompts]`: files by folder, both absolute.
+    """
+
+    settings: Settings
+    origins: Mapping[str, str]
+    templates: Mapping[str, str] = field(default_factory=dict)
+
+
+def resolve(
+    arguments: Mapping[str, object] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Resolved:
+    """Return the settings in effect in a folder; None among the arguments means not given.
+
+    Issues a `ConfigWarning` for an unknown `CRX_*` variable, and for settings of a project file
+    that are ignored because the file is not trusted. Raises `UsageError` for a wrong value.
+    """
+    environ = os.environ if environ is None else environ
+    values: dict[str, Value] = {}
+    templates: dict[str, str] = {}
+    origins = dict.fromkeys((f.name for f in fields(Settings)), "default")
+    for file in _files(environ, folder or Path.cwd()):
+        templates |= file.templates
+        values |= file.values
+        origins |= dict.fromkeys(file.values, str(file.path))
+    for name, (variable, value) in _variables(environ).items():
+        values[name] = parse(name, value, origin=variable)
+        origins[name] = variable
+    for name, given in (arguments or {}).items():
+        if given is not None:
+            values[name] = parse(name, given, origin=ARGUMENT)
+            origins[name] = ARGUMENT
+    return Resolved(Settings(**values), origins, templates)  # type: ignore[arg-type]
+
+
+def _files(environ: Mapping[str, str], folder: Path) -> list[SettingsFile]:
+    """Return the settings files that exist, the one that wins last."""
+    files = []
+    user = user_file(environ)
+    if user.is_file():
+        files.append(read_settings(user))
+    path = project_file(folder)
+    if path is not None:
+        files.append(_trusted_part(read_settings(path), environ))
+    return files
+
+
+def _trusted_part(file: SettingsFile, environ: Mapping[str, str]) -> SettingsFile:
+    ignored = untrusted_names(file, environ=environ)
+    if ignored:
+        warnings.warn(
+            f"{file.path}: ignored {', '.join(ignored)}, because the file is not trusted; read it, "
+            f'then run "crx trust {file.path}"',
+            ConfigWarning,
+            stacklevel=4,
+        )
+    return without(file, ignored)
+
+
+def _variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return the variables that set a setting, and their values, by its name."""
+    settings = {f"CRX_{each.name.upper()}": each.name for each in describe()}
+    others = {each.name for each in ENVIRONMENT}
+    found: dict[str, tuple[str, str]] = {}
+    for variable, value in environ.items():
+        if variable in settings:
+            found[settings[variable]] = variable, value
+        elif _is_misspelt(variable, others):
+            near = nearest(variable, [*settings, *others])
+            hint = f"did you mean {near}?" if near else '"crx help environment" lists them'
+            warnings.warn(
+                f"{variable}: no such variable, ignored; {hint}", ConfigWarning, stacklevel=4
+            )
+    return found
+
+
+def _is_misspelt(variable: str, others: set[str]) -> bool:
+    return (
+        variable.startswith("CRX_") and variable not in others and not variable.startswith(_TESTS)
+    )

@@ -1,0 +1,217 @@
+"""The settings and the environment variables: names, types, defaults and bounds."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from crx.errors import Offline, UsageError
+
+# The origin of a value that was given as an argument or an option.
+ARGUMENT = "argument"
+
+Scope = Literal["index", "run"]
+Value = str | int | float | bool
+
+
+def _setting(
+    default: Value,
+    scope: Scope,
+    help: str,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    harmless: tuple[str, ...] = (),
+) -> Any:
+    """Return the field of a setting.
+
+    `harmless` are the texts that a project file may set although nobody trusts it. Numbers are
+    harmless; a text can name a model, a path or a URL.
+    """
+    facts = {"least": least, "most": most, "harmless": harmless}
+    return field(default=default, metadata={"scope": scope, "help": help, **facts})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting, typed. Those of scope "index" are fixed when the index is made."""
+
+    embedder: str = _setting(
+        "minilm",
+        "index",
+        "embedder: a model's name, onnx:FOLDER, st:FOLDER, hashed, or none for BM25 alone",
+    )
+    contexts: str = _setting(
+        "outline",
+        "index",
+        "contexts made while indexing: none or outline",
+        harmless=("none", "outline"),
+    )
+    chunk_tokens: int = _setting(
+        0,
+        "index",
+        "budget of a chunk in the embedder's tokens; 0: its window, less room for a context",
+        least=0,
+    )
+    chunk_chars: int = _setting(
+        0, "index", "budget of a chunk in characters, instead of tokens; 0: off", least=0
+    )
+    chunk_overlap: int = _setting(
+        0, "index", "overlap of neighbouring chunks, in the budget's unit", least=0
+    )
+    max_file_mb: int = _setting(64, "run", "larger files fail, in millions of bytes", least=1)
+    k: int = _setting(20, "run", "hits wanted", least=1)
+    bm25_depth: int = _setting(150, "run", "chunks taken from BM25", least=0)
+    dense_depth: int = _setting(150, "run", "chunks taken from the dense leg", least=0)
+    bm25_weight: float = _setting(0.6, "run", "weight of BM25 in the fusion", least=0)
+    dense_weight: float = _setting(0.4, "run", "weight of the dense leg in the fusion", least=0)
+    rrf_k: float = _setting(20.0, "run", "constant of reciprocal rank fusion", least=0)
+    k1: float = _setting(1.2, "run", "BM25's saturation of term frequency", least=0)
+    b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
+    outline_weight: float = _setting(2.0, "run", "BM25 weight of the outline", least=0)
+    context_weight: float = _setting(1.0, "run", "BM25 weight of the context", least=0)
+    reranker: str = _setting(
+        "",
+        "run",
+        "reranker: crx, a model's name, onnx:FOLDER or st:FOLDER; empty: off",
+        harmless=("",),
+    )
+    rerank_depth: int = _setting(150, "run", "candidates that are reranked", least=1)
+    rerank_weight: float = _setting(
+        0.3, "run", "weight of the reranker against the fusion, 0 to 1", least=0, most=1
+    )
+    rerank_ms: float = _setting(
+        0.0, "run", "milliseconds that reranking may take; 0: no limit", least=0
+    )
+    min_relevance: float = _setting(
+        0.0, "run", "reranked hits that score less are dropped, 0 to 1", least=0, most=1
+    )
+    budget_tokens: int = _setting(
+        4000, "run", "budget of all passages together for window=auto", least=1
+    )
+    window_tokens: int = _setting(512, "run", "budget of a passage for window=grow", least=0)
+    generator: str = _setting(
+        "",
+        "run",
+        "model that answers: llama:PATH, claude:MODEL or openai:URL#MODEL; empty: none",
+        harmless=("",),
+    )
+    ann_above: int = _setting(
+        100_000, "run", "rows above which HNSW replaces exact search", least=0
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable that is not the value of a setting."""
+
+    name: str
+    help: str
+
+
+# Every variable that crx reads besides `CRX_` and the name of a setting.
+ENVIRONMENT = (
+    Variable("CRX_HOME", "folder of the user's settings file, in place of the system's own"),
+    Variable("CRX_INDEX", "index folder when --index is not given"),
+    Variable("CRX_MODELS", "folders in which models are looked up first"),
+    Variable("CRX_OFFLINE", "1: refuse everything that needs the network"),
+    Variable("CRX_OPENAI_API_KEY", "API key for openai:URL#MODEL at any other host"),
+    Variable("CRX_THREADS", "number of threads; default: every core this process may use"),
+    Variable("ANTHROPIC_API_KEY", "API key for claude:MODEL"),
+    Variable("DEEPSEEK_API_KEY", "API key for openai:URL#MODEL at api.deepseek.com"),
+    Variable("OPENAI_API_KEY", "API key for openai:URL#MODEL at api.openai.com"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a setting is for, and whether it is fixed when the index is made."""
+
+    name: str
+    scope: Scope
+    help: str
+    default: Value
+
+
+def is_offline(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return True if `CRX_OFFLINE` is set."""
+    return environ.get("CRX_OFFLINE", "0") not in ("", "0")
+
+
+def refuse_offline(what: str) -> None:
+    """Raise `Offline` if `CRX_OFFLINE` is set."""
+    if is_offline():
+        raise Offline(f"{what}: needs the network, and CRX_OFFLINE is set; unset it to go on")
+
+
+def describe() -> list[Description]:
+    """Return a description of every setting."""
+    defaults = Settings()
+    return [
+        Description(f.name, f.metadata["scope"], f.metadata["help"], getattr(defaults, f.name))
+        for f in fields(Settings)
+    ]
+
+
+def parse(name: str, value: object, *, origin: str) -> Value:
+    """Return the value in its setting's type.
+
+    Raises `UsageError` for an unknown name, a wrong type and a value out of bounds; `origin` names
+    the file or variable in its message.
+    """
+    source = "" if origin == ARGUMENT else f"{origin}: "
+    if name not in _FIELDS:
+        near = nearest(name, _FIELDS)
+        hint = f"; did you mean {near}?" if near else '; "crx config" lists them'
+        raise UsageError(f"{source}no such setting: {name}{hint}")
+    default = _FIELDS[name].default
+    least, most = _FIELDS[name].metadata["least"], _FIELDS[name].metadata["most"]
+    wanted = type(default)
+    try:
+        parsed = _convert(value, wanted)
+    except (TypeError, ValueError):
+        raise UsageError(f"{source}{name} wants {_KINDS[wanted]}, not {value!r}") from None
+    if least is not None and isinstance(parsed, int | float) and not parsed >= least:
+        raise UsageError(f"{source}{name} must be at least {least:g}, not {value}")
+    if most is not None and isinstance(parsed, int | float) and not parsed <= most:
+        raise UsageError(f"{source}{name} must be at most {most:g}, not {value}")
+    return parsed
+
+
+def is_harmless(name: str, value: Value) -> bool:
+    """Return True if a project file that nobody trusts may set this value."""
+    return not isinstance(value, str) or value in _FIELDS[name].metadata["harmless"]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known name that a misspelt one is closest to, "" if none is close."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
+
+
+_FIELDS = {each.name: each for each in fields(Settings)}
+_KINDS: dict[type, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true/false",
+}
+
+
+def _convert(value: object, wanted: type) -> Value:
+    if wanted is str:
+        if not isinstance(value, str):
+            raise TypeError
+        return value
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise TypeError
+    if wanted is int:
+        if isinstance(value, float):
+            raise ValueError
+        return int(value)
+    number = float(value)
+    if number != number or number in (float("inf"), float("-inf")):
+        raise ValueError
+    return number
