@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.config import ENVIRONMENT, Settings, resolve, write
+from crx.config import (
+    ENVIRONMENT,
+    ConfigWarning,
+    Settings,
+    read_settings,
+    resolve,
+    revoke,
+    trust,
+    untrusted_names,
+    write,
+)
 from crx.errors import UsageError
 
 VARIABLE = re.compile(r'"(CRX_[A-Z_]+[A-Z]|[A-Z]+_API_KEY)"')
@@ -28,7 +38,7 @@ def test_nothing_given_means_the_defaults(places: tuple[dict[str, str], Path]) -
     assert set(resolved.origins.values()) == {"default"}
 
 
-def test_a_flag_wins_over_a_variable_over_the_project_over_the_user(
+def test_an_argument_wins_over_a_variable_over_the_project_over_the_user(
     places: tuple[dict[str, str], Path],
 ) -> None:
     environ, folder = places
@@ -40,7 +50,7 @@ def test_a_flag_wins_over_a_variable_over_the_project_over_the_user(
     values = resolved.settings
     assert (values.k, values.k1, values.b, values.rrf_k) == (4, 0.7, 0.2, 10.0)
     origins = [resolved.origins[name] for name in ("k", "k1", "b", "rrf_k")]
-    assert origins == ["flag", "CRX_K1", str(project), str(user)]
+    assert origins == ["argument", "CRX_K1", str(project), str(user)]
 
 
 @pytest.mark.parametrize(
@@ -58,15 +68,21 @@ def test_a_bad_value_is_refused_by_name(
     places: tuple[dict[str, str], Path], name: str, value: object, message: str
 ) -> None:
     environ, folder = places
-    with pytest.raises(UsageError, match=r"^flag: ") as caught:
+    with pytest.raises(UsageError) as caught:
         resolve({name: value}, environ=environ, folder=folder)
-    assert str(caught.value) == f"flag: {message}"
+    assert str(caught.value) == message
 
 
-def test_an_unknown_variable_is_refused(places: tuple[dict[str, str], Path]) -> None:
+def test_an_unknown_variable_is_a_warning_that_names_the_nearest(
+    places: tuple[dict[str, str], Path],
+) -> None:
     environ, folder = places
-    with pytest.raises(UsageError, match="CRX_KK: no such setting: kk"):
-        resolve(environ={**environ, "CRX_KK": "3"}, folder=folder)
+    with pytest.warns(ConfigWarning) as caught:
+        resolved = resolve(environ={**environ, "CRX_RRFK": "3"}, folder=folder)
+    assert [str(each.message) for each in caught] == [
+        "CRX_RRFK: no such variable, ignored; did you mean CRX_RRF_K?"
+    ]
+    assert resolved.settings == Settings()
 
 
 def test_every_variable_that_the_sources_read_is_listed_and_accepted(
@@ -89,8 +105,84 @@ def test_a_file_that_is_not_toml_is_named(places: tuple[dict[str, str], Path]) -
 def test_a_written_value_is_read_back_and_unset(places: tuple[dict[str, str], Path]) -> None:
     environ, folder = places
     path = folder / "crx.toml"
-    write(path, {"embedder": 'a "quoted" \\ name', "k": "7"})
+    write(path, {"embedder": 'a "quoted" \\ name', "k": "7"}, environ=environ)
     assert resolve(environ=environ, folder=folder).settings.embedder == 'a "quoted" \\ name'
-    write(path, {"embedder": None})
+    write(path, {"embedder": None}, environ=environ)
     values = resolve(environ=environ, folder=folder).settings
     assert (values.embedder, values.k) == (Settings().embedder, 7)
+
+
+def test_a_change_keeps_the_comments_and_order_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    text = "# Mine.\nrrf_k = 10.0  # tuned\nk = 7\n\n[prompts]\n# for lawyers\nlegal = 'l.txt'\n"
+    path.write_text(text)
+    write(path, {"k": 8, "b": 0.5})
+    assert path.read_text() == text.replace("k = 7\n", "k = 8\nb = 0.5\n")
+    write(path, {"b": None})
+    assert path.read_text() == text.replace("k = 7", "k = 8")
+
+
+HOSTILE = """
+generator = "openai:https://evil.example#m"
+embedder = "onnx:model"
+contexts = "outline"
+k = 7
+
+[prompts]
+"docs" = "prompt.txt"
+"""
+
+
+def test_a_project_file_chooses_models_and_prompts_only_once_it_is_trusted(
+    places: tuple[dict[str, str], Path],
+) -> None:
+    environ, folder = places
+    path = folder.parent / "crx.toml"
+    path.write_text(HOSTILE)
+    with pytest.warns(ConfigWarning) as caught:
+        resolved = resolve(environ=environ, folder=folder)
+    assert [str(each.message) for each in caught] == [
+        f"{path}: ignored generator, embedder, [prompts], because the file is not trusted; "
+        f'read it, then run "crx trust {path}"'
+    ]
+    assert resolved.settings == Settings(k=7, contexts="outline")
+    assert (resolved.templates, resolved.origins["generator"]) == ({}, "default")
+
+    trust(path, environ=environ)
+    resolved = resolve(environ=environ, folder=folder)
+    assert resolved.settings.generator == "openai:https://evil.example#m"
+    assert list(resolved.templates) == [str(folder.parent / "docs")]
+
+
+def test_trust_ends_when_the_file_changes_moves_or_is_revoked(
+    places: tuple[dict[str, str], Path],
+) -> None:
+    environ, folder = places
+    path, copy = folder / "crx.toml", folder / "copy.toml"
+    path.write_text(HOSTILE)
+    copy.write_text(HOSTILE)
+
+    def trusted(file: Path) -> bool:
+        return not untrusted_names(read_settings(file), environ=environ)
+
+    assert not trusted(path)
+    trust(path, environ=environ)
+    assert (trusted(path), trusted(copy)) == (True, False)
+    path.write_text(HOSTILE + "# changed\n")
+    assert not trusted(path)
+    path.write_text(HOSTILE)
+    assert revoke(path, environ=environ)
+    assert not trusted(path)
+
+
+def test_a_change_by_the_user_keeps_trust_and_gives_none_to_what_was_there(
+    places: tuple[dict[str, str], Path],
+) -> None:
+    environ, folder = places
+    path = folder / "crx.toml"
+    write(path, {"embedder": "e5"}, environ=environ)
+    write(path, {"k": 7}, environ=environ)
+    assert untrusted_names(read_settings(path), environ=environ) == []
+    path.write_text(HOSTILE)
+    write(path, {"k": 8}, environ=environ)
+    assert untrusted_names(read_settings(path), environ=environ) != []

@@ -17,7 +17,7 @@ import pytest
 import crx
 from crx import errors, evaluate
 from crx.cli import cli
-from crx.config import ENVIRONMENT, describe, resolve
+from crx.config import ENVIRONMENT, describe, resolve, trust
 from crx.models import folders
 
 ROOT = Path(__file__).parent.parent
@@ -197,6 +197,7 @@ def test_every_example_in_python_runs(page: Path, folder: Path) -> None:
 def test_the_table_of_prompts_that_is_shown_is_read(folder: Path) -> None:
     ((_, table),) = fenced((DOCS / "guides" / "contexts.md").read_text(), "toml")
     (folder / "crx.toml").write_text(table)
+    trust(folder / "crx.toml")
     assert resolve(folder=folder).templates == {
         str(folder / "docs/legal"): str(folder / "legal.txt")
     }

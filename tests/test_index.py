@@ -191,7 +191,7 @@ def test_derived_files_are_made_anew_from_the_truth(
 
 def test_another_embedder_is_refused_by_name(tmp_path: Path, index: crx.Index) -> None:
     index.close()
-    with pytest.raises(Incompatible, match="built with embedder = hashed, but flag says minilm"):
+    with pytest.raises(Incompatible, match="built with embedder = hashed, not minilm; "):
         crx.open(tmp_path / "notes.crx", settings={"embedder": "minilm"})
 
 

@@ -18,14 +18,9 @@ FORMS = ("nests of the {}", "the {} last year", "how many nests has the {}", "{}
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current folder with a question set, and a user of the embedder without weights."""
-    home, work = tmp_path / "home", tmp_path / "work"
-    (work / "set").mkdir(parents=True)
-    home.mkdir()
-    (home / "config.toml").write_text('embedder = "hashed"\n')
-    monkeypatch.setenv("CRX_HOME", str(home))
-    monkeypatch.chdir(work)
+def question_set(here: Path) -> Path:
+    """A question set in the current folder."""
+    (here / "set").mkdir()
     corpus, queries = [], []
     for name in NAMES:
         text = f"# The {name.title()}\n\nIt counted {len(name) * 37} nests last year.\n"
@@ -35,8 +30,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             question = form.format(name)
             queries.append({"query_id": f"{name}-{at}", "query": question, "gold": gold})
     for file, rows in (("corpus", corpus), ("queries", queries)):
-        (work / "set" / f"{file}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    return work
+        (here / "set" / f"{file}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return here / "set"
 
 
 class Crx:
@@ -166,7 +161,7 @@ def test_gate_exits_with_1_under_a_bound_and_0_above(crx: Crx, saved: str) -> No
         (("gate", "run.npz", "--min", "mrr=1", "--row", "x"), "x: no such row; use one of:"),
         (("compare", "run.npz", "set/corpus.jsonl"), "holds no saved results"),
         (("compare", "run.npz", "gone.npz"), "gone.npz: no such file"),
-        (("run", "set", "--window", "grow"), "--window grow: fills no budget"),
+        (("run", "set", "--window", "grow"), "--window grow: cannot fill a prompt"),
         (("ablate", "set", "--contexts", ","), "give at least one"),
         (("ablate", "set", "--contexts", "gone.jsonl"), "gone.jsonl: no such contexts file"),
         (("ablate", "set", "--baselines", "hyde"), "need a generator, such as --with llama:PATH"),
@@ -227,7 +222,7 @@ def notes(folder: Path) -> None:
 def test_init_has_a_generator_ask_and_goes_on(crx: Crx, here: Path) -> None:
     notes(here)
     code, out, _ = crx("eval", "init", "notes", "--out", "mine", "--with", "fake:", "-n", "2")
-    assert (code, out) == (0, 'mine: 2 questions; "crx eval mine" asks them\n')
+    assert (code, out) == (0, 'mine: 2 questions; "crx eval mine" measures on them\n')
     assert (
         "mine: 5 questions"
         in crx("eval", "init", "notes", "--out", "mine", "--with", "fake:", "-n", "5")[1]
@@ -244,5 +239,5 @@ def test_init_takes_questions_that_are_typed_and_skips_and_ends(
     typed = iter(["Where do they nest?", "", "q"])
     monkeypatch.setattr("click.prompt", lambda *_, **__: next(typed))
     code, out, err = crx("eval", "init", "--out", "mine", "-n", "9")
-    assert (code, out) == (0, 'mine: 1 questions; "crx eval mine" asks them\n')
+    assert (code, out) == (0, 'mine: 1 questions; "crx eval mine" measures on them\n')
     assert "It nests here." in err

@@ -9,7 +9,7 @@ import pytest
 import crx
 from crx.backends.fake.contextualizer import Fake
 from crx.cli import run
-from crx.config import resolve, write
+from crx.config import resolve, trust, write
 from crx.context.prompt import Prompt
 from crx.context.routing import ContextRouter
 from crx.errors import UsageError
@@ -38,6 +38,7 @@ def prompts(here: Path, **words: str) -> None:
         (here / f"{who}.txt").write_text(TEMPLATE + who)
         lines.append(f'"docs/{folder.replace("_", "/")}" = "{who}.txt"\n')
     (here / "crx.toml").write_text("[prompts]\n" + "".join(lines))
+    trust(here / "crx.toml")
 
 
 def indexed() -> Index:

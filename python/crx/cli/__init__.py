@@ -33,11 +33,15 @@ COMMANDS = {
     "models": "List, add, check and remove models.",
     "eval": "Measure retrieval on questions with known answers.",
     "config": "Print and change the settings.",
+    "trust": "Let a project's settings file choose models and URLs.",
     "verify": "Check every row and rebuild derived files.",
     "gc": "Delete what no document uses.",
+    "completion": "Print a shell's completion script.",
+    "help": "Explain settings, exit codes, files, models and filters.",
 }
 
 INTERRUPTED = 130
+HELP_OPTIONS = ("-h", "--help")
 
 # The variable through which a shell asks for completions.
 COMPLETE_VARIABLE = "_CRX_COMPLETE"
@@ -76,7 +80,7 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": list(HELP_OPTIONS)})
 @click.version_option(package_name="crx")
 def cli() -> None:
     """Search your own documents, on your own machine, offline.

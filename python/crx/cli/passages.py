@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ def print_passages(
             width = screen.columns - len(_INDENT)
             body = excerpt(passage, query=query, count=count, width=width)
         trail = visible_line(" > ".join(passage.headings) or passage.title)
-        if not full:
+        if not full and sys.stdout.isatty():
             trail = _cut(trail, screen.columns - columns(place) - 2)
         print_line(bold(place), *(("  ", dim(trail)) if trail else ()))
         for line in body[0]:
@@ -93,10 +94,12 @@ def excerpt(passage: Passage, *, query: str, count: int, width: int) -> Body:
     several hold as many.
     """
     if len(passage.text) <= _LAID_OUT:
-        rows = _rows([passage.text], width)[0]
+        rows = _rows([passage.text.strip("\n")], width)[0]
         if len(rows) <= count:
             return [row.text for row in rows], ""
-    before, chunk, after = _rows(_around_hit(passage), width)
+    # Blank lines are left out of what is cut: the few lines there are hold text.
+    parts = _rows(_around_hit(passage), width)
+    before, chunk, after = ([row for row in part if row.text] for part in parts)
     rows = [*before, *chunk, *after]
     start = len(before) + _best_start(chunk, query=query, count=count)
     start = max(0, min(start, len(rows) - count))
@@ -150,7 +153,8 @@ def _best_start(rows: Sequence[_Row], *, query: str, count: int) -> int:
 
 def _left_out(passage: Passage, shown: Sequence[_Row]) -> str:
     """Return what a cut passage has besides the rows that are shown."""
-    lines = len(_whole_lines(passage)) - len({row.line for row in shown})
+    total = sum(1 for line in _whole_lines(passage) if line)
+    lines = total - len({row.line for row in shown})
     if lines > 0:
         return f"(+{lines:,} line{'s' * (lines > 1)})"
     more = max(1, len(passage.text.strip()) - sum(len(row.text) for row in shown))
@@ -186,7 +190,7 @@ def _columns_of(character: str) -> int:
 
 
 def wrap(line: str, width: int) -> list[str]:
-    """Return the rows of a line on a terminal; none for a blank line.
+    """Return the rows of a line on a terminal.
 
     A row ends at a space if there is one in its second half.
     """
@@ -202,4 +206,4 @@ def wrap(line: str, width: int) -> list[str]:
         column += wide
         if character == " ":
             space = at
-    return [*rows, line[start:]] if line else []
+    return [*rows, line[start:]]

@@ -7,7 +7,6 @@ from crx.config.files import (
     project_file,
     read_settings,
     user_file,
-    write,
 )
 from crx.config.resolve import ConfigWarning, Resolved, resolve
 from crx.config.settings import (
@@ -23,7 +22,7 @@ from crx.config.settings import (
     parse,
     refuse_offline,
 )
-from crx.config.trust import revoke, trust, untrusted_names
+from crx.config.trust import revoke, trust, untrusted_names, write
 
 __all__ = [
     "ARGUMENT",

@@ -65,7 +65,7 @@ def read_settings(path: Path) -> SettingsFile:
     return SettingsFile(path, content, values, templates)
 
 
-def write(path: Path, changes: Mapping[str, Value | None]) -> None:
+def write_values(path: Path, changes: Mapping[str, Value | None]) -> None:
     """Set (or, with None, unset) values in a settings file; the rest of it stays as it is."""
     import tomlkit  # needed by this function alone
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from crx.config.files import PROMPTS, SettingsFile, read_settings, user_file
-from crx.config.settings import is_harmless
+from crx.config.files import PROMPTS, SettingsFile, read_settings, user_file, write_values
+from crx.config.settings import Value, is_harmless
 from crx.errors import NoRoom
 
 # The folder of trusted files' hashes, beside the user's settings file.
@@ -33,6 +33,23 @@ def without(file: SettingsFile, names: list[str]) -> SettingsFile:
     """Return the file without the settings of these names, as `untrusted_names` gives them."""
     values = {name: value for name, value in file.values.items() if name not in names}
     return replace(file, values=values, templates={} if f"[{PROMPTS}]" in names else file.templates)
+
+
+def write(
+    path: Path,
+    changes: Mapping[str, Value | None],
+    *,
+    environ: Mapping[str, str] = os.environ,
+) -> None:
+    """Set (or, with None, unset) values in a settings file; the rest of it stays as it is.
+
+    The change is the user's own: a file that is new, or had nothing to be trusted with, or was
+    trusted, is trusted afterwards.
+    """
+    trusted = not path.is_file() or not untrusted_names(read_settings(path), environ=environ)
+    write_values(path, changes)
+    if trusted and untrusted_names(read_settings(path), environ=environ):
+        trust(path, environ=environ)
 
 
 def trust(path: Path, *, environ: Mapping[str, str] = os.environ) -> SettingsFile:

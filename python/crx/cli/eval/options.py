@@ -82,6 +82,10 @@ def options_of(
         )
 
 
+def _print_contexts(source: str) -> None:
+    print_note(f"contexts: {source}")
+
+
 def reranker_name(given: str | None, assignments: tuple[str, ...]) -> str:
     """Return the reranker of --rerank, else of the settings; "" if it is off."""
     named = given

@@ -1,0 +1,27 @@
+"""`crx completion`: print the script with which a shell completes crx's commands and options."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import ShellComplete, get_completion_class
+
+from crx.cli import COMPLETE_VARIABLE, cli
+from crx.cli.output import print_text
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def command(*, shell: str) -> None:
+    """Print the completion script of SHELL: bash, zsh or fish.
+
+    \b
+    bash   echo 'eval "$(crx completion bash)"' >> ~/.bashrc
+    zsh    echo 'eval "$(crx completion zsh)"' >> ~/.zshrc
+    fish   crx completion fish > ~/.config/fish/completions/crx.fish
+    """
+    found = get_completion_class(shell)
+    assert found is not None
+    # Not that of the class: bash's starts a bash to ask for its version.
+    print_text(ShellComplete.source(found(cli, {}, "crx", COMPLETE_VARIABLE)))

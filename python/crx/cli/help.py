@@ -1,0 +1,157 @@
+"""`crx help`: topics that concern several commands, printed from the code itself."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from crx import errors
+from crx.cli import COMMANDS, HELP_OPTIONS, INTERRUPTED, cli
+from crx.cli.filters import HELP as FILTERS
+from crx.cli.options import FOLDER
+from crx.cli.output import format_table, print_line, print_text
+from crx.config import ENVIRONMENT, PROJECT_FILE, describe, project_file, user_file
+from crx.errors import UsageError
+
+
+@click.command()
+@click.argument("topic", required=False)
+def command(*, topic: str | None) -> None:
+    """Explain TOPIC, or list the topics.
+
+    TOPIC is settings, exit-codes, files, models, environment, filters, or a command.
+    """
+    if topic is None:
+        print_line("crx help TOPIC explains:")
+        print_text(_table([[name, about] for name, (about, _) in TOPICS.items()]))
+        print_line('and every command, as "crx COMMAND --help" does: ' + ", ".join(COMMANDS))
+    elif topic in TOPICS:
+        print_text(TOPICS[topic][1]())
+    elif topic in COMMANDS:
+        _print_command(topic)
+    else:
+        near = difflib.get_close_matches(topic, [*TOPICS, *COMMANDS], n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(f'{topic}: no such topic or command; {hint}"crx help" lists them')
+
+
+def _print_command(name: str) -> None:
+    parent = click.Context(cli, info_name="crx", help_option_names=list(HELP_OPTIONS))
+    found = cli.get_command(parent, name)
+    assert found is not None
+    print_text(found.get_help(click.Context(found, info_name=name, parent=parent)))
+
+
+def settings() -> str:
+    """Return every setting with its default and meaning."""
+    rows = [[each.name, str(each.default) or '""', each.help] for each in describe()]
+    fixed = ", ".join(each.name for each in describe() if each.scope == "index")
+    return "\n".join(
+        [
+            "A setting has a name, a default and a meaning:",
+            "",
+            _table(rows),
+            "",
+            f"Fixed when an index is made: {fixed}.",
+            "",
+            "A value is looked up in this order: an option or --set NAME=VALUE; the variable CRX_",
+            f"and the name, as in CRX_RRF_K; {PROJECT_FILE} in the current folder or above; the",
+            'user\'s settings file; the default. "crx config" prints the values in effect and',
+            f"where they come from. A {PROJECT_FILE} may choose models, URLs and prompts once it is",
+            'trusted ("crx trust").',
+        ]
+    )
+
+
+def exit_codes() -> str:
+    """Return every exit code with the failures that lead to it."""
+    rows = [["0", "done, or stopped at the budget that was given"]]
+    rows.append(["1", 'nothing was found, or a bound of "crx eval gate" was missed'])
+    by_code: dict[int, list[str]] = {}
+    for error in _subclasses(errors.CrxError):
+        if error.exit_code:
+            by_code.setdefault(error.exit_code, []).append(_first_sentence(error))
+    rows += [[str(code), " ".join(facts)] for code, facts in sorted(by_code.items())]
+    rows.append([str(INTERRUPTED), "interrupted; the same command resumes"])
+    return _table(rows)
+
+
+def files() -> str:
+    """Return the files and folders that crx reads and writes, as they are on this machine."""
+    from crx.models.store import places  # needed by this topic alone
+
+    user = user_file(os.environ)
+    project = project_file(Path.cwd())
+    rows = [
+        ["index", f"{FOLDER} here or above; crx.db in it is the only truth, derived/ is rebuilt"],
+        ["settings of the user", str(user)],
+        ["settings of the project", str(project or f"{PROJECT_FILE} here or above")],
+        ["trusted project files", str(user.with_name("trusted"))],
+        ["key that seals derived files", str(user.with_name("seal.key"))],
+        *([["models" if n == 0 else "", str(place)] for n, place in enumerate(places())]),
+    ]
+    return _table(rows)
+
+
+def models() -> str:
+    """Return how models are named, kind by kind."""
+    from crx import registry  # needed by this topic alone
+
+    text = (registry.__doc__ or "").strip()
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
+    table = _table([[cell.strip().replace("`", "") for cell in row] for row in rows])
+    return "\n".join(
+        [
+            "Models are named by specifications:",
+            "",
+            table,
+            "",
+            "Options follow the last colon, as in minilm:device=cuda. Any other name is that of a",
+            'model in the store or of a plugin. "crx models" lists the store.',
+        ]
+    )
+
+
+def environment() -> str:
+    """Return every environment variable with its meaning."""
+    rows = [[each.name, each.help] for each in ENVIRONMENT]
+    settings = [[f"CRX_{each.name.upper()}", f"setting {each.name}"] for each in describe()]
+    return _table([*rows, *settings])
+
+
+def filters() -> str:
+    """Return how --where is written."""
+    return FILTERS
+
+
+TOPICS: dict[str, tuple[str, Callable[[], str]]] = {
+    "settings": ("every setting, its default and where values come from", settings),
+    "exit-codes": ("what the exit codes mean", exit_codes),
+    "files": ("the files and folders that crx uses", files),
+    "models": ("how embedders, rerankers and language models are named", models),
+    "environment": ("the environment variables", environment),
+    "filters": ("how --where is written", filters),
+}
+
+
+def _table(rows: list[list[str]]) -> str:
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return format_table(rows, width=width)
+
+
+def _subclasses(error: type[errors.CrxError]) -> Iterator[type[errors.CrxError]]:
+    for each in error.__subclasses__():
+        if each.__module__ == errors.__name__:
+            yield each
+            yield from _subclasses(each)
+
+
+def _first_sentence(error: type[errors.CrxError]) -> str:
+    text = " ".join((error.__doc__ or "").replace("`", "").split())
+    return text.partition(". ")[0].rstrip(".") + "."

@@ -1,0 +1,213 @@
+"""Bad input: one line that names the thing, the fact and the next step, and an exit code."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import BINARY, Crx, Done, flip, model_store, question_set
+from pdfs import pdf
+
+from crx import _native
+
+
+def test_a_missing_path(crx: Crx, here: Path) -> None:
+    done = crx("index", "nowhere")
+    assert done == Done(2, "", "crx: nowhere: no such file or folder; nothing was indexed\n")
+    assert not (here / ".crx").exists()
+
+
+def test_an_empty_folder(crx: Crx, here: Path) -> None:
+    (here / "empty").mkdir()
+    done = crx("index", "empty")
+    assert (done.code, done.out) == (1, ".crx: no readable files; 0 chunks put, 0 embedded\n")
+
+
+def test_a_folder_that_is_no_index(crx: Crx, docs: Path) -> None:
+    done = crx("search", "krill", "--index", docs)
+    assert done.code == 2
+    assert "docs: not an index" in done.err
+    assert crx("search", "krill").err.startswith("crx: no index here or above; ")
+
+
+@pytest.mark.parametrize("verb", ["index", "search"])
+def test_an_index_built_with_another_embedder(crx: Crx, indexed: Path, verb: str) -> None:
+    done = crx(verb, "docs", "--set", "embedder=minilm")
+    assert done.code == 4
+    assert "crx index PATH --index DIR --set embedder=minilm" in done.err
+    assert "built with embedder = hashed, not minilm; " in done.err
+    assert "into a new folder" in done.err
+
+
+def test_a_model_that_has_changed_since_the_index_was_built(
+    crx: Crx, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tiny_model import make_model
+
+    from crx.models import add
+
+    monkeypatch.setenv("CRX_MODELS", str(model_store(tmp_path)))
+    assert crx("index", docs, "--embedder", "tiny", "--index", "t.crx").code == 0
+    add(make_model(tmp_path / "other", seed=1), name="tiny", into=tmp_path / "store")
+    done = crx("search", "krill", "--index", "t.crx", "--set", "embedder=tiny")
+    assert done.code == 4
+    assert done.err.count("onnx:fp32:16:") == 2
+    assert "into a new folder" in done.err
+
+
+def test_a_second_writer(crx: Crx, indexed: Path, docs: Path) -> None:
+    writer = _native.Store.open(str(indexed), write=True)
+    done = crx("index", docs)
+    writer.close()
+    assert done.code == 5
+    assert str(os.getpid()) in done.err
+    assert crx("index", docs).code == 0
+
+
+def test_a_binary_file_named_txt(crx: Crx, docs: Path) -> None:
+    (docs / "noise.txt").write_bytes(BINARY)
+    done = crx("index", docs)
+    assert (done.code, done.out) == (3, ".crx: 2 added, 1 failed; 2 chunks put, 2 embedded\n")
+    assert done.err == "crx: docs/noise.txt: is a binary file\n"
+
+
+def test_a_picture_in_a_folder_is_skipped_and_counted(crx: Crx, docs: Path) -> None:
+    (docs / "whale.png").write_bytes(b"\x89PNG\r\n\x1a\n" + BINARY)
+    done = crx("index", docs)
+    assert done == Done(0, ".crx: 2 added, 1 skipped; 2 chunks put, 2 embedded\n", "")
+    assert crx("index", docs / "whale.png").code == 3
+
+
+def test_a_line_of_a_million_characters(crx: Crx, here: Path) -> None:
+    (here / "long.txt").write_text("krill and whales " * 60_000)
+    assert crx("index", "long.txt").code == 0
+    assert crx("search", "krill", "-k", 1).code == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (pdf([["Secret"]], encrypted=True), "is encrypted; save a copy without its password"),
+        (pdf([[]]), "has no text: a scan needs OCR first"),
+        (b"%PDF-1.7 and then nothing", "is a damaged PDF"),
+    ],
+)
+def test_a_pdf_that_cannot_be_read(crx: Crx, here: Path, data: bytes, reason: str) -> None:
+    (here / "a.pdf").write_bytes(data)
+    done = crx("index", "a.pdf")
+    assert (done.code, done.err) == (3, f"crx: a.pdf: {reason}\n")
+
+
+def test_a_query_of_stop_words_answers(crx: Crx, indexed: Path) -> None:
+    assert crx("search", "the of and").code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ((), "the query is empty"),
+        (("-k", "0"), "k must be at least 1, not 0"),
+        (("--window", "-1"), "--window -1: want auto, grow or a number of chunks"),
+        (("--budget-tokens", "0"), "budget_tokens must be at least 1, not 0"),
+        (("--where", "lang"), "--where lang: want FIELD=VALUE, or !=, <, <=, >, >="),
+        (("--where", "=x"), "--where =x: want FIELD=VALUE, or !=, <, <=, >, >="),
+        (("--set", "bm25_dept=3"), "no such setting: bm25_dept; did you mean bm25_depth?"),
+        (("--set", "k"), "--set k: want NAME=VALUE"),
+        (("--leg", "sparse"), "'sparse' is not one of 'bm25', 'dense'"),
+        (("--nonsense",), "no such option"),
+    ],
+)
+def test_a_usage_error_is_one_line_and_exit_code_2(
+    crx: Crx, indexed: Path, command: tuple[str, ...], message: str
+) -> None:
+    done = crx("search", "krill" if command else " ", *command)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert done.err.startswith("crx: ")
+    assert done.err.count("\n") == 1
+
+
+def test_an_unknown_command_names_the_nearest(crx: Crx) -> None:
+    done = crx("serach", "x")
+    assert done.code == 2
+    assert done.err.startswith("crx: serach: no such command; did you mean search? ")
+
+
+@pytest.mark.parametrize("where", ["project", "user"])
+def test_an_unknown_setting_names_its_origin(crx: Crx, indexed: Path, where: str) -> None:
+    folder = Path.cwd() if where == "project" else Path(os.environ["CRX_HOME"])
+    name = "crx.toml" if where == "project" else "config.toml"
+    (folder / name).write_text("rrfk = 3\n")
+    done = crx("search", "krill")
+    assert done.code == 2
+    assert done.err.endswith(": no such setting: rrfk; did you mean rrf_k?\n")
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (lambda folder: (folder / "model.onnx").unlink(), "model.onnx: no such file"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), "tokenizer.json: no such file"),
+        (lambda folder: flip(folder / "model.onnx", 100), "model.onnx: damaged"),
+        (lambda folder: flip(folder / "tokenizer.json", 5), "tokenizer.json: damaged"),
+        (lambda folder: (folder / "model.json").write_text("{"), "model.json: not a model card"),
+    ],
+)
+def test_a_model_with_a_missing_or_damaged_file(
+    crx: Crx,
+    docs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    harm: Callable[[Path], object],
+    message: str,
+) -> None:
+    monkeypatch.setenv("CRX_MODELS", str(model_store(tmp_path)))
+    harm(tmp_path / "store" / "tiny")
+    done = crx("index", docs, "--embedder", "tiny")
+    assert done.code == 7
+    assert message in done.err
+    assert "again with crx models add" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_an_unknown_model_lists_those_that_are_here(
+    crx: Crx, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRX_MODELS", str(model_store(tmp_path)))
+    done = crx("index", docs, "--embedder", "tinny")
+    assert done.code == 7
+    assert re.search(r"tinny: no such model; here: .*\btiny\b", done.err)
+
+
+def test_a_document_that_is_not_in_the_index(crx: Crx, indexed: Path) -> None:
+    done = crx("show", "nowhere.md")
+    assert done.code == 2
+    assert done.err == 'crx: nowhere.md: not in the index; "crx status --documents" lists what is\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("corpus.jsonl", "{", "corpus.jsonl:2: not JSON"),
+        ("corpus.jsonl", '{"doc_id": "w", "text": "x"}', "corpus.jsonl:2: doc_id 'w' stands twice"),
+        ("queries.jsonl", '{"query_id": "2", "query": "x"}', "query '2' has no gold"),
+        (
+            "queries.jsonl",
+            '{"query_id": "2", "query": "x", "gold": [{"any": [{"doc_id": "y"}]}]}',
+            "gold names doc_id 'y', which the corpus does not hold",
+        ),
+    ],
+)
+def test_a_question_set_with_a_fault(
+    crx: Crx, here: Path, name: str, line: str, message: str
+) -> None:
+    folder = question_set(here)
+    with (folder / name).open("a") as file:
+        file.write(line + "\n")
+    done = crx("eval", folder)
+    assert done.code == 2
+    assert message in done.err
+    assert crx("eval", here).err.startswith(f"crx: {here}: not a question set")

@@ -1,0 +1,214 @@
+"""Each command: what it prints and exits with."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import (
+    WHALES,
+    Crx,
+    Done,
+    flip,
+    model_store,
+    process,
+    question_set,
+)
+
+
+def test_index_prints_what_it_did_and_an_unchanged_folder_costs_nothing(
+    crx: Crx, docs: Path
+) -> None:
+    assert crx("index", "docs").out == ".crx: 2 added; 2 chunks put, 2 embedded\n"
+    assert crx("index", "docs").out == ".crx: 2 unchanged; 0 chunks put, 0 embedded\n"
+
+
+def test_search_prints_location_headings_and_text(crx: Crx, indexed: Path) -> None:
+    done = crx("search", "krill", "-k", 1)
+    assert done == Done(
+        0,
+        "1. docs/whales.md:1-7  Whales\n"
+        + "".join(f"   {line}".rstrip() + "\n" for line in WHALES.splitlines())
+        + "\n",
+        "",
+    )
+
+
+def test_search_reranks_if_an_option_or_a_setting_asks_for_it(crx: Crx, indexed: Path) -> None:
+    flags = ("search", "krill", "-k", 1, "--explain")
+    assert "rerank" not in crx(*flags).out
+    assert ", rerank 1 (0.750)" in crx(*flags, "--set", "reranker=overlap").out
+    assert "rerank" not in crx(*flags, "--set", "reranker=overlap", "--no-rerank").out
+    assert ", rerank 1 (0." in crx(*flags, "--rerank").out
+
+
+def test_a_threshold_drops_hits_and_a_note_counts_them(crx: Crx, indexed: Path) -> None:
+    flags = ("search", "krill", "--set", "reranker=overlap", "--min-relevance")
+    done = crx(*flags, 0.5)
+    assert (done.code, done.err) == (0, "crx: dropped 1 of 2 below a relevance of 0.5\n")
+    assert crx(*flags, 0.9).code == 1
+    assert crx("search", "krill", "--min-relevance", 0.5).code == 2
+
+
+def test_status_and_doctor_name_the_reranker(
+    crx: Crx, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "reranker: none\n" in crx("status").out
+    monkeypatch.setenv("CRX_RERANKER", "overlap")
+    assert "reranker: overlap\n" in crx("status").out
+    assert "overlap on cpu; scores 0.900, 0.100; overlap:1\n" in crx("doctor").out
+    monkeypatch.setenv("CRX_RERANKER", "nowhere")
+    done = crx("doctor")
+    assert (done.code, "nowhere: no such model" in done.out) == (7, True)
+
+
+def test_search_explains_each_stage(crx: Crx, indexed: Path) -> None:
+    out = crx("search", "krill", "-k", 1, "--explain").out
+    assert re.search(r"chunk 0: score 0\.\d{4}; bm25 1 \(\d\.\d{3}\), dense \d \(", out)
+
+
+def test_search_takes_filters_legs_and_windows(crx: Crx, indexed: Path) -> None:
+    flags = ("--where", "path=docs/bread.md", "--leg", "bm25", "--window", 0, "--by", "document")
+    assert crx("search", "krill bake", *flags).out.startswith("1. docs/bread.md:1-3")
+    assert crx("search", "krill", "--where", "lang=xx").code == 1
+
+
+def test_search_counts_the_hits_that_a_budget_left_out(crx: Crx, indexed: Path) -> None:
+    done = crx("search", "krill bread", "--budget-tokens", 1)
+    assert (done.code, done.out.count("1. docs/"), done.out.count("2. docs/")) == (0, 1, 0)
+    assert re.fullmatch(r"crx: \d+ of \d+ hits are in no passage: over 1 tokens\n", done.err)
+
+
+def test_nothing_found_is_exit_code_1(crx: Crx, indexed: Path) -> None:
+    assert crx("search", "zebra", "--leg", "bm25") == Done(1, "", "crx: nothing found\n")
+
+
+def test_show_prints_the_stored_text(crx: Crx, indexed: Path) -> None:
+    assert crx("show", "docs/whales.md").out == WHALES + "\n"
+    assert crx("show", "docs/whales.md", "--contexts").out.startswith("[0] 0..")
+
+
+def test_status_counts_and_lists(crx: Crx, indexed: Path) -> None:
+    assert re.search(r"^documents +2$", crx("status").out, re.MULTILINE)
+    listed = crx("status", "--documents").out.split()
+    assert [Path(uri).name for uri in listed] == ["bread.md", "whales.md"]
+
+
+def test_config_sets_shows_the_origin_and_unsets(crx: Crx, here: Path) -> None:
+    assert crx("config", "set", "k", 7, "--project").code == 0
+    assert re.search(r"^k +7 +.*crx\.toml +hits wanted", crx("config").out, re.MULTILINE)
+    assert crx("config", "unset", "k", "--project").code == 0
+    assert re.search(r"^k +20 +default", crx("config").out, re.MULTILINE)
+
+
+def test_gc_deletes_vectors_that_no_document_uses(crx: Crx, indexed: Path, docs: Path) -> None:
+    (docs / "bread.md").unlink()
+    crx("index", docs)
+    assert "1 vectors" in crx("gc").out
+
+
+def test_models_are_listed_checked_and_removed(
+    crx: Crx, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = model_store(tmp_path)
+    monkeypatch.setenv("CRX_MODELS", str(store))
+    assert re.search(r"^tiny +embedder +16 .* mit +", crx("models").out, re.MULTILINE)
+    assert crx("models", "verify", "tiny").out == "tiny: ok\n"
+    assert crx("models", "remove", "tiny").out == "tiny: removed\n"
+    assert crx("models", "verify", "tiny").code == 7
+
+
+def test_a_damaged_card_does_not_hide_the_others(
+    crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = model_store(tmp_path)
+    (store / "broken").mkdir()
+    (store / "broken" / "model.json").write_text("{")
+    monkeypatch.setenv("CRX_MODELS", str(store))
+    done = crx("models")
+    assert done.code == 7
+    assert "\ntiny " in done.out
+    assert "broken/model.json: not a model card" in done.err
+    assert "no such model; here: broken, " in crx("models", "verify", "x").err
+
+
+def test_doctor_checks_every_part(crx: Crx, indexed: Path) -> None:
+    done = crx("doctor", "--verify", "--json")
+    checks = {each["name"]: each for each in json.loads(done.out)["checks"]}
+    assert list(checks) == [
+        "crx", "core", "settings", "offline", "seal key", "models", "embedder", "reranker",
+        "threads", "devices", "extras", "index", "disk",
+    ]  # fmt: skip
+    assert done.code == 0
+    assert checks["embedder"]["detail"].startswith("hashed: 256 dimensions")
+    assert checks["index"]["detail"] == "every row matches its hash"
+
+
+def test_doctor_exits_with_the_code_of_the_first_failure(
+    crx: Crx, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRX_EMBEDDER", "nowhere")
+    done = crx("doctor")
+    assert done.code == 7
+    assert re.search(r"^fail  embedder +nowhere: no such model", done.out, re.MULTILINE)
+
+
+def test_verify_of_an_intact_index_finds_nothing(crx: Crx, indexed: Path) -> None:
+    assert crx("verify").out.endswith("every row matches its hash\n")
+
+
+def test_verify_rebuilds_damaged_derived_files_and_names_them(crx: Crx, indexed: Path) -> None:
+    (vectors,) = (indexed / "derived").glob("vectors-*.f16")
+    flip(vectors, -1)
+    (postings, *_) = (indexed / "derived" / "bm25").glob("*.idx")
+    flip(postings, 3)
+    assert crx("verify").out.count("made anew") == 2
+    assert crx("verify").out == ".crx: every row matches its hash\n"
+
+
+def test_verify_names_damaged_rows_and_index_rehash_repairs_them(
+    crx: Crx, indexed: Path, docs: Path
+) -> None:
+    sql = "UPDATE chunk SET outline = 'x' WHERE chunk = 1"
+    code = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2])"
+    command = process(indexed / "crx.db", sql, code=code + "; c.commit(); c.close()")
+    subprocess.run(command, check=True)
+    done = crx("verify")
+    assert (done.code, done.out) == (4, "chunk 1 does not match its hash\n")
+    assert "crx index PATH --rehash" in done.err
+    assert crx("index", docs, "--rehash").code == 0
+    assert crx("verify").code == 0
+
+
+def test_eval_prints_each_leg(crx: Crx, here: Path) -> None:
+    done = crx("eval", question_set(here), "--json")
+    figures = json.loads(done.out)
+    assert (figures["set"], figures["contexts"]) == ("set", "outline")
+    assert figures["legs"]["hybrid"]["recall@5"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("index", "docs"),
+        ("search", "krill"),
+        ("search", "zebra", "--leg", "bm25"),
+        ("show", "docs/bread.md"),
+        ("status",),
+        ("status", "--documents"),
+        ("config",),
+        ("verify",),
+        ("gc",),
+        ("models",),
+        ("models", "verify"),
+        ("doctor",),
+    ],
+    ids=" ".join,
+)
+def test_with_json_stdout_holds_one_json_value(
+    crx: Crx, indexed: Path, command: tuple[str, ...]
+) -> None:
+    assert json.loads(crx(*command, "--json").out)

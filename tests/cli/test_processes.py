@@ -1,0 +1,143 @@
+"""Processes: interrupts, pipes, full and read-only disks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import Crx, process
+
+
+def test_an_interrupt_ends_with_130_and_the_same_command_resumes(
+    crx: Crx, docs: Path, here: Path
+) -> None:
+    for n in range(20):
+        (docs / f"{n}.md").write_text(f"# Note {n}\n\nWhale number {n}.\n")
+    code = """
+import os, signal
+from crx.ingest.write import DocumentWriter
+from crx.cli import main
+# A test run in the background inherits that interrupts are ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+put, written = DocumentWriter.put, []
+def put_and_interrupt(self, document, source):
+    put(self, document, source)
+    written.append(document.uri)
+    if len(written) == 6:
+        os.kill(os.getpid(), signal.SIGINT)
+DocumentWriter.put = put_and_interrupt
+main()
+"""
+    done = subprocess.run(
+        process("index", "docs", code=code), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "crx: interrupted; the same command resumes\n"
+    assert crx("search", "whale").code == 0
+    assert crx("index", "docs").out.startswith(".crx: 16 added, 6 unchanged; ")
+
+
+def test_progress_is_json_lines_with_json(
+    crx: Crx, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.cli.progress.JSON_EVERY_S", 0.0)
+    done = crx("index", docs, "--json")
+    last = json.loads(done.err.splitlines()[-1])["progress"]
+    assert (last["documents"], last["found"], last["embedded"]) == (2, 2, 2)
+    assert crx("index", docs, "--quiet").err == ""
+
+
+def test_a_pipe_whose_reader_is_gone_is_no_error(indexed: Path) -> None:
+    command = process("search", "krill", "--json", "--full")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as gone:
+        done = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_process_exits_with_the_code(here: Path) -> None:
+    done = subprocess.run(process("search", "x"), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+
+
+# disks
+
+
+def _may_mount() -> bool:
+    if not shutil.which("mount") or not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return False
+    with tempfile.TemporaryDirectory() as place, contextlib.suppress(OSError):
+        command = ["mount", "-t", "tmpfs", "tmpfs", place]
+        if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+            subprocess.run(["umount", place], check=True)
+            return True
+    return False
+
+
+needs_mount = pytest.mark.skipif(not _may_mount(), reason="may not mount a file system here")
+
+
+class Disk:
+    """A small file system of its own."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def mount(self, options: str) -> None:
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.place)], check=True
+        )
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    disk = Disk(place)
+    disk.mount("size=3m")
+    yield disk
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@needs_mount
+def test_a_full_disk_loses_nothing_and_the_same_command_resumes(
+    crx: Crx, docs: Path, disk: Disk
+) -> None:
+    place = disk.place / "i.crx"
+    assert crx("index", docs, "--index", place).code == 0
+    for n in range(150):
+        (docs / f"{n}.txt").write_text(f"Whale {n}. " + " ".join(f"w{n}x{i}" for i in range(1500)))
+    done = crx("index", docs, "--index", place, "--quiet")
+    assert (done.code, done.err.count("\n")) == (6, 1)
+    assert "full; free some space and run the same command again" in done.err
+    found = crx("search", "krill", "--index", place)
+    assert found.code == 0
+    assert "changes behind: " in found.err
+    disk.mount("remount,size=200m")
+    assert crx("index", docs, "--index", place).code == 0
+    assert crx("verify", "--index", place).code == 0
+    counts = json.loads(crx("status", "--json", "--index", place).out)["counts"]
+    assert (counts["documents"], counts["pending"]) == (152, 0)
+
+
+@needs_mount
+def test_a_read_only_disk_can_be_searched_and_not_written(crx: Crx, docs: Path, disk: Disk) -> None:
+    place = disk.place / "i.crx"
+    assert crx("index", docs, "--index", place).code == 0
+    disk.mount("remount,ro")
+    found = crx("search", "krill", "-k", 1, "--index", place)
+    assert (found.code, found.err) == (0, "")
+    (docs / "new.md").write_text("new")
+    refused = crx("index", docs, "--index", place)
+    assert refused.code == 6
+    assert "read-only" in refused.err.lower()
+    assert crx("index", docs, "--index", disk.place / "other.crx").code == 6
