@@ -58,8 +58,8 @@ def settings_page() -> str:
         "A value is looked up in this order: a flag or `--set NAME=VALUE`, the environment "
         "variable `CRX_NAME`, `crx.toml` in the current folder or the nearest one above, "
         "`config.toml` in the user's configuration folder, the default. `crx config` prints each "
-        "setting, its value and where the value comes from. A `crx.toml` may choose models, URLs and "
-        "prompts once it is trusted: `crx trust`.",
+        "setting, its value and where the value comes from. A `crx.toml` may choose models, URLs "
+        "and prompts once it is trusted: `crx trust`.",
     ]
     defaults = {field.name: field for field in fields(Settings)}
     for scope, (title, about) in SCOPES.items():

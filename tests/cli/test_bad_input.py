@@ -192,12 +192,12 @@ def test_a_document_that_is_not_in_the_index(crx: Crx, indexed: Path) -> None:
     ("name", "line", "message"),
     [
         ("corpus.jsonl", "{", "corpus.jsonl:2: not JSON"),
-        ("corpus.jsonl", '{"doc_id": "w", "text": "x"}', "corpus.jsonl:2: doc_id 'w' stands twice"),
+        ("corpus.jsonl", '{"doc_id": "w", "text": "x"}', "corpus.jsonl:2: doc_id 'w' occurs twice"),
         ("queries.jsonl", '{"query_id": "2", "query": "x"}', "query '2' has no gold"),
         (
             "queries.jsonl",
             '{"query_id": "2", "query": "x", "gold": [{"any": [{"doc_id": "y"}]}]}',
-            "gold names doc_id 'y', which the corpus does not hold",
+            "gold has doc_id 'y', which is not in the corpus",
         ),
     ],
 )

@@ -63,8 +63,8 @@ def settings() -> str:
             "A value is looked up in this order: an option or --set NAME=VALUE; the variable CRX_",
             f"and the name, as in CRX_RRF_K; {PROJECT_FILE} in the current folder or above; the",
             'user\'s settings file; the default. "crx config" prints the values in effect and',
-            f"where they come from. A {PROJECT_FILE} may choose models, URLs and prompts once it is",
-            'trusted ("crx trust").',
+            f"where they come from. A {PROJECT_FILE} may choose models, URLs and prompts once it",
+            'is trusted ("crx trust").',
         ]
     )
 
