@@ -1,11 +1,13 @@
-//! What can go wrong in the core, and which Python exception says so.
+//! Errors of the core, and the Python exceptions that they become.
 
 use std::path::Path;
 
-/// A failure of the world: a disk, a lock, a damaged row. Never a programmer's mistake.
+/// An error that a program must expect: a full disk, a held lock, a damaged row, a bad argument.
+///
+/// The text is one line: the thing, the fact and the next step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Error {
-    /// An argument no caller should have passed (`ValueError`).
+    /// A bad argument (`ValueError`).
     Invalid(String),
     /// The path is not an index folder.
     NotAnIndex(String),
@@ -17,15 +19,15 @@ pub enum Error {
     Incompatible(String),
     /// The disk is full or read-only, or memory ran out.
     NoRoom(String),
-    /// Any other failure of the operating system or of a library.
+    /// Any other error of the operating system or of a library.
     System(String),
 }
 
-/// A result whose error is the core's own.
+/// A result with an error of the core.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// The class of `crx.errors` (or the builtin) that Python raises.
+    /// Returns the name of the exception that Python raises: a class of `crx.errors`, or `ValueError`.
     pub fn python_name(&self) -> &'static str {
         match self {
             Error::Invalid(_) => "ValueError",
@@ -38,7 +40,7 @@ impl Error {
         }
     }
 
-    /// An I/O error that names its path; a full or read-only disk becomes [`Error::NoRoom`].
+    /// Converts an I/O error at a path; a full or read-only disk becomes [`Error::NoRoom`].
     pub fn io(path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind;
         let text = format!("{}: {error}", path.display());
@@ -51,7 +53,7 @@ impl Error {
         }
     }
 
-    /// The same error with the path it happened at before its text; a bad argument has none.
+    /// Puts a path before the text of the error, unless it is there; a bad argument has no path.
     pub fn at(self, path: &Path) -> Self {
         let name = |text: String| match text.starts_with(&*path.to_string_lossy()) {
             true => text,
@@ -70,7 +72,7 @@ impl Error {
 }
 
 impl From<rusqlite::Error> for Error {
-    /// What SQLite reports, without the path: see [`Error::at`].
+    /// Converts an error of SQLite, without a path: see [`Error::at`].
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::Error as Sql;
         use rusqlite::ErrorCode as Code;
@@ -83,23 +85,23 @@ impl From<rusqlite::Error> for Error {
             }
             Sql::SqliteFailure(failure, _) => match failure.code {
                 Code::DiskFull => Error::NoRoom(format!(
-                    "{error}; free some space and run the same command again: what was committed \
-                     is kept"
+                    "{error}; free some space and run the same command again: committed work is \
+                     kept"
                 )),
                 Code::ReadOnly => {
                     Error::NoRoom(format!("{error}; make the folder and its disk writable"))
                 }
-                Code::OutOfMemory => {
-                    Error::NoRoom(format!("{error}; free some memory and run it again"))
-                }
+                Code::OutOfMemory => Error::NoRoom(format!(
+                    "{error}; free some memory and run the same command again"
+                )),
                 Code::CannotOpen | Code::PermissionDenied => {
-                    Error::System(format!("{error}; check who may read and write the folder"))
+                    Error::System(format!("{error}; check the permissions of the folder"))
                 }
                 Code::DatabaseCorrupt | Code::NotADatabase => {
                     Error::Damaged(format!("{error}; `crx verify` lists every fault"))
                 }
                 Code::DatabaseBusy | Code::DatabaseLocked => Error::Locked(format!(
-                    "{error}; wait for the other process and run it again"
+                    "{error}; wait for the other process and run the same command again"
                 )),
                 _ => Error::System(error.to_string()),
             },

@@ -1,6 +1,6 @@
-//! Here are several rankings: which one do they make together?
+//! Weighted reciprocal rank fusion.
 
-/// One ranking's keys, best first, and how much it counts.
+/// A ranking: keys, best first, and a weight.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranking<'a> {
     /// Chunk keys, best first.
@@ -9,32 +9,33 @@ pub struct Ranking<'a> {
     pub weight: f64,
 }
 
-/// Fuses rankings by weighted reciprocal ranks (Cormack, Clarke, Buettcher 2009).
+/// Fuses rankings by weighted reciprocal ranks (Cormack, Clarke, Buettcher 2009); returns the best `k`
+/// keys with their scores, equal scores in ascending order of key.
 ///
-/// A key scores the sum over rankings of `weight / (rrf_k + rank)`, ranks from 1; a key that a
-/// ranking repeats counts at its best rank. Returns the best `k`, equal scores by smaller key.
+/// The score of a key is the sum over rankings of `weight / (rrf_k + rank)`, ranks from 1; only the
+/// best rank counts if a ranking repeats a key.
 pub fn fuse(rankings: &[Ranking<'_>], rrf_k: f64, k: usize) -> Vec<(i64, f32)> {
-    let mut votes: Vec<(i64, u32, u32)> =
+    let mut places: Vec<(i64, u32, u32)> =
         Vec::with_capacity(rankings.iter().map(|ranking| ranking.keys.len()).sum());
     for (list, ranking) in (0u32..).zip(rankings) {
-        votes.extend(
+        places.extend(
             (1u32..)
                 .zip(ranking.keys)
                 .map(|(rank, &key)| (key, list, rank)),
         );
     }
-    // Sorted, a key's votes lie together, in the order of the lists (the sort is stable): the
-    // sums, and so the scores, come out the same whatever a hash would have done.
-    votes.sort_by_key(|vote| vote.0);
-    votes.dedup_by_key(|vote| (vote.0, vote.1));
-    let mut fused: Vec<(i64, f32)> = votes
+    // A stable sort groups the places of a key in the order of the rankings, so that its sum does
+    // not depend on a hash order.
+    places.sort_by_key(|place| place.0);
+    places.dedup_by_key(|place| (place.0, place.1));
+    let mut fused: Vec<(i64, f32)> = places
         .chunk_by(|a, b| a.0 == b.0)
-        .map(|votes| {
-            let score: f64 = votes
+        .map(|places| {
+            let score: f64 = places
                 .iter()
                 .map(|&(_, list, rank)| rankings[list as usize].weight / (rrf_k + f64::from(rank)))
                 .sum();
-            (votes[0].0, score as f32)
+            (places[0].0, score as f32)
         })
         .collect();
     fused.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -51,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_both_lists_beats_the_heads_of_either() {
+    fn a_key_in_both_rankings_beats_the_best_key_of_either() {
         let fused = fuse(&[ranking(&[1, 3]), ranking(&[2, 3])], 60.0, 10);
         assert_eq!(
             fused,
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_scale_and_k_cuts() {
+    fn weights_scale_scores_and_k_limits_keys() {
         let (a, b) = ([1], [2]);
         let lists = [
             Ranking {

@@ -1,17 +1,15 @@
-//! The core of crx. Each module answers one question; `ARCHITECTURE.md` lists them.
+//! The core of crx: the store, the two search legs, fusion, and passages. `ARCHITECTURE.md` gives
+//! a paragraph to each module.
 #![warn(missing_docs)]
 
 pub mod analyze;
-pub mod ann;
-pub mod bm25;
-pub mod choose;
 pub mod dense;
 pub mod error;
 pub mod fuse;
 pub mod lexical;
+pub mod passages;
 #[cfg(feature = "python")]
 mod py;
 pub mod seal;
 pub mod split;
 pub mod store;
-pub mod widen;

@@ -1,8 +1,8 @@
-//! Here is a derived file: is it the one that was published, every byte of it?
+//! Sealed files: derived files that are published atomically and checked before they are mapped.
 //!
-//! A file is built aside, synced to the disk, renamed, and its folder synced; only then may a row
-//! of the store point to it, with its seal: a keyed BLAKE3 of its bytes. The key lies outside the
-//! index, so that who can write to the folder cannot seal what he wrote.
+//! A file is written under a temporary name, synced, renamed, and its folder synced. Then the store
+//! points to it with its seal, a keyed BLAKE3 of its bytes. The key is not in the index, so that
+//! write access to the index is not enough to make a valid seal.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -13,59 +13,59 @@ use memmap2::Mmap;
 
 use crate::error::{Error, Result};
 
-/// What seals are made with: 32 bytes, one key for each user.
+/// The key of seals: 32 bytes, one key for each user.
 pub type Key = [u8; 32];
 /// The keyed BLAKE3 of a file's bytes.
 pub type Seal = [u8; 32];
 
-/// A file that is being written aside. Dropped unpublished, it is removed.
+/// A file that is being written under a temporary name. It is removed if it is dropped unpublished.
 pub struct Draft {
     out: Option<BufWriter<File>>,
     hasher: blake3::Hasher,
-    aside: PathBuf,
+    temporary: PathBuf,
     path: PathBuf,
 }
 
 impl Draft {
-    /// Starts a file that will be published at this path.
+    /// Creates a file that will be published at this path.
     ///
     /// # Errors
-    /// [`Error::NoRoom`] or [`Error::System`] where it cannot be made.
+    /// [`Error::NoRoom`] or [`Error::System`] if it cannot be created.
     pub fn new(path: &Path, key: &Key) -> Result<Self> {
-        let mut aside = path.as_os_str().to_owned();
-        aside.push(".tmp");
-        let aside = PathBuf::from(aside);
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(".tmp");
+        let temporary = PathBuf::from(temporary);
         let file = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(0o600)
-            .open(&aside)
-            .map_err(|error| Error::io(&aside, &error))?;
+            .open(&temporary)
+            .map_err(|error| Error::io(&temporary, &error))?;
         Ok(Draft {
             out: Some(BufWriter::with_capacity(1 << 20, file)),
             hasher: blake3::Hasher::new_keyed(key),
-            aside,
+            temporary,
             path: path.to_owned(),
         })
     }
 
-    /// Brings the file to the disk, and then under its name; returns its seal.
+    /// Syncs the file and renames it to its path; returns its seal.
     ///
     /// # Errors
-    /// [`Error::NoRoom`] or [`Error::System`]; the path then holds what it held before.
+    /// [`Error::NoRoom`] or [`Error::System`]; the file at the path is then unchanged.
     pub fn publish(mut self) -> Result<Seal> {
         let failed = |path: &Path, error: &io::Error| Error::io(path, error);
         if let Some(out) = self.out.take() {
             let file = out
                 .into_inner()
-                .map_err(|error| failed(&self.aside, error.error()))?;
+                .map_err(|error| failed(&self.temporary, error.error()))?;
             file.sync_all()
-                .map_err(|error| failed(&self.aside, &error))?;
+                .map_err(|error| failed(&self.temporary, &error))?;
         }
-        std::fs::rename(&self.aside, &self.path).map_err(|error| failed(&self.path, &error))?;
+        std::fs::rename(&self.temporary, &self.path).map_err(|error| failed(&self.path, &error))?;
         if let Some(folder) = self.path.parent() {
-            // A rename is on the disk once the folder is.
+            // The rename is durable after the folder is synced.
             File::open(folder)
                 .and_then(|folder| folder.sync_all())
                 .map_err(|error| failed(folder, &error))?;
@@ -91,20 +91,19 @@ impl Write for Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After a publication it is gone; what a failure leaves here is overwritten by the next.
-        let _ = std::fs::remove_file(&self.aside);
+        // It does not exist after a publication; a file that remains is overwritten by the next draft.
+        let _ = std::fs::remove_file(&self.temporary);
     }
 }
 
-/// Maps a published file into memory, once all of its bytes have been checked.
+/// Maps a published file into memory, after checking all of its bytes.
 ///
 /// # Errors
-/// [`Error::Damaged`] where its bytes are not those that were sealed; [`Error::System`] where it
-/// cannot be read.
+/// [`Error::Damaged`] if the file does not match its seal; [`Error::System`] if it cannot be read.
 pub fn open(path: &Path, key: &Key, seal: &Seal) -> Result<Mmap> {
     let file = File::open(path).map_err(|error| Error::io(path, &error))?;
-    // SAFETY: a published file is never written to again, only replaced by a rename and unlinked,
-    // and its folder is the user's alone (0700).
+    // SAFETY: a published file is never written again, only replaced by a rename or unlinked, and
+    // only the user can access its folder (0700).
     let map = unsafe { Mmap::map(&file) }.map_err(|error| Error::io(path, &error))?;
     if blake3::keyed_hash(key, &map) != blake3::Hash::from_bytes(*seal) {
         return Err(Error::Damaged(format!(
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn any_flipped_byte_a_cut_end_and_another_key_are_refused() {
+    fn a_flipped_bit_a_truncated_file_and_another_key_are_errors() {
         let folder = tempfile::tempdir().unwrap();
         let bytes: Vec<u8> = (0..200u8).collect();
         let (path, seal) = published(folder.path(), &bytes);
@@ -157,12 +156,12 @@ mod tests {
             std::fs::write(&path, &damaged).unwrap();
             assert!(refused(&KEY), "byte {at}");
             std::fs::write(&path, &bytes[..at]).unwrap();
-            assert!(refused(&KEY), "cut at {at}");
+            assert!(refused(&KEY), "truncated at {at}");
         }
     }
 
     #[test]
-    fn a_draft_that_is_dropped_leaves_what_was_published() {
+    fn a_dropped_draft_leaves_the_published_file() {
         let folder = tempfile::tempdir().unwrap();
         let (path, seal) = published(folder.path(), b"first");
         let mut draft = Draft::new(&path, &KEY).unwrap();

@@ -1,10 +1,10 @@
-//! Which spellings are one?
+//! Folding of spellings: NFKC, lower case, no accents.
 
 use unicode_normalization::char::decompose_canonical;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
-/// Writes the text in NFKC, without the characters that show nothing (soft hyphens, zero-width
-/// spaces and joiners, variation selectors, marks of direction).
+/// Writes the text in NFKC without invisible characters (soft hyphens, zero-width spaces and
+/// joiners, variation selectors, direction marks).
 pub(super) fn clean(text: &str, out: &mut String) {
     out.clear();
     let shown = text.chars().filter(|&c| !is_invisible(c));
@@ -22,13 +22,13 @@ fn is_invisible(c: char) -> bool {
         | '\u{1F3FB}'..='\u{1F3FF}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// Appends a character of a word in lower case, its accents kept.
+/// Appends a character in lower case with its accents.
 pub(super) fn lower(c: char, out: &mut String) {
     if c.is_ascii() {
         out.push(c.to_ascii_lowercase());
     } else {
         match c {
-            // The two letters whose lower case depends on where they stand.
+            // The two letters whose lower case depends on their position or the locale.
             'İ' => out.push('i'),
             'ς' => out.push('σ'),
             _ => out.extend(c.to_lowercase()),
@@ -53,7 +53,7 @@ pub(super) fn unaccented(word: &str, out: &mut String) {
             'ı' => out.push('i'),
             'ĸ' => out.push('k'),
             'ŋ' => out.push('n'),
-            // й is a letter of its own to its readers and to their stemmer, not an и with a mark.
+            // The Russian stemmer treats й as a letter of its own, not as и with a mark.
             'й' => out.push(c),
             _ => decompose_canonical(c, |part| {
                 if !is_accent(part) {
@@ -64,8 +64,8 @@ pub(super) fn unaccented(word: &str, out: &mut String) {
     }
 }
 
-/// Marks that a word may be typed without: European accents, Hebrew points, Arabic vowels. The
-/// marks of Indic scripts are letters.
+/// Returns whether a mark may be left out when typing: European accents, Hebrew points, Arabic
+/// vowels. The marks of Indic scripts are letters.
 fn is_accent(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36F}' | '\u{483}'..='\u{487}' | '\u{591}'..='\u{5C7}' | '\u{640}'
@@ -78,10 +78,10 @@ mod tests {
     use super::*;
 
     fn folded(word: &str) -> String {
-        let (mut text, mut small, mut out) = (String::new(), String::new(), String::new());
+        let (mut text, mut lowered, mut out) = (String::new(), String::new(), String::new());
         clean(word, &mut text);
-        text.chars().for_each(|c| lower(c, &mut small));
-        unaccented(&small, &mut out);
+        text.chars().for_each(|c| lower(c, &mut lowered));
+        unaccented(&lowered, &mut out);
         out
     }
 

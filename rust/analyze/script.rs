@@ -1,19 +1,19 @@
-//! What part of a term is a character?
+//! Character classes, by which a text is split into runs.
 
 use unicode_normalization::char::is_combining_mark;
 
-/// What a character of clean text does to the run it stands in.
+/// The class of a character of clean text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// A letter or digit of a script that writes spaces.
+    /// A letter or digit of a script with spaces.
     Word,
-    /// A character of a script that does not.
+    /// A character of a script without spaces.
     Unspaced,
-    /// A combining mark: it belongs to what precedes it.
+    /// A combining mark: part of the character before it.
     Mark,
     /// A pictograph: a term of its own.
     Symbol,
-    /// Whatever ends a run.
+    /// Any other character; it ends a run.
     Other,
 }
 
@@ -52,8 +52,8 @@ fn class_of_wide(c: char) -> Class {
     }
 }
 
-/// Han, kana, bopomofo, Hangul, Thai, Lao, Burmese and Khmer letters, with the marks of iteration
-/// (々, ゝ, ヽ) and of length (ー). Their digits are digits.
+/// Returns whether a character is a Han, kana, bopomofo, Hangul, Thai, Lao, Burmese or Khmer letter,
+/// an iteration mark (々, ゝ, ヽ) or a length mark (ー). Digits of these scripts are not included.
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0E01}'..='\u{0E3A}' | '\u{0E40}'..='\u{0E4E}' | '\u{0E81}'..='\u{0EC6}' | '\u{0EDC}'..='\u{0EDF}'
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scripts_without_spaces_are_told_from_their_punctuation() {
+    fn letters_of_unspaced_scripts_are_distinguished_from_punctuation() {
         for c in "漢々〇カーヽあゝ한ㄅกກကក".chars() {
             assert_eq!(class_of(c), Class::Unspaced, "{c}");
         }

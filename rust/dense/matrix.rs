@@ -1,7 +1,8 @@
-//! Here is `vectors-<gen>.f16`: which rows does it hold, of which chunks?
+//! The file `vectors-<n>.f16`: the rows of a generation, with their chunks and documents.
 //!
-//! 64 bytes of header (magic, version, dimensions, rows, sequence number), the chunks' keys, their
-//! documents, and from the next multiple of 64 the rows: all little-endian, in document order.
+//! It consists of a header of 64 bytes (magic, version, dimensions, rows, sequence number), the
+//! chunks' keys, their documents, and from the next multiple of 64 the rows: all little-endian, in
+//! document order.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,12 +15,12 @@ use crate::seal::{self, Draft, Key, Seal};
 
 const MAGIC: [u8; 8] = *b"crx.f16\0";
 const VERSION: u32 = 1;
-/// The length of the header, and what the rows are aligned to: a cache line.
+/// The length of the header and the alignment of the rows, in bytes: a cache line.
 const ALIGN: usize = 64;
 
 const _: () = assert!(
     cfg!(target_endian = "little"),
-    "the file is read as it lies in memory"
+    "the mapped file is read without byte swaps"
 );
 
 /// The rows of a generation, mapped into memory.
@@ -34,11 +35,11 @@ impl Matrix {
     /// Opens a published file.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where the seal or the header does not hold; [`Error::System`] where it
-    /// cannot be read.
+    /// [`Error::Damaged`] if the file does not match its seal or has a bad header; [`Error::System`]
+    /// if it cannot be read.
     pub fn open(path: &Path, key: &Key, seal: &Seal) -> Result<Self> {
         let map = seal::open(path, key, seal)?;
-        let damaged = || Error::Damaged(format!("{}: not a matrix of rows", path.display()));
+        let damaged = || Error::Damaged(format!("{}: not a matrix of vectors", path.display()));
         let header = map.first_chunk::<ALIGN>().ok_or_else(damaged)?;
         let word = |at: usize| -> [u8; 8] { std::array::from_fn(|byte| header[at + byte]) };
         let half = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| header[at + byte]));
@@ -59,63 +60,65 @@ impl Matrix {
         })
     }
 
-    /// Values a row.
+    /// Returns the number of values in a row.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The store's sequence number it reflects.
+    /// Returns the store's sequence number that it reflects.
     pub fn seq(&self) -> i64 {
         self.seq
     }
 
-    /// The chunk of each row.
+    /// Returns the chunk of each row.
     pub fn keys(&self) -> &[i64] {
-        // SAFETY: any bits are an i64; `open` has checked that so many lie there.
+        // SAFETY: any bits are an i64; `open` has checked that the file contains so many.
         unsafe { self.values(ALIGN, self.rows) }
     }
 
-    /// The document of each row, ascending.
+    /// Returns the document of each row, ascending.
     pub fn docs(&self) -> &[i64] {
         // SAFETY: as above.
         unsafe { self.values(ALIGN + self.rows * 8, self.rows) }
     }
 
-    /// The values, row by row.
+    /// Returns all values, row by row.
     pub fn all_values(&self) -> &[f16] {
         let at = rows_at(self.rows).unwrap_or(ALIGN);
-        // SAFETY: any bits are an f16; `open` has checked that so many lie there.
+        // SAFETY: any bits are an f16; `open` has checked that the file contains so many.
         unsafe { self.values(at, self.rows * self.dim) }
     }
 
-    /// The values of one row.
+    /// Returns the values of one row.
     pub fn row(&self, row: usize) -> &[f16] {
         &self.all_values()[row * self.dim..][..self.dim]
     }
 
+    /// Returns `count` values that start at byte `at`.
+    ///
     /// # Safety
-    /// `count` values of `T` must lie at `at`, and any bits must be a `T`.
+    /// The map must contain them, and any bits must be a valid `T`.
     unsafe fn values<T>(&self, at: usize, count: usize) -> &[T] {
-        // The map starts at a page and `at` is a multiple of 8.
+        // Aligned: the map starts at a page and `at` is a multiple of 8.
         let start = self.map[at..].as_ptr().cast::<T>();
-        // SAFETY: the caller vouches for the extent, the map lives as long as the slice.
+        // SAFETY: the caller guarantees the extent; the map lives as long as the slice.
         unsafe { std::slice::from_raw_parts(start, count) }
     }
 }
 
-/// Where the rows begin.
+/// Returns the byte at which the rows begin, or None on overflow.
 fn rows_at(rows: usize) -> Option<usize> {
     rows.checked_mul(16)?
         .checked_add(ALIGN)?
         .checked_next_multiple_of(ALIGN)
 }
 
-/// A row on its way into a file.
+/// A row to write.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
     /// The chunk.
@@ -126,7 +129,7 @@ pub struct Row<'a> {
     pub values: &'a [f16],
 }
 
-/// Publishes rows, which come in document order; returns the seal.
+/// Publishes rows, which are in document order; returns the seal.
 ///
 /// # Errors
 /// [`Error::NoRoom`] or [`Error::System`].
@@ -165,7 +168,7 @@ mod tests {
     const KEY: Key = [3; 32];
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_matrix_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("vectors-1.f16");
         let values: Vec<f16> = (0..9).map(|value| f16::from_f32(value as f32)).collect();
@@ -202,7 +205,7 @@ mod tests {
             bytes[at] ^= 0x55;
             std::fs::write(&path, &bytes).unwrap();
             let seal = *blake3::keyed_hash(&KEY, &bytes).as_bytes();
-            // With no rows, any number of dimensions above 0 is a matrix.
+            // Without rows, any number of dimensions above 0 is valid.
             let refused = matches!(Matrix::open(&path, &KEY, &seal), Err(Error::Damaged(_)));
             assert_eq!(refused, !(12..16).contains(&at), "byte {at}");
         }

@@ -1,24 +1,28 @@
-//! Dense against a brute-force scan of a small store in memory.
+//! The dense leg against a brute-force scan of a small store in memory.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use half::f16;
+
+use super::live_rows::MAX_CHANGED;
 use super::*;
+use crate::store::Derived;
 
 const KEY: Key = [5; 32];
 
-/// A store of vectors: what `Store` promises to `Dense`, in a map.
+/// A [`Source`] in memory.
 #[derive(Default)]
-struct Shelf {
+struct MemoryStore {
     docs: Mutex<BTreeMap<i64, (i64, Vec<Scored>)>>,
     pointers: Mutex<BTreeMap<String, Derived>>,
     seq: Mutex<i64>,
     reads_only: bool,
 }
 
-impl Shelf {
+impl MemoryStore {
     /// Puts a document whose rows are `(key, angle)`: unit vectors of two dimensions.
     fn put(&self, doc: i64, rows: &[(i64, f32)]) {
         let mut seq = self.seq.lock().unwrap();
@@ -31,7 +35,7 @@ impl Shelf {
     }
 
     fn nearest(&self, angle: f32, k: usize, only: Option<&Filter>) -> Vec<i64> {
-        let mut best = Best::new(k);
+        let mut best = TopRows::new(k);
         for (&doc, (_, rows)) in &*self.docs.lock().unwrap() {
             for row in rows
                 .iter()
@@ -52,7 +56,7 @@ fn unit(angle: f32) -> [f16; 2] {
     query(angle).map(f16::from_f32)
 }
 
-impl Source for Shelf {
+impl Source for MemoryStore {
     fn seq(&self) -> Result<i64> {
         Ok(*self.seq.lock().unwrap())
     }
@@ -105,25 +109,25 @@ fn files(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A shelf of three documents, published, and its folder.
-fn published() -> (Shelf, tempfile::TempDir) {
-    let (shelf, folder) = (Shelf::default(), tempfile::tempdir().unwrap());
-    shelf.put(1, &[(10, 0.0), (11, 0.5)]);
-    shelf.put(2, &[(12, 1.0)]);
-    shelf.put(3, &[(13, 1.5), (14, 0.5)]);
+/// Returns a store of three documents, published, and its folder.
+fn published() -> (MemoryStore, tempfile::TempDir) {
+    let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
+    store.put(1, &[(10, 0.0), (11, 0.5)]);
+    store.put(2, &[(12, 1.0)]);
+    store.put(3, &[(13, 1.5), (14, 0.5)]);
     let writer = Dense::open(folder.path(), KEY, true, 100_000);
-    assert_eq!(writer.sync(&shelf).unwrap(), 3);
+    assert_eq!(writer.sync(&store).unwrap(), 3);
     assert_eq!(files(folder.path()), [] as [&str; 0]);
-    writer.publish(&shelf).unwrap();
+    writer.publish(&store).unwrap();
     assert_eq!(files(folder.path()), ["vectors-1.f16"]);
-    (shelf, folder)
+    (store, folder)
 }
 
 #[test]
 fn a_reader_finds_published_rows_without_reading_documents() {
-    let (shelf, folder) = published();
+    let (store, folder) = published();
     let reader = Dense::open(folder.path(), KEY, false, 100_000);
-    assert_eq!(reader.sync(&shelf).unwrap(), 0);
+    assert_eq!(reader.sync(&store).unwrap(), 0);
     assert_eq!((reader.len(), reader.seq(), reader.exact()), (5, 3, true));
     // 11 and 14 are the same vector.
     assert_eq!(keys(&reader, 0.4, 3, None), [11, 14, 10]);
@@ -136,27 +140,27 @@ fn a_reader_finds_published_rows_without_reading_documents() {
 
 #[test]
 fn a_changed_document_is_searched_as_it_is_now() {
-    let (shelf, folder) = published();
+    let (store, folder) = published();
     let reader = Dense::open(folder.path(), KEY, false, 100_000);
-    reader.sync(&shelf).unwrap();
-    shelf.put(1, &[(11, 0.5), (20, 0.75)]);
-    shelf.put(2, &[]);
+    reader.sync(&store).unwrap();
+    store.put(1, &[(11, 0.5), (20, 0.75)]);
+    store.put(2, &[]);
     assert_eq!(keys(&reader, 0.0, 9, None), [10, 11, 14, 12, 13]);
-    assert_eq!(reader.sync(&shelf).unwrap(), 2);
+    assert_eq!(reader.sync(&store).unwrap(), 2);
     assert_eq!(keys(&reader, 0.0, 9, None), [11, 14, 20, 13]);
-    assert_eq!(reader.sync(&shelf).unwrap(), 0);
+    assert_eq!(reader.sync(&store).unwrap(), 0);
     let writer = Dense::open(folder.path(), KEY, true, 100_000);
-    writer.publish(&shelf).unwrap();
+    writer.publish(&store).unwrap();
     assert_eq!(files(folder.path()), ["vectors-2.f16"]);
     assert_eq!(keys(&writer, 0.0, 9, None), [11, 14, 20, 13]);
-    // The reader still holds the generation that is gone, and goes over to the new one.
+    // The reader still has the removed generation mapped; `sync` switches to the new one.
     assert_eq!(keys(&reader, 0.0, 9, None), [11, 14, 20, 13]);
-    assert_eq!((reader.sync(&shelf).unwrap(), reader.len()), (0, 4));
+    assert_eq!((reader.sync(&store).unwrap(), reader.len()), (0, 4));
 }
 
 #[test]
-fn a_damaged_file_is_read_around_by_a_reader_and_replaced_by_the_writer() {
-    let (shelf, folder) = published();
+fn a_reader_ignores_a_damaged_file_and_the_writer_replaces_it() {
+    let (store, folder) = published();
     let path = folder.path().join("vectors-1.f16");
     let good = std::fs::read(&path).unwrap();
     for at in (0..good.len()).step_by(7) {
@@ -164,7 +168,7 @@ fn a_damaged_file_is_read_around_by_a_reader_and_replaced_by_the_writer() {
         bytes[at] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
         let reader = Dense::open(folder.path(), KEY, false, 100_000);
-        assert_eq!(reader.sync(&shelf).unwrap(), 3, "byte {at}");
+        assert_eq!(reader.sync(&store).unwrap(), 3, "byte {at}");
         assert_eq!(keys(&reader, 0.4, 3, None), [11, 14, 10]);
         let fault = format!(
             "{}: does not match its seal; rows are read from the store",
@@ -172,117 +176,119 @@ fn a_damaged_file_is_read_around_by_a_reader_and_replaced_by_the_writer() {
         );
         assert_eq!(reader.faults(), [fault.as_str()]);
         assert_eq!(
-            (reader.sync(&shelf).unwrap(), reader.faults().len()),
+            (reader.sync(&store).unwrap(), reader.faults().len()),
             (0, 1)
         );
     }
     let writer = Dense::open(folder.path(), KEY, true, 100_000);
-    writer.sync(&shelf).unwrap();
+    writer.sync(&store).unwrap();
     assert_eq!(
         (writer.faults().len(), files(folder.path())),
         (1, vec!["vectors-2.f16".into()])
     );
     let reader = Dense::open(folder.path(), KEY, false, 100_000);
     assert_eq!(
-        (reader.sync(&shelf).unwrap(), reader.faults().len()),
+        (reader.sync(&store).unwrap(), reader.faults().len()),
         (0, 0)
     );
 }
 
 #[test]
 fn a_missing_file_another_key_and_a_pointer_out_of_the_folder_are_faults() {
-    let (shelf, folder) = published();
+    let (store, folder) = published();
     let refused = |key: Key| {
         let reader = Dense::open(folder.path(), key, false, 100_000);
-        reader.sync(&shelf).unwrap();
+        reader.sync(&store).unwrap();
         (reader.faults().len(), reader.len())
     };
     assert_eq!(refused(KEY), (0, 5));
     assert_eq!(refused([6; 32]), (1, 5));
-    let pointer = shelf.derived(VECTORS).unwrap().unwrap();
+    let pointer = store.derived(VECTORS).unwrap().unwrap();
     let outside = Derived {
         file: "../vectors-1.f16".into(),
         ..pointer.clone()
     };
-    shelf.set_derived(VECTORS, Some(&outside)).unwrap();
+    store.set_derived(VECTORS, Some(&outside)).unwrap();
     assert_eq!(refused(KEY), (1, 5));
-    shelf.set_derived(VECTORS, Some(&pointer)).unwrap();
+    store.set_derived(VECTORS, Some(&pointer)).unwrap();
     std::fs::remove_file(folder.path().join("vectors-1.f16")).unwrap();
     assert_eq!(refused(KEY), (1, 5));
 }
 
 #[test]
-fn what_a_crash_left_behind_goes_with_the_next_generation() {
-    let (shelf, folder) = published();
+fn files_left_by_a_crash_are_removed_with_the_next_generation() {
+    let (store, folder) = published();
     std::fs::write(folder.path().join("vectors-2.f16"), b"no row points here").unwrap();
     std::fs::write(folder.path().join("vectors-3.f16.tmp"), b"half").unwrap();
     std::fs::write(folder.path().join("notes.txt"), b"not ours").unwrap();
-    shelf.put(4, &[(30, 0.1)]);
+    store.put(4, &[(30, 0.1)]);
     Dense::open(folder.path(), KEY, true, 100_000)
-        .publish(&shelf)
+        .publish(&store)
         .unwrap();
     assert_eq!(files(folder.path()), ["notes.txt", "vectors-4.f16"]);
 }
 
 #[test]
-fn the_writer_folds_a_grown_tail_by_itself() {
-    let (shelf, folder) = published();
-    let rows: Vec<(i64, f32)> = (100..100 + TAIL as i64).map(|key| (key, 0.001)).collect();
-    shelf.put(4, &rows);
+fn the_writer_publishes_a_grown_tail_without_a_request() {
+    let (store, folder) = published();
+    let rows: Vec<(i64, f32)> = (100..100 + MAX_CHANGED as i64)
+        .map(|key| (key, 0.001))
+        .collect();
+    store.put(4, &rows);
     let writer = Dense::open(folder.path(), KEY, true, 100_000);
-    writer.sync(&shelf).unwrap();
+    writer.sync(&store).unwrap();
     assert_eq!(files(folder.path()), ["vectors-1.f16"]);
-    shelf.put(5, &[(99, 0.0)]);
-    writer.sync(&shelf).unwrap();
+    store.put(5, &[(99, 0.0)]);
+    writer.sync(&store).unwrap();
     assert_eq!(
         (files(folder.path()), writer.len()),
-        (vec!["vectors-2.f16".into()], TAIL + 6)
+        (vec!["vectors-2.f16".into()], MAX_CHANGED + 6)
     );
     assert_eq!(keys(&writer, 0.0, 3, None), [10, 99, 100]);
 }
 
 #[test]
 fn rows_of_different_dimensions_and_queries_of_others_are_refused() {
-    let (shelf, folder) = published();
+    let (store, folder) = published();
     let reader = Dense::open(folder.path(), KEY, false, 100_000);
     assert_eq!(reader.search(&[1.0], 1, None), Ok(Vec::new()));
-    reader.sync(&shelf).unwrap();
+    reader.sync(&store).unwrap();
     assert!(matches!(
         reader.search(&[1.0], 1, None),
         Err(Error::Invalid(_))
     ));
-    let mut state = State::default();
-    state.add(1, 1, &[0; 4]).unwrap();
+    let mut live = LiveRows::default();
+    live.add(1, 1, &[0; 4]).unwrap();
     assert!(matches!(
-        state.add(1, 2, &[0; 6]),
+        live.add(1, 2, &[0; 6]),
         Err(Error::Incompatible(_))
     ));
-    assert!(matches!(reader.publish(&shelf), Err(Error::Invalid(_))));
+    assert!(matches!(reader.publish(&store), Err(Error::Invalid(_))));
 }
 
 #[test]
-fn above_its_limit_a_graph_answers_and_a_damaged_one_never_does() {
-    let (shelf, folder) = (Shelf::default(), tempfile::tempdir().unwrap());
+fn above_the_limit_a_graph_is_searched_and_a_damaged_one_is_not() {
+    let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
     for doc in 0..50 {
         let rows: Vec<(i64, f32)> = (0..10)
             .map(|i| (doc * 10 + i, (doc * 10 + i) as f32 / 100.0))
             .collect();
-        shelf.put(doc, &rows);
+        store.put(doc, &rows);
     }
     let writer = Dense::open(folder.path(), KEY, true, 100);
-    writer.publish(&shelf).unwrap();
+    writer.publish(&store).unwrap();
     assert!(!writer.exact());
     assert_eq!(files(folder.path()), ["ann-1.usearch", "vectors-1.f16"]);
-    shelf.put(50, &[(900, 2.0)]);
-    shelf.put(20, &[]);
+    store.put(50, &[(900, 2.0)]);
+    store.put(20, &[]);
     let reader = Dense::open(folder.path(), KEY, false, 100);
-    reader.sync(&shelf).unwrap();
+    reader.sync(&store).unwrap();
     for only in [
         None,
         Some(Filter::from_docs(10..40)),
         Some(Filter::from_docs([3])),
     ] {
-        let expected = shelf.nearest(2.0, 5, only.as_ref());
+        let expected = store.nearest(2.0, 5, only.as_ref());
         assert_eq!(keys(&reader, 2.0, 5, only.as_ref()), expected);
     }
     let path = folder.path().join("ann-1.usearch");
@@ -292,16 +298,16 @@ fn above_its_limit_a_graph_answers_and_a_damaged_one_never_does() {
         bytes[at] ^= 0x80;
         std::fs::write(&path, &bytes).unwrap();
         let reader = Dense::open(folder.path(), KEY, false, 100);
-        reader.sync(&shelf).unwrap();
+        reader.sync(&store).unwrap();
         assert_eq!(
             (reader.exact(), reader.faults().len()),
             (true, 1),
             "byte {at}"
         );
-        assert_eq!(keys(&reader, 2.0, 5, None), shelf.nearest(2.0, 5, None));
+        assert_eq!(keys(&reader, 2.0, 5, None), store.nearest(2.0, 5, None));
     }
     let writer = Dense::open(folder.path(), KEY, true, 100);
-    writer.sync(&shelf).unwrap();
+    writer.sync(&store).unwrap();
     assert_eq!(files(folder.path()), ["ann-2.usearch", "vectors-2.f16"]);
     assert!(!writer.exact());
 }
@@ -327,13 +333,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn after_any_history_it_finds_what_a_scan_of_the_store_finds(
+    fn after_any_history_a_search_equals_a_scan_of_the_store(
         steps in steps(),
         angle in 0.0f32..6.0,
         k in 0usize..12,
         only in prop::collection::vec(0i64..6, 0..4),
     ) {
-        let (shelf, folder) = (Shelf::default(), tempfile::tempdir().unwrap());
+        let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
         let open = |write| Dense::open(folder.path(), KEY, write, 100_000);
         let (mut writer, reader) = (open(true), open(false));
         let mut key = 0;
@@ -342,18 +348,18 @@ proptest! {
                 Step::Put(doc, rows) => {
                     let rows: Vec<(i64, f32)> = (key..).zip(rows).collect();
                     key += rows.len() as i64;
-                    shelf.put(doc, &rows);
+                    store.put(doc, &rows);
                 }
-                Step::Sync => drop(writer.sync(&shelf).unwrap()),
-                Step::Publish => writer.publish(&shelf).unwrap(),
+                Step::Sync => drop(writer.sync(&store).unwrap()),
+                Step::Publish => writer.publish(&store).unwrap(),
                 Step::Reopen => writer = open(true),
             }
         }
         let only = Filter::from_docs(only);
         for dense in [&writer, &reader] {
-            dense.sync(&shelf).unwrap();
-            prop_assert_eq!(keys(dense, angle, k, None), shelf.nearest(angle, k, None));
-            let expected = shelf.nearest(angle, k, Some(&only));
+            dense.sync(&store).unwrap();
+            prop_assert_eq!(keys(dense, angle, k, None), store.nearest(angle, k, None));
+            let expected = store.nearest(angle, k, Some(&only));
             prop_assert_eq!(keys(dense, angle, k, Some(&only)), expected);
             prop_assert_eq!(dense.faults(), Vec::<String>::new());
         }

@@ -1,4 +1,4 @@
-//! What a commit says of itself, and how tantivy's failures are told.
+//! The payload of a commit, and the conversion of tantivy's errors.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,7 +10,8 @@ use tantivy::directory::error::OpenReadError;
 use crate::analyze;
 use crate::error::{Error, Result};
 
-/// A commit's payload. tantivy keeps no checksum of the file it stands in, so it brings its own.
+/// The payload of a commit. tantivy has no checksum for the file with the payload, so the payload has
+/// its own.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Payload {
     seq: i64,
@@ -19,6 +20,7 @@ pub(super) struct Payload {
 }
 
 impl Payload {
+    /// Returns the payload of a commit that reflects this sequence number of the store.
     pub(super) fn new(seq: i64) -> Self {
         Payload {
             seq,
@@ -27,11 +29,12 @@ impl Payload {
         }
     }
 
+    /// Serializes the payload.
     pub(super) fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| Error::System(error.to_string()))
     }
 
-    /// The sequence number a commit reflects.
+    /// Returns the sequence number in a payload, after checking it.
     pub(super) fn seq_of(folder: &Path, json: Option<&str>) -> Result<i64> {
         let payload: Payload = json
             .and_then(|json| serde_json::from_str(json).ok())
@@ -45,7 +48,7 @@ impl Payload {
         if payload.analyzer != analyze::VERSION {
             return Err(damaged(
                 folder,
-                "it was made by another version of the analyzer",
+                "it was written by another version of the analyzer",
             ));
         }
         Ok(payload.seq)
@@ -57,7 +60,7 @@ fn check_of(seq: i64, analyzer: u32) -> String {
     hash.to_hex()[..16].to_owned()
 }
 
-/// The folder is of no use as it is; a writer makes it anew.
+/// Returns the error for a folder that cannot be used and that a writer rebuilds.
 pub(super) fn damaged(folder: &Path, why: &str) -> Error {
     Error::Damaged(format!(
         "{}: {why}; the next command that writes rebuilds it",
@@ -65,14 +68,14 @@ pub(super) fn damaged(folder: &Path, why: &str) -> Error {
     ))
 }
 
-/// A failure of tantivy's, as one of the core's.
-pub(super) fn told(folder: &Path, error: TantivyError) -> Error {
+/// Converts an error of tantivy.
+pub(super) fn error_of(folder: &Path, error: TantivyError) -> Error {
     match error {
         TantivyError::IoError(error)
         | TantivyError::OpenReadError(OpenReadError::IoError {
             io_error: error, ..
         }) => match error.kind() {
-            // A file cut short, or one whose bytes make no sense.
+            // A file that is truncated or cannot be parsed.
             ErrorKind::UnexpectedEof | ErrorKind::InvalidData => {
                 damaged(folder, &error.to_string())
             }
@@ -86,7 +89,7 @@ pub(super) fn told(folder: &Path, error: TantivyError) -> Error {
         | TantivyError::FieldNotFound(_) => damaged(folder, &one_line(&error)),
         error => {
             let text = format!("{}: {}", folder.display(), one_line(&error));
-            // A worker thread passes on only the words of what stopped it (ENOSPC is 28).
+            // A worker thread reports only the message of its error (ENOSPC is 28).
             if text.contains("(os error 28)") {
                 Error::NoRoom(text)
             } else {

@@ -1,46 +1,21 @@
-//! Here is a term: which chunks of a segment hold it, how often, and how much can that be worth?
-
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+//! The postings of a term in a segment, over all fields.
 
 use tantivy::Term;
 use tantivy::postings::BlockSegmentPostings;
 use tantivy::schema::IndexRecordOption;
 
+use super::bm25::{Bm25, FIELDS};
 use super::schema::Fields;
-use super::snapshot::Segment;
-use crate::bm25::{Bm25, FIELDS, saturation};
+use super::segment::Segment;
 
-/// Chunks that are scored together: their sums lie in the first-level cache.
+/// Chunks that are scored together: their sums fit in the first-level cache.
 pub(super) const WINDOW: usize = 4096;
-
-/// Terms whose facts are remembered; when there are more, all are forgotten. A term's facts take
-/// four bytes for every [`WINDOW`] chunks.
-const REMEMBERED: usize = 1 << 13;
-
-/// A segment's chunks under one setting of k1, b, weights and mean length.
-pub(super) struct Tuning {
-    pub(super) bm25: Bm25,
-    pub(super) mean: f64,
-    /// [`Bm25::norm`] of each chunk.
-    pub(super) norms: Vec<f32>,
-    remembered: Mutex<HashMap<Box<str>, Arc<Facts>>>,
-}
-
-/// What is true of a term in a segment: its first use reads its postings through once.
-#[derive(Debug)]
-pub(super) struct Facts {
-    /// Live chunks that hold it.
-    pub(super) doc_freq: u32,
-    /// The largest saturation in each window, of all chunks, live or not.
-    pub(super) most: Vec<f32>,
-}
 
 /// The postings of one term in one segment.
 #[derive(Clone)]
 pub(super) struct Postings {
     lists: Vec<List>,
-    /// Frequencies of a window, where several lists must be added up.
+    /// Frequencies of a window, used to add up several lists.
     merged: Vec<f32>,
 }
 
@@ -53,7 +28,7 @@ struct List {
 }
 
 impl Postings {
-    /// The postings of the fields that weigh, or `None` where the term is in none of them.
+    /// Opens the postings in the fields of positive weight; `None` if the term is in none of them.
     pub(super) fn open(
         segment: &Segment,
         fields: &Fields,
@@ -88,7 +63,8 @@ impl Postings {
         Ok(Some(Postings { lists, merged }))
     }
 
-    /// Gives each chunk of a window and its weighted frequency. Windows must come in order.
+    /// Calls `f` with each chunk of a window and its weighted frequency. Windows must be requested in
+    /// order.
     #[inline(always)]
     pub(super) fn each(&mut self, start: u32, end: u32, mut f: impl FnMut(u32, f32)) {
         if let [list] = &mut self.lists[..] {
@@ -113,7 +89,8 @@ impl Postings {
         }
     }
 
-    /// The weighted frequency of one chunk; 0 where it lacks the term. Chunks must come in order.
+    /// Returns the weighted frequency in one chunk, 0 if it lacks the term. Chunks must be requested in
+    /// order.
     #[inline]
     pub(super) fn seek(&mut self, doc: u32) -> f32 {
         self.lists
@@ -169,54 +146,5 @@ impl List {
             Some(&here) if here == doc => self.blocks.freq(self.at),
             _ => 0,
         }
-    }
-}
-
-impl Tuning {
-    pub(super) fn new(bm25: Bm25, mean: f64, norms: Vec<f32>) -> Self {
-        Tuning {
-            bm25,
-            mean,
-            norms,
-            remembered: Mutex::default(),
-        }
-    }
-
-    /// The facts of a term whose postings these are.
-    pub(super) fn facts(&self, term: &str, postings: &Postings, segment: &Segment) -> Arc<Facts> {
-        if let Some(facts) = self.locked().get(term) {
-            return Arc::clone(facts);
-        }
-        let facts = Arc::new(Facts::read(postings.clone(), segment, &self.norms));
-        let mut kept = self.locked();
-        if kept.len() >= REMEMBERED {
-            kept.clear();
-        }
-        kept.insert(term.into(), Arc::clone(&facts));
-        facts
-    }
-
-    fn locked(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<Facts>>> {
-        self.remembered
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Facts {
-    fn read(mut postings: Postings, segment: &Segment, norms: &[f32]) -> Facts {
-        let mut doc_freq = 0;
-        let windows = (0..segment.max_doc).step_by(WINDOW);
-        let most = windows.map(|start| {
-            let end = (start + WINDOW as u32).min(segment.max_doc);
-            let mut most = 0.0f32;
-            postings.each(start, end, |doc, tf| {
-                doc_freq += u32::from(segment.is_live(doc));
-                most = most.max(saturation(tf, norms[doc as usize]));
-            });
-            most
-        });
-        let most = most.collect();
-        Facts { doc_freq, most }
     }
 }

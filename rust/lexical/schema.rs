@@ -1,4 +1,4 @@
-//! What tantivy is told of a chunk.
+//! The tantivy schema: fields, and documents made of terms.
 
 use tantivy::schema::{
     Field, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions,
@@ -6,24 +6,24 @@ use tantivy::schema::{
 use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
 use tantivy::{TantivyDocument, Term};
 
+use super::bm25::FIELDS;
 use crate::analyze::{SEPARATOR, Terms};
-use crate::bm25::FIELDS;
 use crate::error::{Error, Result};
 
-/// The fields a chunk can have, in the order of their weights.
+/// The text fields of a chunk, in the order of their weights.
 pub(super) const NAMES: [&str; FIELDS] = ["text", "outline", "context"];
-/// The chunk's key, a fast field.
+/// The fast field with the chunk's key.
 pub(super) const KEY: &str = "key";
-/// The chunk's document, a fast field, and the term it is deleted by.
+/// The fast field with the chunk's document, also indexed for deletion.
 pub(super) const DOC: &str = "doc";
 const TOKENIZER: &str = "analyzed";
 
-/// The name of the fast field that holds a field's exact number of terms.
+/// Returns the name of the fast field with the exact number of terms of a text field.
 pub(super) fn length_name(name: &str) -> String {
     format!("{name}_length")
 }
 
-/// The handles of the fields. A field the index was built without is `None`.
+/// The handles of the fields; `None` for a text field that is not indexed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields {
     pub(super) terms: [Option<Field>; FIELDS],
@@ -32,16 +32,18 @@ pub(super) struct Fields {
     doc: Field,
 }
 
-/// The schema for these fields.
+/// Returns the schema with these text fields.
 pub(super) fn schema(names: &[String]) -> Result<(Schema, Fields)> {
     if let Some(unknown) = names.iter().find(|name| !NAMES.contains(&name.as_str())) {
         return Err(Error::Invalid(format!(
-            "{unknown}: no such field; there are {}",
+            "{unknown}: no such field; the fields are {}",
             NAMES.join(", ")
         )));
     }
     if names.is_empty() {
-        return Err(Error::Invalid("no fields; name at least one".into()));
+        return Err(Error::Invalid(
+            "fields: none given; name at least one".into(),
+        ));
     }
     let mut builder = Schema::builder();
     let indexing = TextFieldIndexing::default()
@@ -70,7 +72,7 @@ pub(super) fn schema(names: &[String]) -> Result<(Schema, Fields)> {
 }
 
 impl Fields {
-    /// The document tantivy keeps for a chunk, whose terms are given by field.
+    /// Returns the tantivy document of a chunk with these terms by field.
     pub(super) fn document(&self, doc: i64, key: i64, terms: &[Terms; FIELDS]) -> TantivyDocument {
         let mut document = TantivyDocument::default();
         document.add_i64(self.key, key);
@@ -86,41 +88,41 @@ impl Fields {
         document
     }
 
-    /// The term by which a document's chunks are deleted.
+    /// Returns the term by which a document's chunks are deleted.
     pub(super) fn doc_term(&self, doc: i64) -> Term {
         Term::from_field_i64(self.doc, doc)
     }
 }
 
-/// The tokenizer under the name the schema knows it by.
+/// Returns the tokenizer and its name in the schema.
 pub(super) fn tokenizer() -> (&'static str, TextAnalyzer) {
-    (TOKENIZER, TextAnalyzer::from(AtSeparators::default()))
+    (TOKENIZER, TextAnalyzer::from(SeparatorTokenizer::default()))
 }
 
-/// Cuts text that is analyzed already at its separators.
+/// A tokenizer that splits analyzed text at its separators.
 #[derive(Clone, Default)]
-struct AtSeparators {
+struct SeparatorTokenizer {
     token: Token,
 }
 
-struct Pieces<'a> {
+struct SeparatedTerms<'a> {
     rest: &'a str,
     token: &'a mut Token,
 }
 
-impl Tokenizer for AtSeparators {
-    type TokenStream<'a> = Pieces<'a>;
+impl Tokenizer for SeparatorTokenizer {
+    type TokenStream<'a> = SeparatedTerms<'a>;
 
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Pieces<'a> {
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> SeparatedTerms<'a> {
         self.token.reset();
-        Pieces {
+        SeparatedTerms {
             rest: text,
             token: &mut self.token,
         }
     }
 }
 
-impl TokenStream for Pieces<'_> {
+impl TokenStream for SeparatedTerms<'_> {
     fn advance(&mut self) -> bool {
         let Some((term, rest)) = self.rest.split_once(SEPARATOR) else {
             return false;

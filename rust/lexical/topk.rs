@@ -1,76 +1,82 @@
-//! Here are terms: which chunks score best?
+//! The best k chunks of a query, by MaxScore.
 //!
-//! MaxScore (Turtle, Flood 1995) over windows of a segment, as in Lucene's bulk scorer: the terms
-//! that could not together lift a chunk over the k-th best score so far are not essential. Only the
-//! essential ones are read through; a chunk they leave in reach is looked up in the others, the
-//! weightiest first, until it is out of reach.
+//! MaxScore (Turtle, Flood 1995) over windows of a segment, as in Lucene's bulk scorer: terms that
+//! could not together lift a chunk over the k-th best score so far are non-essential. Only the
+//! essential terms are read in full; a chunk that is still a candidate after them is looked up in
+//! the others, in descending order of their largest contribution, until it is out of reach.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use super::postings::{Facts, Postings, WINDOW};
+use super::bm25::{Bm25, saturation};
+use super::postings::{Postings, WINDOW};
 use super::schema::Fields;
-use super::snapshot::{Segment, Snapshot};
-use crate::analyze::Word;
-use crate::bm25::{Bm25, saturation};
+use super::segment::Segment;
+use super::snapshot::Snapshot;
+use super::statistics::TermStatistics;
+use crate::analyze::QueryTerm;
 use crate::store::Filter;
 
-/// Scores are summed as whole numbers, of which the best imaginable sum is this many. So a sum does
-/// not depend on the order of its terms, and no result on how the work was divided.
+/// Scores are summed in fixed point; the largest possible sum is this number of units. So a sum
+/// does not depend on the order of its terms, nor a result on how the work was divided.
 const FULL_SCORE: f64 = (1 << 30) as f64;
 
-/// What one search asks of a snapshot.
-pub(super) struct Ask<'a> {
-    pub(super) words: &'a [Word],
+/// The parameters of one search.
+pub(super) struct Parameters<'a> {
+    pub(super) terms: &'a [QueryTerm],
     pub(super) k: usize,
     pub(super) bm25: Bm25,
     pub(super) only: Option<&'a Filter>,
 }
 
-/// The best k chunks and their scores, best first; equal scores go to the smaller key.
-pub(super) fn best(
+/// Returns the best k chunks and their scores, best first; equal scores in ascending order of key.
+pub(super) fn search(
     snapshot: &Snapshot,
     fields: &Fields,
-    ask: &Ask,
+    query: &Parameters,
 ) -> tantivy::Result<Vec<(i64, f32)>> {
-    let mean = snapshot.mean_length(&ask.bm25);
-    let mut doc_freqs = vec![0; ask.words.len()];
+    let mean = snapshot.mean_length(&query.bm25);
+    let mut doc_freqs = vec![0; query.terms.len()];
     let mut found = Vec::with_capacity(snapshot.segments.len());
-    for segment in &snapshot.segments {
-        let tuning = segment.tuned(&ask.bm25, mean);
-        let mut of_segment = Vec::with_capacity(ask.words.len());
-        for (i, word) in ask.words.iter().enumerate() {
-            if let Some(postings) = Postings::open(segment, fields, &word.term, &ask.bm25)? {
-                let facts = tuning.facts(&word.term, &postings, segment);
-                doc_freqs[i] += u64::from(facts.doc_freq);
-                of_segment.push((i, postings, facts));
+    for scored in &snapshot.segments {
+        let segment = &scored.segment;
+        let statistics = scored.statistics(&query.bm25, mean);
+        let mut of_segment = Vec::with_capacity(query.terms.len());
+        for (i, query_term) in query.terms.iter().enumerate() {
+            if let Some(postings) = Postings::open(segment, fields, &query_term.term, &query.bm25)?
+            {
+                let term_statistics = statistics.of_term(&query_term.term, &postings, segment);
+                doc_freqs[i] += u64::from(term_statistics.doc_freq);
+                of_segment.push((i, postings, term_statistics));
             }
         }
-        found.push((segment, tuning, of_segment));
+        found.push((segment, statistics, of_segment));
     }
-    let ceilings: Vec<f64> = ask
-        .words
+    let ceilings: Vec<f64> = query
+        .terms
         .iter()
         .zip(doc_freqs)
-        .map(|(word, doc_freq)| word.weight * ask.bm25.ceiling(snapshot.chunks, doc_freq))
+        .map(|(term, doc_freq)| term.weight * query.bm25.ceiling(snapshot.chunks, doc_freq))
         .collect();
     let unit = ceilings.iter().sum::<f64>() / FULL_SCORE;
-    let mut best = Best::new(ask.k);
+    let mut best = TopChunks::new(query.k);
     let mut sums = Sums::new();
-    for (segment, tuning, of_segment) in found {
-        let terms = of_segment.into_iter().map(|(i, postings, facts)| Term {
-            postings,
-            facts,
-            ceiling: (ceilings[i] / unit) as f32,
-            most: 0,
-        });
+    for (segment, statistics, of_segment) in found {
+        let terms = of_segment
+            .into_iter()
+            .map(|(i, postings, statistics)| Term {
+                postings,
+                statistics,
+                ceiling: (ceilings[i] / unit) as f32,
+                max: 0,
+            });
         let mut scan = Scan {
             segment,
-            norms: &tuning.norms,
-            only: ask.only,
+            norms: &statistics.norms,
+            only: query.only,
             terms: terms.collect(),
-            reach: Vec::new(),
+            prefix_max: Vec::new(),
             candidates: Vec::new(),
         };
         scan.run(&mut sums, &mut best);
@@ -81,35 +87,36 @@ pub(super) fn best(
 /// One term of the query in one segment.
 struct Term {
     postings: Postings,
-    facts: Arc<Facts>,
+    statistics: Arc<TermStatistics>,
     /// The score, in units, that it approaches as its frequency grows.
     ceiling: f32,
-    /// The most it can add in the window at hand.
-    most: i32,
+    /// The largest score that it can add in the current window, in units.
+    max: i32,
 }
 
-/// What a term gives a chunk, in units.
+/// Returns the score of a term in a chunk, in units.
 #[inline(always)]
 fn score(ceiling: f32, saturation: f32) -> i32 {
     (ceiling * saturation) as i32
 }
 
-/// The walk over one segment.
+/// The scan of one segment.
 struct Scan<'a> {
     segment: &'a Segment,
     norms: &'a [f32],
     only: Option<&'a Filter>,
     terms: Vec<Term>,
-    /// What the terms before each can add together, in the window at hand.
-    reach: Vec<i32>,
-    /// Chunks in reach, and what they have so far.
+    /// For each term, the largest score that the terms before it can add together in the current
+    /// window.
+    prefix_max: Vec<i32>,
+    /// Candidates and their sums so far.
     candidates: Vec<(u32, i32)>,
 }
 
 impl Scan<'_> {
-    fn run(&mut self, sums: &mut Sums, best: &mut Best) {
+    fn run(&mut self, sums: &mut Sums, best: &mut TopChunks) {
         for (window, start) in (0..self.segment.max_doc).step_by(WINDOW).enumerate() {
-            let first = self.arrange(window, best.bar());
+            let first = self.order_terms(window, best.threshold());
             if first == self.terms.len() {
                 continue;
             }
@@ -126,86 +133,93 @@ impl Scan<'_> {
                     );
                 });
             }
-            self.gather(first, start, sums, best);
+            self.collect_candidates(first, start, sums, best);
             self.complete(first, best);
         }
     }
 
-    /// Orders the terms by what they can add in the window; returns the first essential one.
-    fn arrange(&mut self, window: usize, bar: i32) -> usize {
+    /// Sorts the terms by the largest score that they can add in the window; returns the index of the
+    /// first essential one.
+    fn order_terms(&mut self, window: usize, threshold: i32) -> usize {
         for term in &mut self.terms {
-            term.most = score(term.ceiling, term.facts.most[window]);
+            term.max = score(term.ceiling, term.statistics.max_saturation[window]);
         }
-        self.terms.sort_unstable_by_key(|term| term.most);
-        self.reach.clear();
+        self.terms.sort_unstable_by_key(|term| term.max);
+        self.prefix_max.clear();
         let mut sum = 0;
         let mut first = 0;
         for (i, term) in self.terms.iter().enumerate() {
-            self.reach.push(sum);
-            sum += term.most;
-            if sum < bar || sum == 0 {
+            self.prefix_max.push(sum);
+            sum += term.max;
+            if sum < threshold || sum == 0 {
                 first = i + 1;
             }
         }
         first
     }
 
-    /// Takes from the sums the chunks that the other terms may still lift over the bar.
-    fn gather(&mut self, first: usize, start: u32, sums: &mut Sums, best: &mut Best) {
-        let reach = self.reach[first];
+    /// Collects the chunks that the non-essential terms can still lift over the threshold.
+    fn collect_candidates(
+        &mut self,
+        first: usize,
+        start: u32,
+        sums: &mut Sums,
+        best: &mut TopChunks,
+    ) {
+        let rest = self.prefix_max[first];
         self.candidates.clear();
-        if reach == 0 {
+        if rest == 0 {
             sums.drain(|at, sum| {
-                if sum >= best.bar() {
+                if sum >= best.threshold() {
                     offer(self.segment, self.only, best, start + at, sum);
                 }
             });
         } else {
-            let bar = best.bar() - reach;
+            let threshold = best.threshold() - rest;
             sums.drain(|at, sum| {
-                if sum >= bar {
+                if sum >= threshold {
                     self.candidates.push((start + at, sum));
                 }
             });
         }
     }
 
-    /// Looks the candidates up in the terms that are not essential, the weightiest first.
-    fn complete(&mut self, first: usize, best: &mut Best) {
+    /// Adds the scores of the non-essential terms to the candidates, largest contribution first.
+    fn complete(&mut self, first: usize, best: &mut TopChunks) {
         if self.candidates.is_empty() {
             return;
         }
         for i in (0..first).rev() {
             let term = &mut self.terms[i];
-            if term.most == 0 {
+            if term.max == 0 {
                 continue;
             }
-            let bar = best.bar() - self.reach[i];
+            let threshold = best.threshold() - self.prefix_max[i];
             let (ceiling, norms) = (term.ceiling, self.norms);
             self.candidates.retain_mut(|(doc, sum)| {
                 let tf = term.postings.seek(*doc);
                 if tf > 0.0 {
                     *sum += score(ceiling, saturation(tf, norms[*doc as usize]));
                 }
-                *sum >= bar
+                *sum >= threshold
             });
         }
         for &(doc, sum) in &self.candidates {
-            if sum >= best.bar() {
+            if sum >= best.threshold() {
                 offer(self.segment, self.only, best, doc, sum);
             }
         }
     }
 }
 
-fn offer(segment: &Segment, only: Option<&Filter>, best: &mut Best, doc: u32, sum: i32) {
+fn offer(segment: &Segment, only: Option<&Filter>, best: &mut TopChunks, doc: u32, sum: i32) {
     let wanted = segment.is_live(doc) && only.is_none_or(|only| only.contains(segment.doc(doc)));
     if wanted {
         best.offer(sum, segment.key(doc));
     }
 }
 
-/// The sums of a window's chunks, and which have one.
+/// The sums of a window's chunks, and a bitmap of those that have one.
 struct Sums {
     sums: Box<[i32; WINDOW]>,
     touched: [u64; WINDOW / 64],
@@ -240,23 +254,23 @@ impl Sums {
 }
 
 /// The best k seen so far.
-struct Best {
+struct TopChunks {
     k: usize,
-    /// The worst on top: the smallest score and, among equals, the largest key.
+    /// A min-heap: on top the smallest score and, among equals, the largest key.
     heap: BinaryHeap<Reverse<(i32, Reverse<i64>)>>,
 }
 
-impl Best {
+impl TopChunks {
     fn new(k: usize) -> Self {
-        Best {
+        TopChunks {
             k,
             heap: BinaryHeap::new(),
         }
     }
 
-    /// The score below which nothing enters; one that equals it may, by its key.
+    /// Returns the score below which nothing enters; an equal score enters if its key is smaller.
     #[inline]
-    fn bar(&self) -> i32 {
+    fn threshold(&self) -> i32 {
         match self.heap.peek() {
             Some(Reverse((score, _))) if self.heap.len() == self.k => *score,
             _ => 0,

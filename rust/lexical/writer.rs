@@ -1,4 +1,4 @@
-//! Here are chunks: make them findable.
+//! The writer of the inverted index.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,45 +8,48 @@ use rayon::prelude::*;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, UserOperation};
 use tantivy::{Index, IndexWriter};
 
-use super::commit::{Payload, told};
+use super::bm25::FIELDS;
+use super::commit::{Payload, error_of};
 use super::schema::Fields;
 use crate::analyze::{Analyzer, Terms};
-use crate::bm25::FIELDS;
 use crate::error::Result;
 
-/// Bytes tantivy's one worker gathers before it writes a segment.
+/// Bytes that tantivy's worker collects before it writes a segment.
 const MEMORY: usize = 128 << 20;
 
-/// Chunks of a document below which analysing them in parallel costs more than it saves.
+/// The number of chunks from which they are analyzed in parallel; below it, threads cost more than
+/// they save.
 const PARALLEL_CHUNKS: usize = 32;
 
-/// What the index is told of one chunk.
+/// A chunk to index, with the text of its fields.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry<'a> {
+pub struct ChunkFields<'a> {
     /// The chunk's key.
     pub key: i64,
     /// Its text, its outline and its context.
     pub fields: [&'a str; FIELDS],
 }
 
-/// The one writer of the folder.
+/// The only writer of the folder.
 pub(super) struct Writer {
     writer: IndexWriter,
     fields: Fields,
-    /// Documents that have chunks, committed or not: only they need a deletion.
+    /// Documents that have chunks, committed or not: only these need a deletion.
     docs: HashSet<i64>,
-    analyzers: Analyzers,
+    analyzers: AnalyzerPool,
+    /// Whether there are uncommitted changes.
     pub(super) changed: bool,
 }
 
 impl Writer {
+    /// Opens the writer of a folder in which these documents have chunks.
     pub(super) fn open(
         folder: &Path,
         index: &Index,
         fields: Fields,
         docs: HashSet<i64>,
     ) -> Result<Writer> {
-        // One worker: a small commit then makes one segment, and the other core analyses.
+        // One worker: a small commit then makes one segment, and the other cores analyze.
         let options = IndexWriterOptions::builder()
             .num_worker_threads(1)
             .memory_budget_per_thread(MEMORY)
@@ -54,7 +57,7 @@ impl Writer {
             .build();
         let writer: IndexWriter = index
             .writer_with_options(options)
-            .map_err(|error| told(folder, error))?;
+            .map_err(|error| error_of(folder, error))?;
         let mut policy = LogMergePolicy::default();
         policy.set_del_docs_ratio_before_merge(0.2);
         writer.set_merge_policy(Box::new(policy));
@@ -62,7 +65,7 @@ impl Writer {
             writer,
             fields,
             docs,
-            analyzers: Analyzers::default(),
+            analyzers: AnalyzerPool::default(),
             changed: false,
         })
     }
@@ -73,7 +76,7 @@ impl Writer {
         folder: &Path,
         doc: i64,
         lang: &str,
-        entries: &[Entry],
+        entries: &[ChunkFields],
     ) -> Result<()> {
         let mut operations = Vec::with_capacity(entries.len() + 1);
         if self.docs.remove(&doc) {
@@ -82,7 +85,7 @@ impl Writer {
         if !entries.is_empty() {
             self.docs.insert(doc);
         }
-        let document = |entry: &Entry| {
+        let document = |entry: &ChunkFields| {
             let terms = self.analyzers.analyze(lang, &self.fields, entry);
             UserOperation::Add(self.fields.document(doc, entry.key, &terms))
         };
@@ -97,7 +100,7 @@ impl Writer {
         self.changed = true;
         self.writer
             .run(operations)
-            .map_err(|error| told(folder, error))?;
+            .map_err(|error| error_of(folder, error))?;
         Ok(())
     }
 
@@ -110,35 +113,35 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes what was put durable. tantivy syncs its files, and the directory before it renames the
-    /// commit into place; the rename is durable when the directory is synced once more.
+    /// Makes all changes durable. tantivy syncs its files, and syncs the directory before it renames
+    /// the commit into place; a second sync of the directory makes the rename durable.
     pub(super) fn commit(&mut self, folder: &Path, seq: i64) -> Result<()> {
         let payload = Payload::new(seq).to_json()?;
         let committed = self.writer.prepare_commit().and_then(|mut commit| {
             commit.set_payload(&payload);
             commit.commit()
         });
-        committed.map_err(|error| told(folder, error))?;
+        committed.map_err(|error| error_of(folder, error))?;
         self.changed = false;
         sync_directory(folder)
     }
 
-    /// Waits for the merges under way.
+    /// Waits for running merges.
     pub(super) fn close(self, folder: &Path) -> Result<()> {
         self.writer
             .wait_merging_threads()
-            .map_err(|error| told(folder, error))?;
+            .map_err(|error| error_of(folder, error))?;
         sync_directory(folder)
     }
 }
 
-/// Analyzers that wait for work: one that has seen many words is faster than a new one.
+/// Idle analyzers, each with its language; their caches make them faster than new ones.
 #[derive(Default)]
-struct Analyzers(Mutex<Vec<(String, Analyzer)>>);
+struct AnalyzerPool(Mutex<Vec<(String, Analyzer)>>);
 
-impl Analyzers {
-    /// The terms of the fields that are kept.
-    fn analyze(&self, lang: &str, fields: &Fields, entry: &Entry) -> [Terms; FIELDS] {
+impl AnalyzerPool {
+    /// Returns the terms of the indexed fields of a chunk.
+    fn analyze(&self, lang: &str, fields: &Fields, entry: &ChunkFields) -> [Terms; FIELDS] {
         let mut analyzer = self.take(lang);
         let terms = std::array::from_fn(|i| {
             let mut terms = Terms::default();
@@ -155,7 +158,7 @@ impl Analyzers {
         let mut idle = self.idle();
         match idle.iter().position(|(of, _)| of == lang) {
             Some(at) => idle.swap_remove(at).1,
-            None => Analyzer::of_documents(lang),
+            None => Analyzer::for_documents(lang),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The door to exact scan and ANN.
+//! Python bindings of the dense leg and of the exact scan.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,11 @@ use numpy::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::raise;
+use super::error::raise;
 use super::store::{Filter, Store};
 use crate::dense::scan::{Rows, Scored, scan};
 
-/// Keys and their scores, as numpy arrays.
+/// Keys and their scores.
 type Ranked<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>);
 
 /// Exact scan of `derived/vectors-<gen>.f16`, or usearch HNSW above `ann_above` rows.
@@ -27,7 +27,7 @@ impl Dense {
     #[pyo3(signature = (folder, *, seal_key, write=false, ann_above=100_000))]
     fn open(folder: PathBuf, seal_key: &[u8], write: bool, ann_above: usize) -> PyResult<Self> {
         let key = seal_key.try_into().map_err(|_| {
-            PyValueError::new_err(format!("seal_key: {} bytes; it has 32", seal_key.len()))
+            PyValueError::new_err(format!("seal_key: {} bytes; a key has 32", seal_key.len()))
         })?;
         Ok(Dense(crate::dense::Dense::open(
             &folder, key, write, ann_above,
@@ -122,7 +122,7 @@ where
             query.len()
         )));
     }
-    // `as_slice` takes Fortran order too, where an array is contiguous in it.
+    // `as_slice` accepts Fortran order too.
     if !matrix.is_c_contiguous() {
         return Err(PyValueError::new_err(
             "matrix: not in C order; copy it first",
@@ -132,9 +132,12 @@ where
     let mask = mask
         .map(|mask| mask.as_slice().map_err(|_| not_contiguous("mask")))
         .transpose()?;
-    if mask.is_some_and(|mask| mask.len() != n) {
+    if let Some(mask) = mask
+        && mask.len() != n
+    {
         return Err(PyValueError::new_err(format!(
-            "mask: not one value for each of {n} rows"
+            "mask: {} values for {n} rows; give one for each row",
+            mask.len()
         )));
     }
     let found = py.detach(|| {
@@ -144,12 +147,12 @@ where
     Ok(ranked(py, found))
 }
 
-/// The query's values, checked to be numbers.
+/// Returns the query's values, after checking that they are finite.
 fn finite<'a>(query: &'a PyReadonlyArray1<'_, f32>) -> PyResult<&'a [f32]> {
     let query = query.as_slice().map_err(|_| not_contiguous("query"))?;
     if query.iter().any(|value| !value.is_finite()) {
         return Err(PyValueError::new_err(
-            "query: not finite; was the text embedded?",
+            "query: a value is not finite; embed the text with the index's model",
         ));
     }
     Ok(query)

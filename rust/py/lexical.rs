@@ -1,4 +1,4 @@
-//! The door to BM25.
+//! Python bindings of the BM25 leg.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
-use super::raise;
+use super::error::raise;
 use super::store::{Filter, Store};
-use crate::bm25::{Bm25, FIELDS};
-use crate::lexical::{Entry, Query};
+use crate::lexical::bm25::{Bm25, FIELDS};
+use crate::lexical::{ChunkFields, Query};
 
 #[pyclass(frozen, module = "crx._native")]
 struct Lexical(crate::lexical::Lexical);
@@ -43,7 +43,7 @@ impl Lexical {
         self.0.len() as usize
     }
 
-    #[allow(clippy::too_many_arguments)] // As above: columns of one table.
+    #[expect(clippy::too_many_arguments, reason = "the columns of one table")]
     #[pyo3(signature = (doc, keys, lang, texts, outlines, contexts))]
     fn put(
         &self,
@@ -59,14 +59,14 @@ impl Lexical {
         let count = keys.len();
         if [texts.len(), outlines.len(), contexts.len()] != [count; FIELDS] {
             return Err(PyValueError::new_err(format!(
-                "{count} keys, {} texts, {} outlines and {} contexts; give one of each a chunk",
+                "keys, texts, outlines, contexts: {count}, {}, {} and {} values; give one of each for a chunk",
                 texts.len(),
                 outlines.len(),
                 contexts.len()
             )));
         }
-        let entries: Vec<Entry> = (0..count)
-            .map(|i| Entry {
+        let entries: Vec<ChunkFields> = (0..count)
+            .map(|i| ChunkFields {
                 key: keys[i],
                 fields: [&texts[i], &outlines[i], &contexts[i]],
             })
@@ -78,17 +78,20 @@ impl Lexical {
         py.detach(|| self.0.commit(seq)).map_err(raise)
     }
 
-    /// Brings it up to the store; returns how many documents were read.
+    /// Applies the store's changes; returns the number of documents read.
     fn sync(&self, py: Python<'_>, store: &Store) -> PyResult<usize> {
         py.detach(|| self.0.sync(&store.inner)).map_err(raise)
     }
 
-    /// Waits for merges under way and gives the folder back; a later `put` takes it again.
+    /// Waits for running merges and releases the folder; a later `put` takes it again.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.0.close()).map_err(raise)
     }
 
-    #[allow(clippy::too_many_arguments)] // Keywords of the Python method.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "keyword arguments of the Python method"
+    )]
     #[pyo3(signature = (query, *, k, langs = None, k1 = 1.2, b = 0.75, weights = None, only = None))]
     fn search<'py>(
         &self,

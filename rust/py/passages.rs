@@ -1,4 +1,4 @@
-//! The door to fusion and to what is read around hits.
+//! Python bindings of fusion and passages.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::fuse::Ranking;
-use crate::widen::{Growth, Hit, Layout, Order, Passage};
+use crate::passages::{self, Growth, Hit, Layout, Order, Passage};
 
-/// A stretch to read; `hits` are indices into the hits it was made from, best first.
+/// A stretch of a document; `hits` are indices of the hits in it, best first.
 #[pyclass(frozen, get_all, module = "crx._native")]
 struct PassageRow {
     doc: i64,
@@ -23,7 +23,7 @@ struct PassageRow {
     hits: Vec<u32>,
 }
 
-/// Keys and their scores, as numpy arrays.
+/// Keys and their scores.
 type Ranked<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>);
 
 #[pyfunction]
@@ -46,7 +46,7 @@ fn fuse<'py>(
         .iter()
         .any(|weight| !(weight.is_finite() && *weight >= 0.0))
     {
-        return Err(PyValueError::new_err("weights: each must be 0 or more"));
+        return Err(PyValueError::new_err("weights: one is not 0 or more"));
     }
     if !(rrf_k.is_finite() && rrf_k >= 0.0) {
         return Err(PyValueError::new_err(format!(
@@ -94,7 +94,7 @@ fn widen<'py>(
         (None, Some(window)) => Growth::Chunks(window),
         (Some(_), Some(_)) => {
             return Err(PyValueError::new_err(
-                "budget_tokens, window: give one of them",
+                "budget_tokens, window: both given; give one of them",
             ));
         }
     };
@@ -102,13 +102,13 @@ fn widen<'py>(
     let hits = hits_of(&docs, &ordinals, &scores)?;
     let arrays = arrays_of(layouts)?;
     let layouts = layouts_of(&arrays)?;
-    let passages = py
+    let found = py
         .detach(|| {
             let layout_of = |doc| layouts.get(&doc).copied();
-            crate::widen::widen(&hits, layout_of, growth, within_section, order)
+            passages::expand(&hits, layout_of, growth, within_section, order)
         })
-        .map_err(super::raise)?;
-    Ok(passages.into_iter().map(PassageRow::from).collect())
+        .map_err(super::error::raise)?;
+    Ok(found.into_iter().map(PassageRow::from).collect())
 }
 
 #[pyfunction]
@@ -133,13 +133,13 @@ fn choose<'py>(
     let hits = hits_of(&docs, &ordinals, &scores)?;
     let arrays = arrays_of(layouts)?;
     let layouts = layouts_of(&arrays)?;
-    let passages = py
+    let found = py
         .detach(|| {
             let layout_of = |doc| layouts.get(&doc).copied();
-            crate::choose::choose(&hits, layout_of, budget_tokens, within_section, order)
+            passages::select(&hits, layout_of, budget_tokens, within_section, order)
         })
-        .map_err(super::raise)?;
-    Ok(passages.into_iter().map(PassageRow::from).collect())
+        .map_err(super::error::raise)?;
+    Ok(found.into_iter().map(PassageRow::from).collect())
 }
 
 fn order_of(name: &str) -> PyResult<Order> {
@@ -152,7 +152,7 @@ fn order_of(name: &str) -> PyResult<Order> {
     }
 }
 
-/// The hits of parallel arrays.
+/// Returns the hits of parallel arrays.
 fn hits_of(
     docs: &PyReadonlyArray1<'_, i64>,
     ordinals: &PyReadonlyArray1<'_, u32>,
@@ -181,17 +181,17 @@ fn hits_of(
         .collect())
 }
 
-/// A document and its layout as Python holds it.
-type Held<'py> = (i64, PyReadonlyArray2<'py, u32>);
+/// A document and its layout as a numpy array.
+type LayoutArray<'py> = (i64, PyReadonlyArray2<'py, u32>);
 
-fn arrays_of<'py>(layouts: &Bound<'py, PyDict>) -> PyResult<Vec<Held<'py>>> {
+fn arrays_of<'py>(layouts: &Bound<'py, PyDict>) -> PyResult<Vec<LayoutArray<'py>>> {
     layouts
         .iter()
         .map(|(doc, layout)| Ok((doc.extract()?, layout.extract()?)))
         .collect()
 }
 
-fn layouts_of<'a>(arrays: &'a [Held<'_>]) -> PyResult<HashMap<i64, Layout<'a>>> {
+fn layouts_of<'a>(arrays: &'a [LayoutArray<'_>]) -> PyResult<HashMap<i64, Layout<'a>>> {
     arrays
         .iter()
         .map(|(doc, layout)| Ok((*doc, rows(layout)?)))
@@ -223,7 +223,7 @@ impl From<Passage> for PassageRow {
     }
 }
 
-/// The values of a one-dimensional array, or a `ValueError` that names it.
+/// Returns the values of a one-dimensional array, or a `ValueError` with its name.
 fn flat<'a, T: numpy::Element>(
     array: &'a PyReadonlyArray1<'_, T>,
     name: &str,
@@ -233,7 +233,7 @@ fn flat<'a, T: numpy::Element>(
         .map_err(|_| PyValueError::new_err(format!("{name}: not contiguous; copy it first")))
 }
 
-/// The rows of an (n, 5) layout.
+/// Returns the rows of an (n, 5) layout.
 fn rows<'a>(layout: &'a PyReadonlyArray2<'_, u32>) -> PyResult<Layout<'a>> {
     let flat = layout
         .as_slice()

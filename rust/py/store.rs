@@ -1,4 +1,4 @@
-//! The door to the store.
+//! Python bindings of the store.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use numpy::{
 };
 use pyo3::prelude::*;
 
-use super::raise;
+use super::error::raise;
 use crate::error::{Error, Result};
-use crate::store::{self, ContextRow, Entry, Span};
+use crate::store::{self, ChunkSpan, ContextRow, NewDocument};
 
-/// A set of documents, pushed into both legs.
+/// A set of documents, to which a search can be restricted.
 #[pyclass(frozen, module = "crx._native")]
 pub(crate) struct Filter {
     pub(crate) inner: Arc<store::Filter>,
@@ -27,7 +27,7 @@ impl Filter {
     }
 }
 
-/// One document, without its text.
+/// A document without its text.
 #[pyclass(frozen, get_all, module = "crx._native")]
 pub(crate) struct DocumentRow {
     doc: i64,
@@ -57,7 +57,7 @@ impl From<store::DocumentRow> for DocumentRow {
     }
 }
 
-/// One chunk with its document's words.
+/// A chunk with its document's names and its contexts.
 #[pyclass(frozen, get_all, module = "crx._native")]
 pub(crate) struct ChunkRow {
     key: i64,
@@ -99,7 +99,7 @@ impl From<store::ChunkRow> for ChunkRow {
     }
 }
 
-/// The handle on `crx.db`: the only truth.
+/// A handle on `crx.db`.
 #[pyclass(frozen, module = "crx._native")]
 pub(crate) struct Store {
     pub(crate) inner: Arc<store::Store>,
@@ -201,9 +201,9 @@ impl Store {
 
     #[pyo3(signature = (*, uri, title, lang, metadata, source_hash, source_size, source_mtime_ns,
                         text, marks, layout, outlines, context_keys, vector_keys))]
-    #[allow(
+    #[expect(
         clippy::too_many_arguments,
-        reason = "the columns of a document, all by name"
+        reason = "the columns of a document, all keyword arguments"
     )]
     fn put_document(
         &self,
@@ -223,7 +223,7 @@ impl Store {
         vector_keys: Vec<Vec<u8>>,
     ) -> PyResult<i64> {
         let layout = spans(&layout)?;
-        let entry = Entry {
+        let document = NewDocument {
             uri,
             title,
             lang,
@@ -238,7 +238,7 @@ impl Store {
             context_keys: &context_keys,
             vector_keys: &vector_keys,
         };
-        self.run(py, |store| store.put_document(&entry))
+        self.run(py, |store| store.put_document(&document))
     }
 
     #[pyo3(signature = (uri, *, source_mtime_ns, source_size))]
@@ -287,7 +287,7 @@ impl Store {
         };
         if count != keys.len() {
             return Err(raise(Error::Invalid(format!(
-                "{} keys for {count} rows",
+                "keys: {} for {count} rows; give one for each row",
                 keys.len()
             ))));
         }
@@ -397,14 +397,14 @@ impl Store {
 }
 
 fn shape(name: &str, wanted: &str) -> Error {
-    Error::Invalid(format!("{name}: its shape is not {wanted}"))
+    Error::Invalid(format!("{name}: its shape is not {wanted}; reshape it"))
 }
 
-fn spans(layout: &PyReadonlyArray2<'_, u32>) -> PyResult<Vec<Span>> {
+fn spans(layout: &PyReadonlyArray2<'_, u32>) -> PyResult<Vec<ChunkSpan>> {
     let [_, 5] = *layout.shape() else {
         return Err(raise(shape("layout", "(n, 5)")));
     };
-    let span = |row: numpy::ndarray::ArrayView1<'_, u32>| Span {
+    let span = |row: numpy::ndarray::ArrayView1<'_, u32>| ChunkSpan {
         start: row[0],
         end: row[1],
         token_start: row[2],

@@ -1,4 +1,4 @@
-//! The door to analysis and splitting.
+//! Python bindings of analysis, splitting and hashing.
 
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -20,14 +20,14 @@ fn split<'py>(
 ) -> PyResult<Bound<'py, PyArray2<u32>>> {
     if overlap >= budget {
         return Err(PyValueError::new_err(format!(
-            "overlap: {overlap} is not less than the budget of {budget}"
+            "overlap: {overlap} is not below the budget of {budget}"
         )));
     }
     let contiguous = |name| PyValueError::new_err(format!("{name}: not contiguous; copy it first"));
     let levels = cuts.as_slice().map_err(|_| contiguous("cuts"))?;
     if cuts.shape()[1] != 2 {
         return Err(PyValueError::new_err(format!(
-            "cuts: {} columns; position and level are 2",
+            "cuts: {} columns; they are position and level",
             cuts.shape()[1]
         )));
     }
@@ -53,14 +53,15 @@ fn split<'py>(
                 .collect::<Vec<u32>>(),
         )
     });
-    let spans = spans.ok_or_else(|| PyValueError::new_err("token_starts: not ascending"))?;
+    let spans =
+        spans.ok_or_else(|| PyValueError::new_err("token_starts: not ascending; sort them"))?;
     let rows = spans.len() / 2;
     let spans = Array2::from_shape_vec((rows, 2), spans)
         .map_err(|error| PyValueError::new_err(format!("spans: {error}")))?;
     Ok(spans.into_pyarray(py))
 }
 
-/// The terms of a text, in order, as the index and the query see them.
+/// Returns the terms of a text, in order.
 #[pyfunction]
 #[pyo3(name = "analyze", signature = (text, lang = ""))]
 fn analyze_text(py: Python<'_>, text: &str, lang: &str) -> Vec<String> {
@@ -72,13 +73,13 @@ fn analyze_text(py: Python<'_>, text: &str, lang: &str) -> Vec<String> {
     })
 }
 
-/// The ISO 639-1 code of the text's language, or "" where it is not reliable.
+/// Returns the ISO 639-1 code of a text's language, or "" if detection is not reliable.
 #[pyfunction]
 fn detect_lang(py: Python<'_>, text: &str) -> &'static str {
     py.detach(|| analyze::detect_lang(text))
 }
 
-/// The 32-byte BLAKE3 of the parts, each preceded by its length (eight bytes, little endian).
+/// Returns the 32-byte BLAKE3 of the parts, each preceded by its length (eight bytes, little endian).
 #[pyfunction]
 #[pyo3(signature = (*parts))]
 fn digest(parts: Vec<pyo3::pybacked::PyBackedBytes>) -> std::borrow::Cow<'static, [u8]> {

@@ -1,23 +1,23 @@
-//! What has changed since? The log that brings the legs up to the store.
+//! The change log, by which the legs catch up with the store.
 //!
-//! One row a document that is or was, with the number of its last change: the log never outgrows
-//! the documents, and needs no pruning.
+//! It has one row for each present or former document, with the number of its last change, so it
+//! needs no pruning.
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use super::Store;
-use super::row::{Existing, all, check, first, insert};
+use super::row::{OnConflict, all, check, first, insert};
 use super::schema::CHANGE;
 use crate::error::Result;
 
 impl Store {
-    /// The sequence number of the last committed change.
+    /// Returns the sequence number of the last committed change.
     pub fn seq(&self) -> Result<i64> {
         self.read(last)
     }
 
-    /// Documents put, changed or removed after `seq`, ascending, each once.
+    /// Returns the documents put, changed or removed after `seq`, ascending, without repeats.
     pub fn changed_since(&self, seq: i64) -> Result<Vec<i64>> {
         let sql = "SELECT doc, seq, hash FROM change WHERE seq > ? ORDER BY doc";
         self.read(|db| {
@@ -29,12 +29,12 @@ impl Store {
     }
 }
 
-/// Notes that these documents change in this transaction.
+/// Logs that these documents change in this transaction.
 pub(super) fn log(db: &Connection, docs: &[i64]) -> Result<()> {
     let seq = last(db)? + 1;
     for &doc in docs {
         let fields = [ValueRef::Integer(doc), ValueRef::Integer(seq)];
-        insert(db, &CHANGE, Existing::Replace, &fields)?;
+        insert(db, &CHANGE, OnConflict::Replace, &fields)?;
     }
     Ok(())
 }

@@ -1,16 +1,31 @@
-//! Here are chunk keys: what do the chunks say?
+//! Chunks: reading them by key and by document.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params, Row};
 
 use super::Store;
-use super::body::{self, Cursor};
-use super::put::Span;
-use super::row::{self, Existing, HASH_BYTES, all, check, first, insert};
+use super::row::{self, HASH_BYTES, OnConflict, all, check, first, insert};
 use super::schema::{CHUNK, CONTEXT, DOCUMENT};
+use super::text::{self, Cursor};
 use crate::error::Result;
 
-/// One chunk with its document's words, as the steps read it.
+/// The place of a chunk in its document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkSpan {
+    /// Its first code point.
+    pub start: u32,
+    /// The code point after its last.
+    pub end: u32,
+    /// Its first token of the document.
+    pub token_start: u32,
+    /// The token after its last.
+    pub token_end: u32,
+    /// 1 + the index, in the document's marks, of the innermost heading or definition around it; 0
+    /// for none.
+    pub section: u32,
+}
+
+/// A chunk with its document's names and its contexts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChunkRow {
     /// The chunk's key: never reused.
@@ -23,30 +38,30 @@ pub struct ChunkRow {
     pub title: String,
     /// The document's language (ISO 639-1, "" unknown).
     pub lang: String,
-    /// Its place in the document, from 0.
+    /// Its ordinal in the document, from 0.
     pub ordinal: u32,
-    /// Code points of the document's text, half open.
+    /// Its first code point.
     pub start: u32,
-    /// End of the span.
+    /// The code point after its last.
     pub end: u32,
-    /// Embedder tokens of the document, half open.
+    /// Its first token of the document.
     pub token_start: u32,
-    /// End of the token span.
+    /// The token after its last.
     pub token_end: u32,
-    /// The innermost heading or definition it lies in, as an index into the document's marks + 1; 0 is none.
+    /// As [`ChunkSpan::section`].
     pub section: u32,
     /// `document.text[start:end]`.
     pub text: String,
     /// The model-free context.
     pub outline: String,
-    /// The model's context, or "".
+    /// The context written by a model, or "".
     pub context: String,
-    /// What became of the model's context: "", "ok", "retried", "rejected:...", "failed:...".
+    /// The outcome of making that context: "", "ok", "retried", "rejected:...", "failed:...".
     pub outcome: String,
 }
 
 impl Store {
-    /// The chunks that exist, in the order of `keys`.
+    /// Returns the chunks with these keys, in their order; a key without a chunk is skipped.
     pub fn chunks(&self, keys: &[i64]) -> Result<Vec<ChunkRow>> {
         self.read(|db| {
             let mut found = Vec::with_capacity(keys.len());
@@ -54,7 +69,7 @@ impl Store {
             for &key in keys {
                 let chunk = first(db, &sql, [key], chunk_and_body)?;
                 if let Some((mut chunk, body)) = chunk {
-                    chunk.text = body::slice(db, body, chunk.start, chunk.end)?;
+                    chunk.text = text::slice(db, body, chunk.start, chunk.end)?;
                     found.push(chunk);
                 }
             }
@@ -62,27 +77,27 @@ impl Store {
         })
     }
 
-    /// The keys of a document's chunks by ordinal.
+    /// Returns the keys of a document's chunks by ordinal.
     pub fn chunk_keys(&self, doc: i64) -> Result<Vec<i64>> {
         self.read(|db| {
-            Ok(Stored::of_document(db, doc)?
+            Ok(StoredChunk::of_document(db, doc)?
                 .iter()
                 .map(|chunk| chunk.key)
                 .collect())
         })
     }
 
-    /// The spans of a document's chunks by ordinal.
-    pub fn layout(&self, doc: i64) -> Result<Vec<Span>> {
+    /// Returns the spans of a document's chunks by ordinal.
+    pub fn layout(&self, doc: i64) -> Result<Vec<ChunkSpan>> {
         self.read(|db| {
-            Ok(Stored::of_document(db, doc)?
+            Ok(StoredChunk::of_document(db, doc)?
                 .iter()
                 .map(|chunk| chunk.span)
                 .collect())
         })
     }
 
-    /// The chunks of a document in order; empty when it is gone.
+    /// Returns the chunks of a document by ordinal; none if there is no such document.
     pub fn doc_chunks(&self, doc: i64) -> Result<Vec<ChunkRow>> {
         self.read(|db| {
             let sql = joined("chunk.doc = ? ORDER BY chunk.ordinal");
@@ -90,7 +105,7 @@ impl Store {
             let Some(&(_, body)) = chunks.first() else {
                 return Ok(Vec::new());
             };
-            let (text, _) = body::read(db, body)?;
+            let (text, _) = text::read(db, body)?;
             let mut rows: Vec<ChunkRow> = chunks.into_iter().map(|(row, _)| row).collect();
             let spans: Vec<_> = rows.iter().map(|row| (row.start, row.end)).collect();
             for (row, part) in rows.iter_mut().zip(cut(&text, &spans)) {
@@ -101,7 +116,7 @@ impl Store {
     }
 }
 
-/// Chunks with their document and their context: 13 + 11 + 5 columns.
+/// Returns a query for chunks, each with its document and its context.
 fn joined(condition: &str) -> String {
     format!(
         "SELECT {}, {}, {} FROM chunk JOIN document ON document.doc = chunk.doc \
@@ -112,9 +127,9 @@ fn joined(condition: &str) -> String {
     )
 }
 
-/// A chunk whose text is still to be filled in, and the body it is in.
+/// Reads a chunk, without its text, and the body of that text.
 fn chunk_and_body(row: &Row<'_>) -> Result<(ChunkRow, i64)> {
-    let stored = Stored::read(row)?;
+    let stored = StoredChunk::read(row)?;
     let document = CHUNK.width() + 1;
     check(&DOCUMENT, row, document)?;
     let context = document + DOCUMENT.width() + 1;
@@ -125,7 +140,7 @@ fn chunk_and_body(row: &Row<'_>) -> Result<(ChunkRow, i64)> {
             (row.get(context + 2)?, row.get(context + 3)?)
         }
     };
-    let Span {
+    let ChunkSpan {
         start,
         end,
         token_start,
@@ -152,7 +167,7 @@ fn chunk_and_body(row: &Row<'_>) -> Result<(ChunkRow, i64)> {
     Ok((chunk, row.get(document + 8)?))
 }
 
-/// `text[start..end]` of spans whose starts and ends both ascend, in one walk.
+/// Returns `text[start..end]` of spans whose starts and ends are ascending, in one pass.
 pub(super) fn cut<'a>(text: &'a str, spans: &[(u32, u32)]) -> Vec<&'a str> {
     let (mut starts, mut ends) = (Cursor::new(text), Cursor::new(text));
     let part = |&(start, end): &(u32, u32)| {
@@ -162,44 +177,44 @@ pub(super) fn cut<'a>(text: &'a str, spans: &[(u32, u32)]) -> Vec<&'a str> {
     spans.iter().map(part).collect()
 }
 
-/// A row of `chunk`. Empty keys are none.
+/// A row of the table `chunk`. An empty key means that there is none.
 #[derive(Debug, Clone)]
-pub(super) struct Stored {
+pub(super) struct StoredChunk {
     pub(super) key: i64,
     pub(super) doc: i64,
     pub(super) ordinal: u32,
-    pub(super) span: Span,
+    pub(super) span: ChunkSpan,
     pub(super) outline: String,
     pub(super) context_key: Vec<u8>,
-    /// The vector it should have.
+    /// The vector that it should have.
     pub(super) wanted_key: Vec<u8>,
-    /// The vector it has.
+    /// The vector that it has.
     pub(super) vector_key: Vec<u8>,
 }
 
-impl Stored {
-    /// The chunks that `condition` holds for.
+impl StoredChunk {
+    /// Reads the chunks that match an SQL condition.
     pub(super) fn find(db: &Connection, condition: &str, params: impl Params) -> Result<Vec<Self>> {
         let sql = format!("SELECT {} FROM chunk WHERE {condition}", CHUNK.select());
-        all(db, &sql, params, Stored::read)
+        all(db, &sql, params, StoredChunk::read)
     }
 
-    /// A document's chunks by ordinal.
+    /// Reads a document's chunks by ordinal.
     pub(super) fn of_document(db: &Connection, doc: i64) -> Result<Vec<Self>> {
-        Stored::find(db, "doc = ? ORDER BY ordinal", [doc])
+        StoredChunk::find(db, "doc = ? ORDER BY ordinal", [doc])
     }
 
-    /// The chunk at the start of a row, checked.
+    /// Reads the chunk in the first columns of a row, and checks its hash.
     pub(super) fn read(row: &Row<'_>) -> Result<Self> {
         check(&CHUNK, row, 0)?;
         let key = |column| -> Result<Vec<u8>> {
             Ok(row.get::<_, Option<Vec<u8>>>(column)?.unwrap_or_default())
         };
-        Ok(Stored {
+        Ok(StoredChunk {
             key: row.get(0)?,
             doc: row.get(1)?,
             ordinal: row.get(2)?,
-            span: Span {
+            span: ChunkSpan {
                 start: row.get(3)?,
                 end: row.get(4)?,
                 token_start: row.get(5)?,
@@ -231,13 +246,13 @@ impl Stored {
         ]
     }
 
-    /// Writes the row, in place of the one with its key.
+    /// Writes the row; it replaces the one with its key.
     pub(super) fn write(&self, db: &Connection) -> Result<()> {
-        insert(db, &CHUNK, Existing::Replace, &self.fields()).map(drop)
+        insert(db, &CHUNK, OnConflict::Replace, &self.fields()).map(drop)
     }
 
-    /// The hash [`Stored::write`] would keep.
-    pub(super) fn sealed(&self) -> [u8; HASH_BYTES] {
-        row::sealed(&CHUNK, &self.fields())
+    /// Returns the hash that [`StoredChunk::write`] stores.
+    pub(super) fn row_hash(&self) -> [u8; HASH_BYTES] {
+        row::hash_of(&CHUNK, &self.fields())
     }
 }

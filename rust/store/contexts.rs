@@ -1,32 +1,32 @@
-//! What did a model write of this chunk? Contexts by content: the dear part, kept until `gc` is
-//! told to drop them.
+//! Contexts written by models, by the hash of what they were made from. They are expensive, so they
+//! stay until `gc` is asked to drop unused ones.
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use super::chunks::Stored;
-use super::row::{self, Existing, check, first, hex, insert};
+use super::chunks::StoredChunk;
+use super::row::{self, OnConflict, check, first, hex, insert};
 use super::schema::CONTEXT;
 use super::{Store, changes, vectors};
 use crate::error::{Error, Result};
 
-/// A context as it is kept.
+/// A context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextRow {
-    /// What made it.
+    /// The contextualizer that made it.
     pub generator: String,
-    /// What became of making it: "ok", "retried", "rejected:...", "failed:...".
+    /// The outcome of making it: "ok", "retried", "rejected:...", "failed:...".
     pub outcome: String,
-    /// The text, or "" where none was made.
+    /// The text, or "" if none was made.
     pub text: String,
 }
 
 impl Store {
-    /// Keeps contexts under their keys. An existing one is left as it is, unless it is damaged.
+    /// Stores contexts under their keys. An existing context is not replaced, unless it is damaged.
     pub fn put_contexts(&self, rows: &[(Vec<u8>, ContextRow)]) -> Result<()> {
         if rows.iter().any(|(key, _)| key.is_empty()) {
             return Err(Error::Invalid(
-                "a context's key is empty; nothing was put".into(),
+                "context: its key is empty; nothing was put".into(),
             ));
         }
         self.write(|db| {
@@ -45,13 +45,13 @@ impl Store {
                 }
                 let words = [generator, outcome, text].map(|word| row::text(word));
                 let fields = [ValueRef::Blob(key), words[0], words[1], words[2]];
-                insert(db, &CONTEXT, Existing::Replace, &fields)?;
+                insert(db, &CONTEXT, OnConflict::Replace, &fields)?;
             }
             Ok(())
         })
     }
 
-    /// The context of each key, or None where there is none.
+    /// Returns the context of each key, or None if there is none.
     pub fn contexts(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<ContextRow>>> {
         let sql = "SELECT key, generator, outcome, text, hash FROM context WHERE key = ?";
         self.read(|db| {
@@ -70,21 +70,21 @@ impl Store {
         })
     }
 
-    /// Gives a chunk its context and the vector it now wants, in one transaction. It keeps the
-    /// vector it has until the wanted one is there.
+    /// Sets the context of a chunk and the vector that it should have, in one transaction. The chunk
+    /// keeps its present vector until the wanted one exists.
     pub fn link_context(&self, chunk: i64, context_key: &[u8], vector_key: &[u8]) -> Result<()> {
         self.write(|db| {
             require(db, &[context_key])?;
-            let Some(former) = Stored::find(db, "chunk = ?", [chunk])?.pop() else {
+            let Some(previous) = StoredChunk::find(db, "chunk = ?", [chunk])?.pop() else {
                 return Err(Error::Invalid(format!(
                     "chunk {chunk}: no such chunk; its document was replaced or removed"
                 )));
             };
-            let mut stored = former.clone();
+            let mut stored = previous.clone();
             stored.context_key = context_key.to_vec();
             stored.wanted_key = vector_key.to_vec();
             vectors::link(db, &mut stored)?;
-            if stored.sealed() == former.sealed() {
+            if stored.row_hash() == previous.row_hash() {
                 return Ok(());
             }
             stored.write(db)?;
@@ -93,13 +93,13 @@ impl Store {
     }
 }
 
-/// Fails unless every key that is not empty has its context.
+/// Checks that every key that is not empty has a context.
 pub(super) fn require(db: &Connection, keys: &[impl AsRef<[u8]>]) -> Result<()> {
     for key in keys.iter().map(AsRef::as_ref).filter(|key| !key.is_empty()) {
         if row::value::<i64>(db, "SELECT 1 FROM context WHERE key = ?", [key])?.is_none() {
             let key = hex(key);
             return Err(Error::Invalid(format!(
-                "context {key}: not there; put it first"
+                "context {key}: no such context; put it first"
             )));
         }
     }

@@ -1,14 +1,14 @@
-//! Which documents are there, and what are their words?
+//! Documents: reading, renaming and removing them.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params, Row};
 
-use super::row::{self, Existing, all, check, insert};
+use super::row::{self, OnConflict, all, check, insert};
 use super::schema::DOCUMENT;
-use super::{Store, body, changes};
+use super::{Store, changes, text};
 use crate::error::{Error, Result};
 
-/// One document, without its text.
+/// A document without its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentRow {
     /// Its id: never reused.
@@ -27,9 +27,9 @@ pub struct DocumentRow {
     pub source_size: i64,
     /// The source's time stamp, nanoseconds since 1970.
     pub source_mtime_ns: i64,
-    /// Its text's body.
+    /// The body of its text.
     pub(super) body: i64,
-    /// How many chunks it has.
+    /// The number of its chunks.
     pub chunks: i64,
 }
 
@@ -50,13 +50,13 @@ impl DocumentRow {
         })
     }
 
-    /// The documents that `rest` of the statement names.
+    /// Reads the documents that the rest of an SQL statement selects.
     pub(super) fn find(db: &Connection, rest: &str, params: impl Params) -> Result<Vec<Self>> {
         let sql = format!("SELECT {} FROM document {rest}", DOCUMENT.select());
         all(db, &sql, params, DocumentRow::read)
     }
 
-    /// Writes the row, in place of the one with its id.
+    /// Writes the row; it replaces the one with its id.
     pub(super) fn write(&self, db: &Connection) -> Result<()> {
         let fields = [
             ValueRef::Integer(self.doc),
@@ -70,37 +70,38 @@ impl DocumentRow {
             ValueRef::Integer(self.body),
             ValueRef::Integer(self.chunks),
         ];
-        insert(db, &DOCUMENT, Existing::Replace, &fields).map(drop)
+        insert(db, &DOCUMENT, OnConflict::Replace, &fields).map(drop)
     }
 }
 
 impl Store {
-    /// All documents, by URI.
+    /// Returns all documents, by URI.
     pub fn documents(&self) -> Result<Vec<DocumentRow>> {
         self.read(|db| DocumentRow::find(db, "ORDER BY uri", []))
     }
 
-    /// The document of that URI.
+    /// Returns the document of that URI.
     pub fn document(&self, uri: &str) -> Result<Option<DocumentRow>> {
         self.read(|db| Ok(DocumentRow::find(db, "WHERE uri = ?", [uri])?.pop()))
     }
 
-    /// The document of that id.
+    /// Returns the document of that id.
     pub fn document_by_id(&self, doc: i64) -> Result<Option<DocumentRow>> {
         self.read(|db| Ok(DocumentRow::find(db, "WHERE doc = ?", [doc])?.pop()))
     }
 
-    /// A document's text, checked against its hash.
+    /// Returns a document's text, after checking its hash.
     pub fn text(&self, doc: i64) -> Result<String> {
-        self.read(|db| Ok(body::read(db, body_of(db, doc)?)?.0))
+        self.read(|db| Ok(text::read(db, body_of(db, doc)?)?.0))
     }
 
-    /// A document's marks, as the JSON they were put with.
+    /// Returns a document's marks, as the JSON with which it was put.
     pub fn marks(&self, doc: i64) -> Result<String> {
-        self.read(|db| body::marks(db, body_of(db, doc)?))
+        self.read(|db| text::marks(db, body_of(db, doc)?))
     }
 
-    /// Notes a source's new time stamp and size. No leg sees them: the sequence number stays.
+    /// Updates the time stamp and size of a source. The sequence number does not change, since no leg
+    /// reads them.
     pub fn touch_document(&self, uri: &str, mtime_ns: i64, size: i64) -> Result<()> {
         self.write(|db| {
             let mut document = by_uri(db, uri)?;
@@ -110,7 +111,7 @@ impl Store {
         })
     }
 
-    /// Gives a document another URI; nothing else changes.
+    /// Changes the URI, the metadata and the time stamp of a document.
     pub fn rename_document(
         &self,
         old: &str,
@@ -122,7 +123,7 @@ impl Store {
             let mut document = by_uri(db, old)?;
             if old != new && !DocumentRow::find(db, "WHERE uri = ?", [new])?.is_empty() {
                 return Err(Error::Invalid(format!(
-                    "{new}: there is such a document already; remove it before {old} takes its name"
+                    "{new}: exists already; remove it before you rename {old}"
                 )));
             }
             document.uri = new.to_string();
@@ -135,8 +136,8 @@ impl Store {
         })
     }
 
-    /// Removes documents with their chunks, damaged or not; contexts, vectors and texts stay until
-    /// `gc`. Returns how many there were.
+    /// Removes documents with their chunks, damaged or not; their contexts, vectors and texts stay
+    /// until `gc`. Returns the number of removed documents.
     pub fn remove_documents(&self, uris: &[String]) -> Result<usize> {
         self.write(|db| {
             let mut gone = Vec::new();

@@ -1,4 +1,4 @@
-//! Is this document among the wanted ones?
+//! A set of documents, to which a search can be restricted.
 
 /// A set of document ids, as a bitmap: bit `doc` of word `doc / 64`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -7,7 +7,10 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The set of these documents. Negative ids are a programmer's mistake.
+    /// Returns the set of these documents.
+    ///
+    /// # Panics
+    /// If an id is negative.
     pub fn from_docs(docs: impl IntoIterator<Item = i64>) -> Self {
         let mut words = Vec::new();
         for doc in docs {
@@ -20,7 +23,7 @@ impl Filter {
         Filter { words }
     }
 
-    /// Is the document in the set?
+    /// Returns whether a document is in the set.
     #[inline]
     pub fn contains(&self, doc: i64) -> bool {
         self.words
@@ -28,7 +31,7 @@ impl Filter {
             .is_some_and(|word| word >> (doc as usize % 64) & 1 == 1)
     }
 
-    /// How many documents it holds.
+    /// Returns the number of documents.
     pub fn len(&self) -> usize {
         self.words
             .iter()
@@ -36,7 +39,7 @@ impl Filter {
             .sum()
     }
 
-    /// Does it hold none?
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }

@@ -1,4 +1,4 @@
-//! What does nothing point to, and how much is there of everything?
+//! Garbage collection, and statistics of the index.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,8 +10,8 @@ use super::row::{all, value};
 use crate::error::{Error, Result};
 
 impl Store {
-    /// Drops the vectors and texts (and, if asked, the contexts) that nothing points to; returns
-    /// how many of each. The file keeps its size, and fills the room again.
+    /// Deletes the vectors, the texts and, if asked, the contexts that nothing refers to; returns the
+    /// number of each. The file keeps its size; the space is reused.
     pub fn gc(&self, contexts: bool) -> Result<BTreeMap<String, i64>> {
         self.write(|db| {
             let mut dropped = BTreeMap::new();
@@ -31,22 +31,22 @@ impl Store {
                      (SELECT 1 FROM chunk WHERE context_key = context.key)",
                 )?;
             }
-            let unread = "body NOT IN (SELECT body FROM document)";
-            db.execute(&format!("DELETE FROM piece WHERE {unread}"), [])?;
-            drop("texts", &format!("DELETE FROM body WHERE {unread}"))?;
+            let unused = "body NOT IN (SELECT body FROM document)";
+            db.execute(&format!("DELETE FROM piece WHERE {unused}"), [])?;
+            drop("texts", &format!("DELETE FROM body WHERE {unused}"))?;
             Ok(dropped)
         })
     }
 
-    /// Counts: documents, chunks, tokens (of the documents), vectors, pending, contexts, failures,
-    /// bytes (of the folder), and the chunks of each `outcome:<outcome>`.
+    /// Returns the numbers of documents, chunks, tokens, vectors, pending vectors, contexts, failures,
+    /// bytes of the folder, and chunks with each `outcome:<outcome>` of their context.
     pub fn stats(&self) -> Result<BTreeMap<String, i64>> {
         let mut stats = self.read(count)?;
         stats.insert("bytes".into(), bytes_below(self.path())?);
         Ok(stats)
     }
 
-    /// The languages of the documents, most frequent first; unknown ones are left out.
+    /// Returns the languages of the documents, most frequent first, without unknown ones.
     pub fn langs(&self) -> Result<Vec<String>> {
         let sql = "SELECT lang FROM document WHERE lang <> '' \
                    GROUP BY lang ORDER BY count(*) DESC, lang";
@@ -91,7 +91,7 @@ fn bytes_below(folder: &Path) -> Result<i64> {
         match entry.metadata() {
             Ok(file) if file.is_dir() => bytes += bytes_below(&entry.path())?,
             Ok(file) => bytes += file.len() as i64,
-            // A writer may take a file away while a reader counts.
+            // A writer may delete a file while a reader counts.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(io(error)),
         }

@@ -1,6 +1,6 @@
-//! Does a path match? `*` and `?` stay within a folder, `**` crosses them.
+//! Glob patterns for paths: `*` and `?` match within a folder, `**` across folders.
 
-/// A pattern, ready to be matched in time proportional to pattern times text.
+/// A compiled pattern; matching takes time proportional to pattern length times text length.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Glob {
     steps: Vec<Step>,
@@ -12,7 +12,7 @@ enum Step {
     Is(char),
     /// `?`: any character but a slash.
     One,
-    /// `[a-z]`, `[!a-z]`: a character of these ranges, or of none; never a slash.
+    /// `[a-z]`, `[!a-z]`: a character in these ranges, or in none of them; never a slash.
     Class {
         negated: bool,
         ranges: Vec<(char, char)>,
@@ -21,14 +21,17 @@ enum Step {
     Run,
     /// `**`: any run.
     Tree,
-    /// `**/`: no folder or any number of them. At the start of one; always before [`Step::Inside`].
+    /// `**/` at the start of a folder: any number of folders. Always followed by [`Step::Inside`].
     Folders,
-    /// `**/`: within the name of a folder.
+    /// `**/` within the name of a folder.
     Inside,
 }
 
 impl Glob {
-    /// Reads a pattern; the error says what is wrong with it.
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// A message if a class is not closed.
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
         let chars: Vec<char> = pattern.chars().collect();
         let mut steps = Vec::new();
@@ -64,7 +67,7 @@ impl Glob {
         Ok(Glob { steps })
     }
 
-    /// Does the whole text match?
+    /// Returns whether the whole text matches.
     pub(super) fn matches(&self, text: &str) -> bool {
         let mut here = vec![false; self.steps.len() + 1];
         here[0] = true;
@@ -83,7 +86,7 @@ impl Glob {
         here[self.steps.len()]
     }
 
-    /// Adds the steps that are reached without a character.
+    /// Adds the states that are reached without a character.
     fn skip(&self, here: &mut [bool]) {
         for (at, step) in self.steps.iter().enumerate() {
             match step {
@@ -96,7 +99,7 @@ impl Glob {
 }
 
 impl Step {
-    /// The step that follows when this one, at `at`, takes a character.
+    /// Returns the next step if this one, at index `at`, matches a character.
     fn take(&self, at: usize, char: char) -> Option<usize> {
         let slash = char == '/';
         match self {
@@ -116,7 +119,8 @@ impl Step {
     }
 }
 
-/// A class from after its "[", and how many characters it takes; a "]" that comes first is itself.
+/// Parses a class after its "[" and returns it with its length in characters; a "]" in first place is
+/// a member of the class.
 fn class(chars: &[char]) -> Option<(Step, usize)> {
     let negated = matches!(chars.first(), Some('!' | '^'));
     let first = usize::from(negated);
@@ -144,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_stay_within_a_folder_and_double_stars_cross() {
+    fn stars_match_within_a_folder_and_double_stars_across() {
         let cases = [
             ("docs/*.md", "docs/a.md", true),
             ("docs/*.md", "docs/a/b.md", false),
@@ -177,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_class_is_an_error() {
+    fn an_unclosed_class_is_an_error() {
         assert_eq!(
             Glob::new("a[b").unwrap_err(),
             "\"a[b\": a \"[\" has no \"]\""
@@ -185,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_patterns_take_no_exponential_time() {
+    fn a_hostile_pattern_takes_no_exponential_time() {
         let glob = Glob::new(&"*a".repeat(200)).unwrap();
         assert!(!glob.matches(&"a".repeat(199)));
     }

@@ -1,26 +1,27 @@
-//! Who is writing? One process at a time, by `flock` on `<index>/lock`.
+//! The writer's lock: an exclusive file lock on `<index>/lock`.
 //!
-//! The kernel lets go of the lock when its holder dies, so a stale file never blocks; its content
-//! serves only the message.
+//! The operating system releases the lock when its process ends, so a stale file never blocks. The
+//! content of the file is only used in the error message.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FlockOperation, flock};
-
 use crate::error::{Error, Result};
 
-/// The writer's lock, held as long as this lives.
+/// The writer's lock, which is held until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock of the index, or says who holds it.
+    /// Takes the lock of an index.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] with the process that holds it.
     pub(super) fn take(index: &Path) -> Result<Self> {
         let path = index.join("lock");
         let io = |error: std::io::Error| Error::io(&path, &error);
@@ -32,10 +33,10 @@ impl Lock {
             .mode(0o600)
             .open(&path)
             .map_err(io)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        match file.try_lock() {
             Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(held(index, &mut file)),
-            Err(errno) => return Err(io(errno.into())),
+            Err(TryLockError::WouldBlock) => return Err(held(index, &mut file)),
+            Err(TryLockError::Error(error)) => return Err(io(error)),
         }
         file.set_len(0).map_err(io)?;
         file.write_all(holder().as_bytes()).map_err(io)?;
@@ -43,21 +44,18 @@ impl Lock {
     }
 }
 
-/// "pid\nhost\nstart time\n" of this process.
+/// Returns "pid\nhost\nstart\n" of this process; the start is in seconds since 1970.
 fn holder() -> String {
     let name = rustix::system::uname();
-    let host = name.nodename().to_string_lossy().into_owned();
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
-    format!("{}\n{host}\n{}\n", std::process::id(), timestamp(since))
+    let host = name.nodename().to_string_lossy();
+    format!("{}\n{host}\n{}\n", std::process::id(), now_s())
 }
 
 fn held(index: &Path, file: &mut File) -> Error {
     let index = index.display();
     let next = "wait for it to end, or stop it";
     let mut content = String::new();
-    // A holder that has not written its lines yet is as much a holder: the message says less.
+    // The holder may not have written its lines yet, and Windows does not allow to read them.
     if file
         .rewind()
         .and_then(|()| file.read_to_string(&mut content))
@@ -66,31 +64,23 @@ fn held(index: &Path, file: &mut File) -> Error {
         content.clear();
     }
     let mut lines = content.lines();
-    match (lines.next(), lines.next(), lines.next()) {
-        (Some(pid), Some(host), Some(since)) => Error::Locked(format!(
-            "{index}: process {pid} on {host} has been writing since {since}; {next}"
-        )),
+    let (pid, host) = (lines.next(), lines.next());
+    let start_s: Option<u64> = lines.next().and_then(|line| line.parse().ok());
+    match (pid, host, start_s) {
+        (Some(pid), Some(host), Some(start_s)) => {
+            let seconds = now_s().saturating_sub(start_s);
+            Error::Locked(format!(
+                "{index}: process {pid} on {host} has been writing for {seconds} seconds; {next}"
+            ))
+        }
         _ => Error::Locked(format!("{index}: another process is writing; {next}")),
     }
 }
 
-/// Seconds since 1970 as an ISO 8601 time, UTC; the calendar is Hinnant's (2013) `civil_from_days`.
-fn timestamp(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+fn now_s() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]
@@ -99,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_writer_is_told_who_writes_and_since_when() {
+    fn a_second_writer_is_refused_with_the_process_that_writes() {
         let folder = tempfile::tempdir().unwrap();
         let first = Lock::take(folder.path()).unwrap();
         let Error::Locked(message) = Lock::take(folder.path()).unwrap_err() else {
@@ -111,17 +101,14 @@ mod tests {
             std::process::id()
         );
         assert!(message.starts_with(&start), "{message}");
-        assert!(message.contains(" has been writing since 20"), "{message}");
-        assert!(
-            message.ends_with("; wait for it to end, or stop it"),
-            "{message}"
-        );
+        let end = " seconds; wait for it to end, or stop it";
+        assert!(message.ends_with(end), "{message}");
         drop(first);
         Lock::take(folder.path()).unwrap();
     }
 
     #[test]
-    fn what_a_dead_writer_left_behind_does_not_block() {
+    fn the_lock_file_of_a_dead_writer_does_not_block() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(
             folder.path().join("lock"),
@@ -132,12 +119,5 @@ mod tests {
         let content = std::fs::read_to_string(folder.path().join("lock")).unwrap();
         assert!(content.starts_with(&std::process::id().to_string()));
         assert!(!content.contains("elsewhere"));
-    }
-
-    #[test]
-    fn timestamps_follow_the_calendar() {
-        assert_eq!(timestamp(0), "1970-01-01T00:00:00Z");
-        assert_eq!(timestamp(951_827_696), "2000-02-29T12:34:56Z");
-        assert_eq!(timestamp(4_102_444_799), "2099-12-31T23:59:59Z");
     }
 }

@@ -1,66 +1,64 @@
-//! What is true: documents, texts, chunks, contexts, vectors and pointers, in one SQLite file.
+//! The store: documents, texts, chunks, contexts, vectors and pointers, in one SQLite file.
 //!
-//! One handle, one connection, one mutex: every call is a transaction of its own. A change that a
-//! leg of the search could see raises the sequence number, and the log says of which documents.
+//! A handle has one connection behind a mutex, and every call is a transaction. A change that a leg
+//! of the search reads increments the sequence number, and the change log records the documents.
 
-mod body;
 mod changes;
 mod chunks;
 mod contexts;
 mod documents;
 mod filter;
+mod functions;
 mod gc;
 mod glob;
 mod lock;
 mod open;
 mod pointers;
-mod put;
 mod row;
 mod schema;
 mod select;
+mod text;
+mod upsert;
 mod vectors;
 mod verify;
-
-#[cfg(test)]
-mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-pub use chunks::ChunkRow;
+pub use chunks::{ChunkRow, ChunkSpan};
 pub use contexts::ContextRow;
 pub use documents::DocumentRow;
 pub use filter::Filter;
 pub use pointers::Derived;
-pub use put::{Entry, Span};
+pub use upsert::NewDocument;
 
 use crate::error::{Error, Result};
 use lock::Lock;
 
-/// The handle on `crx.db`; may be used from several threads.
+/// A handle on `crx.db`; it may be used from several threads.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     writable: bool,
-    open: Mutex<Option<Open>>,
+    open: Mutex<Option<Resources>>,
 }
 
-/// What a handle holds until it is closed. Fields drop in order: the lock goes last.
+/// The resources of a handle until it is closed. The lock is dropped last.
 #[derive(Debug)]
-struct Open {
+struct Resources {
     db: Connection,
     _lock: Option<Lock>,
 }
 
 impl Store {
-    /// Opens an index folder; `write` takes the writer's lock, `create` makes what is not there.
+    /// Opens an index folder; `write` takes the writer's lock, `create` creates a missing index.
     ///
     /// # Errors
     ///
-    /// [`Error::NotAnIndex`], [`Error::Locked`] (naming the holder), [`Error::Incompatible`]
-    /// (another format), [`Error::Damaged`], [`Error::NoRoom`].
+    /// [`Error::NotAnIndex`], [`Error::Locked`] with the holder's process, [`Error::Incompatible`] for
+    /// another format, [`Error::Damaged`], [`Error::NoRoom`].
     pub fn open(path: &Path, write: bool, create: bool) -> Result<Self> {
         let missing = !open::exists(path)?;
         if missing && !create {
@@ -78,13 +76,13 @@ impl Store {
             Some(_) => open::writer(path, create),
             None => open::reader(path),
         };
-        let mut open = Open {
+        let mut open = Resources {
             db: opened.map_err(|error| error.at(path))?,
             _lock: lock,
         };
         if !write && missing {
             drop(open);
-            open = Open {
+            open = Resources {
                 db: open::reader(path).map_err(|error| error.at(path))?,
                 _lock: None,
             };
@@ -99,33 +97,33 @@ impl Store {
         })
     }
 
-    /// Lets go of the file and the lock. A closed handle answers every call with an error.
+    /// Closes the database and releases the lock. Every later call returns an error.
     pub fn close(&self) {
         *self.guard() = None;
     }
 
-    /// The index folder.
+    /// Returns the index folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Is this handle the writer?
+    /// Returns whether this handle is the writer.
     pub fn writable(&self) -> bool {
         self.writable
     }
 
-    fn guard(&self) -> MutexGuard<'_, Option<Open>> {
-        // A panic while it was held has rolled its transaction back: the connection is sound.
+    fn guard(&self) -> MutexGuard<'_, Option<Resources>> {
+        // A panic has rolled its transaction back, so the connection can be used.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `read` in one snapshot, which is let go of and not committed: a damaged page that was
-    /// met while reading would fail the commit, and hide what was read.
+    /// Runs `read` in one read transaction, which is rolled back: a commit would fail if a damaged
+    /// page was read, and hide what was read.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         self.run(|db| read(&*db.transaction()?))
     }
 
-    /// Runs `write` in one transaction: all of it is kept, or nothing.
+    /// Runs `write` in one transaction, which is committed if it succeeds.
     fn write<T>(&self, write: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         if !self.writable {
             let path = self.path.display();
@@ -153,3 +151,6 @@ impl Store {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

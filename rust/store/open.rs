@@ -1,4 +1,4 @@
-//! Is this an index, and may it be opened? The folder, the format and SQLite's settings.
+//! Opening of the database: the folder, the format and SQLite's settings.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -8,23 +8,23 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::schema;
+use super::{functions, schema};
 use crate::error::{Error, Result};
 
-/// Older ones lose commits when the WAL is reset while it is being read.
+/// Older versions can lose commits when the WAL is reset during a read.
 const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 
-/// How long a statement waits for another process's checkpoint.
+/// The time that a statement waits for another process's checkpoint.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// The database file of an index.
+/// Returns the path of an index's database.
 pub(super) fn database(index: &Path) -> PathBuf {
     index.join("crx.db")
 }
 
-/// Makes the folder where there is none, or takes an empty one.
+/// Creates the folder of an index, or uses an empty one.
 ///
-/// What a killed creation left behind (a lock, an empty database) counts as empty.
+/// Files of an interrupted creation (a lock, an empty database) count as empty.
 pub(super) fn make_folder(index: &Path) -> Result<()> {
     let io = |error: std::io::Error| Error::io(index, &error);
     if !index.exists() {
@@ -58,7 +58,7 @@ pub(super) fn make_folder(index: &Path) -> Result<()> {
         ];
         if !ours.iter().any(|own| name == *own) {
             return Err(Error::NotAnIndex(format!(
-                "{}: a folder of other files, not an index; name one that does not exist yet",
+                "{}: not an index but a folder of other files; name one that does not exist",
                 index.display()
             )));
         }
@@ -66,7 +66,7 @@ pub(super) fn make_folder(index: &Path) -> Result<()> {
     fs::set_permissions(index, Permissions::from_mode(0o700)).map_err(io)
 }
 
-/// Is there a database that someone has begun to write?
+/// Returns whether there is a database that is not empty.
 pub(super) fn exists(index: &Path) -> Result<bool> {
     match fs::metadata(database(index)) {
         Ok(file) => Ok(file.len() > 0),
@@ -76,15 +76,15 @@ pub(super) fn exists(index: &Path) -> Result<bool> {
     }
 }
 
-/// The error for a path that holds no index.
+/// Returns the error for a path that is not an index.
 pub(super) fn not_an_index(index: &Path) -> Error {
     let index = index.display();
     Error::NotAnIndex(format!(
-        "{index}: not an index; `crx index PATH... --index {index}` makes one"
+        "{index}: not an index; `crx index PATH... --index {index}` creates one"
     ))
 }
 
-/// Opens the database to write; makes its tables where `create` and there are none.
+/// Opens the database for writing; with `create`, creates its tables if there are none.
 pub(super) fn writer(index: &Path, create: bool) -> Result<Connection> {
     refuse_old_sqlite()?;
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -115,19 +115,19 @@ pub(super) fn writer(index: &Path, create: bool) -> Result<Connection> {
     Ok(db)
 }
 
-/// Opens the database to read, on a read-only disk too.
+/// Opens the database for reading, also on a read-only disk.
 pub(super) fn reader(index: &Path) -> Result<Connection> {
     refuse_old_sqlite()?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
-    let immutable = match way(index)? {
-        Way::Shared => "",
-        Way::Immutable => "?immutable=1",
-        Way::None => {
+    let immutable = match access_to(index)? {
+        Access::Shared => "",
+        Access::Immutable => "?immutable=1",
+        Access::None => {
             return Err(Error::NoRoom(format!(
                 "{}: read-only, and its last changes are still in crx.db-wal; \
-                 open it once where it can be written",
+                 open it once with write permission",
                 index.display()
             )));
         }
@@ -143,23 +143,23 @@ pub(super) fn reader(index: &Path) -> Result<Connection> {
     Ok(db)
 }
 
-/// How a reader may get at the database.
+/// How a reader can open the database.
 #[derive(Debug, PartialEq, Eq)]
-enum Way {
-    /// With its WAL, beside a writer.
+enum Access {
+    /// With its WAL, also while there is a writer.
     Shared,
-    /// As a file nobody changes.
+    /// As a file that does not change.
     Immutable,
-    /// Not at all: there is a WAL that cannot be read without writing.
+    /// Not at all: its WAL cannot be read without write permission.
     None,
 }
 
-/// A WAL needs its `-shm`; where that cannot be made, only a database without a WAL can be read.
-fn way(index: &Path) -> Result<Way> {
-    use rustix::fs::{Access, access};
+/// Returns how a reader can open the database. A WAL needs its `-shm` file; if that cannot be created,
+/// only a database without a WAL can be read.
+fn access_to(index: &Path) -> Result<Access> {
     let beside = |suffix: &str| index.join(format!("crx.db{suffix}"));
-    if access(index, Access::WRITE_OK).is_ok() {
-        return Ok(Way::Shared);
+    if rustix::fs::access(index, rustix::fs::Access::WRITE_OK).is_ok() {
+        return Ok(Access::Shared);
     }
     let wal = match fs::metadata(beside("-wal")) {
         Ok(file) => file.len(),
@@ -167,13 +167,13 @@ fn way(index: &Path) -> Result<Way> {
         Err(error) => return Err(Error::io(&beside("-wal"), &error)),
     };
     Ok(match (wal, beside("-shm").exists()) {
-        (0, _) => Way::Immutable,
-        (_, true) => Way::Shared,
-        (_, false) => Way::None,
+        (0, _) => Access::Immutable,
+        (_, true) => Access::Shared,
+        (_, false) => Access::None,
     })
 }
 
-/// A path as SQLite's URI wants it.
+/// Encodes a path for an SQLite URI.
 fn percent_encoded(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
@@ -192,13 +192,13 @@ fn refuse_old_sqlite() -> Result<()> {
         return Ok(());
     }
     Err(Error::System(format!(
-        "sqlite {}: older than {}, which can lose commits; build crx with its bundled one",
+        "sqlite {}: older than {} and can lose commits; build crx with its bundled SQLite",
         rusqlite::version(),
         OLDEST_SQLITE.1
     )))
 }
 
-/// Has nothing been written yet?
+/// Returns whether nothing has been written yet.
 fn blank(db: &Connection) -> Result<bool> {
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(tables == 0 && number(db, "application_id")? == 0)
@@ -207,7 +207,7 @@ fn blank(db: &Connection) -> Result<bool> {
 fn check_format(db: &Connection, index: &Path) -> Result<()> {
     if number(db, "application_id")? != schema::APPLICATION_ID {
         return Err(Error::NotAnIndex(format!(
-            "{}: crx.db is another program's database; name another index",
+            "{}: crx.db is the database of another program; name another index",
             index.display()
         )));
     }
@@ -216,28 +216,28 @@ fn check_format(db: &Connection, index: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Error::Incompatible(format!(
-        "{}: index format {format}, and this crx reads format {}; use the crx that built it, \
-         or build the index anew with `crx index`",
+        "{}: index format {format}, but this crx reads format {}; use the crx that built it, \
+         or rebuild the index with `crx index`",
         index.display(),
         schema::FORMAT
     )))
 }
 
-/// What readers and writers share: keys that hold, no mapped memory (a disk error would kill the
-/// process), no trust in the file's own SQL, and a look at every page that is read.
+/// Applies the settings of readers and writers: foreign keys, no memory map (a disk error in a mapped
+/// page kills the process), no trust in SQL in the schema, and a check of every page that is read.
 fn common(db: &Connection) -> Result<()> {
     set(db, "foreign_keys", "1")?;
     set(db, "trusted_schema", "0")?;
     db.pragma_update(None, "mmap_size", 0)?;
     db.pragma_update(None, "cell_size_check", true)?;
     db.pragma_update(None, "cache_size", -16_384)?;
-    // Without it a statement is planned anew whenever a value bound to it could change its plan.
+    // Without it a statement is planned again whenever a bound value could change its plan.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.set_prepared_statement_cache_capacity(64);
-    super::select::register(db)
+    functions::register(db)
 }
 
-/// Sets a pragma and reads it back: SQLite does not say when it cannot.
+/// Sets a pragma and reads it back, since SQLite does not report that it ignored one.
 fn set(db: &Connection, pragma: &str, value: &str) -> Result<()> {
     db.pragma_update(None, pragma, value)?;
     let kept = db.pragma_query_value(None, pragma, |row| {
@@ -250,7 +250,7 @@ fn set(db: &Connection, pragma: &str, value: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::System(format!(
-        "sqlite keeps {pragma} at {kept:?} where {value:?} is needed; is the disk a network share?"
+        "sqlite: {pragma} stays {kept:?} instead of {value:?}; move the index off a network share"
     )))
 }
 
@@ -258,7 +258,7 @@ fn number(db: &Connection, pragma: &str) -> Result<i64> {
     Ok(db.pragma_query_value(None, pragma, |row| row.get(0))?)
 }
 
-/// Makes `derived/`.
+/// Creates the folder `derived/`.
 pub(super) fn make_derived(index: &Path) -> Result<()> {
     let path = index.join("derived");
     let io = |error: std::io::Error| Error::io(&path, &error);

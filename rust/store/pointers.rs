@@ -1,25 +1,25 @@
-//! What was the index built with, and which derived files hold? Small rows by name.
+//! Settings of the index, pointers to derived files, and inputs that failed.
 
 use rusqlite::types::ValueRef;
 
 use super::Store;
-use super::row::{Existing, all, check, first, insert, text};
+use super::row::{OnConflict, all, check, first, insert, text};
 use super::schema::{DERIVED, FAILURE, SETTING};
 use crate::error::{Error, Result};
 
 /// A pointer to a published derived file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Derived {
-    /// File name below `derived/`.
+    /// Its name in `derived/`.
     pub file: String,
-    /// The store's sequence number it reflects.
+    /// The store's sequence number that it reflects.
     pub seq: i64,
-    /// Keyed BLAKE3 of its bytes.
+    /// The keyed BLAKE3 of its bytes.
     pub seal: [u8; 32],
 }
 
 impl Store {
-    /// What the index was built with, by name.
+    /// Returns the settings with which the index was built, by name.
     pub fn settings(&self) -> Result<Vec<(String, String)>> {
         let sql = "SELECT name, value, hash FROM setting ORDER BY name";
         self.read(|db| {
@@ -30,17 +30,22 @@ impl Store {
         })
     }
 
-    /// Keeps these settings; others stay as they are.
+    /// Stores these settings; others do not change.
     pub fn set_settings(&self, settings: &[(String, String)]) -> Result<()> {
         self.write(|db| {
             for (name, value) in settings {
-                insert(db, &SETTING, Existing::Replace, &[text(name), text(value)])?;
+                insert(
+                    db,
+                    &SETTING,
+                    OnConflict::Replace,
+                    &[text(name), text(value)],
+                )?;
             }
             Ok(())
         })
     }
 
-    /// The published derived file of that name.
+    /// Returns the published derived file of that name.
     pub fn derived(&self, name: &str) -> Result<Option<Derived>> {
         let sql = "SELECT name, file, seq, seal, hash FROM derived WHERE name = ?";
         self.read(|db| {
@@ -55,7 +60,7 @@ impl Store {
         })
     }
 
-    /// Points a name at a published file, or (None) at nothing.
+    /// Sets the published derived file of that name, or removes it (`None`).
     pub fn set_derived(&self, name: &str, derived: Option<&Derived>) -> Result<()> {
         self.write(|db| {
             let Some(Derived { file, seq, seal }) = derived else {
@@ -69,25 +74,30 @@ impl Store {
                 ValueRef::Integer(*seq),
                 ValueRef::Blob(seal),
             ];
-            insert(db, &DERIVED, Existing::Replace, &fields)?;
+            insert(db, &DERIVED, OnConflict::Replace, &fields)?;
             Ok(())
         })
     }
 
-    /// Notes an input that could not be read; putting or removing the document clears it.
+    /// Records an input that could not be read; putting or removing the document deletes the record.
     pub fn record_failure(&self, uri: &str, reason: &str) -> Result<()> {
         if uri.is_empty() {
             return Err(Error::Invalid(
-                "uri: empty; name the input that failed".into(),
+                "uri: empty; give the input that failed".into(),
             ));
         }
         self.write(|db| {
-            insert(db, &FAILURE, Existing::Replace, &[text(uri), text(reason)])?;
+            insert(
+                db,
+                &FAILURE,
+                OnConflict::Replace,
+                &[text(uri), text(reason)],
+            )?;
             Ok(())
         })
     }
 
-    /// `(uri, reason)` of the inputs that could not be read, by URI.
+    /// Returns `(uri, reason)` of the inputs that could not be read, by URI.
     pub fn failures(&self) -> Result<Vec<(String, String)>> {
         let sql = "SELECT uri, reason, hash FROM failure ORDER BY uri";
         self.read(|db| {

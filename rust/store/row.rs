@@ -1,4 +1,4 @@
-//! Is this row as it was written? Every row carries a hash of its fields, checked when it is read.
+//! Rows with a hash of their fields, which is checked whenever a row is read.
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params_from_iter};
@@ -6,10 +6,10 @@ use rusqlite::{Connection, OptionalExtension, Params, Row, params_from_iter};
 use super::schema::Table;
 use crate::error::{Error, Result};
 
-/// Bytes of a row's hash: 2^64 rows are needed for two to share one.
+/// Bytes of a row's hash; a collision is expected after 2^64 rows.
 pub(super) const HASH_BYTES: usize = 16;
 
-/// BLAKE3 of the table's name and the fields, each with its type and its length before it.
+/// Returns the BLAKE3 of the table's name and the fields, each preceded by its type and its length.
 fn hash<'a>(table: &Table, fields: impl Iterator<Item = ValueRef<'a>>) -> [u8; HASH_BYTES] {
     let mut hasher = blake3::Hasher::new();
     let mut field = |kind: u8, bytes: &[u8]| {
@@ -32,7 +32,7 @@ fn hash<'a>(table: &Table, fields: impl Iterator<Item = ValueRef<'a>>) -> [u8; H
     short
 }
 
-/// The fields of `table` that start at column `at`, with the hash after them: do they match?
+/// Returns whether the fields of `table` that start at column `at` match the hash after them.
 pub(super) fn intact(table: &Table, row: &Row<'_>, at: usize) -> Result<bool> {
     let fields = (at..at + table.width())
         .map(|column| row.get_ref(column))
@@ -41,7 +41,10 @@ pub(super) fn intact(table: &Table, row: &Row<'_>, at: usize) -> Result<bool> {
     Ok(kept == ValueRef::Blob(&hash(table, fields.into_iter())))
 }
 
-/// As [`intact`], with the error that names the row.
+/// Checks a row as [`intact`] does.
+///
+/// # Errors
+/// [`Error::Damaged`] names the row that does not match its hash.
 pub(super) fn check(table: &Table, row: &Row<'_>, at: usize) -> Result<()> {
     if intact(table, row, at)? {
         return Ok(());
@@ -49,10 +52,10 @@ pub(super) fn check(table: &Table, row: &Row<'_>, at: usize) -> Result<()> {
     Err(Error::Damaged(fault(table, row.get_ref(at)?)))
 }
 
-/// The line that names a row whose hash does not match.
+/// Returns the message for a row that does not match its hash.
 pub(super) fn fault(table: &Table, key: ValueRef<'_>) -> String {
     let key = match key {
-        ValueRef::Null => "without a key".to_string(),
+        ValueRef::Null => "without key".to_string(),
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
         ValueRef::Text(bytes) => String::from_utf8_lossy(bytes).escape_debug().to_string(),
@@ -62,50 +65,50 @@ pub(super) fn fault(table: &Table, key: ValueRef<'_>) -> String {
     format!("{name} {key} does not match its hash; `crx verify` lists every fault")
 }
 
-/// Lower-case hexadecimal digits.
+/// Returns bytes as lower-case hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What an insert does with a row whose key is there already.
+/// The effect of an insert if there is a row with its key.
 #[derive(Clone, Copy)]
-pub(super) enum Existing {
-    /// Nothing should be there: it is an error.
-    Refuse,
-    /// The new row takes its place.
+pub(super) enum OnConflict {
+    /// An error.
+    Fail,
+    /// The new row replaces it.
     Replace,
 }
 
-/// Writes a row with its hash.
+/// Writes a row with its hash; returns the hash.
 pub(super) fn insert(
     db: &Connection,
     table: &Table,
-    existing: Existing,
+    on_conflict: OnConflict,
     fields: &[ValueRef<'_>],
 ) -> Result<[u8; HASH_BYTES]> {
     debug_assert_eq!(fields.len(), table.width());
-    let sealed = hash(table, fields.iter().copied());
-    let verb = match existing {
-        Existing::Refuse => "INSERT",
-        Existing::Replace => "REPLACE",
+    let hash = hash(table, fields.iter().copied());
+    let verb = match on_conflict {
+        OnConflict::Fail => "INSERT",
+        OnConflict::Replace => "REPLACE",
     };
-    let marks = "?, ".repeat(fields.len());
+    let places = "?, ".repeat(fields.len());
     let sql = format!(
-        "{verb} INTO {} ({}, hash) VALUES ({marks}?)",
+        "{verb} INTO {} ({}, hash) VALUES ({places}?)",
         table.name, table.columns
     );
-    let all = fields.iter().copied().chain([ValueRef::Blob(&sealed)]);
+    let all = fields.iter().copied().chain([ValueRef::Blob(&hash)]);
     db.prepare_cached(&sql)?
         .execute(params_from_iter(all.map(ToSqlOutput::Borrowed)))?;
-    Ok(sealed)
+    Ok(hash)
 }
 
-/// The hash [`insert`] would keep.
-pub(super) fn sealed(table: &Table, fields: &[ValueRef<'_>]) -> [u8; HASH_BYTES] {
+/// Returns the hash that [`insert`] stores.
+pub(super) fn hash_of(table: &Table, fields: &[ValueRef<'_>]) -> [u8; HASH_BYTES] {
     hash(table, fields.iter().copied())
 }
 
-/// What `read` makes of every row.
+/// Runs a query and calls `read` with every row.
 pub(super) fn all<T>(
     db: &Connection,
     sql: &str,
@@ -121,7 +124,7 @@ pub(super) fn all<T>(
     Ok(found)
 }
 
-/// What `read` makes of the first row, if there is one.
+/// Runs a query and calls `read` with the first row, if there is one.
 pub(super) fn first<T>(
     db: &Connection,
     sql: &str,
@@ -133,7 +136,7 @@ pub(super) fn first<T>(
     rows.next()?.map(read).transpose()
 }
 
-/// The first column of the first row, if there is one.
+/// Runs a query and returns the first column of the first row, if there is one.
 pub(super) fn value<T: rusqlite::types::FromSql>(
     db: &Connection,
     sql: &str,
@@ -145,7 +148,7 @@ pub(super) fn value<T: rusqlite::types::FromSql>(
         .optional()?)
 }
 
-/// The next key of a table whose keys are never reused.
+/// Returns the next key of a table whose keys are never reused.
 pub(super) fn next_key(db: &Connection, table: &Table) -> Result<i64> {
     let last: Option<i64> = value(
         db,
@@ -155,12 +158,12 @@ pub(super) fn next_key(db: &Connection, table: &Table) -> Result<i64> {
     Ok(last.unwrap_or(0) + 1)
 }
 
-/// Shorthands for fields.
+/// Returns a text as a field.
 pub(super) fn text(text: &str) -> ValueRef<'_> {
     ValueRef::Text(text.as_bytes())
 }
 
-/// A key's field: an empty key is NULL.
+/// Returns a key as a field; an empty key is NULL.
 pub(super) fn key(key: &[u8]) -> ValueRef<'_> {
     if key.is_empty() {
         ValueRef::Null

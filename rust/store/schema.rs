@@ -1,19 +1,19 @@
-//! What does the database look like? The tables, and the one format number.
+//! The database schema and its format number.
 
-/// Changes whenever an older crx could misread what this one writes.
+/// The format number; it changes whenever an older crx could misread a new index.
 pub(super) const FORMAT: i64 = 1;
 
-/// "crx\0" in SQLite's header: the file is ours.
+/// "crx\0", the application id in the header of SQLite.
 pub(super) const APPLICATION_ID: i64 = 0x6372_7800;
 
-/// A table of truth: its columns in order, without the hash that ends every row.
+/// A table: its columns in order, without the hash at the end of every row.
 pub(super) struct Table {
     pub(super) name: &'static str,
     pub(super) columns: &'static str,
 }
 
 impl Table {
-    /// How many fields a row has before its hash.
+    /// Returns the number of fields of a row, without its hash.
     pub(super) const fn width(&self) -> usize {
         let (bytes, mut at, mut commas) = (self.columns.as_bytes(), 0, 0);
         while at < bytes.len() {
@@ -23,7 +23,7 @@ impl Table {
         commas + 1
     }
 
-    /// The columns and the hash, each with the table's name, for a join.
+    /// Returns the columns and the hash, qualified by the table's name.
     pub(super) fn select(&self) -> String {
         let columns = self.columns.split(", ").chain(["hash"]);
         columns
@@ -76,13 +76,13 @@ pub(super) const FAILURE: Table = Table {
     columns: "uri, reason",
 };
 
-/// Every table of truth.
+/// All tables.
 pub(super) const TABLES: [&Table; 10] = [
     &SETTING, &BODY, &PIECE, &DOCUMENT, &CHUNK, &CONTEXT, &VECTOR, &CHANGE, &DERIVED, &FAILURE,
 ];
 
-/// The whole schema. Texts lie in pieces so that a chunk is read without its whole document; the
-/// view `reading` puts them together for whoever looks in with another tool.
+/// The SQL schema. Texts are stored in pieces, so that a chunk is read without its whole document; the
+/// view `reading` shows whole texts to users of other SQLite tools.
 pub(super) const SQL: &str = "
 CREATE TABLE setting (
   name TEXT PRIMARY KEY, value TEXT NOT NULL, hash BLOB NOT NULL

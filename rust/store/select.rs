@@ -1,12 +1,8 @@
-//! Which documents does a filter hold for?
+//! Document filters: JSON conditions, compiled to one SQL statement.
 //!
-//! A filter is JSON; it becomes one parametrised statement. No name and no value of it is ever
-//! part of the SQL.
+//! All names and values of a filter are bound as parameters; none becomes part of the SQL.
 
-use std::sync::Arc;
-
-use rusqlite::functions::FunctionFlags;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::params_from_iter;
 use serde_json::{Map, Value};
 
 use super::Store;
@@ -16,7 +12,8 @@ use super::row::all;
 use crate::error::{Error, Result};
 
 impl Store {
-    /// The documents that `where_` holds for: a JSON object of field -> condition, all must hold.
+    /// Returns the documents that match `where_`: a JSON object of field -> condition, all of which
+    /// must hold.
     ///
     /// A field is `uri`, `title`, `lang`, `source` (the URI without its `#fragment`) or a metadata
     /// name; of a list, one element must match. Numbers compare with numbers, texts with texts.
@@ -24,19 +21,19 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] for what is no such filter.
+    /// [`Error::Invalid`] names the field whose condition is not valid.
     pub fn select(&self, where_: &str) -> Result<Filter> {
         let fields: Map<String, Value> = serde_json::from_str(where_)
-            .map_err(|error| Error::Invalid(format!("filter: not a JSON object: {error}")))?;
-        let mut query = Query::default();
-        for (field, condition) in &fields {
-            query
-                .field(field, condition)
+            .map_err(|error| Error::Invalid(format!("filter: not a JSON object ({error})")))?;
+        let mut condition = Condition::default();
+        for (field, wanted) in &fields {
+            condition
+                .field(field, wanted)
                 .map_err(|fact| Error::Invalid(format!("filter: {field}: {fact}")))?;
         }
-        let sql = format!("SELECT doc FROM document{}", query.sql);
+        let sql = format!("SELECT doc FROM document{}", condition.sql);
         let docs = self.read(|db| {
-            all(db, &sql, params_from_iter(&query.params), |row| {
+            all(db, &sql, params_from_iter(&condition.params), |row| {
                 Ok(row.get::<_, i64>(0)?)
             })
         });
@@ -49,53 +46,35 @@ impl Store {
     }
 }
 
-/// Makes the functions that filters use known to a connection.
-pub(super) fn register(db: &Connection) -> Result<()> {
-    let pure = FunctionFlags::SQLITE_UTF8
-        | FunctionFlags::SQLITE_DETERMINISTIC
-        | FunctionFlags::SQLITE_DIRECTONLY;
-    db.create_scalar_function("crx_glob", 2, pure, |call| {
-        let glob: Arc<Glob> =
-            call.get_or_create_aux(0, |pattern| Glob::new(pattern.as_str().unwrap_or_default()))?;
-        Ok(glob.matches(call.get_raw(1).as_str()?))
-    })?;
-    db.create_scalar_function("crx_source", 1, pure, |call| {
-        let uri = call.get_raw(0).as_str()?;
-        Ok(uri
-            .rsplit_once('#')
-            .map_or(uri, |(source, _)| source)
-            .to_string())
-    })?;
-    Ok(())
-}
-
-/// What is wrong with a filter, as a fact about its field.
+/// The error is a fact about a field.
 type Checked = std::result::Result<(), String>;
 
-/// The condition of a statement on `document`, and what it binds.
+/// The WHERE clause of a statement on `document`, and its parameters.
 #[derive(Debug, Default)]
-struct Query {
+struct Condition {
     sql: String,
     params: Vec<String>,
 }
 
-impl Query {
-    fn field(&mut self, field: &str, condition: &Value) -> Checked {
-        match condition {
+impl Condition {
+    /// Adds the condition of a field.
+    fn field(&mut self, field: &str, wanted: &Value) -> Checked {
+        match wanted {
             Value::Object(operators) if operators.is_empty() => {
-                Err(format!("no operator; one of {OPERATORS} is needed"))
+                Err(format!("no operator; give one of {OPERATORS}"))
             }
             Value::Object(operators) => operators
                 .iter()
                 .try_for_each(|(name, value)| self.operator(field, name, value)),
-            Value::Array(_) => self.operator(field, "in", condition),
+            Value::Array(_) => self.operator(field, "in", wanted),
             Value::String(text) if is_path(field) && text.contains(['*', '?', '[']) => {
-                self.operator(field, "glob", condition)
+                self.operator(field, "glob", wanted)
             }
-            _ => self.operator(field, "=", condition),
+            _ => self.operator(field, "=", wanted),
         }
     }
 
+    /// Adds the condition of an operator.
     fn operator(&mut self, field: &str, name: &str, value: &Value) -> Checked {
         self.sql.push_str(if self.sql.is_empty() {
             " WHERE "
@@ -114,7 +93,7 @@ impl Query {
             ("<" | "<=" | ">" | ">=", Value::String(text)) => {
                 self.test(&format!("type = 'text' AND value {name} ?"), text.clone());
             }
-            // A bound text is never less than a number: the number is read out of its JSON.
+            // All parameters are bound as text, so the number is extracted from its JSON.
             ("<" | "<=" | ">" | ">=", Value::Number(number)) => self.test(
                 &format!("type IN ('integer', 'real') AND value {name} json_extract(?, '$')"),
                 number.to_string(),
@@ -123,20 +102,25 @@ impl Query {
                 self.test("type = 'text' AND instr(value, ?) = 1", text.clone());
             }
             ("glob", Value::String(pattern)) => {
-                Glob::new(pattern)
-                    .map_err(|fact| format!("{fact}; {{\"=\": ...}} takes a text as it is"))?;
+                Glob::new(pattern).map_err(|fact| {
+                    format!("{fact}; use {{\"=\": ...}} for a text without wildcards")
+                })?;
                 self.test("type = 'text' AND crx_glob(?, value)", pattern.clone());
             }
             ("in" | "<" | "<=" | ">" | ">=" | "prefix" | "glob", value) => {
-                return Err(format!("{name:?} does not go with {value}"));
+                return Err(format!("{name:?} does not accept {value}"));
             }
-            _ => return Err(format!("no operator {name:?}; there are {OPERATORS}")),
+            _ => {
+                return Err(format!(
+                    "no operator {name:?}; the operators are {OPERATORS}"
+                ));
+            }
         }
         self.sql.push(')');
         Ok(())
     }
 
-    /// A table of `(type, value)`: the field of a document, or each element of a list.
+    /// Adds a table of `(type, value)`: the value of the field, or each element of a list.
     fn elements(&mut self, field: &str) {
         self.sql.push_str(match field {
             "uri" => "(SELECT 'text' AS type, document.uri AS value)",
@@ -144,26 +128,26 @@ impl Query {
             "lang" => "(SELECT 'text' AS type, document.lang AS value)",
             "source" => "(SELECT 'text' AS type, crx_source(document.uri) AS value)",
             name => {
-                // A JSON string is what a quoted step of SQLite's JSON path is.
+                // A quoted step of SQLite's JSON path has the form of a JSON string.
                 self.params.push(format!("$.{}", Value::from(name)));
                 "json_each(document.metadata, ?)"
             }
         });
     }
 
+    /// Adds SQL with one parameter.
     fn test(&mut self, sql: &str, param: String) {
         self.sql.push_str(sql);
         self.params.push(param);
     }
 
-    /// Equality with any of the values, in lists of one type each: a list of any length is one
-    /// parameter.
+    /// Adds equality with any of the values, with one parameter for each type.
     fn any_of(&mut self, values: &[Value]) -> Checked {
         if let Some(value) = values
             .iter()
             .find(|value| value.is_null() || value.is_array() || value.is_object())
         {
-            return Err(format!("{value} is no text, number, true or false"));
+            return Err(format!("{value} is not a text, number, true or false"));
         }
         let of = |is: fn(&Value) -> bool| {
             let list: Vec<_> = values.iter().filter(|value| is(value)).cloned().collect();

@@ -1,4 +1,4 @@
-//! Damage is found, room that runs out loses nothing, and a read-only folder is read.
+//! Damage is detected, a full disk loses nothing, and a read-only folder can be read.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::schema::TABLES;
 use super::*;
 
-/// An index with a row in every table.
+/// Returns an index with a row in every table.
 fn full(folder: &TempDir) -> Store {
     let store = Store::open(&folder.path().join("notes.crx"), true, true).unwrap();
     let made = ContextRow {
@@ -35,14 +35,14 @@ fn full(folder: &TempDir) -> Store {
 
 fn put(store: &Store, uri: &str, text: &str) -> Result<i64> {
     let end = text.chars().count() as u32;
-    let span = Span {
+    let span = ChunkSpan {
         start: 0,
         end,
         token_start: 0,
         token_end: 2,
         section: 0,
     };
-    store.put_document(&Entry {
+    store.put_document(&NewDocument {
         uri,
         title: "Filing",
         lang: "en",
@@ -59,19 +59,19 @@ fn put(store: &Store, uri: &str, text: &str) -> Result<i64> {
     })
 }
 
-/// A connection that checks nothing, as a careless tool or a bad disk would.
-fn careless(store: &Store) -> Connection {
+/// Returns a connection without checks, to cause damage.
+fn unchecked(store: &Store) -> Connection {
     let db = Connection::open(store.path().join("crx.db")).unwrap();
     db.pragma_update(None, "foreign_keys", false).unwrap();
     db
 }
 
 #[test]
-fn a_flipped_bit_in_any_field_of_any_table_is_found() {
+fn a_flipped_bit_in_any_field_of_any_table_is_detected() {
     let folder = TempDir::new().unwrap();
     let store = full(&folder);
     assert_eq!(store.verify().unwrap(), Vec::<String>::new());
-    let db = careless(&store);
+    let db = unchecked(&store);
     let mut flips = 0;
     for table in TABLES {
         let name = table.name;
@@ -112,7 +112,7 @@ fn a_flipped_bit_in_any_field_of_any_table_is_found() {
 }
 
 #[test]
-fn a_damaged_row_is_never_handed_out() {
+fn reading_a_damaged_row_is_an_error() {
     type Reads = fn(&Store) -> Result<()>;
     let cases: [(&str, &str, Reads); 9] = [
         (
@@ -153,7 +153,7 @@ fn a_damaged_row_is_never_handed_out() {
         let folder = TempDir::new().unwrap();
         let store = full(&folder);
         read(&store).unwrap();
-        careless(&store).execute(damage, []).unwrap();
+        unchecked(&store).execute(damage, []).unwrap();
         let expected = format!(
             "{}: {row} does not match its hash; `crx verify` lists every fault",
             store.path().display()
@@ -163,35 +163,35 @@ fn a_damaged_row_is_never_handed_out() {
 }
 
 #[test]
-fn rows_that_are_gone_are_found() {
+fn missing_rows_are_detected() {
     let cases = [
         (
             "DELETE FROM chunk",
             "document 1 does not have its chunks 0, 1, 2, ...",
         ),
-        (
-            "DELETE FROM piece",
-            "body 1 does not have all pieces of its text",
-        ),
+        ("DELETE FROM piece", "body 1 lacks pieces of its text"),
         (
             "DELETE FROM context WHERE key = x'63'",
-            "chunk 1 points to a row of context",
+            "chunk 1 refers to a missing row of context",
         ),
-        ("DELETE FROM vector", "chunk 1 points to a row of vector"),
+        (
+            "DELETE FROM vector",
+            "chunk 1 refers to a missing row of vector",
+        ),
         (
             "DELETE FROM document",
-            "chunk 1 points to a row of document",
+            "chunk 1 refers to a missing row of document",
         ),
         ("DELETE FROM change", "document 1 is not in the change log"),
         (
             "DELETE FROM sqlite_sequence",
-            "chunk 1 has a key that may be given again",
+            "chunk 1 has a key that may be reused",
         ),
     ];
     for (damage, fault) in cases {
         let folder = TempDir::new().unwrap();
         let store = full(&folder);
-        careless(&store).execute(damage, []).unwrap();
+        unchecked(&store).execute(damage, []).unwrap();
         let faults = store.verify().unwrap();
         assert!(
             faults.iter().any(|line| line.starts_with(fault)),
@@ -201,7 +201,7 @@ fn rows_that_are_gone_are_found() {
 }
 
 #[test]
-fn putting_a_document_again_mends_it() {
+fn putting_a_document_again_repairs_it() {
     for damage in [
         "UPDATE piece SET text = 'x'",
         "UPDATE body SET marks = 'x'",
@@ -211,7 +211,7 @@ fn putting_a_document_again_mends_it() {
     ] {
         let folder = TempDir::new().unwrap();
         let store = full(&folder);
-        careless(&store).execute(damage, []).unwrap();
+        unchecked(&store).execute(damage, []).unwrap();
         assert_ne!(store.verify().unwrap(), Vec::<String>::new());
         let doc = put(&store, "a", "revenue grew").unwrap();
         assert_eq!(store.verify().unwrap(), Vec::<String>::new(), "{damage}");
@@ -220,10 +220,10 @@ fn putting_a_document_again_mends_it() {
 }
 
 #[test]
-fn a_damaged_vector_counts_as_missing_and_is_mended() {
+fn a_damaged_vector_counts_as_missing_and_is_repaired() {
     let folder = TempDir::new().unwrap();
     let store = full(&folder);
-    careless(&store)
+    unchecked(&store)
         .execute("UPDATE vector SET data = x'00000000'", [])
         .unwrap();
     assert_eq!(store.have_vectors(&[b"v".to_vec()]).unwrap(), [false]);
@@ -232,7 +232,7 @@ fn a_damaged_vector_counts_as_missing_and_is_mended() {
 }
 
 #[test]
-fn a_torn_page_is_damage() {
+fn torn_pages_are_detected() {
     let folder = TempDir::new().unwrap();
     let store = full(&folder);
     for number in 0..200 {
@@ -258,7 +258,7 @@ fn a_torn_page_is_damage() {
 }
 
 #[test]
-fn a_full_disk_is_no_room_and_loses_nothing() {
+fn a_full_disk_is_an_error_and_loses_nothing() {
     let folder = TempDir::new().unwrap();
     let store = full(&folder);
     let limit = |pages: i64| {
@@ -312,7 +312,7 @@ fn the_settings_of_sqlite_hold() {
 }
 
 #[test]
-fn a_database_that_nobody_can_change_is_read_as_it_is() {
+fn an_immutable_database_is_read_without_other_files() {
     let folder = TempDir::new().unwrap();
     let store = full(&folder);
     let path = store.path().to_path_buf();
@@ -327,7 +327,7 @@ fn a_database_that_nobody_can_change_is_read_as_it_is() {
 }
 
 #[test]
-fn changes_name_each_document_once() {
+fn the_change_log_names_each_document_once() {
     let folder = TempDir::new().unwrap();
     let store = full(&folder);
     let start = store.seq().unwrap();
@@ -344,7 +344,7 @@ fn changes_name_each_document_once() {
 }
 
 #[test]
-fn the_legs_read_what_was_put() {
+fn the_legs_read_the_documents_that_were_put() {
     let folder = TempDir::new().unwrap();
     let store = full(&folder);
     let chunks = store.doc_chunks(1).unwrap();

@@ -1,4 +1,4 @@
-//! Which vectors are there, and which chunks still wait for theirs? Vectors by content, as f16.
+//! Vectors by the hash of what they were made from, as f16, and the chunks that lack theirs.
 
 use std::collections::BTreeSet;
 
@@ -6,48 +6,51 @@ use half::f16;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use super::chunks::Stored;
-use super::row::{self, Existing, all, check, first, insert};
+use super::chunks::StoredChunk;
+use super::row::{self, OnConflict, all, check, first, insert};
 use super::schema::{CHUNK, VECTOR};
 use super::{Store, changes};
 use crate::error::{Error, Result};
 
 impl Store {
-    /// Is the vector of each key there, and intact?
+    /// Returns for each key whether its vector exists and is intact.
     pub fn have_vectors(&self, keys: &[Vec<u8>]) -> Result<Vec<bool>> {
         self.read(|db| keys.iter().map(|key| have(db, key)).collect())
     }
 
-    /// Keeps rows of `dim` numbers as f16 under their keys, and links every chunk that wants one.
+    /// Stores rows of `dim` numbers as f16 under their keys, and links the chunks that lack them.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] for an empty key, other counts than the keys', or a number that is not
-    /// finite as f16.
+    /// [`Error::Invalid`] for an empty key, another number of rows than of keys, or a number that is
+    /// not finite as f16.
     pub fn put_vectors(&self, keys: &[Vec<u8>], rows: &[f32], dim: usize) -> Result<()> {
         if dim == 0 || rows.len() != keys.len() * dim {
             let (keys, numbers) = (keys.len(), rows.len());
             return Err(Error::Invalid(format!(
-                "{keys} keys of {dim} numbers, but {numbers} came"
+                "rows: {numbers} numbers for {keys} keys of {dim} each"
             )));
         }
         if keys.iter().any(Vec::is_empty) {
             return Err(Error::Invalid(
-                "a vector's key is empty; nothing was put".into(),
+                "vector: its key is empty; nothing was put".into(),
             ));
         }
         self.write(|db| {
             let mut changed = BTreeSet::new();
             for (at, (key, row)) in keys.iter().zip(rows.chunks_exact(dim)).enumerate() {
-                let data = packed(row)
-                    .ok_or_else(|| Error::Invalid(format!("rows[{at}]: a number is not finite")))?;
+                let data = packed(row).ok_or_else(|| {
+                    Error::Invalid(format!(
+                        "rows[{at}]: a number is not finite as float16; nothing was put"
+                    ))
+                })?;
                 if !have(db, key)? {
                     let dim = ValueRef::Integer(dim as i64);
                     let fields = [ValueRef::Blob(key), dim, ValueRef::Blob(&data)];
-                    insert(db, &VECTOR, Existing::Replace, &fields)?;
+                    insert(db, &VECTOR, OnConflict::Replace, &fields)?;
                 }
-                let waiting = "wanted_key = ? AND vector_key IS NOT wanted_key";
-                for mut chunk in Stored::find(db, waiting, [key])? {
+                let lacking = "wanted_key = ? AND vector_key IS NOT wanted_key";
+                for mut chunk in StoredChunk::find(db, lacking, [key])? {
                     chunk.vector_key.clone_from(&chunk.wanted_key);
                     chunk.write(db)?;
                     changed.insert(chunk.doc);
@@ -57,7 +60,7 @@ impl Store {
         })
     }
 
-    /// Keys above `after` of chunks whose wanted vector is not there yet, ascending.
+    /// Returns the keys above `after` of chunks whose wanted vector does not exist yet, ascending.
     pub fn pending(&self, after: i64, limit: usize) -> Result<Vec<i64>> {
         let sql = "SELECT chunk FROM chunk INDEXED BY chunk_pending \
                    WHERE vector_key IS NOT wanted_key AND chunk > ? ORDER BY chunk LIMIT ?";
@@ -65,8 +68,8 @@ impl Store {
         self.read(|db| all(db, sql, (after, limit), |row| Ok(row.get(0)?)))
     }
 
-    /// `(chunk key, f16 little-endian bytes)` of a document's embedded chunks, in order; empty when
-    /// it is gone.
+    /// Returns `(chunk key, f16 little-endian bytes)` of a document's embedded chunks by ordinal; none if
+    /// there is no such document.
     pub fn doc_vectors(&self, doc: i64) -> Result<Vec<(i64, Vec<u8>)>> {
         let sql = format!(
             "SELECT {}, {} FROM chunk JOIN vector ON vector.key = chunk.vector_key \
@@ -85,21 +88,23 @@ impl Store {
     }
 }
 
-/// Gives a chunk the vector it wants, if it is there; one that wants none has none.
-pub(super) fn link(db: &Connection, chunk: &mut Stored) -> Result<()> {
-    let there = "SELECT 1 FROM vector WHERE key = ?";
-    if chunk.wanted_key.is_empty() || row::value::<i64>(db, there, [&chunk.wanted_key])?.is_some() {
+/// Links a chunk to its wanted vector if that exists, and to none if it wants none.
+pub(super) fn link(db: &Connection, chunk: &mut StoredChunk) -> Result<()> {
+    let exists = "SELECT 1 FROM vector WHERE key = ?";
+    if chunk.wanted_key.is_empty() || row::value::<i64>(db, exists, [&chunk.wanted_key])?.is_some()
+    {
         chunk.vector_key.clone_from(&chunk.wanted_key);
     }
     Ok(())
 }
 
+/// Returns whether a vector exists and is intact.
 fn have(db: &Connection, key: &[u8]) -> Result<bool> {
     let sql = "SELECT key, dim, data, hash FROM vector WHERE key = ?";
     Ok(first(db, sql, [key], |row| row::intact(&VECTOR, row, 0))? == Some(true))
 }
 
-/// f16 little-endian bytes, or None where a number is not finite as f16.
+/// Returns f16 little-endian bytes, or None if a number is not finite as f16.
 fn packed(row: &[f32]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(row.len() * 2);
     for &number in row {

@@ -1,15 +1,14 @@
-//! Is everything as it was written? Every row's hash, SQLite's own checks, and what rows promise
-//! of each other.
+//! Verification: the hash of every row, SQLite's own checks, and consistency between rows.
 
 use rusqlite::Connection;
 
 use super::row::{all, fault, intact};
 use super::schema::{DOCUMENT, TABLES, Table};
-use super::{Store, body};
+use super::{Store, text};
 use crate::error::{Error, Result};
 
-/// What must select no row: a line made of the first column, and the query.
-const PROMISES: [(&str, &str); 9] = [
+/// Queries that must select no row, each with a message for the first column of a row.
+const CONSTRAINTS: [(&str, &str); 9] = [
     (
         "document {} does not have its chunks 0, 1, 2, ...",
         "SELECT doc FROM document LEFT JOIN chunk USING (doc) GROUP BY doc HAVING \
@@ -17,28 +16,28 @@ const PROMISES: [(&str, &str); 9] = [
          AND (min(ordinal) <> 0 OR max(ordinal) <> count(chunk) - 1))",
     ),
     (
-        "chunk {} does not lie within its document's text",
+        "chunk {} is not within its document's text",
         "SELECT chunk FROM chunk JOIN document USING (doc) JOIN body USING (body) \
          WHERE chunk.start < 0 OR chunk.start >= chunk.\"end\" OR chunk.\"end\" > body.chars \
          OR token_start > token_end",
     ),
     (
-        "body {} does not have all pieces of its text",
+        "body {} lacks pieces of its text",
         "SELECT body FROM body LEFT JOIN piece USING (body) GROUP BY body \
          HAVING coalesce(sum(piece.chars), 0) <> body.chars",
     ),
     (
-        "vector {} is not as long as it says",
+        "vector {} has another length than its dimensions",
         "SELECT hex(key) FROM vector WHERE length(data) <> 2 * dim",
     ),
     (
-        "vectors of {} numbers are mixed with others; index again with one embedder",
+        "vectors of {} dimensions are mixed with others; index again with one embedder",
         "SELECT DISTINCT dim FROM chunk JOIN vector ON key = vector_key \
          WHERE vector_key = wanted_key AND dim <> (SELECT dim FROM chunk JOIN vector \
          ON key = vector_key WHERE vector_key = wanted_key ORDER BY chunk LIMIT 1)",
     ),
     (
-        "chunk {} is not linked to the vector it wants, which is there",
+        "chunk {} is not linked to its wanted vector, which exists",
         "SELECT chunk FROM chunk JOIN vector ON key = wanted_key \
          WHERE vector_key IS NOT wanted_key",
     ),
@@ -47,38 +46,38 @@ const PROMISES: [(&str, &str); 9] = [
         "SELECT doc FROM document WHERE doc NOT IN (SELECT doc FROM change)",
     ),
     (
-        "document {} has a key that may be given again",
+        "document {} has an id that may be reused",
         "SELECT doc FROM document WHERE doc > \
          (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'document')",
     ),
     (
-        "chunk {} has a key that may be given again",
+        "chunk {} has a key that may be reused",
         "SELECT chunk FROM chunk WHERE chunk > \
          (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'chunk')",
     ),
 ];
 
 impl Store {
-    /// Checks every row against its hash, SQLite's own checks, and the rows against each other;
-    /// returns one line a fault.
+    /// Checks every row against its hash, runs SQLite's own checks, and checks the rows against each
+    /// other; returns one line for each fault.
     pub fn verify(&self) -> Result<Vec<String>> {
         self.read(|db| {
             let mut faults = Vec::new();
-            note(&mut faults, "sqlite", sqlite(db))?;
+            report(&mut faults, "sqlite", sqlite(db))?;
             for table in TABLES {
-                note(&mut faults, table.name, rows(db, table))?;
+                report(&mut faults, table.name, rows(db, table))?;
             }
-            note(&mut faults, "body", texts(db))?;
-            for (line, sql) in PROMISES {
-                note(&mut faults, "rows", broken(db, line, sql))?;
+            report(&mut faults, "body", texts(db))?;
+            for (line, sql) in CONSTRAINTS {
+                report(&mut faults, "rows", broken(db, line, sql))?;
             }
             Ok(faults)
         })
     }
 }
 
-/// Adds what a check found; a check that damage itself stopped is a fault too.
-fn note(faults: &mut Vec<String>, what: &str, found: Result<Vec<String>>) -> Result<()> {
+/// Adds the faults that a check found; a check that failed because of damage is a fault too.
+fn report(faults: &mut Vec<String>, what: &str, found: Result<Vec<String>>) -> Result<()> {
     match found {
         Ok(lines) => faults.extend(lines),
         Err(Error::Damaged(text)) => faults.push(format!("{what}: {text}")),
@@ -95,9 +94,7 @@ fn sqlite(db: &Connection) -> Result<Vec<String>> {
     lines.extend(all(db, "PRAGMA foreign_key_check", [], |row| {
         let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
         let key = row.get::<_, Option<i64>>(1)?.unwrap_or(0);
-        Ok(format!(
-            "{table} {key} points to a row of {parent} that is not there"
-        ))
+        Ok(format!("{table} {key} refers to a missing row of {parent}"))
     })?);
     Ok(lines)
 }
@@ -114,18 +111,18 @@ fn rows(db: &Connection, table: &Table) -> Result<Vec<String>> {
     Ok(lines.into_iter().flatten().collect())
 }
 
-/// Each text against its key, and each document's metadata.
+/// Checks each text against its key, and the metadata of each document.
 fn texts(db: &Connection) -> Result<Vec<String>> {
     let mut lines = Vec::new();
     for body in all(db, "SELECT body FROM body", [], |row| {
         Ok(row.get::<_, i64>(0)?)
     })? {
-        note(&mut lines, "text", body::read(db, body).map(|_| Vec::new()))?;
+        report(&mut lines, "text", text::read(db, body).map(|_| Vec::new()))?;
     }
     let name = DOCUMENT.name;
     lines.extend(broken(
         db,
-        "document {} has metadata that is no JSON",
+        "document {} has metadata that is not JSON",
         &format!("SELECT doc FROM {name} WHERE NOT json_valid(metadata)"),
     )?);
     Ok(lines)

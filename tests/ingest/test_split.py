@@ -85,8 +85,8 @@ def test_budget_and_fill_hold_for_prose() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"budget": 5, "overlap": 5}, "overlap: 5 is not less"),
-        ({"budget": 0}, "overlap: 0 is not less"),
+        ({"budget": 5, "overlap": 5}, "overlap: 5 is not below"),
+        ({"budget": 0}, "overlap: 0 is not below"),
         ({"cuts": np.zeros((1, 3), dtype=np.uint32)}, "cuts: 3 columns"),
         ({"token_starts": np.array([4, 2], dtype=np.uint32)}, "token_starts: not ascending"),
     ],

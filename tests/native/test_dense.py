@@ -53,7 +53,7 @@ def test_a_large_matrix_is_scanned_in_parallel_to_the_same_end() -> None:
     [
         (np.zeros((2, 3)), np.zeros(3, np.float32), "matrix: not an"),
         (np.zeros((2, 3), np.float32), np.zeros(4, np.float32), "query: 4 values for rows of 3"),
-        (np.zeros((2, 3), np.float32), np.full(3, np.nan, np.float32), "query: not finite"),
+        (np.zeros((2, 3), np.float32), np.full(3, np.nan, np.float32), "query: a value is not"),
         (np.zeros((3, 2), np.float16).T, np.zeros(3, np.float32), "not in C order"),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_bad_argument_is_named(
 
 
 def test_a_mask_of_another_length_is_refused() -> None:
-    with pytest.raises(ValueError, match="mask: not one value for each of 2 rows"):
+    with pytest.raises(ValueError, match="mask: 3 values for 2 rows"):
         dense_topk(
             np.zeros((2, 3), np.float32),
             np.zeros(3, np.float32),
@@ -158,7 +158,7 @@ def test_a_file_that_does_not_match_its_seal_is_named_and_not_used(store: Store)
 
 
 def test_only_a_writer_publishes(store: Store) -> None:
-    with pytest.raises(ValueError, match="only the writer publishes"):
+    with pytest.raises(ValueError, match="vectors: opened for reading"):
         leg(store).publish(store)
 
 
@@ -169,5 +169,5 @@ def test_a_query_of_another_model_is_refused(store: Store) -> None:
 
 
 def test_a_seal_key_has_32_bytes(store: Store) -> None:
-    with pytest.raises(ValueError, match="seal_key: 5 bytes; it has 32"):
+    with pytest.raises(ValueError, match="seal_key: 5 bytes; a key has 32"):
         Dense.open(store.path, seal_key=b"short")

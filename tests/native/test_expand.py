@@ -77,7 +77,7 @@ def test_overlapping_chunks_count_their_shared_tokens_once() -> None:
         ({"budget_tokens": 5, "window": 1}, "give one of them"),
         ({"order": "best"}, "neither"),
         ({"layouts": {}}, "document 1 is missing"),
-        ({"layouts": {1: even(2)}}, "none is number 3"),
+        ({"layouts": {1: even(2)}}, "3 is not below 2"),
         ({"layouts": {1: even(4)[:, :4].copy()}}, "4 columns"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The choice of passages under a budget, through the door; `rust/choose/tests.rs` has the rest."""
+"""Selection of passages under a budget, through the binding; see also `rust/passages/tests.rs`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_document_order_is_by_document_and_start() -> None:
     [
         ({"order": "best"}, "neither"),
         ({"layouts": {}}, "document 1 is missing"),
-        ({"layouts": {1: even(2)}}, "none is number 3"),
+        ({"layouts": {1: even(2)}}, "3 is not below 2"),
         ({"layouts": {1: even(4)[:, :4].copy()}}, "4 columns"),
     ],
 )

@@ -1,8 +1,11 @@
-//! Choosing against all sets of stretches, counted out.
+//! Selection against an enumeration of all sets of stretches.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
 
+use super::island::{self, Island, Mask};
+use super::passage::group_by_document;
+use super::select::at_lowest_price;
 use super::*;
 
 /// Chunks of 100 tokens and 400 code points, in sections of so many chunks.
@@ -27,8 +30,8 @@ fn hits(ordinals: &[u32]) -> Vec<Hit> {
 }
 
 /// First and last chunk and the hits of each passage, best first.
-fn chosen(layout: Layout<'_>, ordinals: &[u32], budget: u32) -> Vec<(u32, u32, Vec<u32>)> {
-    choose(
+fn selected(layout: Layout<'_>, ordinals: &[u32], budget: u32) -> Vec<(u32, u32, Vec<u32>)> {
+    select(
         &hits(ordinals),
         |_| Some(layout),
         budget,
@@ -42,45 +45,45 @@ fn chosen(layout: Layout<'_>, ordinals: &[u32], budget: u32) -> Vec<(u32, u32, V
 }
 
 #[test]
-fn the_best_hit_is_given_whole_even_over_the_budget() {
-    assert_eq!(chosen(&even(9, 9), &[4, 0], 30), [(4, 4, vec![0])]);
-    assert_eq!(chosen(&even(9, 9), &[4, 0], 100), [(4, 4, vec![0])]);
+fn the_best_hit_is_shown_even_over_the_budget() {
+    assert_eq!(selected(&even(9, 9), &[4, 0], 30), [(4, 4, vec![0])]);
+    assert_eq!(selected(&even(9, 9), &[4, 0], 100), [(4, 4, vec![0])]);
 }
 
 #[test]
-fn a_hit_comes_before_the_neighbours_of_another_of_its_rank() {
+fn a_hit_is_selected_before_the_neighbours_of_another() {
     assert_eq!(
-        chosen(&even(30, 30), &[4, 24], 200),
+        selected(&even(30, 30), &[4, 24], 200),
         [(4, 4, vec![0]), (24, 24, vec![1])]
     );
 }
 
 #[test]
-fn a_weak_chunk_between_two_hits_is_read_before_those_around_them() {
+fn a_chunk_between_two_hits_is_selected_before_those_around_them() {
     assert_eq!(
-        chosen(&even(30, 30), &[14, 16], 300),
+        selected(&even(30, 30), &[14, 16], 300),
         [(14, 16, vec![0, 1])]
     );
 }
 
 #[test]
-fn what_is_left_of_the_budget_goes_to_the_text_around_the_best_hits() {
+fn the_rest_of_the_budget_goes_to_the_text_around_the_best_hits() {
     assert_eq!(
-        chosen(&even(60, 60), &[10, 50], 500),
+        selected(&even(60, 60), &[10, 50], 500),
         [(8, 11, vec![0]), (50, 50, vec![1])]
     );
 }
 
 #[test]
-fn a_short_document_within_the_budget_is_given_as_far_as_hits_reach() {
-    assert_eq!(chosen(&even(30, 30), &[10], 100_000), [(4, 16, vec![0])]);
+fn without_a_tight_budget_all_text_within_reach_of_a_hit_is_selected() {
+    assert_eq!(selected(&even(30, 30), &[10], 100_000), [(4, 16, vec![0])]);
 }
 
 #[test]
-fn nothing_is_read_across_a_section_border() {
+fn no_value_crosses_a_section_border() {
     let layout = even(12, 4);
     let given = |budget| -> Vec<(u32, u32)> {
-        choose(
+        select(
             &hits(&[5, 8]),
             |_| Some(&layout),
             budget,
@@ -135,7 +138,7 @@ fn case(most: usize) -> impl Strategy<Value = (Vec<Vec<[u32; 5]>>, Vec<Hit>)> {
 }
 
 fn islands<'a>(documents: &'a [Vec<[u32; 5]>], hits: &[Hit]) -> Vec<Island<'a>> {
-    crate::widen::documents(hits, |doc| documents.get(doc as usize).map(Vec::as_slice))
+    group_by_document(hits, |doc| documents.get(doc as usize).map(Vec::as_slice))
         .unwrap()
         .iter()
         .flat_map(|each| island::around(each, |hit| hits[hit as usize].ordinal as usize, false))
@@ -144,12 +147,12 @@ fn islands<'a>(documents: &'a [Vec<[u32; 5]>], hits: &[Hit]) -> Vec<Island<'a>> 
 
 proptest! {
     #[test]
-    fn passages_fit_are_apart_and_hold_hits_once(
+    fn passages_fit_the_budget_do_not_touch_and_contain_hits_once(
         (documents, hits) in case(40), budget in 0u32..1500, within_section: bool,
     ) {
         let given = |order| {
             let layout_of = |doc: i64| documents.get(doc as usize).map(Vec::as_slice);
-            choose(&hits, layout_of, budget, within_section, order).unwrap()
+            select(&hits, layout_of, budget, within_section, order).unwrap()
         };
         let passages = given(Order::Document);
         let used: u32 = passages.iter().map(|passage| passage.tokens).sum();
@@ -182,8 +185,8 @@ proptest! {
         for part in islands(&documents, &hits) {
             let chosen = part.best(price);
             let value = |mask: &Mask| {
-                let (worth, tokens) = part.sums(mask);
-                worth - price * tokens
+                let (value, tokens) = part.sums(mask);
+                value - price * tokens
             };
             let highest = part.all().map(|mask| value(&mask)).fold(f64::MIN, f64::max);
             prop_assert!((value(&chosen) - highest).abs() < 1e-9);
@@ -191,16 +194,16 @@ proptest! {
     }
 
     #[test]
-    fn no_other_stretches_with_as_few_tokens_are_worth_more(
+    fn no_other_stretches_with_as_few_tokens_have_a_greater_value(
         (documents, hits) in case(5), budget in 0u32..800,
     ) {
         let parts = islands(&documents, &hits);
         let chosen = at_lowest_price(&parts, u64::from(budget));
         let sums = |masks: &[Mask]| {
             let each = parts.iter().zip(masks).map(|(part, mask)| part.sums(mask));
-            each.fold((0.0, 0.0), |sum, (worth, tokens)| (sum.0 + worth, sum.1 + tokens))
+            each.fold((0.0, 0.0), |sum, (value, tokens)| (sum.0 + value, sum.1 + tokens))
         };
-        let (worth, tokens) = sums(&chosen);
+        let (value, tokens) = sums(&chosen);
         let mut all: Vec<Vec<Mask>> = vec![Vec::new()];
         for part in &parts {
             all = all
@@ -209,8 +212,8 @@ proptest! {
                 .collect();
         }
         for other in &all {
-            let (other_worth, other_tokens) = sums(other);
-            prop_assert!(other_tokens > tokens || other_worth <= worth + 1e-9);
+            let (other_value, other_tokens) = sums(other);
+            prop_assert!(other_tokens > tokens || other_value <= value + 1e-9);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Here are too many rows to scan them all: which are near the query, most likely?
+//! Approximate nearest neighbours: HNSW (Malkov, Yashunin 2016) by usearch, over the rows of one
+//! generation.
 //!
-//! HNSW (Malkov, Yashunin 2016) by usearch, over the rows of one generation of the matrix; a key
-//! is the number of a row. It proposes rows; their scores are computed from the matrix, so they
-//! are those of the exact scan.
+//! A key is the number of a row. The graph proposes rows; their scores are computed from the matrix
+//! and equal those of the exact scan.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -14,49 +14,58 @@ use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 use crate::error::{Error, Result};
 use crate::seal::{self, Draft, Key, Seal};
 
-/// Links a node; 32 in the lowest layer.
+/// Links of a node; twice as many in the lowest layer.
 const CONNECTIVITY: usize = 16;
-/// Candidates looked at where a row is added, and where one is searched.
+/// Candidates considered when a row is added, and in a search.
 const EXPANSION_ADD: usize = 128;
 const EXPANSION_SEARCH: usize = 256;
 
-/// The graph over one generation's rows.
-pub struct Ann {
-    // The index reads the map; fields are dropped in this order.
+/// The graph over the rows of one generation.
+pub(super) struct Hnsw {
+    // The index reads the map, so it is dropped first.
     index: Index,
     _map: Mmap,
-    /// usearch refuses more callers at once than it made room for; a search takes about 1 ms.
+    /// usearch rejects more concurrent callers than it reserved room for; a search takes about 1 ms.
     one_search: Mutex<()>,
 }
 
-impl Ann {
-    /// Opens a published graph of so many rows.
+impl Hnsw {
+    /// Opens the published graph of so many rows.
     ///
-    /// The seal is checked before usearch sees a byte: it trusts what it reads.
+    /// The seal is checked first, since usearch does not validate its input.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where the seal does not hold, or it is of other rows; [`Error::System`]
-    /// where it cannot be read.
-    pub fn open(path: &Path, key: &Key, seal: &Seal, dim: usize, rows: usize) -> Result<Self> {
+    /// [`Error::Damaged`] if the file does not match its seal or has other rows; [`Error::System`] if
+    /// it cannot be read.
+    pub(super) fn open(
+        path: &Path,
+        key: &Key,
+        seal: &Seal,
+        dim: usize,
+        rows: usize,
+    ) -> Result<Self> {
         let map = seal::open(path, key, seal)?;
         let index = Index::new(&options(dim)).map_err(|error| failed(path, error))?;
         // SAFETY: the bytes are those that usearch wrote, and outlive the index.
         unsafe { index.view_from_buffer(&map) }.map_err(|error| failed(path, error))?;
         if (index.dimensions(), index.size()) != (dim, rows) {
-            return Err(Error::Damaged(format!("{}: of other rows", path.display())));
+            return Err(Error::Damaged(format!(
+                "{}: has other rows than its matrix",
+                path.display()
+            )));
         }
-        Ok(Ann {
+        Ok(Hnsw {
             index,
             _map: map,
             one_search: Mutex::new(()),
         })
     }
 
-    /// About `count` allowed rows near the query, in no order that matters.
+    /// Returns about `count` allowed rows near the query, in no particular order.
     ///
     /// # Errors
-    /// [`Error::System`] where usearch fails.
-    pub fn search(
+    /// [`Error::System`] if usearch fails.
+    pub(super) fn search(
         &self,
         query: &[f32],
         count: usize,
@@ -75,12 +84,12 @@ impl Ann {
     }
 }
 
-/// Builds the graph of all rows, in their order on one thread, so that equal rows give an equal
-/// file; publishes it and returns its seal.
+/// Builds and publishes the graph of all rows; returns its seal. The rows are added in order on one
+/// thread, so that equal rows give an equal file.
 ///
 /// # Errors
 /// [`Error::NoRoom`] or [`Error::System`].
-pub fn write(path: &Path, key: &Key, dim: usize, values: &[f16]) -> Result<Seal> {
+pub(super) fn write(path: &Path, key: &Key, dim: usize, values: &[f16]) -> Result<Seal> {
     let index = Index::new(&options(dim)).map_err(|error| failed(path, error))?;
     index
         .reserve_capacity_and_threads(values.len() / dim, 1)
@@ -127,7 +136,7 @@ mod tests {
 
     const DIM: usize = 384;
 
-    /// Numbers about normally distributed, the same on every run (splitmix64).
+    /// About normally distributed numbers, the same on every run (splitmix64).
     struct Noise(u64);
 
     impl Noise {
@@ -141,7 +150,7 @@ mod tests {
             (0..4).map(uniform).sum()
         }
 
-        /// A unit vector around another: what chunks on one subject look like to an embedder.
+        /// Returns a unit vector near another, as of two chunks on one subject.
         fn near(&mut self, centre: &[f32], spread: f32) -> Vec<f32> {
             let row: Vec<f32> = centre
                 .iter()
@@ -152,8 +161,8 @@ mod tests {
         }
     }
 
-    /// Subjects within fields, and rows around the subjects: cosines of 0.7 within a subject, 0.4
-    /// within a field.
+    /// Returns rows around subjects, which are grouped in fields: cosines of 0.7 within a subject,
+    /// 0.4 within a field.
     fn mixture(rows: usize, queries: usize) -> (Vec<f16>, Vec<Vec<f32>>) {
         let mut noise = Noise(1);
         let fields: Vec<_> = (0..12).map(|_| noise.near(&[0.0; DIM], 1.0)).collect();
@@ -170,11 +179,11 @@ mod tests {
         let path = folder.path().join("ann-1.usearch");
         let (values, queries) = mixture(rows, 100);
         let seal = write(&path, &[1; 32], DIM, &values).unwrap();
-        let ann = Ann::open(&path, &[1; 32], &seal, DIM, rows).unwrap();
+        let graph = Hnsw::open(&path, &[1; 32], &seal, DIM, rows).unwrap();
         let mut shared = 0;
         for query in &queries {
             let exact = scan(Rows::F16(&values), query, 20, |row| Some(row as i64)).into_sorted();
-            let found = ann.search(query, 150, |_| true).unwrap();
+            let found = graph.search(query, 150, |_| true).unwrap();
             shared += exact
                 .iter()
                 .filter(|row| found.contains(&(row.key as usize)))

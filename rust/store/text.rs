@@ -1,19 +1,19 @@
-//! What does a text say between two code points? Texts, kept in pieces by content.
+//! Texts of documents, stored in pieces, by the hash of their content.
 //!
-//! A chunk is read from the one or two pieces it lies in, so that a hit in a document of 200 MB
-//! costs what a hit in a note does.
+//! A span is read from the pieces that contain it, so that a chunk of a document of 200 MB costs as
+//! much to read as a chunk of a short note.
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use super::row::{self, Existing, all, check, first, insert, next_key};
+use super::row::{self, OnConflict, all, check, first, insert, next_key};
 use super::schema::{BODY, PIECE};
 use crate::error::{Error, Result};
 
-/// Bytes of a piece, at most: four pages of SQLite, a few chunks.
+/// The most bytes of a piece: four pages of SQLite, a few chunks.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// The key of a text with its marks: BLAKE3 of both, each with its length before it.
+/// Returns the key of a text with its marks: the BLAKE3 of both, each preceded by its length.
 pub(super) fn content_key(text: &str, marks: &str) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     for part in [text, marks] {
@@ -23,10 +23,10 @@ pub(super) fn content_key(text: &str, marks: &str) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// Keeps a text of `chars` code points with its marks, once; returns its body.
+/// Stores a text of `chars` code points with its marks, unless it exists; returns its body.
 ///
-/// A body that is there but damaged is written anew: the caller holds what it should say.
-pub(super) fn keep(db: &Connection, text: &str, chars: i64, marks: &str) -> Result<i64> {
+/// An existing body that is damaged is written again.
+pub(super) fn put(db: &Connection, text: &str, chars: i64, marks: &str) -> Result<i64> {
     let key = content_key(text, marks);
     let existing = row::value::<i64>(db, "SELECT body FROM body WHERE key = ?", [&key[..]])?;
     let body = match existing {
@@ -42,7 +42,7 @@ pub(super) fn keep(db: &Connection, text: &str, chars: i64, marks: &str) -> Resu
         ValueRef::Integer(chars),
         row::text(marks),
     ];
-    insert(db, &BODY, Existing::Replace, &fields)?;
+    insert(db, &BODY, OnConflict::Replace, &fields)?;
     let mut start = 0;
     for text in pieces(text) {
         let chars = text.chars().count() as i64;
@@ -53,7 +53,7 @@ pub(super) fn keep(db: &Connection, text: &str, chars: i64, marks: &str) -> Resu
             ValueRef::Integer(chars),
             row::text(text),
         ];
-        insert(db, &PIECE, Existing::Refuse, &fields)?;
+        insert(db, &PIECE, OnConflict::Fail, &fields)?;
         start += chars;
     }
     Ok(body)
@@ -67,7 +67,7 @@ fn intact(db: &Connection, body: i64) -> Result<bool> {
     }
 }
 
-/// The whole text and its marks, checked against their key.
+/// Reads a whole text and its marks, and checks them against their key.
 pub(super) fn read(db: &Connection, body: i64) -> Result<(String, String)> {
     let (key, marks) = head(db, body)?;
     let mut text = String::new();
@@ -86,7 +86,7 @@ pub(super) fn read(db: &Connection, body: i64) -> Result<(String, String)> {
     Ok((text, marks))
 }
 
-/// The marks of a text.
+/// Reads the marks of a text.
 pub(super) fn marks(db: &Connection, body: i64) -> Result<String> {
     head(db, body).map(|(_, marks)| marks)
 }
@@ -100,7 +100,7 @@ fn head(db: &Connection, body: i64) -> Result<(Vec<u8>, String)> {
     head.ok_or_else(|| missing(body))
 }
 
-/// `text[start..end]` of a body, in code points.
+/// Reads `text[start..end]` of a body, in code points.
 pub(super) fn slice(db: &Connection, body: i64, start: u32, end: u32) -> Result<String> {
     let sql = "SELECT piece, body, start, chars, text, hash FROM piece WHERE body = ?1 \
                AND start >= (SELECT max(start) FROM piece WHERE body = ?1 AND start <= ?2) \
@@ -129,11 +129,11 @@ pub(super) fn slice(db: &Connection, body: i64, start: u32, end: u32) -> Result<
 
 fn missing(body: i64) -> Error {
     Error::Damaged(format!(
-        "body {body} lacks a part of its text; `crx verify` lists every fault"
+        "body {body} lacks a piece of its text; `crx verify` lists every fault"
     ))
 }
 
-/// The byte at which each code point of a text starts, asked for in ascending order.
+/// The bytes at which code points of a text start, for ascending code points.
 pub(super) struct Cursor<'a> {
     text: &'a [u8],
     chars: usize,
@@ -149,7 +149,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The first byte of code point `char`, or the text's length.
+    /// Returns the first byte of code point `char`, or the length of the text.
     pub(super) fn advance(&mut self, char: usize) -> usize {
         while self.chars < char && self.bytes < self.text.len() {
             self.bytes += match self.text[self.bytes] {
@@ -164,7 +164,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A text in pieces of at most [`PIECE_BYTES`], none cut within a code point.
+/// Splits a text into pieces of at most [`PIECE_BYTES`] bytes, at boundaries of code points.
 fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let mut end = text.len().min(PIECE_BYTES);
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_the_text_again() {
+    fn pieces_concatenate_to_the_text() {
         let text = "aé漢🦀".repeat(9000);
         assert_eq!(pieces(&text).collect::<String>(), text);
         assert!(pieces(&text).all(|piece| piece.len() <= PIECE_BYTES));

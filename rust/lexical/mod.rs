@@ -1,17 +1,20 @@
-//! Here are terms: which chunks hold them?
+//! The BM25 leg: an inverted index of chunks.
 //!
-//! tantivy keeps the postings, deletes by term, merges and commits. What it rounds is exact here:
-//! the lengths of a chunk's fields stand in fast fields instead of one-byte norms, document
-//! frequencies count live chunks only, and k1, b and the fields' weights are settings of a search
-//! ([`crate::bm25`]). Text is analyzed before tantivy sees it ([`crate::analyze`]).
+//! tantivy stores the postings, deletes by term, merges and commits. Where tantivy approximates,
+//! this module is exact: field lengths are in fast fields instead of one-byte norms, document
+//! frequencies count live chunks only, and k1, b and the field weights are parameters of a search
+//! ([`bm25`]). Text is analyzed before tantivy sees it ([`crate::analyze`]).
 //!
-//! The folder can be deleted at any time: it is derived from the store, and a commit says which of
-//! the store's sequence numbers it reflects.
+//! The folder can be deleted at any time: it is derived from the store, and a commit records the
+//! store's sequence number that it reflects.
 
+pub mod bm25;
 mod commit;
 mod postings;
 mod schema;
+mod segment;
 mod snapshot;
+mod statistics;
 mod topk;
 mod writer;
 
@@ -21,52 +24,54 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tantivy::Index;
 use tantivy::directory::MmapDirectory;
 
-pub use writer::Entry;
+pub use writer::ChunkFields;
 
-use crate::analyze::{Asker, Word};
-use crate::bm25::Bm25;
+use crate::analyze::{QueryAnalyzer, QueryTerm};
 use crate::error::{Error, Result};
 use crate::store::{Filter, Store};
-use commit::{damaged, told};
+use bm25::Bm25;
+use commit::{damaged, error_of};
 use schema::Fields;
 use snapshot::Snapshot;
-use topk::Ask;
+use topk::Parameters;
 use writer::Writer;
 
-/// Askers kept for the next search: as many as searches are likely to run at once.
-const IDLE_ASKERS: usize = 16;
+/// Query analyzers kept for reuse: as many as searches are likely to run at once.
+const IDLE_ANALYZERS: usize = 16;
 
-/// The handle on `derived/bm25`; it may be used from several threads.
+/// A handle on `derived/bm25`; it may be used from several threads.
 pub struct Lexical {
     folder: PathBuf,
     index: Index,
     fields: Fields,
     snapshot: RwLock<Arc<Snapshot>>,
-    askers: Mutex<Vec<(Vec<String>, Asker)>>,
-    /// Present in the one handle that writes.
+    /// Idle query analyzers, each with its languages.
+    analyzers: Mutex<Vec<(Vec<String>, QueryAnalyzer)>>,
+    /// Present only in a handle that was opened for writing.
     writer: Option<Mutex<Option<Writer>>>,
 }
 
-/// What a search asks for.
+/// The parameters of a search.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// The words.
+    /// The query text.
     pub text: &'a str,
-    /// The languages whose stems the words may take.
+    /// The languages whose stems the words of the query may have.
     pub langs: &'a [String],
-    /// How many chunks.
+    /// The number of chunks to return.
     pub k: usize,
-    /// How postings are weighed.
+    /// How postings are scored.
     pub bm25: Bm25,
-    /// The documents that may answer.
+    /// The documents to search; `None` for all.
     pub only: Option<&'a Filter>,
 }
 
 impl Lexical {
-    /// Opens the folder, or with `write` makes it.
+    /// Opens the folder; with `write`, creates it if necessary.
     ///
-    /// A folder with other fields, damaged, or made by another version of the analyzer is
-    /// [`Error::Damaged`]; with `write` it is made anew, empty, at sequence number 0.
+    /// # Errors
+    /// [`Error::Damaged`] if the folder is damaged, has other fields or was written by another
+    /// version of the analyzer; with `write` it is rebuilt instead, empty, at sequence number 0.
     pub fn open(folder: &Path, names: &[String], write: bool) -> Result<Lexical> {
         if !write {
             return Self::open_existing(folder, names, false);
@@ -82,13 +87,13 @@ impl Lexical {
         let (schema, fields) = schema::schema(names)?;
         let directory = MmapDirectory::open(folder)
             .map_err(|error| damaged(folder, &error.to_string().replace('\n', " ")))?;
-        let index = Index::open(directory).map_err(|error| match told(folder, error) {
-            // tantivy reports a commit it cannot parse as a failure of its own.
+        let index = Index::open(directory).map_err(|error| match error_of(folder, error) {
+            // tantivy reports a commit that it cannot parse as a system error.
             Error::System(why) => damaged(folder, &why),
             error => error,
         })?;
         if index.schema() != schema {
-            return Err(damaged(folder, "it was made with other fields"));
+            return Err(damaged(folder, "it has other fields"));
         }
         Self::with_index(folder, index, fields, write)
     }
@@ -105,7 +110,7 @@ impl Lexical {
                 ..Default::default()
             })
             .create_in_dir(folder)
-            .map_err(|error| told(folder, error))?;
+            .map_err(|error| error_of(folder, error))?;
         Writer::open(folder, &index, fields, Default::default())?.commit(folder, 0)?;
         Self::with_index(folder, index, fields, true)
     }
@@ -119,32 +124,33 @@ impl Lexical {
             index,
             fields,
             snapshot: RwLock::new(Arc::new(snapshot)),
-            askers: Mutex::default(),
+            analyzers: Mutex::default(),
             writer: write.then(|| Mutex::new(None)),
         })
     }
 
-    /// The store's sequence number it reflects.
+    /// Returns the store's sequence number that it reflects.
     pub fn seq(&self) -> i64 {
         self.snapshot().seq
     }
 
-    /// How many chunks it holds.
+    /// Returns the number of chunks.
     pub fn len(&self) -> u64 {
         self.snapshot().chunks
     }
 
-    /// Does it hold none?
+    /// Returns whether there are no chunks.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Replaces a document's chunks; seen after [`Lexical::commit`]. No entries: the document leaves.
-    pub fn put(&self, doc: i64, lang: &str, entries: &[Entry]) -> Result<()> {
+    /// Replaces a document's chunks, or removes them if there are no entries; visible after
+    /// [`Lexical::commit`].
+    pub fn put(&self, doc: i64, lang: &str, entries: &[ChunkFields]) -> Result<()> {
         self.write(|writer| writer.put(&self.folder, doc, lang, entries))
     }
 
-    /// Makes what was put durable and visible, as the store's state at `seq`.
+    /// Makes all changes durable and visible, as the store's state at `seq`.
     pub fn commit(&self, seq: i64) -> Result<()> {
         self.write(|writer| {
             if writer.changed || seq != self.seq() {
@@ -155,14 +161,14 @@ impl Lexical {
         self.reload()
     }
 
-    /// Brings it up to the store; returns how many documents were read. A handle that does not
-    /// write turns to the last commit instead.
+    /// Applies the store's changes since [`Lexical::seq`]; returns the number of documents read. A
+    /// handle opened for reading loads the last commit instead.
     pub fn sync(&self, store: &Store) -> Result<usize> {
         if self.writer.is_none() {
             self.reload()?;
             return Ok(0);
         }
-        // Changes committed while the documents are read are read again next time: no harm.
+        // Changes that are committed while the documents are read are applied again next time.
         let seq = store.seq()?;
         if seq == self.seq() {
             return Ok(0);
@@ -170,16 +176,16 @@ impl Lexical {
         let since = if self.seq() < seq {
             self.seq()
         } else {
-            // The store is an older one, put back: nothing here can be told from it.
+            // The store was replaced by an older copy: rebuild from all its documents.
             self.write(Writer::clear)?;
             0
         };
         let changed = store.changed_since(since)?;
         for &doc in &changed {
             let chunks = store.doc_chunks(doc)?;
-            let entries: Vec<Entry> = chunks
+            let entries: Vec<ChunkFields> = chunks
                 .iter()
-                .map(|chunk| Entry {
+                .map(|chunk| ChunkFields {
                     key: chunk.key,
                     fields: [&chunk.text, &chunk.outline, &chunk.context],
                 })
@@ -191,41 +197,43 @@ impl Lexical {
         Ok(changed.len())
     }
 
-    /// The best k chunks and their scores, best first; equal scores go to the smaller key.
+    /// Returns the best k chunks and their scores, best first; equal scores in ascending order of
+    /// key.
     pub fn search(&self, query: &Query) -> Result<Vec<(i64, f32)>> {
         query.bm25.check()?;
         if query.k == 0 {
-            return Err(Error::Invalid("k is 0; it must be 1 or more".into()));
+            return Err(Error::Invalid("k: 0 is not 1 or more".into()));
         }
-        let words = self.ask(query);
-        let ask = Ask {
-            words: &words,
+        let terms = self.analyze(query);
+        let parameters = Parameters {
+            terms: &terms,
             k: query.k,
             bm25: query.bm25,
             only: query.only,
         };
-        topk::best(&self.snapshot(), &self.fields, &ask).map_err(|error| told(&self.folder, error))
+        topk::search(&self.snapshot(), &self.fields, &parameters)
+            .map_err(|error| error_of(&self.folder, error))
     }
 
-    /// Takes the query apart, with an asker that another search has left, if there is one.
-    fn ask(&self, query: &Query) -> Vec<Word> {
-        let idle = |asker: &(Vec<String>, Asker)| asker.0 == query.langs;
-        let mut askers = locked(&self.askers);
-        let mut asker = match askers.iter().position(idle) {
-            Some(at) => askers.swap_remove(at).1,
-            None => Asker::new(query.langs),
+    /// Analyzes the query, with an idle analyzer if there is one.
+    fn analyze(&self, query: &Query) -> Vec<QueryTerm> {
+        let suits = |idle: &(Vec<String>, QueryAnalyzer)| idle.0 == query.langs;
+        let mut idle = locked(&self.analyzers);
+        let mut analyzer = match idle.iter().position(suits) {
+            Some(at) => idle.swap_remove(at).1,
+            None => QueryAnalyzer::new(query.langs),
         };
-        drop(askers);
-        let words = asker.ask(query.text);
-        let mut askers = locked(&self.askers);
-        if askers.len() == IDLE_ASKERS {
-            askers.remove(0);
+        drop(idle);
+        let terms = analyzer.analyze(query.text);
+        let mut idle = locked(&self.analyzers);
+        if idle.len() == IDLE_ANALYZERS {
+            idle.remove(0);
         }
-        askers.push((query.langs.to_vec(), asker));
-        words
+        idle.push((query.langs.to_vec(), analyzer));
+        terms
     }
 
-    /// Waits for merges under way and gives the writer back; a later put opens another.
+    /// Waits for running merges and releases the writer; a later `put` opens another.
     pub fn close(&self) -> Result<()> {
         match self.writer.as_ref().map(|writer| locked(writer).take()) {
             Some(Some(writer)) => writer.close(&self.folder),
@@ -247,8 +255,8 @@ impl Lexical {
         Ok(())
     }
 
-    /// Runs with the writer, which the first use opens. After a failure the next use opens another,
-    /// and what was not committed is lost, as it says it would be.
+    /// Calls `work` with the writer, which is opened on first use. After an error the writer is
+    /// dropped with its uncommitted changes, and the next call opens another.
     fn write<T>(&self, work: impl FnOnce(&mut Writer) -> Result<T>) -> Result<T> {
         let Some(writer) = &self.writer else {
             return Err(Error::Invalid(format!(

@@ -1,54 +1,56 @@
-//! Here is a question: what does it ask for?
+//! Analysis of queries: distinct terms, with a lower weight for function words.
 //!
-//! BM25 tells by rarity how much a word says, and for function words rarity misleads: a corpus of
-//! source files rarely says "the" or "how", so that a question's grammar outweighs its subject. A
-//! function word of the question therefore weighs a quarter. On code this brings four points of
-//! recall@5 (and the speed of a lower bound), on French one, elsewhere nothing either way; any
-//! weight from a tenth to a half does, and dropping the words altogether does worse on contracts.
-//! A query of function words alone is ranked as ever, since all weigh the same.
+//! BM25 weighs a word by its rarity, which misjudges function words: source code rarely contains
+//! "the" or "how", so the grammar of a question would outweigh its subject. A function word of the
+//! query therefore has a quarter of the weight. On code this gains four points of recall@5 (and
+//! the speed of a lower score bound), on French one, elsewhere nothing. Any weight from a tenth to
+//! a half gains the same; dropping the words is worse on contracts. A query that consists of
+//! function words is ranked as before, since all its weights are equal.
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::{Analyzer, Terms};
+use super::Analyzer;
+use super::terms::Terms;
 
-/// What a function word weighs; any other word weighs 1.
+/// The weight of a function word; other words have weight 1.
 const FUNCTION_WEIGHT: f64 = 0.25;
 
-/// A term a query asks for, and how much it counts.
+/// A term of a query and its weight.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Word {
+pub struct QueryTerm {
     /// The term.
     pub term: String,
-    /// Its weight: 1, or less for a function word.
+    /// 1, or less for a function word.
     pub weight: f64,
 }
 
-/// Takes queries apart in the manner of some languages.
-pub struct Asker {
+/// An analyzer for queries in one of several languages.
+pub struct QueryAnalyzer {
     analyzer: Analyzer,
     /// The terms of each language's function words.
     functions: Vec<HashSet<String>>,
 }
 
-impl Asker {
-    /// An asker whose words may take the stems of all these languages.
+impl QueryAnalyzer {
+    /// Returns an analyzer that gives each word its stems in all these languages.
     pub fn new<S: AsRef<str>>(langs: &[S]) -> Self {
-        let mut analyzer = Analyzer::of_queries(langs);
+        let mut analyzer = Analyzer::for_queries(langs);
         let functions = langs
             .iter()
             .map(|lang| analyzed(&mut analyzer, function_words(lang.as_ref())).collect())
             .collect();
-        Asker {
+        QueryAnalyzer {
             analyzer,
             functions,
         }
     }
 
-    /// The distinct terms of a query, each with its weight, in the order of the terms.
+    /// Returns the distinct terms of a query with their weights, sorted by term.
     ///
-    /// Function words are those of one language only: of all languages, that of which the query
-    /// holds most, so that "car" stays a vehicle in "what does the car cost".
-    pub fn ask(&mut self, query: &str) -> Vec<Word> {
+    /// Only the function words of one language count: of the language with the most function words
+    /// in the query. So the French "car" does not lower the weight of "car" in "what does the car
+    /// cost".
+    pub fn analyze(&mut self, query: &str) -> Vec<QueryTerm> {
         let terms: BTreeSet<String> = analyzed(&mut self.analyzer, query).collect();
         let held =
             |words: &&HashSet<String>| terms.iter().filter(|&term| words.contains(term)).count();
@@ -63,7 +65,7 @@ impl Asker {
         };
         terms
             .iter()
-            .map(|term| Word {
+            .map(|term| QueryTerm {
                 weight: weight(term),
                 term: term.clone(),
             })
@@ -81,8 +83,8 @@ fn analyzed(analyzer: &mut Analyzer, text: &str) -> impl Iterator<Item = String>
         .into_iter()
 }
 
-/// Articles, pronouns, prepositions, conjunctions, auxiliaries and question words. The scripts that
-/// are cut into bigrams have no words to list.
+/// Returns the articles, pronouns, prepositions, conjunctions, auxiliaries and question words of a
+/// language. Scripts that are indexed as bigrams have none.
 fn function_words(lang: &str) -> &'static str {
     match lang {
         "" | "en" => {
@@ -126,8 +128,8 @@ fn function_words(lang: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    fn light(query: &str, langs: &[&str]) -> Vec<String> {
-        let words = Asker::new(langs).ask(query);
+    fn lighter(query: &str, langs: &[&str]) -> Vec<String> {
+        let words = QueryAnalyzer::new(langs).analyze(query);
         words
             .into_iter()
             .filter(|word| word.weight < 1.0)
@@ -138,21 +140,21 @@ mod tests {
     #[test]
     fn function_words_weigh_less_in_the_language_of_the_query() {
         assert_eq!(
-            light("the car of a friend", &["fr", "en"]),
+            lighter("the car of a friend", &["fr", "en"]),
             ["a", "of", "the"]
         );
         assert_eq!(
-            light("il est parti car la maison brûle", &["en", "fr"]),
+            lighter("il est parti car la maison brûle", &["en", "fr"]),
             ["car", "est", "il", "la"]
         );
     }
 
     #[test]
-    fn a_repeated_word_is_asked_for_once() {
-        let words = Asker::new(&["en"]).ask("cats cat CATS");
+    fn a_repeated_word_gives_one_term() {
+        let words = QueryAnalyzer::new(&["en"]).analyze("cats cat CATS");
         assert_eq!(
             words,
-            [Word {
+            [QueryTerm {
                 term: "cat".into(),
                 weight: 1.0
             }]
@@ -162,8 +164,8 @@ mod tests {
     #[test]
     fn each_language_gives_its_stem_once() {
         let terms = |langs: &[&str]| -> Vec<String> {
-            Asker::new(langs)
-                .ask("nations")
+            QueryAnalyzer::new(langs)
+                .analyze("nations")
                 .into_iter()
                 .map(|word| word.term)
                 .collect()

@@ -1,106 +1,60 @@
-//! Here is a text: what are its terms?
+//! Analysis of text into terms.
 //!
-//! One analyzer serves the index and the query, so that what is written one way and asked another
-//! meets in the middle:
+//! The index and the query share one analyzer:
 //!
-//! * Words are folded: NFKC, lower case, no accents ([`fold`]), then stemmed by language
-//!   ([`voice`]). Folding comes before stemming, so that a query typed without its accents takes
-//!   the same stem.
-//! * Vietnamese tones tell words apart, so there a word gives two terms: as written, and folded.
-//! * Han, kana, Hangul, Thai, Lao, Khmer and Burmese write no spaces: a run gives its overlapping
-//!   bigrams, or its one character ([`script`]).
-//! * A compound (`parse_args`, `parseArgs`, `TS-999`, `v1.2.3`, `a/b.py`, `don't`) gives itself,
+//! * A word is folded (NFKC, lower case, no accents: [`fold`]), then stemmed by language
+//!   ([`normalize`]). Folding comes first, so that a query typed without accents has the same stem.
+//! * Vietnamese tones distinguish words, so a Vietnamese word gives two terms: as written, and
+//!   folded.
+//! * Han, kana, Hangul, Thai, Lao, Khmer and Burmese are written without spaces: a run of them
+//!   gives its overlapping bigrams, or its single character ([`script`]).
+//! * A compound (`parse_args`, `parseArgs`, `TS-999`, `v1.2.3`, `a/b.py`, `don't`) gives itself
 //!   without its joiners, and its parts ([`compound`]).
 //!
-//! Stop words stay in the index, where they may be all a query has; [`Asker`] makes them weigh less.
+//! Stop words are indexed, because a query may consist of them; [`QueryAnalyzer`] reduces their
+//! weight.
 
-mod ask;
 mod compound;
+mod detect;
 mod fold;
+mod normalize;
+mod query;
 mod script;
-mod voice;
+mod terms;
 
-pub use ask::{Asker, Word};
-pub use voice::detect_lang;
+pub use detect::detect_lang;
+pub use query::{QueryAnalyzer, QueryTerm};
+pub use terms::{SEPARATOR, Terms};
 
 use compound::Compound;
+use normalize::Normalizer;
 use script::{Class, class_of};
-use voice::Voices;
 
-/// The version of the terms this module makes. Another number means that an index must be rebuilt.
+/// The version of the terms that this module makes; an index with another version is rebuilt.
 pub const VERSION: u32 = 1;
 
-/// The terms of a text, in order, kept as one string.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Terms {
-    joined: String,
-    count: u32,
-}
-
-impl Terms {
-    /// How many there are, repeats included.
-    pub fn len(&self) -> u32 {
-        self.count
-    }
-
-    /// Are there none?
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Each term, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.joined.split_terminator(SEPARATOR)
-    }
-
-    /// The terms as one string, each followed by [`SEPARATOR`], which no term holds.
-    pub fn joined(&self) -> &str {
-        &self.joined
-    }
-
-    /// Forgets the terms, keeps the memory.
-    pub fn clear(&mut self) {
-        self.joined.clear();
-        self.count = 0;
-    }
-
-    fn push(&mut self, term: &str) {
-        self.joined.push_str(term);
-        self.joined.push(SEPARATOR);
-        self.count += 1;
-    }
-
-    /// Appends terms that are joined already.
-    fn push_joined(&mut self, joined: &str, count: u32) {
-        self.joined.push_str(joined);
-        self.count += count;
-    }
-}
-
-/// What follows each term in [`Terms::joined`].
-pub const SEPARATOR: char = '\0';
-
-/// Makes terms in the manner of one or several languages; keeps its buffers and a cache of words.
+/// An analyzer for one or several languages, with reusable buffers and a cache of words.
 pub struct Analyzer {
-    voices: Voices,
+    normalizer: Normalizer,
     compound: Compound,
     clean: String,
 }
 
 impl Analyzer {
-    /// An analyzer of documents in a language (ISO 639-1; "" where it is not known).
-    pub fn of_documents(lang: &str) -> Self {
-        Self::with_voices(Voices::new(&[lang], false))
+    /// Returns an analyzer for documents in a language (ISO 639-1; "" if unknown).
+    pub fn for_documents(lang: &str) -> Self {
+        Self::new(Normalizer::for_documents(lang))
     }
 
-    /// An analyzer of queries, which gives each word the distinct stems of all these languages.
-    pub fn of_queries<S: AsRef<str>>(langs: &[S]) -> Self {
-        Self::with_voices(Voices::new(langs, true))
+    /// Returns an analyzer for queries, which gives each word its distinct stems in all these
+    /// languages.
+    pub fn for_queries<S: AsRef<str>>(langs: &[S]) -> Self {
+        Self::new(Normalizer::for_queries(langs))
     }
 
-    fn with_voices(voices: Voices) -> Self {
+    fn new(normalizer: Normalizer) -> Self {
         Analyzer {
-            voices,
+            normalizer,
             compound: Compound::default(),
             clean: String::new(),
         }
@@ -117,17 +71,17 @@ impl Analyzer {
         self.clean = clean;
     }
 
-    /// Walks over clean text from one run to the next.
+    /// Appends the terms of clean text, one run of characters at a time.
     fn scan(&mut self, text: &str, terms: &mut Terms) {
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
             if let Some(length) = plain_word(&text.as_bytes()[at..]) {
-                self.voices.speak(&text[at..at + length], terms);
+                self.normalizer.append(&text[at..at + length], terms);
                 at += length;
                 continue;
             }
             at += match class_of(c) {
-                Class::Word => self.compound.take(&text[at..], &mut self.voices, terms),
+                Class::Word => self.compound.take(&text[at..], &mut self.normalizer, terms),
                 Class::Unspaced => take_unspaced(&text[at..], terms),
                 Class::Symbol => {
                     terms.push(&text[at..at + c.len_utf8()]);
@@ -139,8 +93,8 @@ impl Analyzer {
     }
 }
 
-/// The length of the word a text begins with, if all of it is small ASCII letters and it is no part
-/// of a compound: most words, which need no more than to be looked up.
+/// Returns the length of the word that a text begins with, if it consists of lower-case ASCII
+/// letters and is no part of a compound. Most words are of this kind and take the fast path.
 fn plain_word(text: &[u8]) -> Option<usize> {
     const LONGEST: usize = 32;
     let length = text
@@ -156,16 +110,17 @@ fn plain_word(text: &[u8]) -> Option<usize> {
     (length > 0 && ends).then_some(length)
 }
 
-/// The terms of a document's text.
+/// Returns the terms of a document's text.
 pub fn terms(text: &str, lang: &str) -> Terms {
     let mut terms = Terms::default();
-    Analyzer::of_documents(lang).append(text, &mut terms);
+    Analyzer::for_documents(lang).append(text, &mut terms);
     terms
 }
 
-/// Takes the run of unspaced script a text begins with; returns its length in bytes.
+/// Appends the bigrams of the run of unspaced script that a text begins with; returns the length
+/// of the run in bytes.
 ///
-/// A unit is a character with the marks that follow it, as Thai writes its vowels.
+/// A unit is a character and the combining marks after it (Thai vowels, for example).
 fn take_unspaced(text: &str, terms: &mut Terms) -> usize {
     let mut before = None;
     let mut unit = 0;
@@ -247,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn french_elisions_are_left_away() {
+    fn french_elisions_are_dropped() {
         assert_eq!(of("L’élève qu'il préférait", "fr"), ["elev", "il", "pref"]);
         assert_eq!(of("aujourd'hui", "fr"), ["aujourdhui", "aujourd", "hui"]);
     }
@@ -272,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_show_does_not_count() {
+    fn invisible_characters_are_dropped() {
         assert_eq!(
             of("co\u{AD}operate\u{200B}d \u{FEFF}🚀\u{FE0F}", "en"),
             ["cooper", "🚀"]
@@ -292,23 +247,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_has_terms_that_can_be_kept(text in any::<String>(), lang in "(en|fr|vi|zh|ar|xx|)") {
+        fn terms_are_never_empty_and_never_long(text in any::<String>(), lang in "(en|fr|vi|zh|ar|xx|)") {
             let terms = terms(&text, &lang);
             prop_assert_eq!(terms.iter().count(), terms.len() as usize);
             prop_assert!(terms.iter().all(|term| !term.is_empty() && term.len() < 1 << 12));
         }
 
         #[test]
-        fn the_words_of_a_text_have_the_terms_of_the_text(text in text(), lang in "(en|fr|vi|zh)") {
+        fn a_text_has_the_terms_of_its_words(text in text(), lang in "(en|fr|vi|zh)") {
             let whole = of(&text, &lang);
             let apart: Vec<String> = text.split(' ').flat_map(|word| of(word, &lang)).collect();
             prop_assert_eq!(whole, apart);
         }
 
         #[test]
-        fn a_query_asks_for_terms_that_a_document_of_its_words_has(text in text(), lang in "(en|fr|vi|zh)") {
+        fn the_terms_of_a_query_are_terms_of_a_document_with_the_same_words(text in text(), lang in "(en|fr|vi|zh)") {
             let document = of(&text, &lang);
-            for word in Asker::new(&[lang.as_str(), "de"]).ask(&text) {
+            for word in QueryAnalyzer::new(&[lang.as_str(), "de"]).analyze(&text) {
                 let other = of(&text, "de");
                 prop_assert!(document.contains(&word.term) || other.contains(&word.term), "{}", word.term);
             }
@@ -316,7 +271,7 @@ mod tests {
 
         #[test]
         fn a_reused_analyzer_makes_the_same_terms(texts in proptest::collection::vec(text(), 1..5)) {
-            let mut analyzer = Analyzer::of_documents("en");
+            let mut analyzer = Analyzer::for_documents("en");
             for text in texts {
                 let mut reused = Terms::default();
                 analyzer.append(&text, &mut reused);

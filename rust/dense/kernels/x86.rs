@@ -1,0 +1,67 @@
+//! Kernels for AVX2 and AVX-512.
+
+use std::arch::x86_64::*;
+
+use half::f16;
+
+use super::portable::{LANES, add_rest, dot, total};
+
+#[target_feature(enable = "avx512f")]
+pub(super) fn dot_f32_avx512(row: &[f32], query: &[f32]) -> f32 {
+    dot(row, query, |&value| value)
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn dot_f32_avx2(row: &[f32], query: &[f32]) -> f32 {
+    dot(row, query, |&value| value)
+}
+
+#[target_feature(enable = "avx512f,avx2,fma,f16c")]
+pub(super) fn dot_f16_avx512(row: &[f16], query: &[f32]) -> f32 {
+    let (rows, row_rest) = row.as_chunks::<LANES>();
+    let (queries, query_rest) = query.as_chunks::<LANES>();
+    let (mut low, mut high) = (_mm512_setzero_ps(), _mm512_setzero_ps());
+    for (row, query) in rows.iter().zip(queries) {
+        let (row, query) = (row.as_ptr().cast::<__m256i>(), query.as_ptr());
+        // SAFETY: both hold 32 values; an f16 is 2 bytes, so 16 of them fill a __m256i. Loads
+        // need no alignment.
+        unsafe {
+            let first = _mm512_cvtph_ps(_mm256_loadu_si256(row));
+            let second = _mm512_cvtph_ps(_mm256_loadu_si256(row.add(1)));
+            low = _mm512_fmadd_ps(first, _mm512_loadu_ps(query), low);
+            high = _mm512_fmadd_ps(second, _mm512_loadu_ps(query.add(16)), high);
+        }
+    }
+    let mut sums = [0.0f32; LANES];
+    // SAFETY: 16 floats fill a register; there are 32.
+    unsafe {
+        _mm512_storeu_ps(sums.as_mut_ptr(), low);
+        _mm512_storeu_ps(sums.as_mut_ptr().add(16), high);
+    }
+    add_rest(&mut sums, row_rest, query_rest, |value| value.to_f32());
+    total(sums)
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn dot_f16_avx2(row: &[f16], query: &[f32]) -> f32 {
+    let (rows, row_rest) = row.as_chunks::<LANES>();
+    let (queries, query_rest) = query.as_chunks::<LANES>();
+    let mut lanes = [_mm256_setzero_ps(); 4];
+    for (row, query) in rows.iter().zip(queries) {
+        let (row, query) = (row.as_ptr().cast::<__m128i>(), query.as_ptr());
+        for (at, lane) in lanes.iter_mut().enumerate() {
+            // SAFETY: both hold 32 values, four times eight; loads need no alignment.
+            unsafe {
+                let values = _mm256_cvtph_ps(_mm_loadu_si128(row.add(at)));
+                *lane = _mm256_fmadd_ps(values, _mm256_loadu_ps(query.add(8 * at)), *lane);
+            }
+        }
+    }
+    let mut sums = [0.0f32; LANES];
+    for (at, lane) in lanes.into_iter().enumerate() {
+        // SAFETY: eight floats fill a register; there are four times eight.
+        unsafe { _mm256_storeu_ps(sums.as_mut_ptr().add(8 * at), lane) };
+    }
+    add_rest(&mut sums, row_rest, query_rest, |value| value.to_f32());
+    total(sums)
+}

@@ -1,0 +1,177 @@
+//! The rows that a search can find, as of one sequence number: a published generation, a bitmap of
+//! its deleted rows, and the newer rows in memory.
+
+use std::sync::Arc;
+
+use half::f16;
+
+use super::generation::Generation;
+use super::hnsw::Hnsw;
+use super::matrix::Row;
+use crate::error::{Error, Result};
+use crate::store::Derived;
+
+/// The number of changed rows from which a new generation is published, or a fifth of the matrix
+/// if that is more. Changed rows are read from the store one by one at each start; published rows
+/// are mapped. The number is an estimate of when that difference becomes noticeable.
+pub(super) const MAX_CHANGED: usize = 4096;
+
+/// The rows that a search can find, as of one sequence number.
+#[derive(Clone, Default)]
+pub(super) struct LiveRows {
+    pub(super) base: Option<Arc<Generation>>,
+    /// A bitmap of the deleted rows of the base, and their number.
+    deleted: Vec<u64>,
+    deleted_rows: usize,
+    pub(super) tail: Arc<Tail>,
+    /// 0 until there is a row.
+    pub(super) dim: usize,
+    pub(super) seq: i64,
+    /// A published file that cannot be used; the writer replaces it.
+    pub(super) refused: Option<Derived>,
+    pub(super) faults: Vec<String>,
+}
+
+/// Rows that were read from the store, document by document.
+#[derive(Clone, Default)]
+pub(super) struct Tail {
+    pub(super) keys: Vec<i64>,
+    pub(super) docs: Vec<i64>,
+    pub(super) values: Vec<f16>,
+}
+
+impl LiveRows {
+    /// Returns the rows of a generation.
+    pub(super) fn of(base: Generation) -> Self {
+        let rows = base.matrix.rows();
+        LiveRows {
+            deleted: vec![0; rows.div_ceil(64)],
+            dim: if rows > 0 { base.matrix.dim() } else { 0 },
+            seq: base.matrix.seq(),
+            base: Some(Arc::new(base)),
+            ..LiveRows::default()
+        }
+    }
+
+    /// Returns no rows, because a published file cannot be used.
+    pub(super) fn refusing(pointer: Derived) -> Self {
+        LiveRows {
+            refused: Some(pointer),
+            ..LiveRows::default()
+        }
+    }
+
+    /// Returns the same rows with these faults.
+    pub(super) fn with_faults(self, faults: Vec<String>) -> Self {
+        LiveRows { faults, ..self }
+    }
+
+    pub(super) fn base_rows(&self) -> usize {
+        self.base.as_ref().map_or(0, |base| base.matrix.rows())
+    }
+
+    /// Returns the number of rows that a search can find.
+    pub(super) fn len(&self) -> usize {
+        self.base_rows() - self.deleted_rows + self.tail.keys.len()
+    }
+
+    pub(super) fn graph(&self) -> Option<&Hnsw> {
+        self.base.as_ref()?.graph.as_ref()
+    }
+
+    /// Returns the number of rows that differ from the published generation.
+    pub(super) fn changed_rows(&self) -> usize {
+        self.deleted_rows + self.tail.keys.len()
+    }
+
+    /// Returns whether so much has changed that a new generation is due, or a file is unusable.
+    pub(super) fn is_stale(&self) -> bool {
+        self.refused.is_some() || self.changed_rows() > MAX_CHANGED.max(self.base_rows() / 5)
+    }
+
+    /// Returns whether a row of the base is deleted.
+    pub(super) fn is_deleted(&self, row: usize) -> bool {
+        self.deleted[row / 64] >> (row % 64) & 1 == 1
+    }
+
+    /// Removes the rows of these documents, which are in ascending order.
+    pub(super) fn remove(&mut self, docs: &[i64]) {
+        let base = self.base.clone();
+        let rows = base.as_ref().map_or(&[][..], |base| base.matrix.docs());
+        for &doc in docs {
+            let first = rows.partition_point(|&other| other < doc);
+            for row in first..first + rows[first..].partition_point(|&other| other == doc) {
+                self.deleted_rows += usize::from(!self.is_deleted(row));
+                self.deleted[row / 64] |= 1 << (row % 64);
+            }
+        }
+        let removed = |doc| docs.binary_search(doc).is_ok();
+        if self.tail.docs.iter().any(removed) {
+            self.tail = Arc::new(self.tail.without(docs, self.dim));
+        }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] if it has another number of dimensions than the others.
+    pub(super) fn add(&mut self, doc: i64, key: i64, bytes: &[u8]) -> Result<()> {
+        let (values, odd) = bytes.as_chunks::<2>();
+        if self.len() == 0 {
+            self.dim = values.len();
+        }
+        if values.len() != self.dim || !odd.is_empty() || values.is_empty() {
+            return Err(Error::Incompatible(format!(
+                "vectors: rows of {} and of {} values in one index; index it again with one model",
+                self.dim,
+                values.len()
+            )));
+        }
+        let tail = Arc::make_mut(&mut self.tail);
+        tail.keys.push(key);
+        tail.docs.push(doc);
+        tail.values
+            .extend(values.iter().map(|&value| f16::from_le_bytes(value)));
+        Ok(())
+    }
+
+    /// Returns all live rows, in document order.
+    pub(super) fn rows(&self) -> Vec<Row<'_>> {
+        let Tail { keys, docs, values } = &*self.tail;
+        let tail = values
+            .chunks_exact(self.dim.max(1))
+            .zip(keys.iter().zip(docs));
+        let mut rows: Vec<Row<'_>> = tail
+            .map(|(values, (&key, &doc))| Row { key, doc, values })
+            .collect();
+        if let Some(base) = &self.base {
+            let (keys, docs) = (base.matrix.keys(), base.matrix.docs());
+            let live = (0..keys.len()).filter(|&row| !self.is_deleted(row));
+            rows.extend(live.map(|row| Row {
+                key: keys[row],
+                doc: docs[row],
+                values: base.matrix.row(row),
+            }));
+        }
+        // The rows of one document are all in the base or all in the tail; a stable sort keeps
+        // their order.
+        rows.sort_by_key(|row| row.doc);
+        rows
+    }
+}
+
+impl Tail {
+    /// Returns the rows of all but these documents, which are in ascending order.
+    fn without(&self, docs: &[i64], dim: usize) -> Tail {
+        let mut kept = Tail::default();
+        for (row, &doc) in self.docs.iter().enumerate() {
+            if docs.binary_search(&doc).is_err() {
+                kept.keys.push(self.keys[row]);
+                kept.docs.push(doc);
+                kept.values
+                    .extend_from_slice(&self.values[row * dim..][..dim]);
+            }
+        }
+        kept
+    }
+}

@@ -1,0 +1,250 @@
+//! The dense leg: the chunks whose vectors are nearest to a query's.
+//!
+//! Rows are those of the newest published generation, without the rows of documents that have
+//! changed since, and with the present rows of those documents in memory (the tail). So a row is
+//! searchable as soon as it is committed, also by a reader. The writer publishes a new generation
+//! when the tail has grown.
+
+mod generation;
+mod hnsw;
+mod kernels;
+mod live_rows;
+pub mod matrix;
+pub mod scan;
+mod source;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+pub use source::Source;
+
+use crate::error::{Error, Result};
+use crate::seal::Key;
+use crate::store::Filter;
+use generation::{Folder, VECTORS};
+use live_rows::{LiveRows, Tail};
+use scan::{Rows, Scored, TopRows, scan};
+
+/// The share of allowed rows below which they are scanned: that is exact, and faster than a graph
+/// search that passes 20 rows for each allowed one.
+const SCAN_BELOW: f64 = 0.05;
+
+/// A handle on the vectors in `derived/`; it may be used from several threads.
+pub struct Dense {
+    folder: Folder,
+    write: bool,
+    /// One `sync` at a time; searches meanwhile use the rows that they began with.
+    syncing: Mutex<()>,
+    live: RwLock<Arc<LiveRows>>,
+}
+
+impl Dense {
+    /// Returns a handle without rows on a folder, which the first publication creates; `sync` loads
+    /// the rows.
+    ///
+    /// Above `ann_above` rows a graph is built, and searched instead of all rows.
+    pub fn open(folder: &Path, key: Key, write: bool, ann_above: usize) -> Self {
+        Dense {
+            folder: Folder::new(folder, key, ann_above),
+            write,
+            syncing: Mutex::new(()),
+            live: RwLock::default(),
+        }
+    }
+
+    /// Returns the store's sequence number that it reflects; 0 before the first `sync`.
+    pub fn seq(&self) -> i64 {
+        self.live().seq
+    }
+
+    /// Returns the number of rows that a search can find.
+    pub fn len(&self) -> usize {
+        self.live().len()
+    }
+
+    /// Returns whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns whether a search scans every row.
+    pub fn exact(&self) -> bool {
+        self.live().graph().is_none()
+    }
+
+    /// Returns one line for each derived file that could not be used, with what was done instead.
+    pub fn faults(&self) -> Vec<String> {
+        self.live().faults.clone()
+    }
+
+    /// Applies the store's changes and returns the number of documents read. The writer publishes a
+    /// new generation if much has changed, or if the last one was damaged.
+    ///
+    /// # Errors
+    /// Those of the store; [`Error::Incompatible`] if rows differ in dimensions; for the writer
+    /// [`Error::NoRoom`], after which the rows are searchable all the same.
+    pub fn sync(&self, store: &impl Source) -> Result<usize> {
+        let _alone = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (live, read) = self.catch_up(store)?;
+        self.set(live);
+        let live = self.live();
+        if self.publishes(store) && self.is_due(&live) {
+            self.publish_rows(store, &live)?;
+        }
+        Ok(read)
+    }
+
+    /// Applies the store's changes and publishes all rows as a new generation.
+    ///
+    /// # Errors
+    /// As `sync`; [`Error::Invalid`] if this is not the writer.
+    pub fn publish(&self, store: &impl Source) -> Result<()> {
+        if !self.publishes(store) {
+            return Err(Error::Invalid(
+                "vectors: opened for reading; open the index with write=True to publish them"
+                    .into(),
+            ));
+        }
+        let _alone = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (live, _) = self.catch_up(store)?;
+        self.set(live);
+        let live = self.live();
+        if live.changed_rows() > 0 || self.is_due(&live) {
+            self.publish_rows(store, &live)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the `k` rows of largest inner product with the query; equal products in ascending
+    /// order of key.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the query has other dimensions than the rows.
+    pub fn search(&self, query: &[f32], k: usize, only: Option<&Filter>) -> Result<Vec<Scored>> {
+        let live = self.live();
+        if live.dim == 0 || k == 0 {
+            return Ok(Vec::new());
+        }
+        if query.len() != live.dim {
+            return Err(Error::Invalid(format!(
+                "query: {} values for rows of {}; embed it with the index's model",
+                query.len(),
+                live.dim
+            )));
+        }
+        let wanted = |doc: i64| only.is_none_or(|only| only.contains(doc));
+        let Tail { keys, docs, values } = &*live.tail;
+        let tail = scan(Rows::F16(values), query, k, |row| {
+            wanted(docs[row]).then_some(keys[row])
+        });
+        let Some(base) = &live.base else {
+            return Ok(tail.into_sorted());
+        };
+        let (keys, docs) = (base.matrix.keys(), base.matrix.docs());
+        let allowed = |row: usize| {
+            docs.get(row)
+                .is_some_and(|&doc| !live.is_deleted(row) && wanted(doc))
+        };
+        let found = match &base.graph {
+            Some(graph) if only.is_none() || share(docs.len(), allowed) >= SCAN_BELOW => {
+                let mut best = TopRows::new(k);
+                for row in graph.search(query, k, allowed)? {
+                    best.push(scan::product(base.matrix.row(row), query), || keys[row]);
+                }
+                best
+            }
+            _ => scan(Rows::F16(base.matrix.all_values()), query, k, |row| {
+                allowed(row).then(|| keys[row])
+            }),
+        };
+        let mut found = tail.merge(found).into_sorted();
+        found.truncate(k);
+        Ok(found)
+    }
+
+    fn publishes(&self, store: &impl Source) -> bool {
+        self.write && store.writable()
+    }
+
+    /// Returns whether the writer should publish a new generation.
+    fn is_due(&self, live: &LiveRows) -> bool {
+        let lacks_graph = self.folder.needs_graph(live.base_rows()) && live.graph().is_none();
+        lacks_graph || live.is_stale()
+    }
+
+    fn live(&self) -> Arc<LiveRows> {
+        let live = self.live.read();
+        Arc::clone(&live.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set(&self, live: LiveRows) {
+        let mut current = self.live.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(live);
+    }
+
+    /// Returns the present rows, and the number of documents that were read for them.
+    fn catch_up(&self, store: &impl Source) -> Result<(LiveRows, usize)> {
+        // Before the documents are read: what is committed meanwhile is read again next time.
+        let seq = store.seq()?;
+        let mut live = self.newest(store, seq)?;
+        let changed = store.changed_since(live.seq)?;
+        live.remove(&changed);
+        for &doc in &changed {
+            for (key, bytes) in store.doc_vectors(doc)? {
+                live.add(doc, key, &bytes)?;
+            }
+        }
+        live.seq = seq;
+        Ok((live, changed.len()))
+    }
+
+    /// Returns the rows to apply changes to: the present ones, or those of a newer generation.
+    fn newest(&self, store: &impl Source, seq: i64) -> Result<LiveRows> {
+        let live = LiveRows::clone(&self.live());
+        let pointer = store.derived(VECTORS)?;
+        let base = live.base.as_ref().map(|base| &base.pointer);
+        let held = base.or(live.refused.as_ref());
+        if held == pointer.as_ref() && live.seq <= seq {
+            return Ok(live);
+        }
+        let mut faults = live.faults;
+        let Some(pointer) = pointer else {
+            return Ok(LiveRows::default().with_faults(faults));
+        };
+        match self.folder.open(store, &pointer, seq) {
+            Ok((base, fault)) => {
+                faults.extend(fault);
+                Ok(LiveRows::of(base).with_faults(faults))
+            }
+            // The writer may have replaced it since the pointer was read.
+            Err(_) if store.derived(VECTORS)?.as_ref() != Some(&pointer) => {
+                self.newest(store, store.seq()?)
+            }
+            Err(error) => {
+                faults.push(format!("{error}; rows are read from the store"));
+                Ok(LiveRows::refusing(pointer).with_faults(faults))
+            }
+        }
+    }
+
+    /// Publishes all rows as a new generation, switches to it, and removes the older ones.
+    fn publish_rows(&self, store: &impl Source, live: &LiveRows) -> Result<()> {
+        let dim = live.dim.max(1);
+        let base = self.folder.publish(store, dim, live.seq, &live.rows())?;
+        let mut published = LiveRows::of(base).with_faults(live.faults.clone());
+        published.dim = live.dim;
+        self.set(published);
+        match &self.live().base {
+            Some(base) => self.folder.remove_others(base),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the share of rows that are allowed.
+fn share(rows: usize, allowed: impl Fn(usize) -> bool) -> f64 {
+    (0..rows).filter(|&row| allowed(row)).count() as f64 / rows.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! The part of the store that the dense leg reads and writes.
+
+use crate::error::Result;
+use crate::store::{Derived, Store};
+
+/// A store of vectors, as [`super::Dense`] uses it. The tests have an implementation in memory.
+pub trait Source {
+    /// Returns the sequence number of the last committed change.
+    fn seq(&self) -> Result<i64>;
+    /// Returns the documents put, changed or removed after `seq`, ascending, without repeats.
+    fn changed_since(&self, seq: i64) -> Result<Vec<i64>>;
+    /// Returns `(chunk key, f16 little-endian bytes)` of a document's embedded chunks.
+    fn doc_vectors(&self, doc: i64) -> Result<Vec<(i64, Vec<u8>)>>;
+    /// Returns the published derived file of that name.
+    fn derived(&self, name: &str) -> Result<Option<Derived>>;
+    /// Sets the published derived file of that name, or removes it (`None`).
+    fn set_derived(&self, name: &str, derived: Option<&Derived>) -> Result<()>;
+    /// Returns whether this handle is the writer.
+    fn writable(&self) -> bool;
+}
+
+impl Source for Store {
+    fn seq(&self) -> Result<i64> {
+        Store::seq(self)
+    }
+    fn changed_since(&self, seq: i64) -> Result<Vec<i64>> {
+        Store::changed_since(self, seq)
+    }
+    fn doc_vectors(&self, doc: i64) -> Result<Vec<(i64, Vec<u8>)>> {
+        Store::doc_vectors(self, doc)
+    }
+    fn derived(&self, name: &str) -> Result<Option<Derived>> {
+        Store::derived(self, name)
+    }
+    fn set_derived(&self, name: &str, derived: Option<&Derived>) -> Result<()> {
+        Store::set_derived(self, name, derived)
+    }
+    fn writable(&self) -> bool {
+        Store::writable(self)
+    }
+}

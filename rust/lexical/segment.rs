@@ -1,0 +1,96 @@
+//! One tantivy segment, opened, with the exact lengths of its chunks in memory.
+
+use std::sync::Arc;
+
+use tantivy::columnar::ColumnValues;
+use tantivy::error::DataCorruption;
+use tantivy::fastfield::AliveBitSet;
+use tantivy::index::{SegmentId, SegmentMeta};
+use tantivy::{InvertedIndexReader, Opstamp, SegmentReader};
+
+use super::bm25::FIELDS;
+use super::schema::{DOC, Fields, KEY, NAMES, length_name};
+
+/// A segment with its last deletion: equal identities mean equal content.
+pub(super) type Identity = (SegmentId, Option<Opstamp>);
+
+/// An open segment; a chunk is addressed by tantivy's document id in it.
+pub(super) struct Segment {
+    pub(super) identity: Identity,
+    pub(super) terms: [Option<Arc<InvertedIndexReader>>; FIELDS],
+    /// The number of terms of each chunk; empty if no chunk has terms in that field.
+    pub(super) lengths: [Vec<u32>; FIELDS],
+    pub(super) max_doc: u32,
+    alive: Option<AliveBitSet>,
+    keys: Arc<dyn ColumnValues<i64>>,
+    docs: Arc<dyn ColumnValues<i64>>,
+}
+
+/// Returns the identity of a segment.
+pub(super) fn identity(meta: &SegmentMeta) -> Identity {
+    (meta.id(), meta.delete_opstamp())
+}
+
+impl Segment {
+    /// Opens a segment.
+    pub(super) fn open(stored: &tantivy::Segment, fields: &Fields) -> tantivy::Result<Segment> {
+        let reader = SegmentReader::open(stored)?;
+        let fast = reader.fast_fields();
+        let max_doc = reader.max_doc();
+        let keys = fast.column_first_or_default::<i64>(KEY)?;
+        // The commit, which has the number of chunks, has no checksum; the column of keys has one.
+        if keys.num_vals() != max_doc {
+            let why = "a segment has another number of chunks than its commit";
+            return Err(DataCorruption::comment_only(why).into());
+        }
+        let mut terms = [const { None }; FIELDS];
+        let mut lengths = [const { Vec::new() }; FIELDS];
+        for (i, name) in NAMES.into_iter().enumerate() {
+            let Some(field) = fields.terms[i] else {
+                continue;
+            };
+            let column = fast.column_first_or_default::<u64>(&length_name(name))?;
+            if column.max_value() > 0 {
+                terms[i] = Some(reader.inverted_index(field)?);
+                lengths[i] = (0..max_doc).map(|doc| column.get_val(doc) as u32).collect();
+            }
+        }
+        Ok(Segment {
+            identity: identity(stored.meta()),
+            terms,
+            lengths,
+            max_doc,
+            alive: reader.alive_bitset().cloned(),
+            keys,
+            docs: fast.column_first_or_default(DOC)?,
+        })
+    }
+
+    /// Iterates over the chunks that are not deleted.
+    pub(super) fn live(&self) -> impl Iterator<Item = u32> {
+        (0..self.max_doc).filter(|&doc| self.is_live(doc))
+    }
+
+    /// Returns whether a chunk is not deleted.
+    #[inline]
+    pub(super) fn is_live(&self, doc: u32) -> bool {
+        self.alive.as_ref().is_none_or(|alive| alive.is_alive(doc))
+    }
+
+    /// Returns the key of a chunk.
+    pub(super) fn key(&self, doc: u32) -> i64 {
+        self.keys.get_val(doc)
+    }
+
+    /// Returns the store's document of a chunk.
+    pub(super) fn doc(&self, doc: u32) -> i64 {
+        self.docs.get_val(doc)
+    }
+
+    /// Returns the lengths of a chunk's fields, in terms.
+    pub(super) fn lengths(&self, doc: u32) -> [u64; FIELDS] {
+        std::array::from_fn(|field| {
+            u64::from(self.lengths[field].get(doc as usize).copied().unwrap_or(0))
+        })
+    }
+}

@@ -1,0 +1,282 @@
+//! Islands: runs of consecutive chunks near hits, with the value of each chunk.
+
+use super::passage::{HitDocument, Layout, Run, SECTION, TOKEN_END, TOKEN_START};
+
+/// How far a hit adds value to its neighbours, in tokens.
+const REACH: f64 = 512.0;
+/// The value that a hit adds to the text on each side, as a share of its own value. Depending on the
+/// kind of document, the text this near on one side contained 0.02 to 0.4 as much of the answers as
+/// the hits did. This share was tuned in that range on the same question sets, for the share of the
+/// answers in the passages.
+const SPREAD: f64 = 0.1;
+/// The cost of a passage in addition to its tokens: the line that gives its source.
+const PASSAGE_COST: f64 = 32.0;
+
+/// Whether each chunk of an island is selected.
+pub(super) type Mask = Vec<bool>;
+
+/// Consecutive chunks within the reach of hits; a stretch lies within one island.
+#[derive(Debug)]
+pub(super) struct Island<'a> {
+    pub(super) doc: i64,
+    pub(super) layout: Layout<'a>,
+    /// The ordinal of its first chunk.
+    first: usize,
+    /// The value of each chunk.
+    values: Vec<f64>,
+    /// The hits of each chunk.
+    hits: Vec<Vec<u32>>,
+    /// Whether the chunk before the first is in another island.
+    follows: bool,
+}
+
+/// Returns the islands of a document, in order; with `within_section` none crosses a section border.
+///
+/// A hit of rank r (from 1) has the value 1 / r, which is proportional to how often a chunk of that
+/// rank contains the answer. Ranks are used because the scores of fusion, BM25 and rerankers are
+/// comparable only by their order. An answer often continues beyond its chunk, so a hit also adds
+/// value to the text on each side, with a density that decreases linearly to zero at its reach.
+pub(super) fn around<'a>(
+    document: &HitDocument<'a>,
+    ordinal_of: impl Fn(u32) -> usize,
+    within_section: bool,
+) -> Vec<Island<'a>> {
+    let layout = document.layout;
+    let apart =
+        |chunk: usize| within_section && layout[chunk - 1][SECTION] != layout[chunk][SECTION];
+    let mut values: Vec<Option<f64>> = vec![None; layout.len()];
+    let mut hits: Vec<Vec<u32>> = vec![Vec::new(); layout.len()];
+    for &hit in &document.hits {
+        let at = ordinal_of(hit);
+        let own = 1.0 / f64::from(hit + 1);
+        hits[at].push(hit);
+        *values[at].get_or_insert(0.0) += own;
+        let [start, end] = [layout[at][TOKEN_START], layout[at][TOKEN_END]];
+        let after = (at + 1..layout.len()).take_while(|&chunk| !apart(chunk));
+        spread(
+            own,
+            &mut values,
+            after.map(|chunk| (chunk, layout[chunk][TOKEN_END].abs_diff(end))),
+        );
+        let before = (0..at).rev().take_while(|&chunk| !apart(chunk + 1));
+        spread(
+            own,
+            &mut values,
+            before.map(|chunk| (chunk, layout[chunk][TOKEN_START].abs_diff(start))),
+        );
+    }
+    let mut islands = Vec::new();
+    let mut first = 0;
+    while first < layout.len() {
+        let length = (first..layout.len())
+            .take_while(|&chunk| values[chunk].is_some() && (chunk == first || !apart(chunk)))
+            .count();
+        if length > 0 {
+            islands.push(Island {
+                doc: document.doc,
+                layout,
+                first,
+                values: values[first..first + length]
+                    .iter()
+                    .flatten()
+                    .copied()
+                    .collect(),
+                hits: hits[first..first + length].to_vec(),
+                follows: first > 0 && values[first - 1].is_some(),
+            });
+        }
+        first += length.max(1);
+    }
+    islands
+}
+
+/// Adds value to the chunks on one side, nearest first, each with the tokens up to its far end.
+fn spread(own: f64, values: &mut [Option<f64>], side: impl Iterator<Item = (usize, u32)>) {
+    // The value beyond a distance: the density is linear, so its integral is a square.
+    let beyond = |tokens: f64| SPREAD * own * (1.0 - tokens / REACH).max(0.0).powi(2);
+    let mut near = 0.0;
+    for (chunk, far) in side {
+        if near >= REACH {
+            return;
+        }
+        let far = f64::from(far).max(near);
+        *values[chunk].get_or_insert(0.0) += beyond(near) - beyond(far);
+        near = far;
+    }
+}
+
+/// The state of the dynamic program after a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The chunk is not selected.
+    Closed,
+    /// The chunk is in a stretch without a hit so far, which cannot end here.
+    NoHit,
+    /// The chunk is in a stretch with a hit.
+    WithHit,
+}
+
+impl Island<'_> {
+    /// Returns the total value of its chunks.
+    pub(super) fn total(&self) -> f64 {
+        self.values.iter().sum()
+    }
+
+    /// Returns the stretches of greatest value less cost; fewer chunks if it is equal.
+    ///
+    /// Each contains a hit, and the best hit of all is in one. The result is exact, by dynamic
+    /// programming over the chunks.
+    pub(super) fn best(&self, price: f64) -> Mask {
+        use State::{Closed, NoHit, WithHit};
+        let mut best = [0.0, f64::NEG_INFINITY, f64::NEG_INFINITY];
+        let mut previous: Vec<[State; 3]> = Vec::with_capacity(self.values.len());
+        for chunk in 0..self.values.len() {
+            let before = chunk.checked_sub(1).map_or(0, |before| self.end(before));
+            let added = f64::from(self.end(chunk).saturating_sub(before));
+            let alone = f64::from(self.end(chunk).saturating_sub(self.start(chunk)));
+            let joined = self.values[chunk] - price * added;
+            let opened = self.values[chunk] - price * (alone + PASSAGE_COST);
+            let pick = |ways: &[(State, f64)]| {
+                let mut chosen = (Closed, f64::NEG_INFINITY);
+                for &(from, change) in ways {
+                    let sum = best[from as usize] + change;
+                    chosen = if sum > chosen.1 { (from, sum) } else { chosen };
+                }
+                chosen
+            };
+            let closed = if self.hits[chunk].contains(&0) {
+                (Closed, f64::NEG_INFINITY)
+            } else {
+                pick(&[(Closed, 0.0), (WithHit, 0.0)])
+            };
+            let (no_hit, with_hit) = if self.hits[chunk].is_empty() {
+                (
+                    pick(&[(Closed, opened), (NoHit, joined)]),
+                    pick(&[(WithHit, joined)]),
+                )
+            } else {
+                let with_hit = pick(&[(Closed, opened), (NoHit, joined), (WithHit, joined)]);
+                ((Closed, f64::NEG_INFINITY), with_hit)
+            };
+            previous.push([closed.0, no_hit.0, with_hit.0]);
+            best = [closed.1, no_hit.1, with_hit.1];
+        }
+        let mut state = if best[WithHit as usize] > best[Closed as usize] {
+            WithHit
+        } else {
+            Closed
+        };
+        let mut mask = vec![false; self.values.len()];
+        for chunk in (0..mask.len()).rev() {
+            mask[chunk] = state != Closed;
+            state = previous[chunk][state as usize];
+        }
+        mask
+    }
+
+    /// Iterates over the chunks that could be added (hits, and neighbours of selected chunks), each
+    /// with its tokens and its value per token.
+    pub(super) fn additions(&self, mask: &[bool]) -> impl Iterator<Item = (usize, u64, f64)> {
+        (0..mask.len())
+            .filter(|&chunk| !mask[chunk])
+            .filter_map(|chunk| {
+                let beside = chunk > 0 && mask[chunk - 1] || mask.get(chunk + 1) == Some(&true);
+                let cost = self.cost(chunk, mask);
+                let price = cost as f64 + if beside { 0.0 } else { PASSAGE_COST };
+                let value = self.values[chunk];
+                (value > 0.0 && (beside || !self.hits[chunk].is_empty()))
+                    .then(|| (chunk, cost, value / price.max(1.0)))
+            })
+    }
+
+    /// Returns the tokens of the selected chunks.
+    pub(super) fn tokens(&self, mask: &[bool]) -> u64 {
+        self.stretches(mask)
+            .map(|(first, last)| self.between(first, last))
+            .sum()
+    }
+
+    /// Iterates over the hits in selected stretches, each with its stretch.
+    pub(super) fn runs(&self, mask: &[bool]) -> impl Iterator<Item = Run> {
+        self.stretches(mask).flat_map(move |(first, last)| {
+            self.hits[first..=last]
+                .iter()
+                .flatten()
+                .map(move |&hit| Run {
+                    first: self.first + first,
+                    last: self.first + last,
+                    hit,
+                })
+        })
+    }
+
+    /// Iterates over the stretches of a mask: the indices of their first and last chunks.
+    fn stretches(&self, mask: &[bool]) -> impl Iterator<Item = (usize, usize)> {
+        let mut at = 0;
+        mask.chunk_by(|a, b| a == b).filter_map(move |run| {
+            let first = at;
+            at += run.len();
+            run[0].then_some((first, at - 1))
+        })
+    }
+
+    /// Returns the tokens of a stretch; overlaps of chunks, and gaps between them, count once.
+    fn between(&self, first: usize, last: usize) -> u64 {
+        u64::from(self.end(last).saturating_sub(self.start(first)))
+    }
+
+    /// Returns the tokens that a chunk adds to the selected chunks on both sides.
+    fn cost(&self, chunk: usize, mask: &[bool]) -> u64 {
+        let left = match chunk.checked_sub(1) {
+            Some(before) if mask[before] => self.end(before),
+            _ => self.start(chunk),
+        };
+        let right = match mask.get(chunk + 1) {
+            Some(true) => self.start(chunk + 1),
+            _ => self.end(chunk),
+        };
+        u64::from(right.saturating_sub(left))
+    }
+
+    /// Returns the first token of a chunk. If another island precedes, the gap between the two counts
+    /// as part of the chunk, because the islands may become one passage.
+    fn start(&self, chunk: usize) -> u32 {
+        let at = self.first + chunk;
+        let own = self.layout[at][TOKEN_START];
+        if chunk == 0 && self.follows {
+            own.min(self.layout[at - 1][TOKEN_END])
+        } else {
+            own
+        }
+    }
+
+    fn end(&self, chunk: usize) -> u32 {
+        self.layout[self.first + chunk][TOKEN_END]
+    }
+}
+
+#[cfg(test)]
+impl Island<'_> {
+    /// Iterates over all valid masks: each stretch contains a hit, and the best hit is in one.
+    pub(super) fn all(&self) -> impl Iterator<Item = Mask> {
+        let length = self.values.len();
+        let mask = move |bits: u32| (0..length).map(|at| bits >> at & 1 == 1).collect();
+        (0u32..1 << length).map(mask).filter(|mask: &Mask| {
+            let has_hit =
+                |(first, last)| self.hits[first..=last].iter().any(|hits| !hits.is_empty());
+            let best = self.hits.iter().position(|hits| hits.contains(&0));
+            self.stretches(mask).all(has_hit) && best.is_none_or(|at| mask[at])
+        })
+    }
+
+    /// Returns the value of a mask, and its cost in tokens.
+    pub(super) fn sums(&self, mask: &[bool]) -> (f64, f64) {
+        self.stretches(mask)
+            .fold((0.0, 0.0), |(value, tokens), (first, last)| {
+                (
+                    value + self.values[first..=last].iter().sum::<f64>(),
+                    tokens + self.between(first, last) as f64 + PASSAGE_COST,
+                )
+            })
+    }
+}

@@ -1,0 +1,132 @@
+//! The scanner that finds the boundaries between sentences, lines, paragraphs and sections.
+
+use super::costs::{HANGING, INDENT_STEP, LINE, ORPHAN, PARAGRAPH, SENTENCE, STRUCTURE_STEP, WRAP};
+use super::punctuation::{ABBREVIATIONS, Stop, is_closer, is_item, stop_of};
+
+/// The state of the scan: what the cost of the next boundary depends on.
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    /// Whether a visible character has been read.
+    started: bool,
+    /// Line breaks since the last visible character.
+    breaks: u32,
+    /// Columns since the last line break.
+    indent: u32,
+    /// Whether the last character was whitespace.
+    blank: bool,
+    /// The indentation of the current line.
+    line_indent: u32,
+    /// Whether the current line begins with a closing bracket.
+    line_closes: bool,
+    /// The strongest structural level at which the current line begins.
+    line_level: Option<u32>,
+    /// The byte at which the current word begins.
+    word: usize,
+    /// Whether the current line begins with that word.
+    word_is_first: bool,
+    /// Whether the last character ends a sentence.
+    stop: Stop,
+    /// Whether the last visible character is a colon.
+    colon: bool,
+}
+
+impl Scanner {
+    /// Returns whether a visible character has been read.
+    pub(super) fn started(&self) -> bool {
+        self.started
+    }
+
+    /// Reads a whitespace character.
+    pub(super) fn whitespace(&mut self, c: char, byte: usize) {
+        self.blank = true;
+        self.word = byte + c.len_utf8();
+        match c {
+            '\n' | '\u{2028}' => (self.breaks, self.indent) = (self.breaks + 1, 0),
+            '\u{c}' | '\u{2029}' => (self.breaks, self.indent) = (self.breaks + 2, 0),
+            '\t' => self.indent += 4,
+            _ => self.indent += 1,
+        }
+    }
+
+    /// Returns the cost of a cut before `c`, the first character of `rest`; None if there is no boundary.
+    pub(super) fn cost(&self, rest: &str, c: char, level: Option<u32>) -> Option<f32> {
+        if !self.started {
+            return None;
+        }
+        let cost = match (level, self.breaks) {
+            (Some(level), _) => STRUCTURE_STEP * level.clamp(1, 7).saturating_sub(1) as f32,
+            (None, 0) => return self.sentence_ended(c).then_some(SENTENCE),
+            (None, 1) => self.line_cost(rest, c),
+            (None, _) => PARAGRAPH + INDENT_STEP * self.indent.min(16) as f32,
+        };
+        let orphans = self.breaks > 0
+            && self
+                .line_level
+                .is_some_and(|heading| level.is_none_or(|level| level > heading));
+        let orphan = if orphans { ORPHAN } else { 0.0 };
+        let hanging = if self.colon { HANGING } else { 0.0 };
+        Some(cost + orphan + hanging)
+    }
+
+    /// Returns the cost of a cut at a single line break.
+    fn line_cost(&self, rest: &str, c: char) -> f32 {
+        if matches!(c, ')' | ']' | '}') || self.indent > self.line_indent {
+            return WRAP + HANGING;
+        }
+        let ends = self.stop != Stop::No || self.line_closes || self.indent < self.line_indent;
+        if ends || is_item(rest) { LINE } else { WRAP }
+    }
+
+    /// Returns whether a sentence ends before `c`.
+    fn sentence_ended(&self, c: char) -> bool {
+        match self.stop {
+            Stop::No => false,
+            // A lower-case letter continues the sentence: "e.g. this", "Wait... what?"
+            Stop::BeforeBlank => self.blank && !c.is_lowercase(),
+            Stop::Always => self.blank || !(is_closer(c) || stop_of(c) != Stop::No),
+        }
+    }
+
+    /// Reads a visible character that starts at `byte`, with the level of a structural cut before it.
+    pub(super) fn visible(&mut self, text: &str, c: char, byte: usize, level: Option<u32>) {
+        let begins_line = self.breaks > 0 || !self.started;
+        if begins_line {
+            self.line_indent = self.indent;
+            self.line_closes = matches!(c, ')' | ']' | '}');
+            self.line_level = level;
+        } else if let Some(level) = level {
+            self.line_level = Some(self.line_level.map_or(level, |heading| heading.min(level)));
+        }
+        if begins_line || self.blank {
+            self.word_is_first = begins_line;
+        }
+        let closes = is_closer(c) && !self.blank && self.stop != Stop::No;
+        if !closes {
+            self.stop = match stop_of(c) {
+                Stop::BeforeBlank if c == '.' && self.is_abbreviation(&text[self.word..byte]) => {
+                    Stop::No
+                }
+                stop => stop,
+            };
+        }
+        self.colon = matches!(c, ':' | '：');
+        (self.started, self.blank, self.breaks, self.indent) = (true, false, 0, 0);
+    }
+
+    /// Returns whether a point after this word is part of the word.
+    fn is_abbreviation(&self, word: &str) -> bool {
+        // The limit keeps the time linear for a megabyte of "a.b.c.".
+        if word.len() > 16 {
+            return false;
+        }
+        let word = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let letters = |part: &str| {
+            let mut chars = part.chars();
+            chars.next().is_some_and(char::is_alphabetic) && chars.next().is_none()
+        };
+        let numbers_item = || self.word_is_first && word.bytes().all(|b| b.is_ascii_digit());
+        let initial = || letters(word) && word.chars().all(char::is_uppercase);
+        let dotted = || word.contains('.') && word.split('.').all(letters);
+        ABBREVIATIONS.contains(&word) || numbers_item() || initial() || dotted()
+    }
+}

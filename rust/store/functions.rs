@@ -1,0 +1,29 @@
+//! The SQL functions of document filters.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
+
+use super::glob::Glob;
+use crate::error::Result;
+
+/// Registers `crx_glob(pattern, text)` and `crx_source(uri)` with a connection.
+pub(super) fn register(db: &Connection) -> Result<()> {
+    let pure = FunctionFlags::SQLITE_UTF8
+        | FunctionFlags::SQLITE_DETERMINISTIC
+        | FunctionFlags::SQLITE_DIRECTONLY;
+    db.create_scalar_function("crx_glob", 2, pure, |call| {
+        let glob: Arc<Glob> =
+            call.get_or_create_aux(0, |pattern| Glob::new(pattern.as_str().unwrap_or_default()))?;
+        Ok(glob.matches(call.get_raw(1).as_str()?))
+    })?;
+    db.create_scalar_function("crx_source", 1, pure, |call| {
+        let uri = call.get_raw(0).as_str()?;
+        Ok(uri
+            .rsplit_once('#')
+            .map_or(uri, |(source, _)| source)
+            .to_string())
+    })?;
+    Ok(())
+}
