@@ -86,7 +86,7 @@ impl Snapshot {
                     continue;
                 }
                 let known = before.is_some_and(|before| before.checked.contains(&path));
-                if !known && !index.directory().validate_checksum(&path)? {
+                if !known && !is_intact(folder, index, &path)? {
                     let why = format!("{} does not match its checksum", path.display());
                     return Ok(Err(damaged(folder, &why)));
                 }
@@ -128,6 +128,17 @@ impl Snapshot {
             .flat_map(|segment| segment.live().map(|doc| segment.doc(doc)))
             .collect()
     }
+}
+
+/// Returns whether a file matches its checksum. A file without room for a checksum is not passed to
+/// tantivy, which would panic.
+fn is_intact(folder: &Path, index: &Index, path: &Path) -> tantivy::Result<bool> {
+    const MIN_BYTES: u64 = 8;
+    let file = std::fs::metadata(folder.join(path)).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => OpenReadError::FileDoesNotExist(path.to_owned()),
+        _ => OpenReadError::wrap_io_error(error, path.to_owned()),
+    })?;
+    Ok(file.len() >= MIN_BYTES && index.directory().validate_checksum(path)?)
 }
 
 /// Returns the paths of a segment's files, whether they exist or not: opening the segment reports a

@@ -306,6 +306,16 @@ def test_a_damaged_folder_is_refused_or_makes_no_difference(
         ]
 
 
+@pytest.mark.parametrize("length", range(10))
+def test_a_file_of_a_few_bytes_is_damaged(tmp_path: Path, sound: Path, length: int) -> None:
+    folder = tmp_path / "bm25"
+    shutil.copytree(sound, folder)
+    path = min(folder.glob("*.term"))
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(Damaged):
+        Lexical.open(str(folder))
+
+
 def test_a_folder_that_is_not_there_is_damaged_to_a_reader(tmp_path: Path) -> None:
     with pytest.raises(Damaged):
         Lexical.open(str(tmp_path / "none"))
