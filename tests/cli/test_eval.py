@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -236,8 +237,17 @@ def test_init_takes_questions_that_are_typed_and_skips_and_ends(
 ) -> None:
     notes(here)
     assert crx("index", "notes", "-q")[0] == 0
-    typed = iter(["Where do they nest?", "", "q"])
-    monkeypatch.setattr("click.prompt", lambda *_, **__: next(typed))
+    monkeypatch.setattr("sys.stdin", io.StringIO("Where do they nest?\n\nq\n"))
     code, out, err = crx("eval", "init", "--out", "mine", "-n", "9")
     assert (code, out) == (0, 'mine: 1 questions; "crx eval mine" measures on them\n')
     assert "It nests here." in err
+
+
+def test_init_ends_without_an_error_at_the_end_of_piped_input(
+    crx: Crx, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes(here)
+    monkeypatch.setattr("sys.stdin", io.StringIO("Where do they nest?\n"))
+    code, out, err = crx("eval", "init", "notes", "--out", "mine", "-n", "9")
+    assert (code, out) == (0, 'mine: 1 questions; "crx eval mine" measures on them\n')
+    assert "interrupted" not in err

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import crx
+from crx.cli import run
 from crx.index import Where
 
 WHALES = crx.Document("whales", "The blue whale eats krill.", metadata={"year": 2020, "tag": "sea"})
@@ -35,3 +36,18 @@ def test_a_field_that_no_document_has_is_named_with_the_nearest(
         index.add_documents([WHALES, BREAD])
         result = index.search("whale", where=where)
     assert (result.passages, result.notes) == ((), notes)
+
+
+def test_the_command_line_names_the_field_instead_of_nothing_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "notes.crx"
+    with crx.open(folder, settings={"embedder": "hashed"}) as index:
+        index.add_documents([WHALES])
+    assert run(["search", "whale", "--where", "yaer=2020", "--index", str(folder)]) == 1
+    printed = capsys.readouterr()
+    assert printed.err == (
+        'crx: nothing found: no document has the field "yaer"; did you mean year?\n'
+    )
+    assert run(["search", "whale", "--where", "year=1999", "--index", str(folder)]) == 1
+    assert capsys.readouterr().err == "crx: nothing found\n"

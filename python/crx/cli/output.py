@@ -79,6 +79,14 @@ def print_note(text: str) -> None:
     click.echo(f"crx: {visible_line(text)}", err=True)
 
 
+def print_notes(notes: Sequence[str], *, passages: int) -> None:
+    """Print the notes of a search, and that nothing was found unless a note explains it."""
+    for line in notes:
+        print_note(line)
+    if not passages and not any(line.startswith("nothing found") for line in notes):
+        print_note("nothing found")
+
+
 def print_json(value: object) -> None:
     """Print the answer as indented JSON."""
     click.echo(to_json(value, indent=True))

@@ -18,7 +18,7 @@ from crx.cli.options import (
     set_option,
     where_option,
 )
-from crx.cli.output import print_json, print_note, print_text
+from crx.cli.output import print_json, print_note, print_notes, print_text
 from crx.errors import UsageError
 
 
@@ -73,10 +73,8 @@ def command(
         )
     elif quoted.passages:
         print_text(quoted.text)
-    for line in quoted.notes:
-        print_note(line)
+    print_notes(quoted.notes, passages=len(quoted.passages))
     if not quoted.passages:
-        print_note("nothing found")
         return 1
     print_note(
         f"passages: {len(quoted.passages):,}; tokens: {quoted.tokens:,}, counted by the index's "

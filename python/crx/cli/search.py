@@ -18,7 +18,7 @@ from crx.cli.options import (
     set_option,
     where_option,
 )
-from crx.cli.output import print_json, print_note
+from crx.cli.output import print_json, print_note, print_notes
 from crx.cli.passages import SHOWN, print_passages
 from crx.retrieve.search import LEGS, Leg, Result
 
@@ -140,10 +140,7 @@ def command(
         print_json(as_object(query, result, count=count))
     else:
         _print(query, result, count=count, full=full, explain=explain)
-    for line in result.notes:
-        print_note(line)
-    if not result.passages:
-        print_note("nothing found")
+    print_notes(result.notes, passages=len(result))
     return 0 if result.passages else 1
 
 

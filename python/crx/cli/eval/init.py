@@ -139,12 +139,23 @@ def _type(questions: QuestionFile, wanted: Sequence[SampledChunk], missing: int)
             return
         print_aside(f"\n{display_path(each.document.uri)} [{made + 1} of {missing}]\n")
         print_aside(each.text.strip())
-        question = str(click.prompt("\nquestion", default="", show_default=False, err=True)).strip()
-        if question == "q":
+        question = _read_question()
+        if question is None or question == "q":
             return
         if question:
             questions.add(each, question)
             made += 1
+
+
+def _read_question() -> str | None:
+    """Return a line that is typed, or None at the end of the input."""
+    click.echo("\nquestion: ", err=True, nl=False)
+    # Not `click.prompt`: it reports the end of piped input as an interrupt.
+    try:
+        return input().strip()
+    except EOFError:
+        click.echo(err=True)
+        return None
 
 
 def _read(paths: Sequence[Path]) -> list[Document]:
