@@ -43,12 +43,13 @@ from typing import Any
 
 import llama_cpp
 
-sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("python", "tests")]
+sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("python", "tests/support")]
 
 import gguf  # noqa: E402
 import tiny_gguf  # noqa: E402
 
-from crx.backends import llama_runtime as runtime  # noqa: E402
+from crx.backends.llama.model import KV_TYPES, LlamaModel, NativeLog  # noqa: E402
+from crx.backends.llama.session import SequenceResult, Session  # noqa: E402
 from crx.context.compute_usage import ComputeUsage  # noqa: E402
 
 Tokens = list[int]
@@ -56,7 +57,7 @@ Job = tuple[Tokens, list[Tokens]]
 Clocks = tuple[float, float]
 
 
-def documents(model: runtime.Model, args: argparse.Namespace) -> list[Job]:
+def documents(model: LlamaModel, args: argparse.Namespace) -> list[Job]:
     """Random tokens in the shape of the default prompt: each document's prefix, its suffixes.
 
     Instructions and frame take about 25 tokens before the chunk and 50 after it.
@@ -77,30 +78,30 @@ def documents(model: runtime.Model, args: argparse.Namespace) -> list[Job]:
 
 
 def shared(
-    model: runtime.Model,
+    model: LlamaModel,
     jobs: list[Job],
     args: argparse.Namespace,
     *,
-    places: int,
-    log: runtime.Log,
+    slots: int,
+    log: NativeLog,
 ) -> tuple[list[list[Tokens]], dict[str, Any]]:
     """Decode all chunks with crx's session; return the answers and what they took."""
     counts = ComputeUsage()
-    room = max(
-        len(prefix) + places * (max(map(len, suffixes)) + args.new) for prefix, suffixes in jobs
+    capacity = max(
+        len(prefix) + slots * (max(map(len, suffixes)) + args.new) for prefix, suffixes in jobs
     )
     log.lines.clear()
     begun = clocks()
-    session = runtime.Session(
+    session = Session(
         model,
-        room=room,
-        places=places,
+        capacity=capacity,
+        slots=slots,
         kv=args.kv,
         threads=args.threads,
         max_tokens=args.new,
         counts=counts,
         shares=True,
-        beat=lambda: None,
+        heartbeat=lambda: None,
     )
     memory = buffers(log)
     answers = [sorted(decode(session, job), key=lambda a: a.number) for job in jobs]
@@ -112,15 +113,15 @@ def shared(
         "cpu_per_chunk": cpu / chunks,
         "of_it_decoding": counts.decode.seconds / wall,
         "prefilled_per_chunk": counts.prefilled / chunks,
-        "room_tokens": room,
+        "room_tokens": capacity,
         "kv_mib": memory["KV"],
         "compute_mib": memory["compute"],
     }
 
 
-def decode(session: runtime.Session, job: Job) -> Iterator[runtime.Answer]:
+def decode(session: Session, job: Job) -> Iterator[SequenceResult]:
     prefix, suffixes = job
-    session.hold(prefix)
+    session.set_prefix(prefix)
     waiting = list(enumerate(suffixes))
     while waiting or session.busy:
         free = session.free
@@ -145,8 +146,8 @@ class Rival:
             n_threads=args.threads,
             n_threads_batch=args.threads,
             flash_attn=flash,
-            type_k=runtime.KV_TYPES[args.kv][0],
-            type_v=runtime.KV_TYPES[args.kv][0],
+            type_k=KV_TYPES[args.kv][0],
+            type_v=KV_TYPES[args.kv][0],
             verbose=False,
         )
 
@@ -217,7 +218,7 @@ def clocks() -> Clocks:
     return time.perf_counter(), time.process_time()
 
 
-def buffers(log: runtime.Log) -> dict[str, float]:
+def buffers(log: NativeLog) -> dict[str, float]:
     """MiB of the buffers of each kind that llama.cpp told of since the log was cleared."""
     found = {"KV": 0.0, "compute": 0.0}
     for line in log.lines:
@@ -260,10 +261,12 @@ def main() -> None:
 
 
 def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
-    log = runtime.Log()
+    log = NativeLog()
     # What is told of the buffers is followed by more lines than are kept otherwise.
     log.lines = collections.deque(maxlen=4096)
-    model = runtime.Model(str(path), gpu_layers=-1, extra_buffers=True, log=log, beat=lambda: None)
+    model = LlamaModel(
+        str(path), gpu_layers=-1, extra_buffers=True, log=log, heartbeat=lambda: None
+    )
     jobs = documents(model, args)
     rows: dict[str, dict[str, Any]] = {}
 
@@ -271,7 +274,7 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
         rows[name] = row
         print(name, row, file=sys.stderr, flush=True)
 
-    batched, row = shared(model, jobs, args, places=args.places, log=log)
+    batched, row = shared(model, jobs, args, slots=args.places, log=log)
     done(f"shared, {args.places} together", row)
     equal: dict[str, str] = {}
     for kernel, flash in (("flash", True), ("as it comes", False)):
@@ -286,7 +289,7 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
         rival.close()
     # One at a time on some chunks of one document: for the memory it takes and the same tokens.
     few = [(jobs[0][0], jobs[0][1][: args.sample])]
-    single, row = shared(model, few, args, places=1, log=log)
+    single, row = shared(model, few, args, slots=1, log=log)
     done("shared, 1 at a time", row)
     return {
         "rows": rows,

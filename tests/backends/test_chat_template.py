@@ -1,12 +1,14 @@
-"""The frames of the instruct families, and templates that are not to be trusted."""
+"""Chat templates of the instruct families, and templates that cannot be trusted."""
+
+from __future__ import annotations
 
 import pytest
 
 from crx.backends.llama import chat_template
-from crx.backends.llama.chat_template import Frame, frame_of
+from crx.backends.llama.chat_template import ChatTemplate, read_template
 from crx.errors import ModelError
 
-# The lines that tell the families apart, as their templates hold them.
+# The lines that distinguish the families, as in their templates.
 CHATML = "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}"
 LLAMA3 = "{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' }}"
 GEMMA = "{{ '<start_of_turn>' + role + '\\n' + message['content'] | trim + '<end_of_turn>\\n' }}"
@@ -16,7 +18,7 @@ PHI4 = "{{'<|im_start|>user<|im_sep|>' + message['content'] + '<|im_end|>'}}"
 
 
 @pytest.mark.parametrize(
-    ("template", "frame"),
+    ("source", "template"),
     [
         (CHATML, chat_template.CHATML),
         (CHATML + "{{- '<think>\\n\\n</think>\\n\\n' }}", chat_template.CHATML_SILENT),
@@ -28,28 +30,29 @@ PHI4 = "{{'<|im_start|>user<|im_sep|>' + message['content'] + '<|im_end|>'}}"
         ("", chat_template.PLAIN),
     ],
 )
-def test_a_family_is_known_by_its_template(template: str, frame: Frame) -> None:
-    assert frame_of(template) == frame
+def test_a_family_is_recognised_by_its_template(source: str, template: ChatTemplate) -> None:
+    assert read_template(source) == template
 
 
 def test_an_unknown_template_is_rendered_around_a_marker() -> None:
-    template = "{{ bos_token }}[INST] {{ messages[0]['content'] }} [/INST]"
-    assert frame_of(template, bos="<s>") == Frame("template", "<s>[INST] ", " [/INST]", begins=True)
+    source = "{{ bos_token }}[INST] {{ messages[0]['content'] }} [/INST]"
+    expected = ChatTemplate("template", "<s>[INST] ", " [/INST]", includes_bos=True)
+    assert read_template(source, bos="<s>") == expected
 
 
 @pytest.mark.parametrize(
-    "template",
+    "source",
     [
         "{{ ''.__class__.__mro__[1].__subclasses__() }}{{ messages[0]['content'] }}",
         "{{ messages.clear() }}{{ messages[0]['content'] }}",
         "{% for i in range(10**9) %}{% endfor %}{{ messages[0]['content'] }}",
         "{{ raise_exception('no') }}",
         "{% if %}",
-        "no place for the user's words",
+        "no place for the user's message",
         "{{ messages[0]['content'] * 2 }}",
         "{{ 1 // 0 }}",
     ],
 )
-def test_a_template_that_misbehaves_is_a_model_error(template: str) -> None:
+def test_a_template_that_cannot_be_rendered_is_a_model_error(source: str) -> None:
     with pytest.raises(ModelError, match="chat template"):
-        frame_of(template)
+        read_template(source)

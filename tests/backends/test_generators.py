@@ -59,7 +59,7 @@ def test_the_fake_does_wrong_as_it_is_told(say: str, told: str) -> None:
 def test_a_fake_that_stops_has_told_what_came_before() -> None:
     told, error = heard(load_generator("fake:stop=11"))
     assert told == "Blue whales"
-    assert error == "fake: was told to stop after 11 characters"
+    assert error == "fake: set to stop after 11 characters"
 
 
 @pytest.mark.parametrize(
@@ -409,15 +409,15 @@ def test_a_model_that_is_killed_in_mid_answer_is_one_line_after_what_came(
     generator.close()
 
 
-def test_a_character_is_told_when_its_last_byte_is_there() -> None:
+def test_a_character_is_emitted_with_its_last_byte() -> None:
     pytest.importorskip("llama_cpp")
-    from crx.backends.llama.child import Aloud
+    from crx.backends.llama.prompt_tokens import StreamingDecoder
 
     class Bytes:
         def raw(self, tokens) -> bytes:
             return bytes(tokens)
 
-    aloud, text = Aloud(Bytes()), "é鯨"
+    decoder, text = StreamingDecoder(Bytes()), "é鯨"
     tokens = [*text.encode(), 0xE9]
-    told = [aloud.more(tokens[: n + 1]) for n in range(len(tokens))]
-    assert [*told, aloud.more(tokens, final=True)] == ["", "é", "", "", "鯨", "", "\ufffd"]
+    pieces = [decoder.decode(tokens[: n + 1]) for n in range(len(tokens))]
+    assert [*pieces, decoder.decode(tokens, final=True)] == ["", "é", "", "", "鯨", "", "\ufffd"]

@@ -1,4 +1,6 @@
-"""Messages between processes: whole or not at all, and a limit to silence."""
+"""Messages between processes: framing, and the limit on silence."""
+
+from __future__ import annotations
 
 import sys
 
@@ -6,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.backends.process.pipe import Child, ChildLost, pack, unpack
+from crx.backends.process.pipe import Child, ChildLost, decode_message, encode_message
 from crx.errors import SystemFailure
 
 VALUES = st.text() | st.integers() | st.booleans() | st.lists(st.text())
@@ -14,30 +16,32 @@ VALUES = st.text() | st.integers() | st.booleans() | st.lists(st.text())
 ECHO = """
 from crx.backends.process.pipe import Parent
 parent = Parent()
-print("a library's noise")
-while (message := parent.next()) is not None:
-    parent.say(message)
+print("a library's output")
+while (message := parent.receive()) is not None:
+    parent.send(message)
 """
 
 
 @given(st.lists(st.dictionaries(st.text(), VALUES), max_size=5), st.integers(1, 9))
-def test_messages_arrive_whole_however_they_are_cut(messages: list[dict], size: int) -> None:
-    data = b"".join(map(pack, messages))
+def test_messages_arrive_whole_however_they_are_cut(
+    messages: list[dict[str, object]], size: int
+) -> None:
+    data = b"".join(map(encode_message, messages))
     buffer, arrived = bytearray(), []
     for at in range(0, len(data), size):
         buffer += data[at : at + size]
-        while (message := unpack(buffer)) is not None:
+        while (message := decode_message(buffer)) is not None:
             arrived.append(message)
     assert arrived == messages
     assert not buffer
 
 
 @pytest.mark.parametrize(
-    "frame", [b"\xff\xff\xff\xff", b"\0\0\0\2\xff\xfe", b"\0\0\0\2[]", b"\0\0\0\1{"]
+    "data", [b"\xff\xff\xff\xff", b"\0\0\0\2\xff\xfe", b"\0\0\0\2[]", b"\0\0\0\1{"]
 )
-def test_nonsense_ends_the_conversation(frame: bytes) -> None:
+def test_a_malformed_message_ends_the_conversation(data: bytes) -> None:
     with pytest.raises(ChildLost):
-        unpack(bytearray(frame))
+        decode_message(bytearray(data))
 
 
 def test_a_message_larger_than_the_pipe_comes_back() -> None:
@@ -49,13 +53,13 @@ def test_a_message_larger_than_the_pipe_comes_back() -> None:
     child.end()
 
 
-def test_a_death_is_told_with_the_last_words() -> None:
+def test_the_death_of_a_child_is_reported_with_its_last_line_of_output() -> None:
     child = Child((sys.executable, "-c", "raise SystemExit('no luck')"))
     with pytest.raises(ChildLost, match="ended with 1: no luck"):
         child.receive(timeout_s=60)
     child.end()
 
 
-def test_a_program_that_is_not_there_is_named() -> None:
+def test_a_missing_program_is_named() -> None:
     with pytest.raises(SystemFailure, match="/no/such/program: cannot be started"):
         Child(("/no/such/program",))

@@ -58,7 +58,7 @@ def test_no_model_is_loaded_when_nothing_is_found(crx: Crx) -> None:
 
 def test_a_generator_that_fails_leaves_its_text_so_far(crx: Crx) -> None:
     assert ask(crx, "fake:stop=11") == Done(
-        7, "Blue whales\n", "crx: fake: was told to stop after 11 characters\n"
+        7, "Blue whales\n", "crx: fake: set to stop after 11 characters\n"
     )
 
 

@@ -190,7 +190,7 @@ def test_a_plan_skips_and_refuses_the_files_that_a_build_does(tmp_path: Path, do
 
 
 def test_a_model_without_any_answer_is_an_error(docs: Path) -> None:
-    with pytest.raises(ModelError, match=r"none of \d+ trials has an answer: the fake was told to"):
+    with pytest.raises(ModelError, match=r"none of \d+ trials has an answer: set to fail"):
         plan([docs], source="fake:fail=1", seconds=0.01)
 
 

@@ -79,7 +79,7 @@ def test_failed_chunks_are_tried_again_and_rejected_ones_are_not(index: crx.Inde
     first = index.contextualize(tired)
     tired.rested = True
     again = index.contextualize(tired)
-    failed = first.made["failed:the fake was told to"]
+    failed = first.made["failed:set to fail"]
     assert failed > 0
     assert again.made == {"ok": failed}
     assert again.reused == first.chunks - failed

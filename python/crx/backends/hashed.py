@@ -1,8 +1,8 @@
-"""An embedder without weights: words and their letters, hashed into a few hundred dimensions.
+"""An embedder without weights: words and letter trigrams, hashed into a few hundred dimensions.
 
-Feature hashing with signs (Weinberger et al. 2009) over whole words and over the letter triples of
-each word, so that inflections and misspellings stay near each other. Sums are of integers and only
-the last step divides, so a vector is the same to the last bit on every machine.
+Feature hashing with signs (Weinberger et al. 2009) over whole words and over the letter trigrams of
+each word, so that inflections and misspellings stay near each other. The sums are of integers and
+only the last step divides, so vectors are bit-identical on every machine.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from crx.errors import ModelError
 
 _VERSION = 1
 
-# Scripts written without spaces: there each character is a token.
-_ALONE = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_TOKEN = re.compile(rf"[{_ALONE}]|[^\W{_ALONE}]+|[^\w\s]")
-_RUN = re.compile(rf"([{_ALONE}]+)|[^\W{_ALONE}]+")
+# Scripts written without spaces, of which each character is a token.
+_UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
+_RUN = re.compile(rf"([{_UNSPACED}]+)|[^\W{_UNSPACED}]+")
 
-# A word counts four times as much as one of its letter triples, and a long word, which is rarer,
-# more than a short one.
+# A word weighs four times as much as one of its trigrams; weights grow with the word's length, up
+# to 8 letters, because longer words are rarer.
 _WORD_WEIGHT = 4
-_LONG = 8
+_MAX_LENGTH_WEIGHT = 8
 
 Features = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def load_embedder(spec: str) -> HashedEmbedder:
-    """Make an embedder from its options, as in "d=64,max_tokens=128"."""
+    """Return the embedder of options such as "d=64,max_tokens=128"."""
     _, options = split_options(f":{spec}", known={"d", "max_tokens"})
     try:
         numbers = {name: int(value) for name, value in options.items()}
@@ -49,7 +49,7 @@ def load_embedder(spec: str) -> HashedEmbedder:
 
 
 class HashedEmbedder:
-    """Texts to (n, `dimensions`) by hashing; reads the first `max_tokens` tokens of a text."""
+    """An embedder by feature hashing; reads the first `max_tokens` tokens of a text."""
 
     def __init__(self, *, dimensions: int = 256, max_tokens: int = 512) -> None:
         if not 8 <= dimensions <= 65536 or max_tokens < 1:
@@ -70,11 +70,11 @@ class HashedEmbedder:
         return self._max_tokens
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
-        """Return the code point at which each word, mark or lone character starts, ascending."""
+        """Return the code point at which each word, sign or CJK character starts, ascending."""
         return np.fromiter((match.start() for match in _TOKEN.finditer(text)), np.uint32)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Return (n, d) float32 unit rows, in order; queries are read as passages are."""
+        """Return (n, d) float32 unit rows, in order; a query is embedded like a passage."""
         vectors = np.empty((len(texts), self._dimensions), np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self._vector(text[: self._end(text)])
@@ -88,7 +88,7 @@ class HashedEmbedder:
         sums = np.zeros(self._dimensions, np.int64)
         for word, count in Counter(_words(_folded(text))).items():
             slots, weights = _features(word, self._dimensions)
-            # A word's tenth mention says less than its first.
+            # Term frequency is damped: a tenth mention adds less than the first.
             np.add.at(sums, slots, weights * count.bit_length())
         if not sums.any():
             sums[0] = 1
@@ -97,7 +97,7 @@ class HashedEmbedder:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield the words; of a script without spaces, each two neighbours."""
+    """Yield the words; for scripts without spaces, each pair of neighbouring characters."""
     for run in _RUN.finditer(text):
         word = run.group()
         if run.group(1) is None or len(word) == 1:
@@ -107,21 +107,21 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _folded(text: str) -> str:
-    """Return the text without case and accents."""
+    """Return the text without case and diacritics."""
     parts = unicodedata.normalize("NFKD", text.casefold())
     return "".join(part for part in parts if not unicodedata.combining(part))
 
 
 @lru_cache(maxsize=1 << 16)
 def _features(word: str, dimensions: int) -> Features:
-    """Return the dimensions that a word and its letter triples fall on, and signed weights."""
-    framed = f"<{word}>"
-    names = [framed, *(framed[at : at + 3] for at in range(len(framed) - 2))]
+    """Return the dimensions of a word and its trigrams, and their signed weights."""
+    delimited = f"<{word}>"
+    names = [delimited, *(delimited[at : at + 3] for at in range(len(delimited) - 2))]
     crcs = np.array([zlib.crc32(name.encode("utf-8", "surrogatepass")) for name in names])
-    # Two multiplications spread the checksum's bits (Steele and Vigna 2021 list such constants).
+    # Two multiplications mix the checksum's bits (constants as in Steele and Vigna 2021).
     mixed = (crcs * 0x9E3779B1) & 0xFFFFFFFF
     mixed = ((mixed ^ (mixed >> 15)) * 0x85EBCA6B) & 0xFFFFFFFF
-    weights = np.full(len(names), min(len(word), _LONG), np.int64)
+    weights = np.full(len(names), min(len(word), _MAX_LENGTH_WEIGHT), np.int64)
     weights[0] *= _WORD_WEIGHT
     slots = (mixed >> 1) % dimensions
     return slots.astype(np.int64), np.where(mixed & 1, weights, -weights)

@@ -1,12 +1,13 @@
-"""Models of the store, run by ONNX Runtime: embedders and rerankers.
+"""Embedders and rerankers of the model store, run by ONNX Runtime.
 
-Texts are run in batches of one length, a batch a thread: nothing is padded, so a row is the same
-to the last bit whatever else is run with it, and threads never wait for each other within a text.
+Each batch holds texts of one length and runs on one thread. Nothing is padded, so a row is
+bit-identical whatever else is in its batch, and no thread pool outlives a call: on a CPU, a model
+also works in a fork of the process that loaded it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.errors import ModelError
 from crx.models.card import (
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
 Device = Literal["cpu", "cuda"]
 Batch = tuple[list[int], Ids]
 
-# Tokens in a batch. On a CPU, as few as cost nothing (512 take 5% longer, 8192 no less), so that
-# threads share even a small call; on a GPU, as many as fill it.
+# Tokens in a batch. On a CPU the fewest without a cost (512 take 5% longer, 8192 are no faster), so
+# that threads share even a small call; on a GPU as many as fill it.
 _BATCH_TOKENS = {"cpu": 1024, "cuda": 16384}
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
@@ -53,23 +55,23 @@ def load_embedder(spec: str) -> OnnxEmbedder:
 
 
 def load_reranker(spec: str) -> OnnxReranker:
-    """Load a reranker by name or path, likewise; a path may be a folder with a graph of its own."""
+    """Load a reranker by name or path; a path may be a folder with an ONNX file of its own."""
     name, device = _parse(spec)
     return OnnxReranker(Path(name) if is_bare(Path(name)) else find(name), device=device)
 
 
 class OnnxEmbedder:
-    """A model of the store. Its files are checked against their card when it is made."""
+    """An embedder of the model store, whose files are checked against their card when loaded."""
 
     def __init__(self, folder: Path, *, device: Device = "cpu") -> None:
-        """Load a model's folder; `ModelError` where a file or the device is missing or damaged."""
+        """Load a model's folder; `ModelError` if a file or the device is missing or damaged."""
         card = read_card(folder)
         if card.kind != "embedder":
             raise ModelError(f"{folder}: a {card.kind}, not an embedder; crx models lists them")
         # What is parsed in Python is checked first, as a damaged file may be slow to refuse.
         check_file(folder / (PIECES if PIECES in card.files else TOKENIZER), card)
         with ThreadPoolExecutor(1) as checker:
-            # Hashing needs no interpreter: it goes on while all else is loaded.
+            # Hashing releases the interpreter's lock, so it runs while all else is loaded.
             checked = checker.submit(check_files, folder, card)
             _runtime(device)
             self._tokens = load_tokens(folder, card)
@@ -87,12 +89,12 @@ class OnnxEmbedder:
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of a passage that are read: special tokens and the prefix are taken off."""
+        """Tokens of a passage that are read, not counting special tokens and the prefix."""
         return self.card.max_tokens
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """ISO 639-1 codes of what the model claims to read; none: it does not say."""
+        """ISO 639-1 codes of the languages that the model declares; empty if it declares none."""
         return self.card.languages
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
@@ -100,9 +102,9 @@ class OnnxEmbedder:
         return self._tokens.starts(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Return (n, d) float32 unit rows, in order; `ModelError` for a vector that is not one.
+        """Return (n, d) float32 unit rows, in order; `ModelError` if a vector is not finite.
 
-        A text is cut to the tokens that the model reads.
+        A text is truncated to `max_tokens`.
         """
         prefix = self.card.query_prefix if query else self.card.passage_prefix
         ids = self._tokens.encode(texts, prefix=prefix)
@@ -119,14 +121,14 @@ class OnnxEmbedder:
 
 
 class OnnxReranker:
-    """A cross-encoder of the store, or of a folder that brings an ONNX file with its tokenizer.
+    """A cross-encoder of the model store, or of a folder with an ONNX file and its tokenizer.
 
-    A graph takes `input_ids` and, where it wants them, `attention_mask` and `token_type_ids`; its
-    first output is one logit a pair, or two, of which the second says "relevant".
+    The graph takes `input_ids`, optionally `attention_mask` and `token_type_ids`. Its first output
+    is one logit a pair, or two, of which the second means "relevant".
     """
 
     def __init__(self, folder: Path, *, device: Device = "cpu") -> None:
-        """Load a model's folder; `ModelError` where it is no reranker, or the device is missing."""
+        """Load a model's folder; `ModelError` if it is no reranker or the device is missing."""
         if is_bare(folder):
             card, graph = read_bare(folder)
         else:
@@ -138,7 +140,7 @@ class OnnxReranker:
         self.device: Device = device
         self._pairs = PairEncoder(folder / TOKENIZER, sequence=card.sequence)
         self._graph = _Session(graph, precision=card.precision, device=device)
-        # A graph of another kind is refused now, not in the middle of a search.
+        # A graph of another kind is refused when it is loaded, not during a search.
         self.score("a", ["a"])
 
     @property
@@ -147,14 +149,14 @@ class OnnxReranker:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """ISO 639-1 codes of what the model claims to read; none: it does not say."""
+        """ISO 639-1 codes of the languages that the model declares; empty if it declares none."""
         return self.card.languages
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return (n,) float32 scores in (0, 1), in order; none depends on the other texts.
+        """Return (n,) float32 scores in (0, 1), in order; a score depends on its text alone.
 
-        A text that the model's window cannot hold is read in several windows and scores as its
-        best one. Raises `ModelError` for a query that leaves no room, and where the model fails.
+        A text longer than the model's window is read in several windows and scores as its best
+        one. Raises `ModelError` if the query fills the window or the model fails.
         """
         windows = self._pairs.windows(query, texts)
         pairs = [pair for each in windows for pair in each]
@@ -172,7 +174,7 @@ class OnnxReranker:
 
 
 class _Session:
-    """A loaded graph: batches of one length in, its first output for each out."""
+    """A loaded graph that maps a batch of one length to its first output."""
 
     def __init__(self, path: Path, *, precision: Precision, device: Device) -> None:
         self._path = path
@@ -180,15 +182,19 @@ class _Session:
         self._inputs = [entry.name for entry in self._session.get_inputs()]
         self._output = self._session.get_outputs()[0].name
         self._threads = threads() if device == "cpu" else 1
-        # What int8 activations are rounded to depends on all that is in a batch.
+        # A CUDA context does not survive a fork.
+        self._fork_guard = ForkGuard() if device == "cuda" else None
+        # The rounding of int8 activations depends on the whole batch.
         self._batch_tokens = 1 if precision == "int8" else _BATCH_TOKENS[device]
 
     def each(self, ids: Sequence[Ids], run: Callable[[Batch], None]) -> None:
         """Call `run` for each batch of the texts' ids, on all threads."""
-        _spread(list(equal_lengths(ids, tokens=self._batch_tokens)), run, count=self._threads)
+        if self._fork_guard is not None:
+            self._fork_guard.check(str(self._path))
+        _run_parallel(list(equal_lengths(ids, tokens=self._batch_tokens)), run, self._threads)
 
     def run(self, ids: Ids, segments: Ids | None = None) -> NDArray[np.float32]:
-        """Return the first output for a batch of (n, length) ids; `ModelError` where it fails."""
+        """Return the first output for a batch of (n, length) ids; `ModelError` if it fails."""
         inputs = feed(self._inputs, ids, segments)
         try:
             found: NDArray[np.float32] = self._session.run([self._output], inputs)[0]
@@ -206,18 +212,14 @@ def _parse(spec: str) -> tuple[str, Device]:
     return name, "cuda" if device == "cuda" else "cpu"
 
 
-def _spread(batches: Sequence[Batch], run: Callable[[Batch], None], *, count: int) -> None:
-    """Run batches on threads, a batch a thread; what one raises is raised."""
+def _run_parallel(batches: Sequence[Batch], run: Callable[[Batch], None], count: int) -> None:
+    """Run each batch on one of `count` threads; raise the first error of a batch."""
     if len(batches) < 2:
-        _drain(map(run, batches))
+        for batch in batches:
+            run(batch)
         return
     with ThreadPoolExecutor(min(count, len(batches))) as pool:
-        _drain(pool.map(run, batches))
-
-
-def _drain(done: Iterable[None]) -> None:
-    for _ in done:
-        pass
+        list(pool.map(run, batches))
 
 
 def _runtime(device: Device) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Embedders of the model store, run by OpenVINO: the fastest where the CPU has AMX."""
+"""Embedders of the model store, run by OpenVINO: the fastest backend on a CPU with AMX."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.errors import ModelError
 from crx.models.card import GRAPH, ModelCard, check_files, read_card
@@ -36,7 +37,7 @@ class OpenVinoEmbedder:
     """A model of the store, in single precision or, on a CPU with AMX, in bfloat16."""
 
     def __init__(self, folder: Path, *, arithmetic: Arithmetic = "f32") -> None:
-        """Load a model's folder; `ModelError` where a file, the package or AMX is missing."""
+        """Load a model's folder; raise `ModelError` if a file, the package or AMX is missing."""
         card = read_card(folder)
         if card.kind != "embedder" or card.precision != "fp32":
             raise ModelError(
@@ -47,6 +48,7 @@ class OpenVinoEmbedder:
         self._arithmetic = arithmetic
         # The queue has one callback, so calls from several threads take turns.
         self._lock = Lock()
+        self._fork_guard = ForkGuard()
         self._tokens = load_tokens(folder, card)
         self._compiled, self._queue = _compile(folder / GRAPH, arithmetic)
         self._inputs = [entry.get_any_name() for entry in self._compiled.inputs]
@@ -61,12 +63,12 @@ class OpenVinoEmbedder:
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of a passage that are read: special tokens and the prefix are taken off."""
+        """Tokens of a passage that are read, not counting special tokens and the prefix."""
         return self.card.max_tokens
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """ISO 639-1 codes of what the model claims to read; none: it does not say."""
+        """ISO 639-1 codes of the languages that the model declares; empty if it declares none."""
         return self.card.languages
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
@@ -74,16 +76,17 @@ class OpenVinoEmbedder:
         return self._tokens.starts(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Return (n, d) float32 unit rows, in order; `ModelError` for a vector that is not one."""
+        """Return (n, d) float32 unit rows, in order; `ModelError` if a vector is not finite."""
+        self._fork_guard.check(f"openvino:{self.card.name}")
         prefix = self.card.query_prefix if query else self.card.passage_prefix
         ids = self._tokens.encode(texts, prefix=prefix)
         vectors = np.empty((len(texts), self.dimensions), np.float32)
 
-        def keep(request: Any, rows: list[int]) -> None:
+        def copy_rows(request: Any, rows: list[int]) -> None:
             vectors[rows] = request.get_output_tensor(0).data
 
         with self._lock:
-            self._queue.set_callback(keep)
+            self._queue.set_callback(copy_rows)
             for rows, batch in equal_lengths(ids, tokens=_BATCH_TOKENS):
                 self._queue.start_async(feed(self._inputs, batch), rows)
             self._queue.wait_all()

@@ -1,4 +1,4 @@
-"""What follows a plug's name in a specification: `NAME:option=value,option=value`."""
+"""Parsing of the options of a specification: `NAME:option=value,option=value`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crx.errors import ModelError, UsageError
 
 
 def split_options(spec: str, *, known: AbstractSet[str]) -> tuple[str, dict[str, str]]:
-    """Return the name and the options; `ModelError` for an option that is not known."""
+    """Return the name and the options as texts; raise `ModelError` for an unknown option."""
     name, _, tail = spec.rpartition(":")
     if "=" not in tail:
         return spec, {}
@@ -27,7 +27,10 @@ def split_options(spec: str, *, known: AbstractSet[str]) -> tuple[str, dict[str,
 def typed_options(
     spec: str, types: Mapping[str, Callable[[str], Any]]
 ) -> tuple[str, dict[str, Any]]:
-    """Return the name and the options, each as its type makes it; raises `UsageError`, too."""
+    """Return the name and the options, converted to their types.
+
+    Raises `ModelError` for an unknown option and `UsageError` for a value of the wrong type.
+    """
     name, texts = split_options(spec, known=set(types))
     values: dict[str, Any] = {}
     for key, text in texts.items():
@@ -39,6 +42,6 @@ def typed_options(
 
 
 def refuse_cap(source: str, cap_dollars: float) -> None:
-    """Raise `UsageError` for a spending cap on a source that costs nothing."""
+    """Raise `UsageError` if a spending cap is given for a source that costs nothing."""
     if cap_dollars < math.inf:
         raise UsageError(f"{source}: costs no dollars; give the budget as a time, such as 20m")

@@ -1,7 +1,7 @@
-"""A reranker without weights: the share of the query's terms that a text holds.
+"""A reranker without weights: the share of the query's terms that a text contains.
 
-Terms are those of the index's analyzer. It is no match for a cross-encoder; it is deterministic,
-takes no time, and says the truth about what it counts.
+Terms are those of the index's analyzer. It is deterministic and fast, and ranks worse than a
+cross-encoder.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _VERSION = 1
 
 
 def load_reranker(spec: str) -> OverlapReranker:
-    """Make the reranker; `ModelError` where anything follows its name."""
+    """Return the reranker; raise `ModelError` if options are given."""
     if spec:
         raise ModelError(f"overlap:{spec}: takes no options; write overlap")
     return OverlapReranker()
 
 
 class OverlapReranker:
-    """Scores a text by the share of the query's distinct terms that it holds."""
+    """A reranker by the share of the query's distinct terms that a text contains."""
 
     @property
     def fingerprint(self) -> str:
         return f"overlap:{_VERSION}"
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return (n,) float32 scores in (0, 1): (terms held + 1/2) / (terms asked + 1)."""
-        asked = set(_native.analyze(query))
-        held = [len(asked.intersection(_native.analyze(text))) for text in texts]
-        return ((np.array(held, np.float32) + 0.5) / (len(asked) + 1)).astype(np.float32)
+        """Return (n,) float32 scores in (0, 1): (common terms + 1/2) / (query terms + 1)."""
+        terms = set(_native.analyze(query))
+        common = [len(terms.intersection(_native.analyze(text))) for text in texts]
+        return ((np.array(common, np.float32) + 0.5) / (len(terms) + 1)).astype(np.float32)

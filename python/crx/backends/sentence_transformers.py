@@ -1,6 +1,6 @@
-"""Embedders and cross-encoders run by sentence-transformers: any it can load.
+"""Embedders and cross-encoders of any kind that sentence-transformers can load.
 
-They are the reference in tests.
+They are the reference that the tests compare other backends with.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.errors import ModelError
 from crx.models.cross_encoder import PairEncoder, best_windows, one_logit
@@ -24,28 +25,29 @@ _BATCH_TOKENS = 8192
 
 
 def load_embedder(spec: str) -> SentenceTransformersEmbedder:
-    """Load a folder, or a name of the local cache, as in "path/to/folder:device=cuda"."""
+    """Load an embedder from a folder or the local cache, as in "path/to/folder:device=cuda"."""
     name, options = split_options(spec, known={"device"})
     return SentenceTransformersEmbedder(name, device=options.get("device", "cpu"))
 
 
 def load_reranker(spec: str) -> SentenceTransformersReranker:
-    """Load a cross-encoder, likewise."""
+    """Load a cross-encoder from a folder or the local cache."""
     name, options = split_options(spec, known={"device"})
     return SentenceTransformersReranker(name, device=options.get("device", "cpu"))
 
 
 class SentenceTransformersEmbedder:
-    """A sentence-transformers model, loaded from this machine alone and without code of its own.
+    """A sentence-transformers model, loaded without the network and without its own code.
 
-    Texts of one length are run together, so nothing is padded; rows agree between batches to
-    1e-6.
+    A batch holds texts of one length, so nothing is padded; a row agrees between batches to 1e-6.
     """
 
     def __init__(self, name: str, *, device: str = "cpu") -> None:
-        """Load a model; `ModelError` where the package, the model or the device is missing."""
+        """Load a model; raise `ModelError` if the package, the model or the device is missing."""
         self._model: Any = _model("SentenceTransformer", name, device)
-        # Our own copy of the tokenizer: the model's own pads and cuts as it was last used.
+        # The threads of torch do not exist in a fork.
+        self._fork_guard = ForkGuard()
+        # A copy of the tokenizer: the model's own pads and truncates as in its last call.
         tokenizer = self._model.tokenizer.backend_tokenizer.to_str()
         self._tokens = Tokens(tokenizer, sequence=int(self._model.max_seq_length))
         self._query, self._passage = _prefixes(self._model.prompts, self._model.default_prompt_name)
@@ -61,7 +63,7 @@ class SentenceTransformersEmbedder:
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of a passage that are read: special tokens and the prefix are taken off."""
+        """Tokens of a passage that are read, not counting special tokens and the prefix."""
         return self._tokens.room(self._passage)
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
@@ -69,7 +71,8 @@ class SentenceTransformersEmbedder:
         return self._tokens.starts(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Return (n, d) float32 unit rows, in order; `ModelError` for a vector that is not one."""
+        """Return (n, d) float32 unit rows, in order; `ModelError` if a vector is not finite."""
+        self._fork_guard.check("sentence-transformers")
         prefix = self._query if query else self._passage
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         ids = self._tokens.encode(texts, prefix=prefix)
@@ -82,24 +85,25 @@ class SentenceTransformersEmbedder:
                 show_progress_bar=False,
             )
         if not np.isfinite(vectors).all():
-            raise ModelError("sentence-transformers gave a vector that is not finite")
+            raise ModelError("st: gave a vector that is not finite; use another model")
         return vectors
 
 
 class SentenceTransformersReranker:
-    """A cross-encoder of sentence-transformers, loaded from this machine alone, without its code.
+    """A cross-encoder, loaded without the network and without its own code.
 
     Pairs are windowed by `crx.models.cross_encoder`; the library would truncate the longer text.
     """
 
     def __init__(self, name: str, *, device: str = "cpu") -> None:
-        """Load a model; `ModelError` where the package, the model or the device is missing."""
+        """Load a model; raise `ModelError` if the package, the model or the device is missing."""
         model = _model("CrossEncoder", name, device)
         tokenizer = model.tokenizer.backend_tokenizer.to_str()
         config = model.model.config.to_dict()
         room = int(config["max_position_embeddings"]) - first_position(config)
         self.device = device
         self._name = name
+        self._fork_guard = ForkGuard()
         self._model: Any = model.model.eval()
         self._inputs = set(model.tokenizer.model_input_names)
         self._pairs = PairEncoder(tokenizer, sequence=min(room, int(model.max_seq_length or room)))
@@ -110,7 +114,8 @@ class SentenceTransformersReranker:
         return self._fingerprint
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return (n,) float32 scores in (0, 1), in order; windows score as their best one."""
+        """Return (n,) float32 scores in (0, 1), in order; a text scores as its best window."""
+        self._fork_guard.check(f"st:{self._name}")
         windows = self._pairs.windows(query, texts)
         pairs = [pair for each in windows for pair in each]
         logits = np.empty(len(pairs), np.float32)
@@ -118,7 +123,7 @@ class SentenceTransformersReranker:
             output = self._run(ids, np.stack([pairs[row].segments for row in rows]))
             logits[rows] = one_logit(output, name=self._name)
         if not np.isfinite(logits).all():
-            raise ModelError(f"st:{self._name}: gave a score that is not finite")
+            raise ModelError(f"st:{self._name}: gave a score that is not finite; use another model")
         return best_windows(logits, windows)
 
     def _run(self, ids: Ids, segments: Ids) -> NDArray[np.float32]:
@@ -135,7 +140,7 @@ class SentenceTransformersReranker:
 
 
 def _model(kind: str, name: str, device: str) -> Any:
-    """Load a model of the class of this name; `ModelError` where something is missing."""
+    """Load a model of the class of this name; raise `ModelError` if something is missing."""
     try:
         package = import_module("sentence_transformers")
     except ModuleNotFoundError as error:
@@ -162,7 +167,7 @@ def _digest(model: Any, tokenizer: str, *, pooler: bool = False) -> str:
     """Return a short hash over the weights, the tokenizer, the modules and the limits."""
     digest = hashlib.blake2b(digest_size=10)
     for name, tensor in sorted(model.state_dict().items()):
-        # A pooler that nobody trained is drawn at random, and no embedder reads it.
+        # An untrained pooler is initialised at random, and no embedder uses it.
         if ".pooler." in name and not pooler:
             continue
         digest.update(name.encode())

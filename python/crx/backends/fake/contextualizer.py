@@ -1,9 +1,9 @@
-"""`fake:`: contexts without a model, for tests and for trying a run.
+"""Contexts without a model, for tests and for trying a run: `fake:`.
 
-The text is made of the document's title and the chunk's own longest words, so it passes validation.
-Any share of the chunks, chosen by their hash, can be made to go wrong as real models do:
-`fake:latency=5ms,refuse=0.1,crash=0.02`. What kills a process happens in a child process, under
-the same supervision as a real model's.
+A context consists of the document's title and the chunk's own longest words, so it passes
+validation. Any share of the chunks, chosen by their hash, can be made to fail as real models do:
+`fake:latency=5ms,refuse=0.1,crash=0.02`. Faults that kill a process happen in a child process under
+the same supervisor as a real model's.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from crx.backends.options import refuse_cap
+from crx.backends.process.chunk_round import ChunkPrompt, Validate
 from crx.backends.process.pipe import Parent, child_command
-from crx.backends.process.supervisor import Ask, Judge, Supervisor
+from crx.backends.process.supervisor import Supervisor
 from crx.context.compute_usage import ComputeUsage
 from crx.context.ordering import restore_order
 from crx.context.prompt import Prompt
@@ -36,11 +37,11 @@ _DEADLY = ("hang", "crash")
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Which share of the chunks goes wrong in which way; what is left goes well.
+    """The share of the chunks that fails in each way, 0 to 1.
 
-    `fail`: the model says that it cannot. `hang`, `crash`: its process falls silent or dies.
-    `empty`, `huge` (1 MB), `invalid` (broken UTF-8), `refuse`: what it answers. `preamble`: its
-    first answer only; asked again, it does well.
+    `fail`: the model reports a failure. `hang`, `crash`: its process is silent or dies. `empty`,
+    `huge` (1 MB), `invalid` (broken UTF-8), `refuse`: the kind of answer. `preamble`: an answer
+    with a preamble, followed by a good one when asked again.
     """
 
     fail: float = 0.0
@@ -55,10 +56,10 @@ class Faults:
     def __post_init__(self) -> None:
         shares = [getattr(self, f.name) for f in fields(self)]
         if min(shares) < 0 or sum(shares) > 1:
-            raise ValueError("shares of faults are not below 0 and not above 1 together")
+            raise ValueError("shares of faults must be at least 0 and add up to at most 1")
 
     def of(self, chunk: str) -> str:
-        """Return the name of the fault that befalls a chunk, "" for none."""
+        """Return the name of a chunk's fault, "" for none."""
         digest = hashlib.sha256(chunk.encode(errors="replace")).digest()
         left = int.from_bytes(digest[:8], "big") / 2**64
         for kind in fields(self):
@@ -69,14 +70,14 @@ class Faults:
 
 
 class Fake:
-    """A contextualizer that invents nothing: title and words of the chunk."""
+    """A contextualizer that uses the document's title and words of the chunk."""
 
     def __init__(
         self, faults: Faults | None = None, *, latency_s: float = 0.0, timeout_s: float = 2.0
     ) -> None:
         self._faults = faults or Faults()
         self._latency_s = latency_s
-        self._asked_with = ""
+        self._prompt_hash = ""
         self._supervisor: Supervisor | None = None
         if any(getattr(self._faults, kind) for kind in _DEADLY):
             shares = {f.name: getattr(self._faults, f.name) for f in fields(Faults)}
@@ -86,15 +87,14 @@ class Fake:
 
     @staticmethod
     def of(settings: str) -> Fake:
-        """Return the fake that `fake:SETTINGS` asks for, such as `latency=5ms,fail=0.1`."""
+        """Return the contextualizer of settings such as `latency=5ms,fail=0.1`."""
         values: dict[str, float] = {}
         for setting in filter(None, settings.split(",")):
             found = _SETTING.fullmatch(setting)
             known = {f.name for f in fields(Faults)} | {"latency", "timeout"}
             if found is None or found[1] not in known:
-                raise UsageError(
-                    f"fake: {setting!r} is no setting; use {', '.join(sorted(known))} with a number"
-                )
+                names = ", ".join(sorted(known))
+                raise UsageError(f"fake: {setting!r}: no such setting; use {names} with a number")
             values[found[1]] = float(found[2]) / (1000 if found[3] == "ms" else 1)
         latency, timeout = values.pop("latency", 0.0), values.pop("timeout", 2.0)
         try:
@@ -105,12 +105,12 @@ class Fake:
     @property
     def fingerprint(self) -> str:
         shares = ",".join(f"{f.name}={getattr(self._faults, f.name):g}" for f in fields(Faults))
-        prompt = f" prompt={self._asked_with}" if self._asked_with else ""
+        prompt = f" prompt={self._prompt_hash}" if self._prompt_hash else ""
         return f"fake:{shares} revision=1{prompt}"
 
     @property
     def usage(self) -> ComputeUsage:
-        """What has been computed so far: nothing, but for restarts."""
+        """The computation so far: nothing but restarts."""
         return self._supervisor.usage if self._supervisor else ComputeUsage()
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
@@ -118,26 +118,28 @@ class Fake:
         validator = ContextValidator(document)
         head = _head(document)
         if self._supervisor is not None:
-            asks = [Ask(c.text, _FIRMER + c.text, _judge(validator, c)) for c in chunks]
-            yield from restore_order(self._supervisor.situate(head, asks))
+            prompts = [
+                ChunkPrompt(c.text, _FIRMER + c.text, _validate(validator, c)) for c in chunks
+            ]
+            yield from restore_order(self._supervisor.situate(head, prompts))
             return
         for chunk in chunks:
             yield self._situate(head, chunk, validator)
 
     def with_prompt(self, prompt: Prompt) -> Fake:
-        """Return one that says which prompt it was asked with; both share the child process."""
+        """Return one whose fingerprint has the prompt's hash; both share the child process."""
         other = copy.copy(self)
-        other._asked_with = prompt.hash
+        other._prompt_hash = prompt.hash
         return other
 
     def close(self) -> None:
-        """End the child process, where there is one."""
+        """End the child process, if there is one."""
         if self._supervisor is not None:
             self._supervisor.close()
 
     def _situate(self, head: str, chunk: Chunk, validator: ContextValidator) -> Context:
         if self._faults.of(chunk.text) == "fail":
-            return Context.failed("the fake was told to")
+            return Context.failed("set to fail")
         tries: tuple[tuple[str, ContextStatus], ...] = (
             (chunk.text, "ok"),
             (_FIRMER + chunk.text, "retried"),
@@ -150,9 +152,9 @@ class Fake:
         return context
 
 
-def answer(head: str, asked: str, faults: Faults) -> str:
-    """Return what the fake says of a chunk in a document that begins with `head`."""
-    chunk = asked.removeprefix(_FIRMER)
+def answer(head: str, prompt: str, faults: Faults) -> str:
+    """Return the answer to a chunk's prompt in a document that begins with `head`."""
+    chunk = prompt.removeprefix(_FIRMER)
     words = sorted(set(_WORD.findall(chunk)), key=lambda w: (-len(w), w))
     text = f"{head}: {', '.join(words[:4])}"
     match faults.of(chunk):
@@ -164,30 +166,30 @@ def answer(head: str, asked: str, faults: Faults) -> str:
             return (text.encode() + b"\xff").decode(errors="replace")
         case "refuse":
             return "I cannot help with that."
-        case "preamble" if chunk == asked:
+        case "preamble" if chunk == prompt:
             return f"Here is the context you asked for: {text}"
     return text
 
 
 def _head(document: Document) -> str:
-    """The first words of the title, or of the text where there is none."""
+    """Return the first words of the title, or of the text if there is no title."""
     return " ".join((document.title or document.text[:200]).split()[:5])[:60]
 
 
-def _judge(validator: ContextValidator, chunk: Chunk) -> Judge:
+def _validate(validator: ContextValidator, chunk: Chunk) -> Validate:
     return lambda text, finished: validator.validate(text, chunk=chunk.text, finished=finished)
 
 
 def main() -> None:
-    """Serve as a child process; some chunks are never answered."""
+    """Serve as the child process; some chunks are never answered."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     parent = Parent()
     faults, head, latency_s = Faults(), "", 0.0
-    while (message := parent.next()) is not None:
+    while (message := parent.receive()) is not None:
         match message["op"]:
             case "open":
                 faults, latency_s = Faults(**message["faults"]), message["latency_s"]
-                parent.say({"op": "ready"})
+                parent.send({"op": "ready"})
             case "prefix":
                 head = message["text"]
             case "add":
@@ -195,18 +197,18 @@ def main() -> None:
                 _serve(parent, message["number"], message["text"], head, faults)
 
 
-def _serve(parent: Parent, number: int, asked: str, head: str, faults: Faults) -> None:
-    parent.say({"op": "admitted", "number": number})
-    match faults.of(asked.removeprefix(_FIRMER)):
+def _serve(parent: Parent, number: int, prompt: str, head: str, faults: Faults) -> None:
+    parent.send({"op": "admitted", "number": number})
+    match faults.of(prompt.removeprefix(_FIRMER)):
         case "hang":
             signal.pause()
         case "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
         case "fail":
-            parent.say({"op": "fault", "number": number, "why": "the fake was told to"})
+            parent.send({"op": "fault", "number": number, "why": "set to fail"})
         case _:
-            text = answer(head, asked, faults)
-            parent.say({"op": "answer", "number": number, "text": text, "finished": True})
+            text = answer(head, prompt, faults)
+            parent.send({"op": "answer", "number": number, "text": text, "finished": True})
 
 
 def load_contextualizer(rest: str, *, prompt: Prompt | None, cap_dollars: float) -> Fake:

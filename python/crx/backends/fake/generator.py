@@ -1,7 +1,7 @@
-"""`fake:`: answers without a model, for tests and for trying the way there.
+"""Answers without a model, for tests and for trying the command: `fake:`.
 
-It says the first sentence of each of the first three sources in its prompt and cites them. Told
-to, it does what models do wrong: `fake:say=unknown`, `fake:stop=20`.
+The answer is the first sentence of each of the first three sources in the prompt, with citations.
+Options reproduce what real models do wrong: `fake:say=unknown`, `fake:stop=20`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ _SAY = ("sources", "uncited", "unknown", "absent", "nothing")
 
 
 class FakeGenerator:
-    """A generator that reads the sources in its prompt.
+    """A generator that repeats the sources in its prompt.
 
-    `say`: "sources" with citations; "uncited", the same without; "unknown", with a citation of
-    nothing; "absent", that it is not there; "nothing". `stop`: dies after so many characters.
+    `say`: "sources" with citations; "uncited" without them; "unknown" with a citation of no
+    source; "absent", that the documents do not say; "nothing", an empty answer. `stop`: fail after
+    this many characters.
     """
 
     def __init__(self, *, say: str = "sources", stop: int = -1, latency_s: float = 0.0) -> None:
@@ -36,7 +37,7 @@ class FakeGenerator:
 
     @staticmethod
     def of(options: str) -> FakeGenerator:
-        """Return the fake of `say=unknown,stop=20,latency_s=0.01`."""
+        """Return the generator of options such as `say=unknown,stop=20,latency_s=0.01`."""
         types = {"say": str, "stop": int, "latency_s": float}
         name, given = typed_options(options, types)
         if name:
@@ -55,24 +56,24 @@ class FakeGenerator:
             time.sleep(self._latency_s)
             yield piece
         if self._stop >= 0:
-            raise ModelError(f"fake: was told to stop after {self._stop} characters")
+            raise ModelError(f"fake: set to stop after {self._stop} characters")
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""
 
     def _answer(self, prompt: str) -> str:
         if self._say in ("absent", "nothing"):
             return NO_ANSWER if self._say == "absent" else ""
-        told = []
+        sentences = []
         for found in list(SOURCE_PATTERN.finditer(prompt))[:3]:
             sentence = " ".join(_first_sentence(found["text"]).split())
             number = {"sources": found["number"], "unknown": "999"}.get(self._say)
-            told.append(f"{sentence} [{number}]" if number else sentence)
-        return " ".join(told) or NO_ANSWER
+            sentences.append(f"{sentence} [{number}]" if number else sentence)
+        return " ".join(sentences) or NO_ANSWER
 
 
 def _first_sentence(text: str) -> str:
-    """Return the first sentence of a source's prose: after its first heading, where it has one."""
+    """Return the first sentence of a source, headings left out."""
     prose = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     found = _SENTENCE.match(prose.strip())
     return found[0] if found else ""

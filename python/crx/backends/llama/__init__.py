@@ -1,1 +1,1 @@
-"""llama.cpp: contexts and answers from a GGUF file."""
+"""Contexts and answers from a GGUF file, run by llama.cpp."""

@@ -1,8 +1,8 @@
-"""Chat templates: the text around a prompt that a model's family expects.
+"""Chat templates: the text that a model's family expects around a prompt.
 
-A chat template is code that came with a model file. The families people use are recognised by
-their control tokens and never run; any other template is rendered once, in jinja2's sandbox,
-around a fixed marker. Either way no document passes through a template.
+The chat template in a model file is code. The common families are recognised by their control
+tokens, and their templates are not run; any other template is rendered once, in jinja2's sandbox,
+around a fixed marker. No document passes through a template.
 """
 
 from __future__ import annotations
@@ -12,54 +12,57 @@ from dataclasses import dataclass
 from crx.errors import ModelError
 
 _MARK = "crx-prompt-goes-here"
-_THOUGHTS = ("<think>", "<thinking>", "<thought>")
+_REASONING_TAGS = ("<think>", "<thinking>", "<thought>")
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """The control tokens before and after the user's words, as the model's own texts.
+class ChatTemplate:
+    """The text before and after the user's prompt, with the model's control tokens.
 
-    `begins` says that `head` already holds the token every text of the model begins with.
+    `includes_bos`: `head` already holds the token that every text of the model begins with.
     """
 
     name: str
     head: str
     tail: str
-    begins: bool = False
+    includes_bos: bool = False
 
     @property
-    def thinks(self) -> bool:
-        """Does the model's turn begin inside a thought?"""
-        return self.tail.rstrip().endswith(_THOUGHTS)
+    def starts_in_reasoning(self) -> bool:
+        """Whether the model's answer begins inside a reasoning block."""
+        return self.tail.rstrip().endswith(_REASONING_TAGS)
 
 
-# Written from the formats the families publish with their models.
-CHATML = Frame("chatml", "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n")
-# Qwen 3 and SmolLM 3 think aloud unless the answer begins with an empty thought.
-CHATML_SILENT = Frame("chatml-silent", CHATML.head, CHATML.tail + "<think>\n\n</think>\n\n")
-LLAMA3 = Frame(
+# From the formats that the families publish with their models.
+CHATML = ChatTemplate("chatml", "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n")
+# Qwen 3 and SmolLM 3 write a reasoning block unless the answer begins with an empty one.
+CHATML_SILENT = ChatTemplate("chatml-silent", CHATML.head, CHATML.tail + "<think>\n\n</think>\n\n")
+LLAMA3 = ChatTemplate(
     "llama3",
     "<|start_header_id|>user<|end_header_id|>\n\n",
     "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
 )
-GEMMA = Frame("gemma", "<start_of_turn>user\n", "<end_of_turn>\n<start_of_turn>model\n")
-PHI3 = Frame("phi3", "<|user|>\n", "<|end|>\n<|assistant|>\n")
-PHI4_MINI = Frame("phi4-mini", "<|user|>", "<|end|><|assistant|>")
-PHI4 = Frame("phi4", "<|im_start|>user<|im_sep|>", "<|im_end|><|im_start|>assistant<|im_sep|>")
-PLAIN = Frame("plain", "", "\n")
+GEMMA = ChatTemplate("gemma", "<start_of_turn>user\n", "<end_of_turn>\n<start_of_turn>model\n")
+PHI3 = ChatTemplate("phi3", "<|user|>\n", "<|end|>\n<|assistant|>\n")
+PHI4_MINI = ChatTemplate("phi4-mini", "<|user|>", "<|end|><|assistant|>")
+PHI4 = ChatTemplate(
+    "phi4", "<|im_start|>user<|im_sep|>", "<|im_end|><|im_start|>assistant<|im_sep|>"
+)
+PLAIN = ChatTemplate("plain", "", "\n")
 
 
-def frame_of(template: str, *, bos: str = "", eos: str = "") -> Frame:
-    """Return the frame of a model by its `tokenizer.chat_template` ("" where it has none).
+def read_template(template: str, *, bos: str = "", eos: str = "") -> ChatTemplate:
+    """Return the chat template of a model from its `tokenizer.chat_template`, "" for none.
 
-    `bos` and `eos` are the texts of the model's own tokens, for templates that name them.
+    `bos` and `eos` are the texts of the model's own tokens, for templates that use them. Raises
+    `ModelError` if the template cannot be rendered.
     """
     if not template:
         return PLAIN
-    return _known(template) or _rendered(template, bos=bos, eos=eos)
+    return _family(template) or _render(template, bos=bos, eos=eos)
 
 
-def _known(template: str) -> Frame | None:
+def _family(template: str) -> ChatTemplate | None:
     if "<|im_sep|>" in template:
         return PHI4
     if "<|start_header_id|>" in template:
@@ -73,8 +76,8 @@ def _known(template: str) -> Frame | None:
     return None
 
 
-def _rendered(template: str, *, bos: str, eos: str) -> Frame:
-    # jinja2 comes with llama-cpp-python; it is of use only where a model file is read.
+def _render(template: str, *, bos: str, eos: str) -> ChatTemplate:
+    # jinja2 comes with llama-cpp-python and is needed only where a model file is read.
     from jinja2 import TemplateError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -105,7 +108,7 @@ def _rendered(template: str, *, bos: str, eos: str) -> Frame:
     head, mark, tail = text.partition(_MARK)
     if not mark or _MARK in tail:
         raise ModelError(
-            "the model's chat template does not hold the user's words exactly once;"
+            "the model's chat template does not hold the user's message exactly once;"
             " use an instruct model with a common template"
         )
-    return Frame("template", head, tail, begins=bool(bos) and head.startswith(bos))
+    return ChatTemplate("template", head, tail, includes_bos=bool(bos) and head.startswith(bos))

@@ -1,12 +1,11 @@
-"""The child process of `llama:`: loads a model, then answers until its input ends.
+"""The child process of `llama:`, which loads a model and answers until its input ends.
 
-`python -m crx.backends.llama.child` speaks the messages that `supervise` describes, and `count`:
-texts to how many tokens each has.
+It answers the messages that `crx.backends.process.supervisor` lists, and `count`: texts, to the
+number of tokens of each (`counted`).
 """
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 import resource
@@ -14,117 +13,70 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from crx.backends.llama.chat_template import Frame, frame_of
-from crx.backends.llama.runtime import (
-    STEP_TOKENS,
-    LlamaModel,
-    Log,
-    Refused,
-    SequenceResult,
-    Session,
-    Unanswerable,
-)
+from crx.backends.llama.chat_template import read_template
+from crx.backends.llama.model import LlamaModel, ModelRefused, NativeLog, PromptFailed
+from crx.backends.llama.prompt_tokens import PromptTokenizer, StreamingDecoder
+from crx.backends.llama.session import STEP_TOKENS, SequenceResult, Session
 from crx.backends.process.pipe import Message, Parent
 from crx.context.compute_usage import ComputeUsage
 from crx.errors import ModelError
 
-# Of the memory that is free, what keys and values may take: the rest is for the model's own
-# buffers and for everybody else.
+# The share of the free memory that keys and values may take; the rest is for the model's own
+# buffers and for other programs.
 KV_SHARE = 0.6
 
-# Sequences grow and shrink; a session is made a little larger than asked, to be kept for longer.
-ROOM_STEP = 1024
-
-
-class Wording:
-    """Texts to tokens, inside the model's frame: only the frame may name control tokens."""
-
-    def __init__(self, model: LlamaModel, frame: Frame) -> None:
-        self._model = model
-        head = model.tokenize(frame.head, special=True)
-        self._head = head if frame.begins else model.begins + head
-        self._tail = model.tokenize(frame.tail, special=True)
-        # Some files declare words that steer the model as ordinary ones, those of their frame or of
-        # calls to tools: in other texts these are cut in two, so that none comes from a document.
-        special = {model.token_text(t) for t in head + self._tail if not model.is_plain(t)}
-        words = sorted(word for word in special | model.tags() if len(word) > 1)
-        cuts = (f"(?<={re.escape(word[:1])})(?={re.escape(word[1:])})" for word in words)
-        self._cut = re.compile("|".join(cuts) or "(?!)")
-
-    def prefix(self, text: str) -> list[int]:
-        """Return the frame's beginning and a text's tokens."""
-        return self._head + self.plain(text)
-
-    def suffix(self, text: str) -> list[int]:
-        """Return a text's tokens and the frame's end."""
-        return self.plain(text) + self._tail
-
-    def plain(self, text: str) -> list[int]:
-        """Return the tokens of a text that is not to be trusted: none steers the model."""
-        return [t for piece in self._cut.split(text) for t in self._model.tokenize(piece)]
-
-
-class Aloud:
-    """An answer that is told while it is decoded, whole characters at a time."""
-
-    def __init__(self, model: LlamaModel) -> None:
-        self._model = model
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._told = 0
-
-    def more(self, tokens: Sequence[int], *, final: bool = False) -> str:
-        """Return what the answer's tokens so far say and was not told yet."""
-        raw = self._model.raw(tokens[self._told :])
-        self._told = len(tokens)
-        return self._decoder.decode(raw, final)
+# Capacities are rounded up to multiples of this, so that a session fits later prompts too.
+CAPACITY_STEP = 1024
 
 
 class Worker:
-    """One conversation: the model, the session that fits what is asked, and what waits."""
+    """The model, the session that fits the current prompts, and the chunks that wait."""
 
     def __init__(self, parent: Parent) -> None:
         self._parent = parent
-        self._log = Log()
+        self._log = NativeLog()
         self._session: Session | None = None
         self._prefix: list[int] = []
-        self._held = False
+        self._prefix_computed = False
         self._waiting: deque[tuple[int, list[int]]] = deque()
-        self._in_hand: set[int] = set()
-        self._aloud: dict[int, Aloud] = {}
-        self._counts = ComputeUsage()
-        self._slot = 0
+        self._admitted: set[int] = set()
+        self._decoders: dict[int, StreamingDecoder] = {}
+        self._usage = ComputeUsage()
+        self._slot_tokens = 0
 
     def serve(self) -> None:
-        """Answer until the parent is gone."""
+        """Handle messages and decode until the parent is gone."""
         while True:
-            if self._working and not self._parent.waiting():
+            if self._has_work and not self._parent.has_input():
                 self._work()
                 continue
-            message = self._parent.next()
+            message = self._parent.receive()
             if message is None:
                 return
-            self._take(message)
+            self._handle(message)
 
     @property
-    def _working(self) -> bool:
+    def _has_work(self) -> bool:
         return bool(self._waiting) or (self._session is not None and self._session.busy)
 
-    def _take(self, message: Message) -> None:
+    def _handle(self, message: Message) -> None:
         match message["op"]:
             case "open":
                 try:
                     self._open(message)
-                except (Refused, Unanswerable, ModelError) as error:
-                    self._parent.say({"op": "refused", "why": str(error)})
+                except (ModelRefused, PromptFailed, ModelError) as error:
+                    self._parent.send({"op": "refused", "why": str(error)})
             case "count":
-                tokens = [len(self._wording.plain(text)) for text in message["texts"]]
-                self._parent.say({"op": "counted", "tokens": tokens})
+                tokens = [len(self._tokenizer.plain(text)) for text in message["texts"]]
+                self._parent.send({"op": "counted", "tokens": tokens})
             case "prefix":
-                self._prefix, self._held = self._wording.prefix(message["text"]), False
+                self._prefix = self._tokenizer.prefix(message["text"])
+                self._prefix_computed = False
             case "add":
-                self._waiting.append((message["number"], self._wording.suffix(message["text"])))
-                if message.get("aloud"):
-                    self._aloud[message["number"]] = Aloud(self._model)
+                suffix = self._tokenizer.suffix(message["text"])
+                self._waiting.append((message["number"], suffix))
+                if message.get("stream"):
+                    self._decoders[message["number"]] = StreamingDecoder(self._model)
 
     def _open(self, settings: Message) -> None:
         if settings["memory_bytes"]:
@@ -136,163 +88,173 @@ class Worker:
             gpu_layers=settings["gpu_layers"],
             extra_buffers=settings["extra_buffers"],
             log=self._log,
-            beat=self._parent.beat,
+            heartbeat=self._parent.send_heartbeat,
         )
-        template = self._model.meta("tokenizer.chat_template")
-        frame = frame_of(template, bos=self._model.bos, eos=self._model.eos)
-        self._wording = Wording(self._model, frame)
+        source = self._model.meta("tokenizer.chat_template")
+        template = read_template(source, bos=self._model.bos, eos=self._model.eos)
+        self._tokenizer = PromptTokenizer(self._model, template)
         limits = [n for n in (_free_bytes(), settings["memory_bytes"]) if n]
-        free = settings["kv_bytes"] or min(limits) * KV_SHARE
-        self._cells = int(free / max(1.0, self._model.cell_bytes(settings["kv"])))
+        kv_bytes = settings["kv_bytes"] or min(limits) * KV_SHARE
+        self._cells = int(kv_bytes / max(1.0, self._model.cell_bytes(settings["kv"])))
         self._window = min(self._model.window, settings["window"] or self._cells, self._cells)
-        self._shares = self._probe()
-        self._places = settings["places"] if self._shares else 1
-        self._parent.say(
+        self._shares = self._can_share()
+        self._slots = settings["places"] if self._shares else 1
+        self._parent.send(
             {
                 "op": "ready",
                 "window": self._window,
-                "frame": frame.name,
-                "thinks": frame.thinks,
+                "template": template.name,
+                "starts_in_reasoning": template.starts_in_reasoning,
                 "shares": self._shares,
                 "gpu": self._model.on_gpu,
-                "places": self._places,
+                "slots": self._slots,
                 "step_tokens": STEP_TOKENS,
-                "head": len(self._wording.prefix("")),
-                "tail": len(self._wording.suffix("")),
+                "head": len(self._tokenizer.prefix("")),
+                "tail": len(self._tokenizer.suffix("")),
             }
         )
 
-    def _probe(self) -> bool:
-        """Compute a little, and say whether sharing a prefix changes nothing.
+    def _can_share(self) -> bool:
+        """Decode a little, and return True if sharing a prefix does not change the tokens.
 
-        A build of llama.cpp that does not suit this processor dies here, not later; and a kind
-        of memory that cannot share is found out, whatever it is called.
+        A build of llama.cpp that does not fit this processor crashes here and not later, and a
+        model whose memory cannot be shared is found whatever its kind.
         """
-        prefix = self._wording.prefix("Two herons wait by the river")
+        prefix = self._tokenizer.prefix("Two herons wait by the river")
         ends = (" and", ", where", " for 3 fish.", "\nThen")
-        suffixes = [*enumerate(map(self._wording.suffix, ends))]
+        suffixes = [*enumerate(map(self._tokenizer.suffix, ends))]
         found: list[list[SequenceResult]] = []
         for shares in (True, False):
-            session = self._begin(room=ROOM_STEP, places=len(ends), shares=shares, max_tokens=1)
-            session.hold(prefix)
+            session = self._new_session(
+                CAPACITY_STEP, slots=len(ends), shares=shares, max_tokens=1, usage=ComputeUsage()
+            )
+            session.set_prefix(prefix)
             found.append(session.admit(suffixes))
             session.close()
-        # One of four may differ where two tokens were about equally likely.
+        # One of four may differ if two tokens were about equally likely.
         same: int = sum(one == other for one, other in zip(*found, strict=True))
         return same >= len(ends) - 1
 
     def _refuse_too_long(self) -> None:
-        """Answer nobody whose prompt and answer are longer than the window."""
-        around = len(self._prefix) + self._settings["max_tokens"]
-        fitting = self._window - around
+        """Refuse the chunks whose prompt and answer exceed the window."""
+        shared = len(self._prefix) + self._settings["max_tokens"]
+        room = self._window - shared
         for number, suffix in self._waiting:
-            if len(suffix) > fitting:
-                why = f"the prompt takes {around + len(suffix)} tokens of {self._window}"
-                self._parent.say({"op": "fault", "number": number, "why": why})
-        self._waiting = deque(w for w in self._waiting if len(w[1]) <= fitting)
+            if len(suffix) > room:
+                why = f"the prompt takes {shared + len(suffix)} tokens of {self._window}"
+                self._parent.send({"op": "fault", "number": number, "why": why})
+        self._waiting = deque(each for each in self._waiting if len(each[1]) <= room)
 
     def _work(self) -> None:
-        """Admit what fits, decode one step, and say what came of it."""
+        """Admit the chunks that fit, decode one step, and send what came of it."""
         self._refuse_too_long()
-        if not self._working:
+        if not self._has_work:
             return
         try:
             session = self._session
             if session is None or not session.busy:
-                session = self._prepare()
+                session = self._prepare_session()
             answers = self._admit(session)
             if session.busy:
                 answers += session.step()
-        except Unanswerable as error:
-            self._give_up(str(error))
+        except PromptFailed as error:
+            self._report_fault(str(error))
             return
-        for number, tokens in session.under_way():
-            self._tell(number, tokens)
+        for number, tokens in session.partial_answers():
+            self._send_piece(number, tokens)
         for answer in answers:
-            self._answer(answer)
+            self._send_answer(answer)
 
-    def _tell(self, number: int, tokens: Sequence[int], *, final: bool = False) -> None:
-        """Say what is new of an answer, where it was asked for aloud."""
-        if number in self._aloud and (text := self._aloud[number].more(tokens, final=final)):
-            self._parent.say({"op": "piece", "number": number, "text": text})
-
-    def _prepare(self) -> Session:
-        """Return an idle session with room for what waits, holding the prefix."""
-        self._slot = max(len(s) for _, s in self._waiting) + self._settings["max_tokens"]
+    def _prepare_session(self) -> Session:
+        """Return an idle session that has room for the waiting chunks and holds the prefix."""
+        max_tokens = self._settings["max_tokens"]
+        self._slot_tokens = max(len(suffix) for _, suffix in self._waiting) + max_tokens
         prefix = len(self._prefix)
-        places = max(1, min(self._places, (self._cells - prefix) // self._slot))
-        room = prefix + places * self._slot
+        slots = max(1, min(self._slots, (self._cells - prefix) // self._slot_tokens))
+        capacity = prefix + slots * self._slot_tokens
         session = self._session
-        # More places than fit this prefix would be filled, and all in them fail.
-        if session is None or session.places != places or session.room < room:
+        # With more slots than fit this prefix, all would be filled and all would fail.
+        if session is None or session.slots != slots or session.capacity < capacity:
             if session is not None:
                 session.close()
             self._session = None
-            session = self._begin(room=-(-room // ROOM_STEP) * ROOM_STEP, places=places)
-            self._session, self._held = session, False
-        if not self._held:
-            session.hold(self._prefix)
-            self._held = True
+            rounded = -(-capacity // CAPACITY_STEP) * CAPACITY_STEP
+            session = self._new_session(
+                rounded,
+                slots=slots,
+                shares=self._shares,
+                max_tokens=max_tokens,
+                usage=self._usage,
+            )
+            self._session, self._prefix_computed = session, False
+        if not self._prefix_computed:
+            session.set_prefix(self._prefix)
+            self._prefix_computed = True
         return session
 
-    def _begin(
-        self, *, room: int, places: int, shares: bool | None = None, max_tokens: int = 0
+    def _new_session(
+        self, capacity: int, *, slots: int, shares: bool, max_tokens: int, usage: ComputeUsage
     ) -> Session:
         return Session(
             self._model,
-            room=room,
-            places=places,
+            capacity=capacity,
+            slots=slots,
             kv=self._settings["kv"],
             threads=self._settings["threads"],
-            max_tokens=max_tokens or self._settings["max_tokens"],
-            counts=ComputeUsage() if max_tokens else self._counts,
-            shares=self._shares if shares is None else shares,
-            beat=self._parent.beat,
+            max_tokens=max_tokens,
+            counts=usage,
+            shares=shares,
+            heartbeat=self._parent.send_heartbeat,
         )
 
     def _admit(self, session: Session) -> list[SequenceResult]:
-        """Give free places to what waits; what needs a larger slot waits for an idle session."""
+        """Assign free slots to waiting chunks; one that needs a larger slot waits until idle."""
         chunks: list[tuple[int, list[int]]] = []
-        room = self._slot - self._settings["max_tokens"]
+        room = self._slot_tokens - self._settings["max_tokens"]
         while self._waiting and len(chunks) < session.free and len(self._waiting[0][1]) <= room:
             chunks.append(self._waiting.popleft())
         for number, _ in chunks:
-            self._in_hand.add(number)
-            self._parent.say({"op": "admitted", "number": number})
+            self._admitted.add(number)
+            self._parent.send({"op": "admitted", "number": number})
         return session.admit(chunks) if chunks else []
 
-    def _answer(self, answer: SequenceResult) -> None:
-        self._in_hand.discard(answer.number)
-        self._tell(answer.number, answer.tokens, final=True)
-        self._aloud.pop(answer.number, None)
-        self._parent.say(
+    def _send_piece(self, number: int, tokens: Sequence[int], *, final: bool = False) -> None:
+        """Send the new text of an answer that is to be streamed."""
+        decoder = self._decoders.get(number)
+        if decoder is not None and (text := decoder.decode(tokens, final=final)):
+            self._parent.send({"op": "piece", "number": number, "text": text})
+
+    def _send_answer(self, answer: SequenceResult) -> None:
+        self._admitted.discard(answer.number)
+        self._send_piece(answer.number, answer.tokens, final=True)
+        self._decoders.pop(answer.number, None)
+        self._parent.send(
             {
                 "op": "answer",
                 "number": answer.number,
                 "text": self._model.text(answer.tokens),
                 "tokens": answer.tokens,
                 "finished": answer.finished,
-                "usage": asdict(self._counts),
+                "usage": asdict(self._usage),
             }
         )
 
-    def _give_up(self, why: str) -> None:
-        """Answer nobody in hand, or nobody at all where the prefix is at fault."""
+    def _report_fault(self, why: str) -> None:
+        """Send a fault for each admitted chunk, or for all chunks if the prefix is at fault."""
         if self._session is not None:
             self._session.reset()
-        self._held = False
-        if not self._in_hand:
+        self._prefix_computed = False
+        if not self._admitted:
             self._waiting.clear()
-            self._parent.say({"op": "fault", "why": why})
-        together = len(self._in_hand) > 1
-        for number in sorted(self._in_hand):
-            fault = {"op": "fault", "number": number, "why": why, "together": together}
-            self._parent.say(fault)
-        self._in_hand.clear()
+            self._parent.send({"op": "fault", "why": why})
+        together = len(self._admitted) > 1
+        for number in sorted(self._admitted):
+            self._parent.send({"op": "fault", "number": number, "why": why, "together": together})
+        self._admitted.clear()
 
 
 def _free_bytes() -> int:
-    """Bytes of memory that can still be had, as Linux tells it; else half of what there is."""
+    """Return the bytes of memory that Linux reports as available; elsewhere, half of all."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             found = re.search(r"MemAvailable:\s*(\d+) kB", lines.read())
@@ -306,7 +268,7 @@ def _free_bytes() -> int:
 def main() -> None:
     """Serve on the standard streams."""
     Worker(Parent()).serve()
-    # llama.cpp's teardown may outlive what it tears down, and there is nothing left to save.
+    # llama.cpp's destructors may crash, and there is nothing left to save.
     os._exit(0)
 
 

@@ -1,1 +1,1 @@
-"""A model in a child process: messages, time limits, restarts."""
+"""Models in child processes: messages, time limits, restarts."""

@@ -1,7 +1,7 @@
-"""Messages to a child process and back, each with its length before it, and a limit to silence.
+"""Messages to and from a child process, framed by their length, with a limit on silence.
 
-A message is a JSON object in UTF-8. Whoever reads never trusts: a frame that is too long, no JSON
-or no object ends the conversation.
+A message is a JSON object in UTF-8. Neither side trusts the other: a message that is too long, not
+JSON or not an object ends the conversation.
 """
 
 from __future__ import annotations
@@ -19,38 +19,40 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
+from crx.backends.fork import ForkGuard
 from crx.errors import SystemFailure
 
 Message = dict[str, Any]
 
-# A document travels as one message; a longer one is no document anybody situates chunks in.
+# A document is one message. 256 MiB is longer than any document whose chunks can be situated.
 MAX_BYTES = 256 << 20
 
 _LENGTH = struct.Struct(">I")
+_HEARTBEAT_S = 0.5
 
 
 def child_command(module: str) -> tuple[str, ...]:
-    """Return the command that runs a module's `main` in a process of its own.
+    """Return the command that runs a module's `main` in a new process.
 
-    Not `-m`: that imports from the current folder first, which may be one that is being indexed.
+    Not `-m`: that imports from the current folder first, which may be a folder to be indexed.
     """
     code = f"import sys; sys.path = [p for p in sys.path if p]; from {module} import main; main()"
     return (sys.executable, "-c", code)
 
 
 class ChildLost(Exception):
-    """The child died, fell silent or spoke nonsense; the message says which."""
+    """The child died, was silent for too long, or broke the protocol; the message says which."""
 
 
-def pack(message: Message) -> bytes:
-    """Return a message as it goes through the pipe."""
-    # A lone surrogate is not UTF-8 and would stop the run; JSON's escapes carry it.
+def encode_message(message: Message) -> bytes:
+    """Return a message as it is sent through the pipe."""
+    # ASCII escapes carry lone surrogates, which UTF-8 cannot.
     body = json.dumps(message, ensure_ascii=True).encode()
     return _LENGTH.pack(len(body)) + body
 
 
-def unpack(buffer: bytearray) -> Message | None:
-    """Take the first whole message off the buffer, or return None where there is none yet."""
+def decode_message(buffer: bytearray) -> Message | None:
+    """Remove the first whole message from the buffer and return it, None if there is none yet."""
     if len(buffer) < _LENGTH.size:
         return None
     (length,) = _LENGTH.unpack_from(buffer)
@@ -71,14 +73,15 @@ def unpack(buffer: bytearray) -> Message | None:
 
 
 class Child:
-    """A process that is spoken to in messages.
+    """A process that exchanges messages with this one.
 
-    It has its own session, so that Ctrl-C reaches the parent alone, which then ends it; when the
-    parent dies its input ends, and so does it. `env` holds variables that the user may overrule.
+    It runs in a session of its own, so that Ctrl-C reaches this process alone, which then ends it.
+    When this process dies, the child's input ends, and so does the child. `env` holds defaults of
+    environment variables.
     """
 
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str] | None = None) -> None:
-        # What the child's libraries print goes to a file without a name, not to the terminal.
+        # The output of the child's libraries goes to an unnamed file, not to the terminal.
         self._stderr: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self._process = subprocess.Popen(
@@ -98,14 +101,20 @@ class Child:
         os.set_blocking(self._in, False)
         os.set_blocking(self._out, False)
         self._buffer = bytearray()
+        self._fork_guard = ForkGuard()
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def inherited(self) -> bool:
+        """Whether this process is a fork of the one that started the child."""
+        return self._fork_guard.inherited
+
     def send(self, message: Message, *, timeout_s: float) -> None:
-        """Send a message; `ChildLost` where the child does not take it in time."""
-        rest = memoryview(pack(message))
+        """Send a message; raise `ChildLost` if the child does not read it in time."""
+        rest = memoryview(encode_message(message))
         while rest:
             readable, writable, _ = select.select([self._out], [self._in], [], timeout_s)
             if not readable and not writable:
@@ -118,13 +127,13 @@ class Child:
                 except BlockingIOError:
                     continue
                 except BrokenPipeError:
-                    raise ChildLost(self._cause()) from None
+                    raise ChildLost(self._cause_of_death()) from None
 
     def receive(self, *, timeout_s: float) -> Message:
-        """Return the next message; `ChildLost` after `timeout_s` seconds without one."""
+        """Return the next message; raise `ChildLost` after `timeout_s` seconds without one."""
         deadline = time.monotonic() + timeout_s
         while True:
-            message = unpack(self._buffer)
+            message = decode_message(self._buffer)
             if message is not None:
                 return message
             left = deadline - time.monotonic()
@@ -132,20 +141,23 @@ class Child:
                 raise ChildLost(f"silent for {timeout_s:g} s")
             self._read()
 
-    def rest(self) -> Iterator[Message]:
-        """Kill the child and yield what it had still said."""
+    def kill_and_drain(self) -> Iterator[Message]:
+        """Kill the child and yield the messages that it had already sent."""
         self._process.kill()
         os.set_blocking(self._out, True)
         with contextlib.suppress(ChildLost):
             while True:
                 self._read()
-        while (message := unpack(self._buffer)) is not None:
+        while (message := decode_message(self._buffer)) is not None:
             yield message
 
     def end(self) -> None:
-        """Kill the child and wait for it; harmless when it is gone."""
-        self._process.kill()
-        self._process.wait()
+        """Kill the child and wait for it; in a fork, only close this process's pipes."""
+        if self.inherited:
+            self._process.poll()  # forgets a process that is not this one's child
+        else:
+            self._process.kill()
+            self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._stderr):
             if stream is not None:
                 stream.close()
@@ -156,11 +168,11 @@ class Child:
         except BlockingIOError:
             return
         if not data:
-            raise ChildLost(self._cause())
+            raise ChildLost(self._cause_of_death())
         self._buffer += data
 
-    def _cause(self) -> str:
-        """Say how the child ended, with the last line that its libraries printed."""
+    def _cause_of_death(self) -> str:
+        """Return how the child ended, with the last line that its libraries printed."""
         code = self._process.wait()
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - 4096))
         lines = self._stderr.read().decode(errors="replace").split("\n")
@@ -172,7 +184,7 @@ class Child:
 
 
 class Parent:
-    """The other end, as the child sees it: messages from its input, messages to its output.
+    """The parent process, as its child reaches it: messages on standard input and output.
 
     What libraries print to the standard output goes to the standard error instead.
     """
@@ -181,29 +193,29 @@ class Parent:
         self._in, self._out = 0, os.dup(1)
         os.dup2(2, 1)
         self._buffer = bytearray()
-        self._spoken = 0.0
+        self._last_sent = 0.0
 
-    def say(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         """Send a message."""
-        rest = memoryview(pack(message))
+        rest = memoryview(encode_message(message))
         while rest:
             rest = rest[os.write(self._out, rest) :]
-        self._spoken = time.monotonic()
+        self._last_sent = time.monotonic()
 
-    def beat(self) -> None:
-        """Say that work goes on, unless something was said within half a second."""
-        if time.monotonic() - self._spoken > 0.5:
-            self.say({"op": "beat"})
+    def send_heartbeat(self) -> None:
+        """Send a heartbeat, unless a message was sent within the last half second."""
+        if time.monotonic() - self._last_sent > _HEARTBEAT_S:
+            self.send({"op": "heartbeat"})
 
-    def next(self) -> Message | None:
-        """Wait for the next message; None when the parent is gone."""
-        while (message := unpack(self._buffer)) is None:
+    def receive(self) -> Message | None:
+        """Wait for the next message and return it, None when the parent is gone."""
+        while (message := decode_message(self._buffer)) is None:
             data = os.read(self._in, 1 << 20)
             if not data:
                 return None
             self._buffer += data
         return message
 
-    def waiting(self) -> bool:
-        """Is there something to read, a message or the end?"""
+    def has_input(self) -> bool:
+        """Return True if there is something to read, a message or the end."""
         return bool(self._buffer) or bool(select.select([self._in], [], [], 0)[0])

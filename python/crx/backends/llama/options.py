@@ -1,0 +1,55 @@
+"""Options of `llama:PATH`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from crx.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaOptions:
+    """Options of a local model; 0 leaves the choice to crx.
+
+    `places`: chunks decoded together. `window`: tokens of a prompt, at most those that the model
+    was trained for; by default contexts are written from at most 8,192 without a GPU. `kv`: "f16",
+    "f32", or "q8_0" (half the memory, but prompts take four to five times as long without a GPU,
+    for want of an attention kernel for tiles of rows). `gpu_layers`: -1 for all, if llama.cpp was
+    built with a GPU. `kv_bytes`: memory for keys and values, by default 60% of the free memory; if
+    it is short, fewer chunks are decoded together. `memory_bytes`: a limit on all memory of the
+    child process. `timeout_s`: the longest silence of the child, which sends a message at least
+    every 512 tokens.
+    """
+
+    places: int = 16
+    window: int = 0
+    kv: str = "f16"
+    threads: int = 0
+    gpu_layers: int = -1
+    max_tokens: int = 160
+    kv_bytes: int = 0
+    memory_bytes: int = 0
+    timeout_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        if self.kv not in ("f16", "q8_0", "f32"):
+            raise ValueError(f'kv is "f16", "q8_0" or "f32", not "{self.kv}"')
+        if not 1 <= self.places <= 62:
+            raise ValueError(f"places are 1 to 62, not {self.places}")
+        if self.max_tokens < 1 or self.timeout_s <= 0:
+            raise ValueError("max_tokens and timeout_s are above 0")
+        if min(self.window, self.threads, self.kv_bytes, self.memory_bytes) < 0:
+            raise ValueError("window, threads, kv_bytes and memory_bytes are not below 0")
+
+
+OPTION_TYPES: dict[str, type] = {f.name: type(f.default) for f in fields(LlamaOptions)}
+
+
+def make_options(values: Mapping[str, Any]) -> LlamaOptions:
+    """Return the options of a specification; raise `UsageError` for a value out of range."""
+    try:
+        return LlamaOptions(**values)
+    except ValueError as error:
+        raise UsageError(f"llama: {error}") from None

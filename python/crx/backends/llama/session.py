@@ -1,0 +1,279 @@
+"""Decoding with a shared prefix: one prompt's beginning, many continuations at once.
+
+Sequence 0 holds the prefix. Every other sequence is a slot: it shares the prefix's cells, adds a
+chunk's own tokens and decodes from there, one token a step together with all other slots. A slot
+that has finished takes the next chunk. Uses the low-level interface of llama.cpp, in the child
+process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import llama_cpp as llama
+import numpy as np
+from numpy.typing import NDArray
+
+from crx.backends.llama.model import KV_TYPES, LlamaModel, PromptFailed
+from crx.context.compute_usage import ComputeUsage, Pace
+
+# llama.cpp computes this many tokens at a time. It would split a larger call itself, and no
+# heartbeat is sent from within.
+STEP_TOKENS = 512
+
+# llama.cpp computes 1 row, 2 to 63 rows and 64 or more rows by different kernels, which round
+# differently. Prompts are therefore computed in multiples of 64 rows and answers in 2 to 63 rows,
+# padded if necessary, so that a text depends less on the number of slots in use. Attention takes as
+# long for an incomplete tile of 64 rows as for a whole one, so a prompt is split into whole tiles
+# and a remainder, not into equal parts.
+PAIR, TILE = 2, 64
+
+
+@dataclass(slots=True)
+class Slot:
+    """A sequence that decodes one chunk's answer: the token to compute next and those so far."""
+
+    sequence: int
+    number: int
+    position: int
+    token: int = 0
+    answer: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceResult:
+    """The tokens decoded for a chunk, and whether the model ended the answer itself."""
+
+    number: int
+    tokens: tuple[int, ...]
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One token to compute; with a slot, the next token is appended to the slot's answer."""
+
+    token: int
+    position: int
+    sequence: int
+    slot: Slot | None = None
+
+
+class Session:
+    """A prefix and the slots that decode from it.
+
+    `capacity` is the number of tokens that all sequences together can hold. With `shares` false,
+    for a model whose memory cannot copy a sequence faithfully, every prompt is computed whole.
+    """
+
+    def __init__(
+        self,
+        model: LlamaModel,
+        *,
+        capacity: int,
+        slots: int,
+        kv: str,
+        threads: int,
+        max_tokens: int,
+        counts: ComputeUsage,
+        shares: bool,
+        heartbeat: Callable[[], None],
+    ) -> None:
+        self.capacity, self.slots = capacity, slots
+        self.counts = counts
+        self._shares = shares
+        self._model = model
+        self._max_tokens = max_tokens
+        self._heartbeat = heartbeat
+        # The padding of a step needs cells too while the step is computed.
+        self._context = _new_context(
+            model, capacity=capacity + TILE, slots=slots, kv=kv, threads=threads
+        )
+        self._memory = llama.llama_get_memory(self._context)
+        self._batch = _Batch(STEP_TOKENS)
+        self._prefix: list[int] = []
+        self._computed: list[int] = []
+        self._free = list(range(slots, 0, -1))
+        self._busy: list[Slot] = []
+
+    def close(self) -> None:
+        """Release the memory."""
+        llama.llama_free(self._context)
+
+    @property
+    def free(self) -> int:
+        """The number of free slots."""
+        return len(self._free)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a slot is decoding."""
+        return bool(self._busy)
+
+    def partial_answers(self) -> list[tuple[int, Sequence[int]]]:
+        """Return (number, tokens so far) of every chunk that is being decoded."""
+        return [(slot.number, slot.answer) for slot in self._busy]
+
+    def set_prefix(self, prefix: list[int]) -> None:
+        """Compute the prefix of the next chunks; what it shares with the last one is reused."""
+        self._prefix = prefix
+        if not self._shares:
+            return
+        common = _common_prefix(self._computed, prefix)
+        if not self._model.can_rewind and common < len(self._computed):
+            common = 0
+        self._computed = prefix[:common]
+        llama.llama_memory_seq_rm(self._memory, 0, common, -1)
+        rest = prefix[common:]
+        self._prefill([Row(t, common + i, 0) for i, t in enumerate(rest)])
+        self._computed = prefix
+
+    def admit(self, chunks: Sequence[tuple[int, list[int]]]) -> list[SequenceResult]:
+        """Assign a free slot to each chunk (number, suffix) and compute the suffixes.
+
+        Returns the answers that end with their first token.
+        """
+        rows: list[Row] = []
+        for number, suffix in chunks:
+            self.counts.prompt += len(self._prefix) + len(suffix)
+            rows += self._rows(number, suffix)
+        return self._prefill(rows)
+
+    def step(self) -> list[SequenceResult]:
+        """Decode one token in every busy slot; return the answers that have ended."""
+        rows = [Row(p.token, p.position, p.sequence, p) for p in self._busy]
+        self._busy = []
+        return self._compute(rows, tile=1, pace=self.counts.decode)
+
+    def reset(self) -> None:
+        """Clear all sequences, as after a fault."""
+        llama.llama_memory_clear(self._memory, False)  # noqa: FBT003
+        self._computed, self._busy = [], []
+        self._free = list(range(self.slots, 0, -1))
+
+    def _rows(self, number: int, suffix: list[int]) -> list[Row]:
+        sequence = self._free.pop()
+        if self._shares:
+            start, tokens = len(self._prefix), suffix
+            llama.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
+        else:
+            start, tokens = 0, self._prefix + suffix
+        slot = Slot(sequence, number, start + len(tokens) - 1)
+        rows = [Row(token, start + i, sequence) for i, token in enumerate(tokens[:-1])]
+        return [*rows, Row(tokens[-1], slot.position, sequence, slot)]
+
+    def _prefill(self, rows: list[Row]) -> list[SequenceResult]:
+        self.counts.prefilled += len(rows)
+        return self._compute(rows, tile=TILE, pace=self.counts.prefill)
+
+    def _compute(self, rows: list[Row], *, tile: int, pace: Pace) -> list[SequenceResult]:
+        """Compute rows in whole tiles, at least two rows, and advance their slots."""
+        answers: list[SequenceResult] = []
+        for begin in range(0, len(rows), STEP_TOKENS):
+            step = rows[begin : begin + STEP_TOKENS]
+            started = time.perf_counter()
+            self._decode(step, padding=max(PAIR - len(step), -len(step) % tile))
+            for at, row in enumerate(step):
+                if row.slot is not None:
+                    answers += self._advance(row.slot, self._greedy(at))
+            cells = sum(row.position + 1 for row in step)
+            pace.add_step(len(step), cells, time.perf_counter() - started)
+            self._heartbeat()
+        return answers
+
+    def _decode(self, rows: list[Row], *, padding: int) -> None:
+        """Compute rows, and as many more as `padding`, which are removed at once."""
+        spare = self.slots + 1
+        self._batch.fill([*rows, *(Row(rows[0].token, i, spare) for i in range(padding))])
+        code = llama.llama_decode(self._context, self._batch.struct)
+        if padding:
+            llama.llama_memory_seq_rm(self._memory, spare, -1, -1)
+        if code:
+            raise PromptFailed(f"llama.cpp could not decode: code {code}")
+
+    def _greedy(self, row: int) -> int:
+        logits = llama.llama_get_logits_ith(self._context, row)
+        values: NDArray[np.float32] = np.ctypeslib.as_array(logits, (self._model.n_vocab,))
+        best = int(values.argmax())
+        if not np.isfinite(values[best]):
+            raise PromptFailed("the model's outputs are not finite")
+        return best
+
+    def _advance(self, slot: Slot, token: int) -> list[SequenceResult]:
+        self.counts.decoded += 1
+        finished = self._model.ends(token)
+        if not finished:
+            slot.answer.append(token)
+        if not finished and len(slot.answer) < self._max_tokens:
+            slot.token = token
+            slot.position += 1
+            self._busy.append(slot)
+            return []
+        llama.llama_memory_seq_rm(self._memory, slot.sequence, -1, -1)
+        self._free.append(slot.sequence)
+        self.counts.answers += 1
+        self.counts.answered += len(slot.answer)
+        return [SequenceResult(slot.number, tuple(slot.answer), finished)]
+
+
+class _Batch:
+    """A `llama_batch` over numpy arrays, each token in one sequence."""
+
+    def __init__(self, size: int) -> None:
+        self._tokens = np.zeros(size, dtype=np.int32)
+        self._positions = np.zeros(size, dtype=np.int32)
+        self._sequences = np.zeros(size, dtype=np.int32)
+        self._counts = np.ones(size, dtype=np.int32)
+        self._outputs = np.zeros(size, dtype=np.int8)
+        int32 = ctypes.POINTER(ctypes.c_int32)
+        start = self._sequences.ctypes.data
+        self._pointers = (int32 * size)(*(ctypes.cast(start + 4 * i, int32) for i in range(size)))
+        self.struct = llama.llama_batch(
+            n_tokens=0,
+            token=self._tokens.ctypes.data_as(int32),
+            embd=None,
+            pos=self._positions.ctypes.data_as(int32),
+            n_seq_id=self._counts.ctypes.data_as(int32),
+            seq_id=self._pointers,
+            logits=self._outputs.ctypes.data_as(ctypes.POINTER(ctypes.c_int8)),
+        )
+
+    def fill(self, rows: Sequence[Row]) -> None:
+        """Replace the batch's contents."""
+        n = len(rows)
+        self._tokens[:n] = [row.token for row in rows]
+        self._positions[:n] = [row.position for row in rows]
+        self._sequences[:n] = [row.sequence for row in rows]
+        self._outputs[:n] = [row.slot is not None for row in rows]
+        self.struct.n_tokens = n
+
+
+def _new_context(model: LlamaModel, *, capacity: int, slots: int, kv: str, threads: int) -> Any:
+    params = llama.llama_context_default_params()
+    params.n_ctx = capacity
+    params.n_batch = params.n_ubatch = STEP_TOKENS
+    params.n_seq_max = slots + 2
+    # One buffer for all sequences: only so can they share cells, and copying part of a sequence
+    # between two buffers aborts the process.
+    params.kv_unified = True
+    # Models with a sliding window keep all cells, so that later chunks find the whole prefix.
+    params.swa_full = True
+    params.n_threads = params.n_threads_batch = threads
+    params.type_k = params.type_v = KV_TYPES[kv][0]
+    params.no_perf = True
+    context = llama.llama_init_from_model(model.pointer, params)
+    if not context:
+        raise PromptFailed(f"no memory for {capacity} tokens")
+    return context
+
+
+def _common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return the length of the longest common prefix of two sequences."""
+    return next(
+        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )

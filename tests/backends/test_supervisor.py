@@ -1,0 +1,118 @@
+"""Supervision of a model's process: retries, suspects, faults and losses."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import pytest
+
+from crx.backends.fake.contextualizer import Faults
+from crx.backends.process.chunk_round import ChunkPrompt
+from crx.backends.process.pipe import child_command
+from crx.backends.process.supervisor import Supervisor
+from crx.errors import ModelError
+from crx.types import Context
+
+# A child that reports a fault of all chunks in progress if "heron" is among several, reports a
+# fault of all chunks for the prefix "broken", and answers an empty count out of turn.
+SCRIPTED = """
+from crx.backends.process.pipe import Parent
+parent, waiting = Parent(), []
+
+def settle():
+    poisoned = any("heron" in m["text"] for m in waiting)
+    for m in waiting:
+        parent.send({"op": "admitted", "number": m["number"]})
+    for m in waiting:
+        if poisoned:
+            fault = {"op": "fault", "number": m["number"], "why": "NaN"}
+            parent.send(fault | {"together": len(waiting) > 1})
+        else:
+            answer = {"op": "answer", "number": m["number"], "text": m["text"]}
+            parent.send(answer | {"finished": True})
+    waiting.clear()
+
+def broken():
+    parent.send({"op": "fault", "why": "no memory"})
+
+while True:
+    if waiting and not parent.has_input():
+        settle()
+    message = parent.receive()
+    if message is None:
+        break
+    if message["op"] == "open":
+        parent.send({"op": "ready"})
+    elif message["op"] == "prefix":
+        prefix = message["text"]
+    elif message["op"] == "count":
+        parent.send({"op": "counted"} if message["texts"] else {"op": "fault", "why": "stale"})
+    elif message["op"] == "add":
+        if prefix == "broken":
+            broken()
+        else:
+            waiting.append(message)
+"""
+WORDS = ("heron", "egret", "bittern")
+
+
+@pytest.fixture
+def scripted() -> Iterator[Supervisor]:
+    supervisor = Supervisor((sys.executable, "-c", SCRIPTED), {}, timeout_s=5.0)
+    yield supervisor
+    supervisor.close()
+
+
+def prompts() -> list[ChunkPrompt]:
+    return [ChunkPrompt(word, word, lambda text, _: Context(text)) for word in WORDS]
+
+
+def test_a_chunk_that_makes_others_fail_is_found_by_sending_each_alone(
+    scripted: Supervisor,
+) -> None:
+    contexts = dict(scripted.situate("Birds", prompts()))
+    assert contexts == {
+        0: Context.failed("NaN"),
+        1: Context("egret"),
+        2: Context("bittern"),
+    }
+
+
+def test_answers_to_chunks_before_a_fault_of_all_are_not_taken_for_later_ones(
+    scripted: Supervisor,
+) -> None:
+    contexts = dict(scripted.situate("broken", prompts()))
+    assert contexts == dict.fromkeys(range(3), Context.failed("no memory"))
+    assert dict(scripted.situate("Birds", prompts()[1:])) == {
+        0: Context("egret"),
+        1: Context("bittern"),
+    }
+
+
+def test_a_reply_to_something_else_is_a_loss_of_the_child(scripted: Supervisor) -> None:
+    assert scripted.call({"op": "count", "texts": ["x"]}, reply_op="counted") == {"op": "counted"}
+    with pytest.raises(ModelError, match="lost twice: an answer out of turn"):
+        scripted.call({"op": "count", "texts": []}, reply_op="counted")
+    assert scripted.usage.restarts == 2
+
+
+def test_a_retried_chunk_does_not_delay_the_others() -> None:
+    opening = {"faults": asdict(Faults()), "latency_s": 0.0}
+    rejections = [True]
+
+    def validate(text: str, finished: bool) -> Context:  # noqa: FBT001
+        return Context.rejected("refusal") if rejections and rejections.pop() else Context(text)
+
+    prompts = [
+        ChunkPrompt(f"the {word} colony", f"the {word} colony, again", validate) for word in WORDS
+    ]
+    supervisor = Supervisor(
+        child_command("crx.backends.fake.contextualizer"), opening, timeout_s=5.0
+    )
+    outcomes = [
+        (number, context.outcome) for number, context in supervisor.situate("Birds", prompts)
+    ]
+    supervisor.close()
+    assert outcomes == [(1, "ok"), (2, "ok"), (0, "retried")]
