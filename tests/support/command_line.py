@@ -40,7 +40,10 @@ class Crx:
         return Done(code, *self._capsys.readouterr())
 
 
-def process(*arguments: object, code: str = "from crx.cli import main; main()") -> list[str]:
+MAIN = "from crx.cli import main; main()"
+
+
+def process(*arguments: object, code: str = MAIN) -> list[str]:
     """Return the words of a command that runs in a process of its own."""
     return [sys.executable, "-c", code, *map(str, arguments)]
 
@@ -57,30 +60,31 @@ def run_process(*arguments: object, env: Mapping[str, str] | None = None) -> Don
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def run_terminal(*arguments: object, lines: int = 24, columns: int = 80) -> tuple[int, str]:
+def run_terminal(
+    *arguments: object, code: str = MAIN, lines: int = 24, columns: int = 80
+) -> tuple[int, str]:
     """Run crx in a pseudo-terminal of this size; return its exit code and what was shown."""
     import fcntl
     import pty
     import struct
     import termios
 
-    pid, terminal = pty.fork()
-    if pid == 0:
-        words = process(*arguments)
-        os.execvpe(words[0], words, {**os.environ, "TERM": "xterm-256color"})
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    shown = b""
-    while True:
-        try:
-            data = os.read(terminal, 65536)
-        except OSError:  # Linux: the child has closed its end
-            break
-        if not data:
-            break
-        shown += data
+    terminal, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    words = process(*arguments, code=code)
+    with subprocess.Popen(words, stdin=end, stdout=end, stderr=end) as child:
+        os.close(end)
+        shown = b""
+        while True:
+            try:
+                data = os.read(terminal, 65536)
+            except OSError:  # Linux: the child has closed its end
+                break
+            if not data:
+                break
+            shown += data
     os.close(terminal)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return code, shown.decode("utf-8").replace("\r\n", "\n")
+    return child.returncode, shown.decode("utf-8").replace("\r\n", "\n")
 
 
 def flip(path: Path, at: int) -> None:
