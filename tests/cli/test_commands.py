@@ -97,6 +97,14 @@ def test_status_counts_and_lists(crx: Crx, indexed: Path) -> None:
     assert [Path(uri).name for uri in listed] == ["bread.md", "whales.md"]
 
 
+def test_status_of_an_empty_index_claims_nothing_of_its_chunks(crx: Crx, here: Path) -> None:
+    (here / "empty").mkdir()
+    crx("index", "empty")
+    out = crx("status").out
+    assert "%" not in out
+    assert 'no documents yet; "crx index PATH" adds some\n' in out
+
+
 def test_config_sets_shows_the_origin_and_unsets(crx: Crx, here: Path) -> None:
     assert crx("config", "set", "k", 7, "--project").code == 0
     assert re.search(r"^k +7 +.*crx\.toml +hits wanted", crx("config").out, re.MULTILINE)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
-from command_line import Crx
+from command_line import Crx, run_process
 
 from crx.cli import COMMANDS, cli
+from crx.cli.completion import SHELLS
+from crx.cli.help import TOPICS
+from crx.config import ENVIRONMENT, describe
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,3 +64,86 @@ def test_the_documents_name_only_commands_and_options_that_exist() -> None:
         for word in words:
             if word.startswith("--"):
                 assert word.partition("=")[0] in flags, f"{name}: {line}"
+
+
+def test_no_list_of_commands_is_cut_off(crx: Crx) -> None:
+    for words in ((), ("models",), ("config",), ("eval",)):
+        assert "..." not in crx(*words, "--help").out.partition("Commands:")[2]
+
+
+def test_every_option_of_every_command_says_what_it_does() -> None:
+    silent = [
+        (words, option.name)
+        for words, command in commands()
+        for option in command.params
+        if isinstance(option, click.Option) and not option.help
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize(
+    ("topic", "parts"),
+    [
+        ("settings", [f"\n{each.name} " for each in describe()]),
+        ("exit-codes", [f"\n{code} " for code in (1, 2, 3, 4, 5, 6, 7, 130)]),
+        ("files", ["crx.toml", "seal.key", "trusted", "config.toml"]),
+        ("models", ["llama:PATH", "onnx:FOLDER", "minilm@int8"]),
+        ("environment", [each.name for each in ENVIRONMENT] + ["CRX_RRF_K"]),
+        ("filters", ["lang=en,fr", "year>=2020"]),
+        ("search", ["Usage: crx search [OPTIONS] QUERY", "--where"]),
+    ],
+)
+def test_help_explains_a_topic_from_the_code(crx: Crx, topic: str, parts: list[str]) -> None:
+    done = crx("help", topic)
+    assert (done.code, done.err) == (0, "")
+    assert [part for part in parts if part not in done.out] == []
+
+
+def test_help_lists_its_topics_and_names_the_nearest(crx: Crx) -> None:
+    listed = crx("help").out
+    assert [name for name in (*TOPICS, *COMMANDS) if name not in listed] == []
+    done = crx("help", "enviroment")
+    assert (done.code, done.out) == (2, "")
+    assert "did you mean environment?" in done.err
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_prints_the_script_that_the_shell_evaluates(shell: str) -> None:
+    done = run_process("completion", shell)
+    asked = run_process(env={"_CRX_COMPLETE": f"{shell}_source"})
+    assert (done.code, done.err, done.out) == (0, "", asked.out)
+    assert "_CRX_COMPLETE" in done.out
+
+
+def test_a_shell_gets_commands_and_options_to_complete() -> None:
+    def complete(words: str, at: int) -> list[str]:
+        asking = {"_CRX_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+        return run_process(env=asking).out.splitlines()
+
+    assert complete("crx se", 1) == ["plain,search"]
+    assert complete("crx search --re", 2) == ["plain,--rerank", "plain,--rerank-ms"]
+    assert complete("crx models re", 2) == ["plain,remove"]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_evaluates_the_script(tmp_path: Path) -> None:
+    script = tmp_path / "crx.bash"
+    script.write_text(run_process("completion", "bash").out)
+    command = ["bash", "--norc", "-c", f"source {script}; complete -p crx"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "_crx_completion" in done.stdout
+
+
+@pytest.mark.parametrize("text", ["-x of a matrix", "--what is it", "-5 degrees"])
+def test_a_query_that_begins_with_a_dash_needs_two_dashes(
+    crx: Crx, indexed: Path, text: str
+) -> None:
+    done = crx("search", text)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith(
+        f"""; put "--" before a text that begins with "-": crx search -- '{text}'\n"""
+    )
+    assert crx("search", "--", text).code == 0
+    assert """crx ask -- '""" in crx("ask", text).err
+    assert crx("search", "krill", "--nonsense").err.endswith("crx search -- --nonsense\n")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import Crx, process, run_process, run_terminal
+from command_line import Crx, run_process, run_terminal
 
 from crx.cli.visible import visible_json, visible_line, visible_text
 

@@ -24,4 +24,5 @@ def command(*, shell: str) -> None:
     found = get_completion_class(shell)
     assert found is not None
     # Not that of the class: bash's starts a bash to ask for its version.
-    print_text(ShellComplete.source(found(cli, {}, "crx", COMPLETE_VARIABLE)))
+    script = ShellComplete.source(found(cli, {}, "crx", COMPLETE_VARIABLE))
+    print_text(script.removesuffix("\n"))

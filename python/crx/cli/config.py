@@ -41,7 +41,7 @@ _project = click.option(
 )
 
 
-@command.command("set")
+@command.command("set", short_help="Set a setting.")
 @click.argument("name")
 @click.argument("value")
 @_project
@@ -52,7 +52,7 @@ def set_value(*, name: str, value: str, project: bool) -> None:
     print_line(f"{display_path(path)}: {name} = {value}")
 
 
-@command.command("unset")
+@command.command("unset", short_help="Remove a setting from a file.")
 @click.argument("name")
 @_project
 def unset_value(*, name: str, project: bool) -> None:

@@ -25,7 +25,7 @@ from crx.models.card import Precision, read_card
 @json_option
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool) -> int | None:
-    """List the models that are here; add, check or remove one."""
+    """List the models on this machine."""
     if ctx.invoked_subcommand is not None:
         return None
     models, damaged = _read_all()
@@ -44,7 +44,7 @@ def command(ctx: click.Context, *, as_json: bool) -> int | None:
     return ModelError.exit_code if damaged else 0
 
 
-@command.command("add")
+@command.command("add", short_help="Convert the model in a folder and keep it.")
 @click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
 @click.option("--name", metavar="NAME", help="Name of the model.  [default: the folder's]")
 @click.option(
@@ -104,7 +104,7 @@ def add_model(
         print_note(f"{display_path(folder.parent)}: not searched for models; add it to CRX_MODELS")
 
 
-@command.command("remove")
+@command.command("remove", short_help="Remove a model.")
 @click.argument("name")
 def remove_model(*, name: str) -> None:
     """Remove the model NAME from the store."""
@@ -112,7 +112,7 @@ def remove_model(*, name: str) -> None:
     print_line(f"{name}: removed")
 
 
-@command.command("verify")
+@command.command("verify", short_help="Check the files of one model, or of all.")
 @click.argument("name", required=False)
 @json_option
 def verify_models(*, name: str | None, as_json: bool) -> int:

@@ -10,7 +10,14 @@ import click
 
 from crx.errors import UsageError
 
-COMMANDS = ("run", "ablate", "compare", "gate", "init")
+# Every command and its line in "crx eval --help".
+COMMANDS = {
+    "run": "Measure what one configuration finds.",
+    "ablate": "Measure what each step brings.",
+    "compare": "Compare two saved runs, or two rows of one.",
+    "gate": "Exit with 1 below a bound.",
+    "init": "Write questions about one's own documents.",
+}
 
 
 class _EvalCommands(click.Group):
@@ -24,6 +31,7 @@ class _EvalCommands(click.Group):
             return None
         command = import_module(f"crx.cli.eval.{cmd_name}").command
         assert isinstance(command, click.Command)
+        command.short_help = COMMANDS[cmd_name]
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

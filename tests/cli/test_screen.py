@@ -1,0 +1,102 @@
+"""What a search prints: no more than a screen, unless more is asked for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from command_line import Crx, run_process, run_terminal
+
+from crx.cli.passages import columns, excerpt, wrap
+from crx.types import Hit, Passage
+
+STYLE = re.compile(r"\x1b\[\d+m")
+
+
+@pytest.fixture
+def many(here: Path, crx: Crx) -> Path:
+    """An index of long documents: short lines, one long line, and a script without spaces."""
+    (here / "docs").mkdir()
+    for n in range(12):
+        lines = "\n".join(f"Whale {n} eats krill at depth {depth}." for depth in range(60))
+        (here / "docs" / f"lines{n}.md").write_text(f"# Whales {n}\n\n{lines}\n")
+    (here / "docs" / "long.md").write_text("# Long\n\n" + "Krill is eaten by whales, often. " * 90)
+    (here / "docs" / "ja.md").write_text("# 鯨\n\n" + "鯨はkrillを食べる。" * 200)
+    assert crx("index", "docs", "-q").code == 0
+    return here
+
+
+def rows(shown: str, width: int) -> int:
+    """Return how many rows of a terminal a text takes."""
+    lines = STYLE.sub("", shown).splitlines()
+    return sum(max(1, -(-columns(line) // width)) for line in lines)
+
+
+@pytest.mark.parametrize(("lines", "width"), [(24, 80), (50, 120), (60, 40)])
+def test_a_default_search_fits_on_the_screen(many: Path, lines: int, width: int) -> None:
+    code, shown = run_terminal("search", "what eats krill", lines=lines, columns=width)
+    assert code == 0
+    assert rows(shown, width) <= lines - 1
+    assert len(re.findall(r"^\d\. docs", STYLE.sub("", shown), re.MULTILINE)) == 5
+
+
+def test_a_default_search_in_a_pipe_is_as_short(many: Path) -> None:
+    done = run_process("search", "what eats krill")
+    assert len(done.out.splitlines()) <= 24
+    assert re.search(r" \.\.\. \(\+\d+ lines\)$", done.out, re.MULTILINE)
+    hints = r"crx: 5 of \d+ passages; --more prints all, --full prints them whole\n"
+    assert re.match(hints, done.err)
+
+
+def test_full_more_and_n_print_more(crx: Crx, many: Path) -> None:
+    def passages(*options: object) -> list[str]:
+        return re.findall(r"^\d+\. ", crx("search", "krill", *options).out, re.MULTILINE)
+
+    assert len(passages()) == 5
+    assert len(passages("-n", 2)) == 2
+    assert len(passages("--more")) > 5
+    whole = crx("search", "krill", "--full", "-n", 1, "--where", "path=docs/lines3.md")
+    assert "..." not in whole.out
+    assert len(whole.out.splitlines()) > 24
+
+
+def passage(text: str, *, start: int, end: int) -> Passage:
+    hit = Hit(1, 1.0, "a.md", "A", 0, start, end, text[start:end], "", "", {})
+    return Passage("a.md", "A", 0, len(text), text, 1.0, 9, (hit,), lines=(1, 9))
+
+
+def test_the_lines_shown_are_those_of_the_chunk_that_hold_the_query() -> None:
+    text = "".join(f"line {n}\n" for n in range(30)) + "whales eat krill\n" + "rest\n" * 20
+    found = passage(text, start=text.index("line 20"), end=len(text))
+    assert excerpt(found, query="krill of whales", count=3, width=40) == (
+        ["... line 28", "line 29", "whales eat krill ... (+48 lines)"],
+        "(+48 lines)",
+    )
+
+
+def test_a_passage_that_fits_is_printed_as_it_is() -> None:
+    text = "# A\n\nb\n"
+    found = passage(text, start=0, end=len(text))
+    assert excerpt(found, query="b", count=3, width=9) == (["# A", "", "b"], "")
+
+
+def test_one_long_line_is_cut_at_the_width_and_its_characters_counted() -> None:
+    text = "krill " * 200
+    lines, left = excerpt(passage(text, start=0, end=600), query="krill", count=2, width=40)
+    assert [columns(line) <= 40 for line in lines] == [True, True]
+    assert re.fullmatch(r"\(\+1,\d+ characters\)", left)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", [""]),
+        ("one two three", ["one two", "three"]),
+        ("averyverylongword", ["averyver", "ylongwor", "d"]),
+        ("鯨はオキアミを", ["鯨はオキ", "アミを"]),
+        ("a reallylongword", ["a really", "longword"]),
+    ],
+)
+def test_a_line_is_wrapped_by_the_columns_it_takes(line: str, expected: list[str]) -> None:
+    assert wrap(line, 8) == expected
