@@ -156,19 +156,33 @@ class Index:
         self,
         *paths: str | os.PathLike[str],
         contexts: str | None = None,
-        exclude: Sequence[str] = (),
+        exclude: Sequence[str] | None = None,
         rehash: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Report:
         """Make the index hold what files and folders hold; returns what was done.
 
-        `contexts` is `none`, `outline`, a file of contexts, or `outline+FILE`; None is what the
-        index was made with. Contexts that a model made before are kept where they still hold;
-        `contextualize` makes new ones. Raises `Locked`, `UsageError`, `NoRoom`, `ModelError`.
+        `exclude` are patterns as in a `.gitignore` at each path; they are remembered, and None is
+        what is remembered. `contexts` is `none`, `outline`, a file of contexts, or `outline+FILE`;
+        None is what the index was made with. Contexts that a model made before are kept if they
+        still hold; `contextualize` makes new ones. Raises `Locked`, `UsageError`, `NoRoom`,
+        `ModelError`.
         """
         places = [Path(os.path.abspath(path)) for path in paths]
         with self._build(contexts, on_progress) as build:
             build.index_files(places, exclude=exclude, rehash=rehash)
+        return build.report
+
+    def refresh(
+        self,
+        *,
+        contexts: str | None = None,
+        rehash: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Report:
+        """Make the index hold what the files and folders that were added hold now; see `add`."""
+        with self._build(contexts, on_progress) as build:
+            build.refresh(rehash=rehash)
         return build.report
 
     def add_documents(
@@ -459,6 +473,7 @@ class Index:
         keep_contexts: bool = True,
     ) -> Iterator[Indexer]:
         # Imported here: readers and their like are a third of what a search would import.
+        from crx.ingest.ignore import FolderPatterns
         from crx.ingest.indexer import Indexer
         from crx.registry import load_context_sources
 
@@ -476,6 +491,7 @@ class Index:
                 chunk_chars=int(self._fixed["chunk_chars"]),
                 chunk_overlap=int(self._fixed["chunk_overlap"]),
                 max_file_mb=self._settings.max_file_mb,
+                skip_folders=FolderPatterns.parse(self._settings.skip_folders),
                 on_progress=on_progress,
                 on_commit=writer.sync,
             )

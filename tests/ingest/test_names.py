@@ -47,14 +47,14 @@ def test_every_name_is_indexed_found_and_shown(crx: CrxProcess) -> None:
     for at, name in enumerate(NAMES):
         write(crx.folder / "docs", name, f"# Whale {at}\n\nKrill number {at}.\n")
     write(crx.folder / "docs", b"folder\xff/z.md", "# Last\n\nAfter all the others.\n")
-    done = crx("index", "docs")
+    done = crx("index", "-q", "docs")
     assert (done.code, done.out[:14]) == (0, ".crx: 7 added;"), done.err
     assert len(set(stored_uris(crx.folder / ".crx"))) == 7
     shown = [crx("show", b"docs/" + name) for name in [*NAMES, b"folder\xff/z.md"]]
     assert [each.code for each in shown] == [0] * 7
     assert "Krill number 0." in shown[0].out
     assert "Krill number 1." in shown[1].out
-    again = crx("index", "docs")
+    again = crx("index", "-q", "docs")
     assert again.out.startswith(".crx: 7 unchanged; 0 chunks put"), again.err
 
 
@@ -62,7 +62,7 @@ def test_a_name_that_is_not_utf_8_is_shown_escaped_and_opened_by_what_is_shown(
     crx: CrxProcess,
 ) -> None:
     write(crx.folder, b"docs/caf\xe9.md", "# Whales\n\nKrill.\n")
-    crx("index", "docs")
+    crx("index", "-q", "docs")
     listed = crx("status", "--documents")
     assert listed.out == "docs/caf\\xe9.md\n"
     assert crx("show", listed.out.strip()).out.startswith("# Whales")

@@ -13,7 +13,7 @@ import pytest
 
 from crx.errors import InputError, NotText, UsageError
 from crx.ingest import readers
-from crx.ingest.discover import discover
+from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.read import read_bytes, read_file
 from crx.types import Document
 
@@ -33,7 +33,8 @@ def ignore(folder: Path, *lines: str, name: str = ".gitignore") -> None:
 
 def found(root: Path, *, exclude: Sequence[str] = ()) -> list[str]:
     """Return what is found under a root, relative to it."""
-    return [f.path.relative_to(root).as_posix() for f in discover([root], exclude=exclude)]
+    files = discover([Root.at(root, exclude=exclude)]).files
+    return [file.path.relative_to(root).as_posix() for file in files]
 
 
 class TestDiscover:
@@ -43,9 +44,9 @@ class TestDiscover:
 
     def test_a_file_says_where_it_is_and_how_large(self, tmp_path: Path) -> None:
         grow(tmp_path, "a/b.md")
-        (file,) = discover([tmp_path])
+        (file,) = discover([Root.at(tmp_path)]).files
         path = tmp_path / "a" / "b.md"
-        assert (file.path, file.root, file.uri) == (path, tmp_path, path.as_posix())
+        assert (file.path, file.root, file.uri) == (path, str(tmp_path), path.as_posix())
         assert (file.size, file.mtime_ns) == (5, path.stat().st_mtime_ns)
 
     def test_hidden_files_and_indexes_are_passed_over(self, tmp_path: Path) -> None:
@@ -88,12 +89,12 @@ class TestDiscover:
         grow(tmp_path, ".hidden/a.log")
         ignore(tmp_path, "*.log")
         path = tmp_path / ".hidden" / "a.log"
-        assert [f.path for f in discover([path], exclude=["*"])] == [path]
+        assert [f.path for f in discover([Root.at(path, exclude=["*"])]).files] == [path]
 
     def test_a_file_is_found_once(self, tmp_path: Path) -> None:
         grow(tmp_path, "a.md", "b/c.md")
         paths = [tmp_path / "b" / ".." / "a.md", tmp_path, tmp_path / "b"]
-        assert [f.path.name for f in discover(paths)] == ["a.md", "c.md"]
+        assert [f.path.name for f in discover(list(map(Root.at, paths))).files] == ["a.md", "c.md"]
 
     def test_links_are_not_followed_unless_named(self, tmp_path: Path) -> None:
         grow(tmp_path, "tree/a.md", "outside/secret.md")
@@ -102,12 +103,12 @@ class TestDiscover:
         (tree / "out").symlink_to(tmp_path / "outside")
         (tree / "file.md").symlink_to(tmp_path / "outside" / "secret.md")
         assert found(tree) == ["a.md"]
-        assert [f.path.name for f in discover([tree / "out"])] == ["secret.md"]
+        assert [f.path.name for f in discover([Root.at(tree / "out")]).files] == ["secret.md"]
 
     def test_a_path_that_is_not_there_is_an_error_before_any_work(self, tmp_path: Path) -> None:
         grow(tmp_path, "a.md")
         with pytest.raises(UsageError, match=r"gone: no such file or folder"):
-            discover([tmp_path, tmp_path / "gone"])
+            require_paths([tmp_path, tmp_path / "gone"])
 
     def test_what_is_neither_file_nor_folder_is_passed_over_or_an_error(
         self, tmp_path: Path
@@ -115,11 +116,11 @@ class TestDiscover:
         os.mkfifo(tmp_path / "pipe")
         assert found(tmp_path) == []
         with pytest.raises(UsageError, match="neither a file nor a folder"):
-            discover([tmp_path / "pipe"])
+            require_paths([tmp_path / "pipe"])
 
     def test_a_name_that_is_no_text_has_a_uri_that_is(self, tmp_path: Path) -> None:
         (Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md"))).write_text("words")
-        (file,) = discover([tmp_path])
+        (file,) = discover([Root.at(tmp_path)]).files
         assert file.uri == f"{tmp_path.as_posix()}/caf\\xe9.md"
         assert [document.text for document in read_file(file.path)] == ["words"]
 
@@ -210,9 +211,9 @@ def test_a_format_costs_nothing_until_a_file_asks_for_it(tmp_path: Path) -> None
     grow(tmp_path, "a.txt", "b.md")
     script = (
         "import sys; from pathlib import Path\n"
-        "from crx.ingest.discover import discover\n"
+        "from crx.ingest.discover import Root, discover\n"
         "from crx.ingest.read import read_file\n"
-        f"for found in discover([Path({str(tmp_path)!r})]): list(read_file(found.path))\n"
+        f"for found in discover([Root.at({str(tmp_path)!r})]).files: list(read_file(found.path))\n"
         "heavy = {'tree_sitter', 'pypdfium2', 'selectolax', 'charset_normalizer'}\n"
         "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
     )

@@ -13,6 +13,9 @@ from crx.cli.options import json_option
 from crx.cli.output import display_path, format_table, print_json, print_line, print_text
 from crx.config import PROJECT_FILE, describe, resolve, user_file, write
 
+# Characters of a value that the table of settings shows; a longer one follows the table.
+LONGEST_VALUE = 60
+
 
 @click.group(invoke_without_command=True)
 @json_option
@@ -31,9 +34,19 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
         print_json({**listed, "prompts": dict(resolved.templates)})
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    print_text(format_table([[d.name, str(v), o, d.help] for d, v, o in rows], width=width))
+    cells = [[d.name, _shorten(v), o, d.help] for d, v, o in rows]
+    print_text(format_table(cells, width=width))
+    for description, value, _ in rows:
+        if _shorten(value) != str(value):
+            print_line(f"{description.name}: {value}")
     for folder, template in resolved.templates.items():
         print_line(f"prompt of {display_path(folder)}: {display_path(template)}")
+
+
+def _shorten(value: object) -> str:
+    """Return a value as a table has room for it."""
+    text = str(value)
+    return text if len(text) <= LONGEST_VALUE else "(see below)"
 
 
 _project = click.option(

@@ -34,7 +34,7 @@ FAILURES_NAMED = 20
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(readable=False, path_type=Path))
 @index_option
 @click.option(
     "--contexts",
@@ -84,7 +84,7 @@ def command(
     with handle.open(place, settings=settings) as index:
         with show_build(progress, as_json=as_json) as show:
             report = index.add(
-                *paths, contexts=contexts, exclude=exclude, rehash=rehash, on_progress=show
+                *paths, contexts=contexts, exclude=exclude or None, rehash=rehash, on_progress=show
             )
         if not as_json:
             print_line(f"{display_path(place)}: {summarize(report)}")
@@ -121,7 +121,7 @@ def summarize(report: Report) -> str:
     """Return what a build did, in one line."""
     parts = [
         f"{getattr(report, name)} {name}"
-        for name in ("added", "changed", "renamed", "removed", "unchanged", "skipped")
+        for name in ("added", "changed", "renamed", "removed", "kept", "unchanged", "skipped")
         if getattr(report, name)
     ]
     if report.failures:

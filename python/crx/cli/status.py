@@ -20,6 +20,7 @@ from crx.cli.output import (
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import compute_coverage
 from crx.index import Status
+from crx.ingest.roots import MOUNTS, ROOTS
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
 
 
@@ -67,7 +68,7 @@ def _print(status: Status) -> None:
 
 
 def _built_with(status: Status) -> list[list[str]]:
-    hidden = (ORIGINS, PENDING_JOBS)
+    hidden = (ORIGINS, PENDING_JOBS, ROOTS, MOUNTS)
     built = [[name, value] for name, value in status.settings.items() if name not in hidden]
     built += [["contexts by", origin.fingerprint] for origin in read_origins(status.settings)]
     built += [

@@ -24,12 +24,12 @@ def _setting(
     *,
     least: float | None = None,
     most: float | None = None,
-    harmless: tuple[str, ...] = (),
+    harmless: tuple[str, ...] | None = (),
 ) -> Any:
     """Return the field of a setting.
 
-    `harmless` are the texts that a project file may set although nobody trusts it. Numbers are
-    harmless; a text can name a model, a path or a URL.
+    `harmless` are the texts that a project file may set although nobody trusts it; None: any.
+    Numbers are harmless; a text can name a model, a path or a URL.
     """
     facts = {"least": least, "most": most, "harmless": harmless}
     return field(default=default, metadata={"scope": scope, "help": help, **facts})
@@ -63,6 +63,18 @@ class Settings:
         0, "index", "overlap of neighbouring chunks, in the budget's unit", least=0
     )
     max_file_mb: int = _setting(64, "run", "larger files fail, in millions of bytes", least=1)
+    skip_folders: str = _setting(
+        "node_modules bower_components __pycache__ __pypackages__ site-packages venv _build"
+        " */CACHEDIR.TAG */pyvenv.cfg */CMakeCache.txt"
+        " build/../pyproject.toml build/../setup.py build/../package.json build/../Makefile"
+        " build/../CMakeLists.txt build/../build.gradle* build/../meson.build"
+        " dist/../pyproject.toml dist/../setup.py dist/../package.json"
+        " target/../Cargo.toml target/../pom.xml",
+        "run",
+        "folders without documents, besides hidden ones: NAME, NAME/ENTRY if it holds ENTRY, "
+        "NAME/../ENTRY if it lies beside ENTRY",
+        harmless=None,
+    )
     k: int = _setting(20, "run", "hits wanted", least=1)
     bm25_depth: int = _setting(150, "run", "chunks taken from BM25", least=0)
     dense_depth: int = _setting(150, "run", "chunks taken from the dense leg", least=0)
@@ -183,7 +195,8 @@ def parse(name: str, value: object, *, origin: str) -> Value:
 
 def is_harmless(name: str, value: Value) -> bool:
     """Return True if a project file that nobody trusts may set this value."""
-    return not isinstance(value, str) or value in _FIELDS[name].metadata["harmless"]
+    harmless = _FIELDS[name].metadata["harmless"]
+    return not isinstance(value, str) or harmless is None or value in harmless
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from crx.context.outline import outline
 from crx.context.trial import try_contextualizer
-from crx.errors import InputError, ModelError, NotText, UsageError
-from crx.ingest.discover import discover
+from crx.errors import InputError, ModelError, NotText
+from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.embed import Situated, embed_situated, embedding_prefix
 from crx.ingest.embed_pending import EMBED_BATCH
 from crx.ingest.read import failure_reason, promises_text, read_bytes, refuse_large
@@ -165,10 +165,10 @@ def _read(
 ) -> tuple[list[tuple[Document, list[Chunk]]], list[Failure]]:
     texts: list[tuple[Document, list[Chunk]]] = []
     failures: list[Failure] = []
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"{path}: no such file or folder")
-    for found in discover(paths, exclude=exclude):
+    require_paths(paths)
+    discovery = discover([Root.at(path, exclude=exclude) for path in paths])
+    failures += discovery.unreachable
+    for found in discovery.files:
         try:
             refuse_large(found, max_file_mb)
             data = found.path.read_bytes()

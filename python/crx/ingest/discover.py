@@ -1,163 +1,231 @@
-"""Discovery of files below paths, honouring ignore files.
+"""Discovery of the files below paths.
 
-Left out are hidden files, index folders (`*.crx`), and what `.gitignore`, `.ignore` and
-`.crxignore` ignore, in this order of increasing precedence; the rules of a deeper folder override
-those of the folders above it. Links are not followed: the target is found at its own place if it
-lies in the tree, and was not asked for if it lies outside. A path that is given itself is always
-taken.
+Every path that is met is accounted for: as a file, as ignored by a rule (see `ignore.py`), as
+skipped, or as unreachable. Links are not followed: the target is found at its own place if it lies
+in the tree, and was not asked for if it lies outside. A path that is given itself is always taken.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
+from crx.config import Settings
 from crx.errors import UsageError
-from crx.ingest.paths import uri_of
+from crx.ingest.ignore import FolderPatterns, IgnoreRules
+from crx.ingest.paths import escape_path, path_of, uri_of
+from crx.ingest.report import Failure, Skipped
 
-_IGNORE_FILES = (".gitignore", ".ignore", ".crxignore")
+DEFAULT_SKIPPED_FOLDERS = FolderPatterns.parse(Settings().skip_folders)
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A file or folder that is indexed, and patterns as in a `.gitignore` of what is left out."""
+
+    uri: str
+    exclude: tuple[str, ...] = ()
+
+    @staticmethod
+    def at(path: str | os.PathLike[str], *, exclude: Sequence[str] = ()) -> Root:
+        """Return the root at a path, which need not exist."""
+        return Root(uri_of(path), tuple(exclude))
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file: its path, the given path it was found under, its URI, size and time stamp.
-
-    A folder that cannot be listed is yielded too, so that the attempt to read it fails.
-    """
+    """A file: its path, its URI, the URI of its root, its size in bytes and its time stamp."""
 
     path: Path
-    root: Path
     uri: str
+    root: str
     size: int
     mtime_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """The patterns of one folder's ignore file, or those of `exclude`."""
+@dataclass(slots=True)
+class Discovery:
+    """What lies below some roots.
 
-    folder: str
-    spec: GitIgnoreSpec
-
-
-def discover(paths: Sequence[Path], *, exclude: Sequence[str] = ()) -> Iterator[FoundFile]:
-    """Yield the files at and under the paths, each once: root by root, by name within a folder.
-
-    `exclude` are patterns as in a `.gitignore` at each root; no ignore file overrides them. Raises
-    `UsageError` for a path that does not exist or is neither a file nor a folder, before any file
-    is yielded.
+    `ignored` is what a rule leaves out, `skipped` what is neither a file nor a folder.
+    `unreachable` are folders and roots that could not be listed: what they hold is not known.
+    `mounts` are the mount points among the folders.
     """
-    roots = [os.path.abspath(path) for path in paths]
-    for given, root in zip(paths, roots, strict=True):
-        if not os.path.lexists(root) or not os.path.exists(root):
-            raise UsageError(f"{given}: no such file or folder")
-        if not (os.path.isfile(root) or os.path.isdir(root)):
-            raise UsageError(f"{given}: neither a file nor a folder")
-    return _iterate(roots, GitIgnoreSpec.from_lines(exclude))
+
+    files: list[FoundFile] = field(default_factory=list)
+    ignored: list[Skipped] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    unreachable: list[Failure] = field(default_factory=list)
+    mounts: list[str] = field(default_factory=list)
 
 
-def _iterate(roots: Sequence[str], exclude: GitIgnoreSpec) -> Iterator[FoundFile]:
+def discover(
+    roots: Sequence[Root], *, skip_folders: FolderPatterns = DEFAULT_SKIPPED_FOLDERS
+) -> Discovery:
+    """Return what lies at and under the roots: root by root, by name within a folder.
+
+    A file that several roots hold is found once. A root that does not exist is unreachable.
+    """
+    discovery = Discovery()
     seen: set[str] = set()
     for root in roots:
-        files = _folder(root, exclude) if os.path.isdir(root) else iter((root,))
-        for path in files:
-            if path not in seen:
-                seen.add(path)
-                yield _stat(path, root)
+        _Walk(root, skip_folders, discovery, seen).run()
+    return discovery
 
 
-def _stat(path: str, root: str) -> FoundFile:
-    try:
-        stat = os.stat(path)
-        size, mtime_ns = stat.st_size, stat.st_mtime_ns
-    except OSError:  # removed since it was listed: the attempt to read it fails
-        size, mtime_ns = 0, 0
-    return FoundFile(Path(path), Path(root), uri_of(path), size, mtime_ns)
+def require_paths(paths: Sequence[Path]) -> None:
+    """Raise `UsageError` for a path that does not exist, or is neither a file nor a folder."""
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"{escape_path(path)}: no such file or folder")
+        if not (path.is_file() or path.is_dir()):
+            raise UsageError(f"{escape_path(path)}: neither a file nor a folder")
 
 
-def _folder(root: str, exclude: GitIgnoreSpec) -> Iterator[str]:
-    """Yield a folder's files in order.
+def describe_os_error(error: OSError) -> str:
+    """Return the reason of an error in lower case, without the path."""
+    return (error.strerror or type(error).__name__).lower()
 
-    Not recursive, since a tree may be deeper than Python's stack.
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder to list: its path, the device and the entries of its parent, and its rules.
+
+    `taken_back` is true if an ignore file includes it explicitly.
     """
-    excluded = _Rules(root, exclude)
-    stack: list[tuple[str, bool, tuple[_Rules, ...]]] = [(root, True, _rules_above(root))]
-    while stack:
-        path, is_folder, rules = stack.pop()
-        if not is_folder:
-            yield path
-            continue
+
+    path: str
+    parent_device: int
+    beside: Sequence[str]
+    rules: IgnoreRules
+    taken_back: bool
+
+
+class _Walk:
+    """The walk below one root. Not recursive, since a tree may be deeper than Python's stack."""
+
+    def __init__(
+        self, root: Root, skip_folders: FolderPatterns, discovery: Discovery, seen: set[str]
+    ) -> None:
+        self._root = root
+        self._path = path_of(root.uri)
+        self._skip_folders = skip_folders
+        self._discovery = discovery
+        self._seen = seen
+        self._stack: list[_Folder | os.DirEntry[str]] = []
+
+    def run(self) -> None:
+        """Add what lies at and under the root to the discovery."""
         try:
-            with os.scandir(path) as listing:
+            status = os.stat(self._path)
+            if stat.S_ISREG(status.st_mode):
+                self._add_file(self._path, status)
+                return
+            if not stat.S_ISDIR(status.st_mode):
+                self._skip(self._path, _describe_mode(status.st_mode))
+                return
+            # A link is no mount point, whatever device its target is on.
+            beside = self._path if os.path.islink(self._path) else os.path.dirname(self._path)
+            parent_device = os.stat(beside).st_dev
+            rules = IgnoreRules.at_root(self._path, self._root.exclude)
+        except OSError as error:
+            self._add_unreachable(self._path, error)
+            return
+        self._stack.append(_Folder(self._path, parent_device, (), rules, taken_back=True))
+        while self._stack:
+            item = self._stack.pop()
+            if isinstance(item, _Folder):
+                self._list(item)
+            else:
+                self._stat_file(item)
+
+    def _list(self, folder: _Folder) -> None:
+        try:
+            device = os.stat(folder.path).st_dev
+            with os.scandir(folder.path) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name, reverse=True)
-        except OSError:
-            yield path
-            continue
-        names = {entry.name for entry in entries}
-        rules = (*rules, *_read_rules(path, names))
+            names = [entry.name for entry in entries]
+            rules = folder.rules.enter(folder.path, names)
+        except (FileNotFoundError, NotADirectoryError):
+            return  # removed since its parent was listed
+        except OSError as error:
+            self._add_unreachable(folder.path, error)
+            return
+        if device != folder.parent_device:
+            self._discovery.mounts.append(uri_of(folder.path))
+        name = os.path.basename(folder.path)
+        if not folder.taken_back and (
+            pattern := self._skip_folders.match(name, inside=names, beside=folder.beside)
+        ):
+            self._ignore(folder.path, f"holds no documents: skip_folders has {pattern}")
+            return
         for entry in entries:
-            folder = entry.is_dir(follow_symlinks=False)
-            if not folder and not entry.is_file(follow_symlinks=False):
-                continue
-            if entry.name.startswith(".") or (folder and entry.name.endswith(".crx")):
-                continue
-            if _decision(excluded, entry.path, folder=folder) or _ignored(
-                rules, entry.path, folder=folder
-            ):
-                continue
-            stack.append((entry.path, folder, rules))
-
-
-def _ignored(rules: Sequence[_Rules], path: str, *, folder: bool) -> bool:
-    """Return True if the last rules that match a path ignore it."""
-    for rule in reversed(rules):
-        ignored = _decision(rule, path, folder=folder)
-        if ignored is not None:
-            return ignored
-    return False
-
-
-def _decision(rules: _Rules, path: str, *, folder: bool) -> bool | None:
-    """Return True if rules ignore a path, False if they take it back, None without a match."""
-    relative = path[len(rules.folder) :].replace(os.sep, "/").lstrip("/")
-    return rules.spec.check_file(relative + "/" if folder else relative).include
-
-
-def _read_rules(folder: str, names: set[str]) -> Iterator[_Rules]:
-    for name in _IGNORE_FILES:
-        if name in names:
             try:
-                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                    lines = file.read().splitlines()
-            except OSError as failed:
-                reason = (failed.strerror or str(failed)).lower()
-                raise UsageError(
-                    f"{os.path.join(folder, name)}: cannot be read: {reason}"
-                ) from failed
-            yield _Rules(folder, GitIgnoreSpec.from_lines(lines))
+                self._add(entry, device, names, rules)
+            except FileNotFoundError:
+                continue  # removed since its folder was listed
+            except OSError as error:
+                self._add_unreachable(entry.path, error)
+
+    def _add(
+        self, entry: os.DirEntry[str], device: int, beside: Sequence[str], rules: IgnoreRules
+    ) -> None:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        verdict = rules.judge(entry, folder=is_folder)
+        if verdict.reason:
+            self._ignore(entry.path, verdict.reason)
+        elif is_folder:
+            self._stack.append(
+                _Folder(entry.path, device, beside, rules, taken_back=verdict.taken_back)
+            )
+        elif entry.is_file(follow_symlinks=False):
+            self._stack.append(entry)
+        else:
+            self._skip(entry.path, _describe_special(entry))
+
+    def _stat_file(self, entry: os.DirEntry[str]) -> None:
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return  # removed since its folder was listed
+        except OSError:  # the attempt to read it fails, too, and says why
+            status = None
+        self._add_file(entry.path, status)
+
+    def _add_file(self, path: str, status: os.stat_result | None) -> None:
+        if path in self._seen:
+            return
+        self._seen.add(path)
+        size, mtime_ns = (status.st_size, status.st_mtime_ns) if status else (0, 0)
+        file = FoundFile(Path(path), uri_of(path), self._root.uri, size, mtime_ns)
+        self._discovery.files.append(file)
+
+    def _add_unreachable(self, path: str, error: OSError) -> None:
+        named = error.filename if isinstance(error.filename, str) else path
+        inner = f"{os.path.basename(named)}: " if named != path else ""
+        reason = f"{inner}{describe_os_error(error)}"
+        self._discovery.unreachable.append(Failure(uri_of(path), reason))
+
+    def _skip(self, path: str, reason: str) -> None:
+        self._discovery.skipped.append(Skipped(uri_of(path), reason))
+
+    def _ignore(self, path: str, reason: str) -> None:
+        self._discovery.ignored.append(Skipped(uri_of(path), reason))
 
 
-def _rules_above(root: str) -> tuple[_Rules, ...]:
-    """Return the rules of the folders above a root, up to the repository it lies in.
+def _describe_special(entry: os.DirEntry[str]) -> str:
+    """Return what an entry is that is neither a file nor a folder."""
+    if entry.is_symlink():
+        target = escape_path(os.readlink(entry.path))
+        broken = "" if os.path.exists(entry.path) else "broken "
+        return f"is a {broken}link to {target}; links are not followed"
+    return _describe_mode(entry.stat(follow_symlinks=False).st_mode)
 
-    There are none without a repository, nor if they ignore the root itself, which was asked for.
-    """
-    folders: list[str] = []
-    folder = root
-    while not os.path.exists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return ()
-        folders.append(parent)
-        folder = parent
-    rules = tuple(
-        rule
-        for folder in reversed(folders)
-        for rule in _read_rules(folder, set(os.listdir(folder)))
-    )
-    inside = [root, *folders[:-1]]
-    return () if any(_ignored(rules, path, folder=True) for path in inside) else rules
+
+def _describe_mode(mode: int) -> str:
+    if stat.S_ISFIFO(mode):
+        return "is a pipe"
+    return "is a socket" if stat.S_ISSOCK(mode) else "is a device"

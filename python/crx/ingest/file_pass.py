@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import contextlib
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 import orjson
 
 from crx import _native
-from crx.errors import InputError, NotText, UsageError
-from crx.ingest.discover import FoundFile, discover
-from crx.ingest.paths import is_below, uri_of
+from crx.errors import InputError, NotText
+from crx.ingest.discover import Discovery, FoundFile, Root, discover
+from crx.ingest.ignore import FolderPatterns
+from crx.ingest.paths import is_below, path_of
 from crx.ingest.read import failure_reason, promises_text, read_bytes, refuse_large
-from crx.ingest.report import Failure, Tally
+from crx.ingest.report import Failure, Skipped, Tally
 from crx.ingest.write import DocumentWriter, Source, encode_metadata, hash_source
 
 Rows = list[_native.DocumentRow]
 
 
 class FilePass:
-    """A pass that makes a store hold what paths hold.
+    """A pass that makes a store hold what lies below roots.
 
     A file whose size and time stamp are those of the last run is not read again, unless `rehash`,
     which also writes damaged documents anew. A file that cannot be read is a `Failure`, and the
-    store keeps what it has of it. A file without text is skipped, unless it was named itself or
-    its name promises text.
+    store keeps what it has of it; likewise for all files of a folder that cannot be listed or is
+    not mounted. A file without text is skipped, unless it is a root or its name promises text.
     """
 
     def __init__(
@@ -34,52 +37,93 @@ class FilePass:
         writer: DocumentWriter,
         tally: Tally,
         max_file_mb: int,
+        skip_folders: FolderPatterns,
         rehash: bool = False,
     ) -> None:
+        self.skipped: list[Skipped] = []
         self._store = store
         self._writer = writer
         self._tally = tally
         self._max_file_mb = max_file_mb
+        self._skip_folders = skip_folders
         self._rehash = rehash
-        self._gone: dict[str, Rows] = {}
+        self._failed: set[str] = set()
+        self._missing = _MissingFiles()
 
-    def run(self, paths: Sequence[Path], *, exclude: Sequence[str] = ()) -> None:
-        """Put, rename and remove documents; raise `UsageError` for a path that does not exist."""
-        for path in paths:
-            if not path.exists():
-                raise UsageError(f"{path}: no such file or folder")
-        files = list(discover(paths, exclude=exclude))
+    def run(
+        self, roots: Sequence[Root], *, others: Sequence[Root] = (), mounts: Sequence[str] = ()
+    ) -> Discovery:
+        """Put, rename and remove documents; return what was discovered.
+
+        `others` are roots that another pass indexes. `mounts` are the mount points that earlier
+        passes met.
+        """
+        discovery = discover(roots, skip_folders=self._skip_folders)
+        discovery.unreachable += _unmounted(mounts, roots, discovery)
+        self.skipped += [*discovery.ignored, *discovery.skipped]
+        self._tally.count("ignored", len(discovery.ignored))
+        self._tally.count("skipped", len(discovery.skipped))
+        self._tally.expect(len(discovery.files))
         known = _by_path(self._store.documents())
-        self._gone = _missing(known, paths, {file.uri for file in files})
-        self._tally.expect(len(files))
-        for file in files:
+        self._failed = {uri for uri, _ in self._store.failures()}
+        self._report_unreachable(discovery, known)
+        found = {file.uri for file in discovery.files}
+        scope = _Scope(roots, others, [each.uri for each in discovery.unreachable])
+        self._missing = _MissingFiles(
+            {path: rows for path, rows in known.items() if path not in found}, scope
+        )
+        for file in discovery.files:
             self._refresh(file, known.get(file.uri, []))
             self._tally.finish(file.uri)
-        gone = [row.uri for rows in self._gone.values() for row in rows]
-        self._tally.count("removed", self._store.remove_documents(gone))
-        self._forget_failures(paths, {file.uri for file in files})
+        self._tally.count("removed", self._store.remove_documents(self._missing.removed_uris()))
+        self._forget_failures(found, scope)
+        return discovery
+
+    def _report_unreachable(self, discovery: Discovery, known: dict[str, Rows]) -> None:
+        for folder in discovery.unreachable:
+            kept = sum(len(rows) for path, rows in known.items() if is_below(path, folder.uri))
+            reason = folder.reason
+            if kept:
+                reason += f'; {kept} documents below it are kept, "crx remove" removes them'
+            self._tally.count("kept", kept)
+            self._fail(folder.uri, reason)
 
     def _refresh(self, file: FoundFile, rows: Rows) -> None:
         """Bring the documents of one file up to date; `rows` are those stored."""
-        if rows and not self._rehash and all(_same_stat(row, file) for row in rows):
-            self._tally.count("unchanged")
-            return
+        chunks = self._tally.report.chunks
         try:
+            if self._is_unchanged(file, rows):
+                self._tally.count("unchanged")
+                return
             refuse_large(file, self._max_file_mb)
             data = file.path.read_bytes()
             self._update(file, data, rows)
         except NotText as error:
             if promises_text(file, data):
-                self._fail(file.uri, str(error))
+                self._keep(file.uri, str(error), rows)
             else:
                 self._store.remove_documents([file.uri, *(row.uri for row in rows)])
+                self.skipped.append(Skipped(file.uri, str(error)))
                 self._tally.count("skipped")
         except (InputError, OSError) as error:
-            self._fail(file.uri, failure_reason(error))
+            was_read = self._tally.report.chunks > chunks
+            self._keep(file.uri, failure_reason(error), [] if was_read else rows)
+
+    def _is_unchanged(self, file: FoundFile, rows: Rows) -> bool:
+        """Compare size and time stamp; raise `PermissionError` for a file that cannot be opened."""
+        if not rows or self._rehash or file.uri in self._failed:
+            return False
+        stat = (file.size, file.mtime_ns)
+        if any((row.source_size, row.source_mtime_ns) != stat for row in rows):
+            return False
+        if not os.access(file.path, os.R_OK):
+            raise PermissionError(13, "Permission denied")
+        return True
 
     def _update(self, file: FoundFile, data: bytes, rows: Rows) -> None:
         source = Source(file.uri, hash_source(data), file.size, file.mtime_ns)
-        if rows and not self._rehash and all(row.source_hash == source.hash for row in rows):
+        again = self._rehash or file.uri in self._failed
+        if rows and not again and all(row.source_hash == source.hash for row in rows):
             for row in rows:
                 self._store.touch_document(
                     row.uri, source_mtime_ns=file.mtime_ns, source_size=file.size
@@ -92,66 +136,117 @@ class FilePass:
 
     def _put(self, file: FoundFile, data: bytes, source: Source, rows: Rows) -> None:
         old, seq = {row.uri for row in rows}, self._store.seq
+        put: set[str] = set()
         for document in read_bytes(data, name=file.uri):
-            old.discard(document.uri)
+            put.add(document.uri)
             self._writer.put(document, source)
-        self._store.remove_documents(sorted(old))
+        self._store.remove_documents(sorted(old - put))
+        if file.uri in self._failed and file.uri not in put:
+            self._store.remove_documents([file.uri])  # there is no such document: its failure goes
         if not rows:
             self._tally.count("added")
         else:
             self._tally.count("unchanged" if self._store.seq == seq else "changed")
 
     def _rename(self, file: FoundFile, source: Source) -> bool:
-        """Give the document of a vanished file the new path, if bytes and extension are equal."""
-        for path, rows in self._gone.items():
-            if (
-                len(rows) == 1
-                and rows[0].uri == path
-                and rows[0].source_hash == source.hash
-                and Path(path).suffix == file.path.suffix
-            ):
-                metadata = {**orjson.loads(rows[0].metadata), "path": source.path}
-                self._store.rename_document(
-                    path,
-                    file.uri,
-                    metadata=encode_metadata(metadata),
-                    source_mtime_ns=file.mtime_ns,
-                )
-                del self._gone[path]
-                return True
-        return False
+        """Give the documents of a vanished file the new path, if bytes and extension are equal."""
+        old = self._missing.take(source.hash, file.path.suffix)
+        if old is None:
+            return False
+        path, rows = old
+        for row in rows:
+            metadata = {**orjson.loads(row.metadata), "path": source.path}
+            self._store.rename_document(
+                row.uri,
+                file.uri + row.uri.removeprefix(path),
+                metadata=encode_metadata(metadata),
+                source_mtime_ns=file.mtime_ns,
+            )
+        return True
+
+    def _keep(self, uri: str, reason: str, rows: Rows) -> None:
+        """Record a file that cannot be read, whose documents stay as they are."""
+        if rows:
+            self._tally.count("kept", len(rows))
+            reason += "; the text of an earlier run is kept"
+        self._fail(uri, reason)
 
     def _fail(self, uri: str, reason: str) -> None:
         self._store.record_failure(uri, reason)
         self._tally.fail(Failure(uri, reason))
 
-    def _forget_failures(self, paths: Sequence[Path], found: set[str]) -> None:
-        """Forget earlier failures below the paths whose file does not exist any more."""
-        failed = [uri for uri, _ in self._store.failures()]
-        roots = [uri_of(path) for path in paths]
-        gone = [u for u in failed if u not in found and any(is_below(u, root) for root in roots)]
+    def _forget_failures(self, found: set[str], scope: _Scope) -> None:
+        """Forget earlier failures of files and folders that do not exist any more."""
+        gone = [uri for uri in self._failed if uri not in found and scope.is_gone(uri)]
         if gone:
             self._store.remove_documents(gone)
 
 
-def _same_stat(row: _native.DocumentRow, file: FoundFile) -> bool:
-    return (row.source_size, row.source_mtime_ns) == (file.size, file.mtime_ns)
+class _Scope:
+    """What a pass may remove: all below its roots but what it could not see."""
+
+    def __init__(
+        self, roots: Sequence[Root], others: Sequence[Root], unreachable: Sequence[str]
+    ) -> None:
+        self._roots = [root.uri for root in roots]
+        self._others = [root.uri for root in others]
+        self._unreachable = unreachable
+
+    def is_gone(self, uri: str) -> bool:
+        """Return True for a path that was not found, if the pass looked for it."""
+        own = max((len(root) for root in self._roots if is_below(uri, root)), default=0)
+        other = max((len(root) for root in self._others if is_below(uri, root)), default=0)
+        return own > other and not any(is_below(uri, folder) for folder in self._unreachable)
+
+
+class _MissingFiles:
+    """Stored documents whose files were not found: to be renamed or removed."""
+
+    def __init__(self, known: dict[str, Rows] | None = None, scope: _Scope | None = None) -> None:
+        self._known = known or {}
+        self._gone = {path for path in self._known if scope is not None and scope.is_gone(path)}
+        self._by_hash: dict[bytes, list[str]] = defaultdict(list)
+        for path, rows in sorted(self._known.items()):
+            hashes = {row.source_hash for row in rows}
+            if len(hashes) == 1 and all(row.uri.startswith(path) for row in rows):
+                self._by_hash[hashes.pop()].append(path)
+
+    def take(self, source_hash: bytes, suffix: str) -> tuple[str, Rows] | None:
+        """Return a vanished file's path and documents, once, by the hash of its bytes."""
+        for path in self._by_hash.get(source_hash, ()):
+            if os.path.splitext(path)[1] == suffix and self._has_vanished(path):
+                self._by_hash[source_hash].remove(path)
+                self._gone.discard(path)
+                return path, self._known[path]
+        return None
+
+    def removed_uris(self) -> list[str]:
+        """Return the documents of the files that are seen to be gone and were not taken."""
+        return [row.uri for path in sorted(self._gone) for row in self._known[path]]
+
+    def _has_vanished(self, path: str) -> bool:
+        return path in self._gone or not os.path.lexists(path_of(path))
+
+
+def _unmounted(
+    mounts: Iterable[str], roots: Sequence[Root], discovery: Discovery
+) -> Iterator[Failure]:
+    """Yield the mount points of earlier passes that are missing or empty folders now."""
+    unreachable = [each.uri for each in discovery.unreachable]
+    for uri in mounts:
+        in_scope = any(is_below(uri, root.uri) for root in roots)
+        if in_scope and uri not in discovery.mounts and uri not in unreachable:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                if os.listdir(path_of(uri)):
+                    continue
+            yield Failure(uri, "is not mounted")
 
 
 def _by_path(rows: Rows) -> dict[str, Rows]:
+    """Return the documents of files by the URI of the file."""
     by_path: dict[str, Rows] = {}
     for row in rows:
         path = orjson.loads(row.metadata).get("path")
         if isinstance(path, str):
             by_path.setdefault(path, []).append(row)
     return by_path
-
-
-def _missing(known: dict[str, Rows], paths: Sequence[Path], found: set[str]) -> dict[str, Rows]:
-    """Return the documents stored for files below the paths that were not found."""
-    roots = [uri_of(path) for path in paths]
-    return {
-        path: rows
-        for path, rows in known.items()
-        if path not in found and any(is_below(path, root) for root in roots)
-    }

@@ -8,9 +8,14 @@ from pathlib import Path
 import orjson
 
 from crx import _native
+from crx.ingest.discover import DEFAULT_SKIPPED_FOLDERS, Root, require_paths
 from crx.ingest.embed_pending import PendingChunks
 from crx.ingest.file_pass import FilePass
+from crx.ingest.ignore import FolderPatterns
+from crx.ingest.paths import uri_of
 from crx.ingest.report import Progress, Report, Tally
+from crx.ingest.roots import RememberedRoots
+from crx.ingest.skipped import record_skipped
 from crx.ingest.write import DocumentWriter, Situator, Source, chunk_budget, hash_source
 from crx.protocols import Embedder
 from crx.types import Document
@@ -29,11 +34,13 @@ class Indexer:
         chunk_chars: int = 0,
         chunk_overlap: int = 0,
         max_file_mb: int = 64,
+        skip_folders: FolderPatterns = DEFAULT_SKIPPED_FOLDERS,
         on_progress: Callable[[Progress], None] | None = None,
         on_commit: Callable[[], None] | None = None,
     ) -> None:
         self._store = store
         self._max_file_mb = max_file_mb
+        self._skip_folders = skip_folders
         self._tally = Tally(on_progress)
         self._pending = PendingChunks(
             store, embedder=embedder, tally=self._tally, on_commit=on_commit
@@ -58,18 +65,50 @@ class Indexer:
         return self._tally.report
 
     def index_files(
-        self, paths: Sequence[Path], *, exclude: Sequence[str] = (), rehash: bool = False
+        self,
+        paths: Sequence[Path],
+        *,
+        exclude: Sequence[str] | None = None,
+        rehash: bool = False,
     ) -> None:
-        """Make the store hold what the paths hold; see `FilePass`."""
+        """Make the store hold what the paths hold, and remember them as roots; see `FilePass`.
+
+        `exclude` are patterns as in a `.gitignore` at each path; None: those of the last pass.
+        """
+        require_paths(paths)
+        remembered = RememberedRoots.read(self._store.settings())
+        roots = remembered.choose(map(uri_of, paths), exclude=exclude)
+        self._pass(roots, remembered, rehash=rehash)
+
+    def refresh(self, *, rehash: bool = False) -> None:
+        """Make the store hold what the remembered roots hold; see `FilePass`."""
+        remembered = RememberedRoots.read(self._store.settings())
+        self._pass(remembered.roots, remembered, rehash=rehash)
+
+    def _pass(self, roots: Sequence[Root], remembered: RememberedRoots, *, rehash: bool) -> None:
         file_pass = FilePass(
             self._store,
             writer=self._writer,
             tally=self._tally,
             max_file_mb=self._max_file_mb,
+            skip_folders=self._skip_folders,
             rehash=rehash,
         )
-        file_pass.run(paths, exclude=exclude)
+        discovery = file_pass.run(roots, others=remembered.others(roots), mounts=remembered.mounts)
+        self._remember(remembered.after(roots, discovery))
+        record_skipped(
+            Path(self._store.path),
+            file_pass.skipped,
+            roots=[root.uri for root in roots],
+            unreachable=[each.uri for each in discovery.unreachable],
+        )
         self.embed()
+
+    def _remember(self, remembered: RememberedRoots) -> None:
+        settings = self._store.settings()
+        changed = {**settings, **remembered.as_settings()}
+        if changed != settings:
+            self._store.set_settings(changed)
 
     def index_documents(self, documents: Iterable[Document]) -> None:
         """Put documents that are not files; each replaces the one of its URI."""

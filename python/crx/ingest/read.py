@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from crx.errors import InputError
-from crx.ingest.discover import FoundFile
+from crx.ingest.discover import FoundFile, describe_os_error
 from crx.ingest.paths import uri_of
 from crx.ingest.readers import Reader, load_reader, reader_for
 from crx.ingest.readers.decode import decode
@@ -70,14 +70,12 @@ def promises_text(found: FoundFile, data: bytes) -> bool:
     Other files without text, and empty ones, are skipped.
     """
     is_text_format = reader_for(suffix(found.uri)) is not None
-    return found.path == found.root or bool(data.strip() and is_text_format)
+    return found.uri == found.root or bool(data.strip() and is_text_format)
 
 
 def failure_reason(error: InputError | OSError) -> str:
     """Return why an input could not be read, without its name."""
-    if isinstance(error, OSError):
-        return (error.strerror or type(error).__name__).lower()
-    return str(error)
+    return describe_os_error(error) if isinstance(error, OSError) else str(error)
 
 
 def _find_reader(data: bytes, extension: str) -> Reader:

@@ -13,7 +13,9 @@ Counted = Literal[
     "unchanged",
     "renamed",
     "removed",
+    "kept",
     "skipped",
+    "ignored",
     "chunks",
     "embedded",
     "windowed",
@@ -23,6 +25,14 @@ Counted = Literal[
 @dataclass(frozen=True, slots=True)
 class Failure:
     """An input that could not be read, and why."""
+
+    uri: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A path that was met and not indexed, and why."""
 
     uri: str
     reason: str
@@ -44,10 +54,11 @@ class Progress:
 class Report:
     """What a build did.
 
-    `added` to `removed` count documents. `skipped` counts files without text whose name does not
-    promise any. `chunks` counts chunks put, `embedded` texts embedded, and `windowed` the texts
-    that were longer than the embedder's window. `contexts` counts, by outcome, the contexts that a
-    file of contexts gave.
+    `added` to `removed` count documents, `kept` those whose file or folder cannot be read now.
+    `skipped` counts links, special files, and files without text whose name does not promise any;
+    `ignored` counts files and folders that a rule leaves out. `chunks` counts chunks put,
+    `embedded` texts embedded, and `windowed` the texts that were longer than the embedder's window.
+    `contexts` counts, by outcome, the contexts that a file of contexts gave.
     """
 
     added: int = 0
@@ -55,7 +66,9 @@ class Report:
     unchanged: int = 0
     renamed: int = 0
     removed: int = 0
+    kept: int = 0
     skipped: int = 0
+    ignored: int = 0
     chunks: int = 0
     embedded: int = 0
     windowed: int = 0

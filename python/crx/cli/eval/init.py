@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from crx.evaluate.questions import (
     sample_chunks,
 )
 from crx.index import open as open_index
-from crx.ingest.discover import discover
+from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.read import read_file
 from crx.registry import load_generator
 from crx.types import Document
@@ -160,10 +159,8 @@ def _read_question() -> str | None:
 
 def _read(paths: Sequence[Path]) -> list[Document]:
     documents: list[Document] = []
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"{path}: no such file or folder")
-    for found in discover([Path(os.path.abspath(path)) for path in paths]):
+    require_paths(paths)
+    for found in discover([Root.at(path) for path in paths]).files:
         try:
             documents += read_file(found.path)
         except InputError as error:
