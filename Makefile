@@ -59,8 +59,8 @@ $(STAMPS)/built: $(STAMPS)/tools $(RUST)
 	$(BIN)/maturin develop --release --locked --quiet --extras onnx,claude,openai,dev
 	touch $@
 
-$(MODEL): $(STAMPS)/built models/minilm/fetch.py
-	$(BIN)/python models/minilm/fetch.py --into $(VENV)/share/crx/models
+$(MODEL): $(STAMPS)/built
+	$(BIN)/crx models pull minilm --into $(VENV)/share/crx/models
 	touch $@
 
 clean:

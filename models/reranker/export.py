@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-from crx.models import add
+from crx.models import ModelCard, add
+from crx.models.store import publish
 
 NAME = "crx"
 HERE = Path(__file__).parent
 
 
-def export(trained: Path, shipped: Path) -> None:
-    """Convert a folder of weights and put it where crx looks for its own reranker.
+def export(trained: Path, *, into: Path | None) -> ModelCard:
+    """Convert a folder of weights and keep it as `crx`, in the user's store or in `into`.
 
     The weights are int8, signed, per channel. The licence and the language are taken from the
     model card beside this file.
     """
     shutil.copyfile(HERE / "README.md", trained / "README.md")
-    store = trained.parent / "store"
-    card = add(trained, name=NAME, precision="int8", into=store)
-    shutil.rmtree(shipped, ignore_errors=True)
-    shutil.copytree(store / card.name, shipped)
+    with tempfile.TemporaryDirectory() as scratch:
+        made = add(trained, name=NAME, precision="int8", into=Path(scratch))
+
+        def write(target: Path) -> ModelCard:
+            shutil.copytree(Path(scratch) / made.name, target, dirs_exist_ok=True)
+            return replace(made, name=NAME)
+
+        return publish(NAME, into=into, write=write)

@@ -20,13 +20,16 @@ from pairs import mine
 from sources import fetch
 from train import SEED, Recipe, train
 
-SHIPPED = Path(__file__).parents[2] / "python" / "crx" / "shipped" / "reranker"
+SHIPPED = Path(__file__).parents[2] / "python" / "crx" / "shipped"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="make crx's own reranker")
     parser.add_argument("--start", type=Path, required=True, help="a folder of MiniLM weights")
     parser.add_argument("--work", type=Path, required=True, help="where what is made is kept")
+    parser.add_argument(
+        "--ship", action="store_true", help="replace the one in the repository: once a release"
+    )
     parser.add_argument("--epochs", type=float, default=1.5)
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
@@ -38,7 +41,8 @@ def main() -> None:
     if not trained.exists():
         with whole(trained) as aside:
             train(pairs, given.start, aside, epochs=given.epochs, seed=SEED, recipe=Recipe())
-    export(trained, SHIPPED)
+    card = export(trained, into=SHIPPED if given.ship else None)
+    print(f"{card.name}: in the store")
 
 
 @contextlib.contextmanager

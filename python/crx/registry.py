@@ -30,7 +30,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from crx.errors import ModelError, UsageError
-from crx.models.card import CARD
 from crx.models.store import is_here
 from crx.protocols import (
     Contextualizer,
@@ -79,7 +78,6 @@ _GENERATORS = {
     "llama": "crx.backends.llama.generator",
     "openai": "crx.backends.openai.generator",
 }
-_SHIPPED_FOLDER = Path(__file__).parent / "shipped" / "reranker"
 
 T = TypeVar("T")
 
@@ -118,8 +116,7 @@ def load_reranker(spec: str) -> Reranker:
         return _checked(import_module(_RERANKERS[kind]).load_reranker(rest), Reranker, kind)
     if not is_here(kind) and (plugin := _plugins("crx.rerankers").get(kind)):
         return _checked(plugin.load()(rest), Reranker, kind)
-    backend = import_module(_RERANKERS["onnx"])
-    return _checked(backend.load_reranker(_shipped(spec)), Reranker, kind)
+    return _checked(import_module(_RERANKERS["onnx"]).load_reranker(spec), Reranker, kind)
 
 
 def load_contextualizer(
@@ -266,19 +263,6 @@ def _claude_pricing(priced: str, prompt: Prompt | None) -> CostEstimator:
         rest, prompt=prompt
     )
     return pricing
-
-
-def _shipped(spec: str) -> str:
-    """Return the specification with the shipped reranker's folder in place of its name."""
-    name, colon, options = spec.partition(":")
-    if name != SHIPPED_RERANKER or is_here(name):
-        return spec
-    if not (_SHIPPED_FOLDER / CARD).is_file():
-        raise ModelError(
-            f"{SHIPPED_RERANKER}: no reranker ships with this installation; "
-            f"crx models add FOLDER --name {SHIPPED_RERANKER} brings one"
-        )
-    return f"{_SHIPPED_FOLDER}{colon}{options}"
 
 
 def _refuse_options_beside(

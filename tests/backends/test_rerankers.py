@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import EntryPoint
@@ -294,19 +296,16 @@ def test_the_shipped_reranker_ranks_an_answer_first() -> None:
     assert scores[0] > 2 * scores[1:].max()
 
 
-def test_the_name_crx_loads_the_shipped_reranker(
+def test_a_model_of_ones_own_named_crx_takes_the_place_of_the_shipped_one(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.registry._SHIPPED_FOLDER", tmp_path / "shipped")
-    with pytest.raises(ModelError, match="crx: no reranker ships with this installation; crx mod"):
-        load_reranker("crx")
-    (tmp_path / "shipped").symlink_to(store / "tiny@int8")
-    shipped = load_reranker("crx")
-    assert shipped.fingerprint == load_reranker("tiny@int8").fingerprint
+    shutil.copytree(store / "tiny@int8", tmp_path / "own" / "crx")
+    monkeypatch.setenv("CRX_MODELS", f"{tmp_path / 'own'}{os.pathsep}{store}")
+    assert load_reranker("crx").fingerprint == load_reranker("tiny@int8").fingerprint
 
 
 def test_an_unknown_name_lists_the_installed_models() -> None:
-    with pytest.raises(ModelError, match="bge: no such model; here: tiny, tiny@int8; add one"):
+    with pytest.raises(ModelError, match="bge: no such model; here: crx, tiny, tiny@int8; add one"):
         load_reranker("bge")
 
 

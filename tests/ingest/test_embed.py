@@ -290,7 +290,7 @@ def test_a_row_too_few_is_an_error() -> None:
 
 
 def test_an_unknown_name_says_what_is_here() -> None:
-    with pytest.raises(ModelError, match="bge: no such model; here: tiny, tiny@int8; add one"):
+    with pytest.raises(ModelError, match="bge: no such model; here: crx, tiny, tiny@int8; add one"):
         load_embedder("bge")
 
 

