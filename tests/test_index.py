@@ -257,7 +257,7 @@ def test_what_holds_no_text_is_skipped_in_a_folder_and_fails_where_it_is_named(
     report = index.add(docs)
     assert (report.added, report.skipped, report.failures) == (2, 2, ())
     named = index.add(docs / "whale.png", docs / "__init__.py").failures
-    assert [failure.reason for failure in named] == ["is a binary file", "is empty"]
+    assert [failure.reason for failure in named] == ["is a picture (PNG)", "is empty"]
 
 
 def test_a_document_whose_file_lost_its_text_leaves(index: crx.Index, docs: Path) -> None:

@@ -77,7 +77,11 @@ def test_a_binary_file_named_txt(crx: Crx, docs: Path) -> None:
 def test_a_picture_in_a_folder_is_skipped_and_counted(crx: Crx, docs: Path) -> None:
     (docs / "whale.png").write_bytes(b"\x89PNG\r\n\x1a\n" + BINARY)
     done = crx("index", docs)
-    assert done == Done(0, ".crx: 2 added, 1 skipped; 2 chunks put, 2 embedded\n", "")
+    assert done == Done(
+        0,
+        ".crx: 2 added, 1 skipped; 2 chunks put, 2 embedded\n",
+        'crx: "crx status --skipped" lists what was skipped, and why\n',
+    )
     assert crx("index", docs / "whale.png").code == 3
 
 

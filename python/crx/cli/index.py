@@ -89,6 +89,8 @@ def command(
         if not as_json:
             print_line(f"{display_path(place)}: {summarize(report)}")
         _name_failures(report)
+        if report.skipped:
+            print_note('"crx status --skipped" lists what was skipped, and why')
         source = parse_contexts(contexts or index.settings["contexts"]).source
         code = note_failed(report.contexts, source)
         printed = {"index": str(place), **asdict(report)}

@@ -21,29 +21,45 @@ from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import compute_coverage
 from crx.index import Status
 from crx.ingest.roots import MOUNTS, ROOTS
+from crx.ingest.skipped import read_skipped
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
 
 
 @click.command()
 @index_option
 @click.option("--documents", is_flag=True, help="List the documents instead.")
+@click.option(
+    "--skipped",
+    is_flag=True,
+    help="List instead the files and folders that were met and not indexed, with the reason.",
+)
 @json_option
-def command(*, folder: str | None, documents: bool, as_json: bool) -> None:
+def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool) -> None:
     """Print what the index holds, what it was built with and what it lacks."""
     with handle.open(existing_index(folder), create=False) as index:
         status = index.status()
         rows = index.store.documents() if documents else []
+        passed_over = read_skipped(index.path)
     if as_json:
         listed = [
             {"uri": r.uri, "title": r.title, "lang": r.lang, "chunks": r.chunks} for r in rows
         ]
         covered = {"coverage": compute_coverage(status.counts)}
-        print_json({**asdict(status), **covered, **({"documents": listed} if documents else {})})
+        asked = {
+            **({"documents": listed} if documents else {}),
+            **({"skipped": [asdict(each) for each in passed_over]} if skipped else {}),
+        }
+        print_json({**asdict(status), **covered, **asked})
         return
     for row in rows:
         print_line(display_path(row.uri))
-    if not documents:
+    if skipped:
+        for each in passed_over:
+            print_line(f"{display_path(each.uri)}: {each.reason}")
+    if not documents and not skipped:
         _print(status)
+        if passed_over:
+            print_line(f'{len(passed_over)} paths not indexed; "crx status --skipped" lists them')
     for uri, reason in status.failures:
         print_note(f"{display_path(uri)}: {reason}")
     for line in status.notes:

@@ -172,7 +172,7 @@ def _read(
         try:
             refuse_large(found, max_file_mb)
             data = found.path.read_bytes()
-            for document in read_bytes(data, name=found.uri):
+            for document in read_bytes(data, name=found.uri, max_bytes=max_file_mb * 1_000_000):
                 texts.append((document, cut(document)))
         except NotText as error:
             if promises_text(found, data):

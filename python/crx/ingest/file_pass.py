@@ -137,7 +137,7 @@ class FilePass:
     def _put(self, file: FoundFile, data: bytes, source: Source, rows: Rows) -> None:
         old, seq = {row.uri for row in rows}, self._store.seq
         put: set[str] = set()
-        for document in read_bytes(data, name=file.uri):
+        for document in read_bytes(data, name=file.uri, max_bytes=self._max_file_mb * 1_000_000):
             put.add(document.uri)
             self._writer.put(document, source)
         self._store.remove_documents(sorted(old - put))

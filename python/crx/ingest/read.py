@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from crx.errors import InputError
+from crx.errors import InputError, NotText
+from crx.ingest.compressed import FORMATS, decompress
 from crx.ingest.discover import FoundFile, describe_os_error
 from crx.ingest.paths import uri_of
 from crx.ingest.readers import Reader, load_reader, reader_for
-from crx.ingest.readers.decode import decode
+from crx.ingest.readers.binary import describe_binary
+from crx.ingest.readers.decode import BinaryFile, decode
 from crx.ingest.readers.structure import structure, suffix
 from crx.types import Document
 
@@ -21,6 +23,10 @@ _OFFICE_FORMATS = frozenset((
     ".pages",
 ))  # fmt: skip
 _SNIFFED_BYTES = 1024
+
+
+# Bytes of a compressed file's content, if the caller sets no limit.
+DEFAULT_MAX_BYTES = 64_000_000
 
 
 def read_file(path: Path, *, uri: str | None = None) -> Iterator[Document]:
@@ -43,16 +49,36 @@ def read_file(path: Path, *, uri: str | None = None) -> Iterator[Document]:
             yield replace(document, uri=uri + document.uri.removeprefix(name))
 
 
-def read_bytes(data: bytes, *, name: str) -> Iterator[Document]:
-    """Yield the documents that bytes hold.
+def read_bytes(data: bytes, *, name: str, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[Document]:
+    """Yield the documents that bytes hold, decompressed if the name says that they are compressed.
 
     The format is that of the name's extension or, without a known one, that of the first bytes.
-    Each document's metadata holds its `format` and, if the name has one, its `ext`.
+    Each document's metadata holds its `format` and, if the name has one, its `ext`. Raises
+    `InputError` for bytes that cannot be read or decompress to more than `max_bytes`, `NotText`
+    for a file of another kind than text.
     """
+    compression = suffix(name)
+    if compression not in FORMATS:
+        yield from _read_content(data, name)
+        return
+    inner = name[: -len(compression)]
+    metadata = {"compression": compression.removeprefix(".")}
+    for document in _read_content(decompress(data, compression, max_bytes=max_bytes), inner):
+        yield replace(
+            document,
+            uri=name + document.uri.removeprefix(inner),
+            metadata={**document.metadata, **metadata},
+        )
+
+
+def _read_content(data: bytes, name: str) -> Iterator[Document]:
     extension = suffix(name)
-    for document in _find_reader(data, extension).read(data, name=name):
-        ext = {"ext": extension.removeprefix(".")} if extension else {}
-        yield replace(document, metadata={**ext, **document.metadata})
+    ext = {"ext": extension.removeprefix(".")} if extension else {}
+    try:
+        for document in _find_reader(data, extension).read(data, name=name):
+            yield replace(document, metadata={**ext, **document.metadata})
+    except BinaryFile:
+        raise NotText(f"is {describe_binary(data)}") from None
 
 
 def refuse_large(found: FoundFile, max_file_mb: int) -> None:

@@ -27,9 +27,16 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _SAMPLE = 128 * 1024
-_CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
+_CONTROL = bytes(set(range(1, 32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
+# NUL bytes that a text may hold: programs leave some where they were killed while writing. A log
+# that was truncated while it was written begins with many.
+_FEW_NULS = 8
 _REMOVED = re.compile("\r(?=\n)|\0")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class BinaryFile(NotText):
+    """The bytes are those of no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,7 @@ def _with_byte_order_mark(data: bytes) -> Decoded | None:
             text = data[len(mark) :].decode(encoding, errors="replace")
             lost = text.count("\ufffd")
             if lost * 50 > len(text):
-                raise NotText("is a binary file")
+                raise BinaryFile("is a binary file")
             return Decoded(text, encoding, lost)
     return None
 
@@ -154,9 +161,9 @@ def _legacy(data: bytes) -> Decoded:
     sample = data[:_SAMPLE]
     if len(data) > _SAMPLE:  # not in the middle of a character
         sample = sample[: sample.rfind(b"\n") + 1] or sample
-    encoding = encoding_of(sample)
+    encoding = encoding_of(sample.replace(b"\0", b""))
     if not encoding:
-        raise NotText("is a binary file")
+        raise BinaryFile("is a binary file")
     text = data.decode(encoding, errors="replace")
     lost = text.count("\ufffd")
     if lost * 100 > len(text):
@@ -165,7 +172,12 @@ def _legacy(data: bytes) -> Decoded:
 
 
 def _refuse_binary(data: bytes) -> None:
-    """Raise `NotText` if more than 1 byte in 50 of a sample is a control character."""
-    sample = data[:_SAMPLE]
-    if (len(sample) - len(sample.translate(None, _CONTROL))) * 50 > len(sample):
-        raise NotText("is a binary file")
+    """Raise `BinaryFile` if more than 1 byte in 50 of a sample is a control character.
+
+    A few NUL bytes, and those at the start, do not count.
+    """
+    sample = data[:_SAMPLE] if data[:1] != b"\0" else data.lstrip(b"\0")[:_SAMPLE]
+    controls = len(sample) - len(sample.translate(None, _CONTROL))
+    nuls = sample.count(0)
+    if (controls + (nuls if nuls > _FEW_NULS else 0)) * 50 > len(sample):
+        raise BinaryFile("is a binary file")

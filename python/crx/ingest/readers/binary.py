@@ -1,0 +1,55 @@
+"""Names of the kinds of binary files, by their first bytes."""
+
+from __future__ import annotations
+
+_ARCHIVE = "; unpack it to index what it holds"
+_BY_START = (
+    (b"\x89PNG\r\n\x1a\n", "a picture (PNG)"),
+    (b"\xff\xd8\xff", "a picture (JPEG)"),
+    (b"GIF87a", "a picture (GIF)"),
+    (b"GIF89a", "a picture (GIF)"),
+    (b"BM", "a picture (BMP)"),
+    (b"II*\0", "a picture (TIFF)"),
+    (b"MM\0*", "a picture (TIFF)"),
+    (b"8BPS", "a picture (Photoshop)"),
+    (b"\0\0\1\0", "a picture (icon)"),
+    (b"PK\3\4", f"a ZIP archive{_ARCHIVE}"),
+    (b"PK\5\6", "an empty ZIP archive"),
+    (b"7z\xbc\xaf\x27\x1c", f"a 7-Zip archive{_ARCHIVE}"),
+    (b"Rar!\x1a\x07", f"a RAR archive{_ARCHIVE}"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard file; decompress it to index what it holds"),
+    (b"\x1f\x8b", "a gzip file without the extension .gz"),
+    (b"\x7fELF", "a program (ELF)"),
+    (b"MZ", "a program (Windows)"),
+    (b"\xcf\xfa\xed\xfe", "a program (macOS)"),
+    (b"\xca\xfe\xba\xbe", "a program (Java or macOS)"),
+    (b"\0asm", "a program (WebAssembly)"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document; save it as PDF or text"),
+    (b"OggS", "a recording (Ogg)"),
+    (b"ID3", "a recording (MP3)"),
+    (b"fLaC", "a recording (FLAC)"),
+    (b"\x1a\x45\xdf\xa3", "a video (Matroska)"),
+    (b"wOF2", "a font"),
+    (b"wOFF", "a font"),
+    (b"\0\1\0\0\0", "a font"),
+    (b"OTTO", "a font"),
+)
+_BY_OFFSET = (
+    (8, b"WEBP", "a picture (WebP)"),
+    (8, b"WAVE", "a recording (WAV)"),
+    (8, b"AVI ", "a video (AVI)"),
+    (4, b"ftyp", "a video or picture (MP4)"),
+    (257, b"ustar", f"a tar archive{_ARCHIVE}"),
+)
+
+
+def describe_binary(data: bytes) -> str:
+    """Return what a file that is no text is, or "a binary file"."""
+    for start, kind in _BY_START:
+        if data.startswith(start):
+            return kind
+    for offset, mark, kind in _BY_OFFSET:
+        if data[offset : offset + len(mark)] == mark:
+            return kind
+    return "a binary file"

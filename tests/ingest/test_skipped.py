@@ -1,0 +1,206 @@
+"""Every path that is met is indexed, skipped with a reason, or a failure."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from crx_process import CrxProcess, make_crx
+
+from crx.errors import InputError, NotText
+from crx.ingest.read import read_bytes
+
+TEXT = "# Whales\n\nKrill is what a whale eats.\n"
+COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
+
+
+@pytest.fixture
+def crx(tmp_path: Path) -> CrxProcess:
+    crx = make_crx(tmp_path)
+    (crx.folder / "docs").mkdir()
+    return crx
+
+
+def zipped() -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("a.md", TEXT)
+    return data.getvalue()
+
+
+def tarred() -> bytes:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("a.md"), io.BytesIO())
+    return data.getvalue()
+
+
+def test_every_path_is_accounted_for(crx: CrxProcess) -> None:
+    docs = crx.folder / "docs"
+    contents = {
+        "a.md": TEXT.encode(),
+        "notes.txt.gz": gzip.compress(TEXT.encode()),
+        "empty.md": b"",
+        "picture.png": PNG,
+        "archive.zip": zipped(),
+        "archive.tar.gz": tarred(),
+        "letter.docx": zipped(),
+        "noise.bin": bytes(range(256)) * 8,
+        ".hidden": b"words",
+        "draft.tmp": b"words",
+        "secret.key": b"words",
+        ".gitignore": b"*.tmp\n",
+        "other.crx/crx.db": b"",
+        "node_modules/left-pad/README.md": TEXT.encode(),
+    }
+    for name, data in contents.items():
+        (docs / name).parent.mkdir(parents=True, exist_ok=True)
+        (docs / name).write_bytes(data)
+    (docs / "link.md").symlink_to("a.md")
+    (docs / "broken.md").symlink_to("gone.md")
+    os.mkfifo(docs / "pipe")
+    done = crx("index", "-q", "docs", "--exclude", "*.key")
+    assert done.out.startswith(".crx: 2 added, 8 skipped, 1 failed;")
+    assert '"crx status --skipped" lists what was skipped, and why' in done.err
+    listed = crx("status", "--skipped").out.splitlines()
+    assert listed == [
+        "docs/.gitignore: is hidden",
+        "docs/.hidden: is hidden",
+        "docs/archive.tar.gz: is a tar archive; unpack it to index what it holds",
+        "docs/archive.zip: is a ZIP archive; unpack it to index what it holds",
+        "docs/broken.md: is a broken link to gone.md; links are not followed",
+        f"docs/draft.tmp: ignored by {docs}/.gitignore",
+        "docs/empty.md: is empty",
+        "docs/link.md: is a link to a.md; links are not followed",
+        "docs/node_modules: holds no documents: skip_folders has node_modules",
+        "docs/noise.bin: is a binary file",
+        "docs/other.crx: is an index",
+        "docs/picture.png: is a picture (PNG)",
+        "docs/pipe: is a pipe",
+        "docs/secret.key: excluded",
+    ]
+    status = crx("status", "--skipped", "--documents", "--json").json
+    named = [each["uri"] for each in status["documents"] + status["skipped"]]
+    named += [uri for uri, _ in status["failures"]]
+    met = {str(path) for path in docs.iterdir()}
+    assert sorted(named) == sorted(met)
+
+
+def test_the_record_follows_the_files(crx: CrxProcess) -> None:
+    for name in ("one", "two"):
+        (crx.folder / "docs" / name).mkdir()
+        (crx.folder / "docs" / name / "picture.png").write_bytes(PNG)
+    crx("index", "-q", "docs")
+    (crx.folder / "docs" / "one" / "picture.png").write_text("words")
+    crx("index", "-q", "docs/one")
+    assert crx("status", "--skipped").out == "docs/two/picture.png: is a picture (PNG)\n"
+    (crx.folder / ".crx" / "skipped.jsonl").unlink()
+    assert crx("status", "--skipped").out == ""
+
+
+@pytest.mark.parametrize("extension", COMPRESS)
+def test_compressed_text_is_read_as_the_file_it_holds(extension: str) -> None:
+    compress = COMPRESS[extension]
+    (document,) = read_bytes(compress(TEXT.encode()), name=f"/a.md{extension}")
+    assert (document.uri, document.title, document.text) == (f"/a.md{extension}", "Whales", TEXT)
+    kept = {"ext": "md", "format": "markdown", "compression": extension[1:]}
+    assert document.metadata == kept
+    lines = compress(b'{"id": "x", "text": "b"}\n')
+    assert [d.uri for d in read_bytes(lines, name=f"/a.jsonl{extension}")] == [
+        f"/a.jsonl{extension}#x"
+    ]
+
+
+def test_several_compressed_parts_are_one_text() -> None:
+    for name, compress in COMPRESS.items():
+        (document,) = read_bytes(compress(b"one\n") + compress(b"two\n"), name=f"a.txt{name}")
+        assert document.text == "one\ntwo\n"
+
+
+def test_no_more_is_decompressed_than_the_limit() -> None:
+    for name, compress in COMPRESS.items():
+        bomb = compress(b"words " * 500_001)
+        with pytest.raises(InputError, match="more than max_file_mb = 3 when decompressed"):
+            list(read_bytes(bomb, name=f"a.txt{name}", max_bytes=3_000_000))
+        assert list(read_bytes(bomb, name=f"a.txt{name}", max_bytes=4_000_000))
+
+
+@pytest.mark.parametrize("extension", [".gz", ".bz2", ".xz"])
+def test_a_damaged_compressed_file_is_named(extension: str) -> None:
+    with pytest.raises(InputError, match=rf"is a damaged {extension} file"):
+        list(read_bytes(b"no such thing", name=f"a.txt{extension}"))
+    whole = COMPRESS[extension](os.urandom(1000))
+    with pytest.raises(InputError, match=rf"is a damaged {extension} file"):
+        list(read_bytes(whole[:500], name=f"a.txt{extension}"))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET / 200\n" * 9 + b"GET \0 500\n",
+        b"one\0\n",
+        b"\0" * 200_000 + b"after the log was truncated\n" * 9,
+        b"Gr\xfc\xdfe aus M\xfcnchen, sch\xf6ne \0 Gr\xfc\xdfe\n" * 3,
+    ],
+)
+def test_a_few_nul_bytes_make_no_text_binary(data: bytes) -> None:
+    (document,) = read_bytes(data, name="a.log")
+    assert document.text.count("\n") == data.count(b"\n")
+    assert "\0" not in document.text
+
+
+def test_many_nul_bytes_do() -> None:
+    with pytest.raises(NotText, match="is a binary file"):
+        list(read_bytes(b"one\0two\0\0\0three\0" * 9, name="a.log"))
+
+
+BUILT = [
+    "node_modules/a/README.md",
+    "sub/__pycache__/a.txt",
+    "venv/lib/site-packages/a/a.py",
+    "env/pyvenv.cfg",
+    "cache/CACHEDIR.TAG",
+    "target/debug/notes.md",
+    "build/lib/a.py",
+    "docs/_build/a.html",
+]
+
+
+def test_folders_of_build_products_are_no_documents(crx: CrxProcess) -> None:
+    for name in [*BUILT, ".venv/a.md", ".tox/a.md", ".mypy_cache/a.md", "Cargo.toml", "setup.py"]:
+        (crx.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (crx.folder / name).write_text("words\n")
+    (crx.folder / "docs" / "build").mkdir()
+    (crx.folder / "docs" / "build" / "how.md").write_text(TEXT)
+    crx("index", "-q", ".")
+    assert crx("status", "--documents").out == "Cargo.toml\ndocs/build/how.md\nsetup.py\n"
+    reasons = crx("status", "--skipped").out
+    assert "target: holds no documents: skip_folders has target/../Cargo.toml" in reasons
+    assert "cache: holds no documents: skip_folders has */CACHEDIR.TAG" in reasons
+    assert crx("index", "-q", "node_modules").out.startswith(".crx: 1 added;")
+
+
+def test_what_an_ignore_file_takes_back_holds_documents(crx: CrxProcess) -> None:
+    (crx.folder / "docs" / "venv").mkdir()
+    (crx.folder / "docs" / "venv" / "a.md").write_text(TEXT)
+    (crx.folder / "docs" / ".crxignore").write_text("!venv/\n")
+    assert crx("index", "-q", "docs").out.startswith(".crx: 1 added;")
+
+
+def test_the_folders_are_a_setting(crx: CrxProcess) -> None:
+    assert "skip_folders: node_modules bower_components __pycache__" in crx("config").out
+    (crx.folder / "docs" / "node_modules").mkdir()
+    (crx.folder / "docs" / "node_modules" / "a.md").write_text(TEXT)
+    (crx.folder / "docs" / "drafts").mkdir()
+    (crx.folder / "docs" / "drafts" / "b.md").write_text(TEXT)
+    done = crx("index", "-q", "docs", "--set", "skip_folders=drafts")
+    assert done.out.startswith(".crx: 1 added;")
+    assert crx("status", "--documents").out == "docs/node_modules/a.md\n"
