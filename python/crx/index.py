@@ -211,6 +211,7 @@ class Index:
         prompt: Prompt | None = None,
         templates: Mapping[str, str] | None = None,
         on_progress: Callable[[ContextProgress], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
     ) -> ContextReport:
         """Give each chunk a context, in place and while searching goes on; returns what was done.
 
@@ -219,9 +220,10 @@ class Index:
         the rest waits for the next call. A contextualizer that is given brings its own prompt
         and its own cap of dollars. `refresh` says how far a change reaches contexts made before
         (see `crx.context.cache`). `templates` are prompt files for the documents below folders, by
-        absolute path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`. Raises
-        `ModelError` where less than `min_coverage` of the chunks have one in the end, besides what
-        `add` raises.
+        absolute path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`.
+        `on_notice` is called with the host and the size before texts are sent to another machine;
+        the notes of the report repeat it. Raises `ModelError` where less than `min_coverage` of the
+        chunks have one in the end, besides what `add` raises.
         """
         from crx.context.budget import Budget, parse_budget
         from crx.registry import load_router
@@ -241,6 +243,7 @@ class Index:
                 router,
                 seconds=limit.seconds,
                 on_progress=on_progress,
+                on_notice=on_notice,
             )
         outcome.require(min_coverage)
         return outcome
@@ -405,8 +408,13 @@ class Index:
         window: Window = "auto",
         where: Where | None = None,
         whole: bool = False,
+        on_notice: Callable[[str], None] | None = None,
     ) -> AnswerStream:
-        """Return the answer as it comes: iterate for its text. See `ask`."""
+        """Return the answer as it comes: iterate for its text. See `ask`.
+
+        `on_notice` is called with the host and the size before texts are sent to another machine;
+        the notes of the answer repeat it.
+        """
         from crx.answer.stream import AnswerStream
         from crx.registry import load_generator
 
@@ -423,7 +431,7 @@ class Index:
                 return contextlib.closing(load_generator(generator))
             return contextlib.nullcontext(generator)
 
-        return AnswerStream(quoted, load)
+        return AnswerStream(quoted, load, on_notice=on_notice)
 
     def weights(self) -> RankingWeights:
         """Return how the legs score and how they are fused here."""
@@ -503,6 +511,7 @@ class Index:
         *,
         seconds: float,
         on_progress: Callable[[ContextProgress], None] | None,
+        on_notice: Callable[[str], None] | None,
     ) -> ContextReport:
         from crx.context.run import ContextRun
 
@@ -517,6 +526,7 @@ class Index:
                 seconds=seconds,
                 on_progress=on_progress,
                 on_commit=writer.sync,
+                on_notice=on_notice,
             ).run()
 
     def _note_origin(self, store: _native.Store, origin: Origin) -> None:

@@ -31,10 +31,11 @@ class Service:
     ("n_bytes", "size"), [(999, "999 bytes"), (1_000, "1.0 kB"), (12_345_678, "12.3 MB")]
 )
 def test_a_notice_names_the_host_and_the_size(n_bytes: int, size: str) -> None:
-    notice = sending_notice(Service("api.example.org"), what="2 documents", n_bytes=n_bytes)
-    assert notice == f"sending 2 documents ({size} of text) to api.example.org"
+    what = {"document": 1, "chunk": 1200}
+    notice = sending_notice(Service("api.example.org"), what, n_bytes=n_bytes)
+    assert notice == f"sending 1 document, 1,200 chunks ({size} of text) to api.example.org"
 
 
 def test_a_plugin_that_keeps_texts_here_needs_no_notice() -> None:
-    assert sending_notice(Service("127.0.0.1"), what="2 documents", n_bytes=1) == ""
-    assert sending_notice(object(), what="2 documents", n_bytes=1) == ""
+    assert sending_notice(Service("127.0.0.1"), {"document": 2}, n_bytes=1) == ""
+    assert sending_notice(object(), {"document": 2}, n_bytes=1) == ""

@@ -11,6 +11,7 @@ from crx.answer.citations import CitationFilter
 from crx.answer.prompt import NO_ANSWER, QuotedPassages
 from crx.errors import ModelError
 from crx.protocols import Annotated, Generator, Metered
+from crx.remote.destination import sending_notice, text_bytes
 from crx.types import Answer, Citation, Passage
 
 # Control characters and direction marks, which could change what a terminal shows.
@@ -20,7 +21,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u2
 class AnswerStream:
     """An answer in progress: iterating yields its text, `answer` holds what was received so far.
 
-    `load` opens the generator; it is not called if there are no passages. Iterating raises
+    `load` opens the generator; it is not called if there are no passages. `on_notice` is called
+    with the host and the size before texts are sent to another machine. Iterating raises
     `ModelError` if the generator fails, after the text that it had produced.
     """
 
@@ -28,9 +30,12 @@ class AnswerStream:
         self,
         quoted: QuotedPassages,
         load: Callable[[], AbstractContextManager[Generator]],
+        *,
+        on_notice: Callable[[str], None] | None = None,
     ) -> None:
         self._quoted = quoted
         self._load = load
+        self._on_notice = on_notice or (lambda notice: None)
         self._notes = quoted.notes
         self._citations = CitationFilter(len(quoted.passages))
         self._text = ""
@@ -45,6 +50,7 @@ class AnswerStream:
         with self._load() as generator:
             self._model = generator.fingerprint
             self._notes += generator.notes if isinstance(generator, Annotated) else ()
+            self._announce(generator)
             try:
                 for piece in _generate(generator, self._quoted):
                     yield from self._emit(self._citations.feed(_CONTROL.sub("", piece)))
@@ -70,6 +76,14 @@ class AnswerStream:
             usage=self._usage,
             notes=self._notes,
         )
+
+    def _announce(self, generator: Generator) -> None:
+        """Announce what will be sent off this machine, before the request."""
+        what = {"question": 1, "passage": len(self._quoted.passages)}
+        n_bytes = text_bytes(self._quoted.text)
+        if notice := sending_notice(generator, what, n_bytes=n_bytes):
+            self._notes += (notice,)
+            self._on_notice(notice)
 
     def _emit(self, text: str) -> Iterator[str]:
         if text:

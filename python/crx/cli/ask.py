@@ -20,7 +20,7 @@ from crx.cli.options import (
     set_option,
     where_option,
 )
-from crx.cli.output import dim, print_json, print_line, print_note, print_piece
+from crx.cli.output import NotePrinter, dim, print_json, print_line, print_note, print_piece
 from crx.cli.passages import location
 from crx.cli.prompt import refuse_choice_of_whole
 from crx.errors import ModelError
@@ -67,6 +67,7 @@ def command(
     """
     refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions)
     place = existing_index(folder)
+    notes = NotePrinter()
     with handle.open(place, create=False, settings=parse_settings(assignments)) as index:
         stream = index.asking(
             question,
@@ -75,31 +76,33 @@ def command(
             window=parse_window(window or "auto"),
             where=parse_where(conditions),
             whole=whole,
+            on_notice=notes.print,
         )
         try:
             for text in stream:
                 if not as_json:
                     print_piece(text)
         except KeyboardInterrupt:
-            _print(question, stream, as_json=as_json, complete=False)
+            _print(question, stream, notes, as_json=as_json, complete=False)
             print_note("interrupted; the answer is cut off here")
             return INTERRUPTED
         except ModelError:
-            _print(question, stream, as_json=as_json, complete=False)
+            _print(question, stream, notes, as_json=as_json, complete=False)
             raise
-    _print(question, stream, as_json=as_json, complete=True)
+    _print(question, stream, notes, as_json=as_json, complete=True)
     return 0 if stream.answer.found else 1
 
 
-def _print(question: str, stream: AnswerStream, *, as_json: bool, complete: bool) -> None:
+def _print(
+    question: str, stream: AnswerStream, notes: NotePrinter, *, as_json: bool, complete: bool
+) -> None:
     """Print what follows the text of an answer; as JSON, all of it."""
     answer = stream.answer
     if as_json:
         print_json({"question": question, **asdict(answer), "complete": complete})
     else:
         _print_citations(answer)
-    for line in answer.notes:
-        print_note(line)
+    notes.print(*answer.notes)
     if answer.removed:
         citations = "citation that names" if answer.removed == 1 else "citations that name"
         print_note(f"{answer.removed} {citations} no passage: removed")

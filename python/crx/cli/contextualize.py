@@ -18,6 +18,7 @@ from crx.cli.options import (
     prompt_options,
 )
 from crx.cli.output import (
+    NotePrinter,
     display_path,
     format_table,
     print_json,
@@ -94,18 +95,24 @@ def command(
     """
     place = existing_index(folder)
     chosen = Prompt.read(prompt, glossary=glossary) if prompt or glossary else None
+    notes = NotePrinter()
     with (
         handle.open(place, create=False) as index,
         show_contexts(progress, as_json=as_json) as show,
     ):
         report = index.contextualize(
-            source, budget=budget, refresh=refresh, prompt=chosen, on_progress=show
+            source,
+            budget=budget,
+            refresh=refresh,
+            prompt=chosen,
+            on_progress=show,
+            on_notice=notes.print,
         )
     if as_json:
         print_json({"index": str(place), **as_object(report)})
     else:
         print_report(report, place)
-    print_notes(report)
+    print_notes(report, notes)
     code = note_failed(report.made, source)
     report.require(min_coverage)
     return code
@@ -143,10 +150,9 @@ def print_report(report: ContextReport, place: Path) -> None:
         print_text(format_table(report.usage.rows(), right=(1,)))
 
 
-def print_notes(report: ContextReport) -> None:
-    """Print on stderr what a user should know of a run, and why it stopped early."""
-    for line in report.notes:
-        print_note(line)
+def print_notes(report: ContextReport, notes: NotePrinter) -> None:
+    """Print on stderr the notes of a run that are not printed yet, and why it stopped early."""
+    notes.print(*report.notes)
     if report.stopped:
         print_note(f"{report.stopped}; the same command resumes")
 

@@ -21,7 +21,7 @@ from crx.cli.options import (
     progress_options,
     set_option,
 )
-from crx.cli.output import display_path, print_json, print_line, print_note
+from crx.cli.output import NotePrinter, display_path, print_json, print_line, print_note
 from crx.cli.progress import Form, show_build, show_contexts
 from crx.errors import InputError, UsageError
 from crx.registry import parse_contexts
@@ -96,12 +96,15 @@ def command(
         printed = {"index": str(place), **asdict(report)}
         try:
             if spec is not None and spec.source and not spec.is_file:
+                notes = NotePrinter()
                 with show_contexts(progress, as_json=as_json) as show_context:
-                    made = index.contextualize(spec.source, on_progress=show_context)
+                    made = index.contextualize(
+                        spec.source, on_progress=show_context, on_notice=notes.print
+                    )
                 printed["contextualized"] = as_object(made)
                 if not as_json:
                     print_report(made, place)
-                print_notes(made)
+                print_notes(made, notes)
                 code = note_failed(made.made, spec.source)
         finally:  # what was indexed is printed also if the contexts fail
             if as_json:

@@ -79,6 +79,20 @@ def print_note(text: str) -> None:
     click.echo(f"crx: {visible_line(text)}", err=True)
 
 
+class NotePrinter:
+    """Prints notes on stderr, each once."""
+
+    def __init__(self) -> None:
+        self._printed: set[str] = set()
+
+    def print(self, *notes: str) -> None:
+        """Print the notes that were not printed before."""
+        for note in notes:
+            if note not in self._printed:
+                self._printed.add(note)
+                print_note(note)
+
+
 def print_notes(notes: Sequence[str], *, passages: int) -> None:
     """Print the notes of a search, and that nothing was found unless a note explains it."""
     for line in notes:

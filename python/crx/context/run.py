@@ -31,6 +31,7 @@ from crx.protocols import (
     Metered,
     Resumable,
 )
+from crx.remote.destination import sending_notice, text_bytes
 from crx.remote.metering import ServiceUsage
 from crx.remote.pending_jobs import PendingJobs
 from crx.types import Chunk, Context, Document
@@ -72,6 +73,7 @@ class ContextRun:
         seconds: float = math.inf,
         on_progress: Callable[[ContextProgress], None] | None = None,
         on_commit: Callable[[], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
     ) -> None:
         if seconds < math.inf and _has_remote_jobs(router):
             raise UsageError("a batch cannot be stopped after a time; give dollars, such as '$2'")
@@ -81,6 +83,8 @@ class ContextRun:
         self._seconds = seconds
         self._on_progress = on_progress
         self._on_commit = on_commit or (lambda: None)
+        self._on_notice = on_notice or (lambda notice: None)
+        self._notice = ""
         self._usage_before = _usage(router.general)
         self._progress = ContextProgress()
         self._made: dict[str, int] = {}
@@ -150,9 +154,10 @@ class ContextRun:
                 resumable.resume(None)
 
     def _notes(self) -> tuple[str, ...]:
-        """Return the contextualizer's remarks, and the folders whose prompt was not used."""
+        """Return the notice, the contextualizer's remarks, and folders with an unused prompt."""
         general = self._router.general
-        notes = general.notes if isinstance(general, Annotated) else ()
+        notes: tuple[str, ...] = (self._notice,) if self._notice else ()
+        notes += general.notes if isinstance(general, Annotated) else ()
         uris = [row.uri for row in self._store.documents()]
         return notes + tuple(
             f"{folder}: no document lies in it; its prompt was not used"
@@ -162,6 +167,7 @@ class ContextRun:
     def _survey(self) -> list[PendingDocument]:
         """Link contexts that are stored already; return the rest, the neediest documents first."""
         pending = []
+        n_bytes = 0
         for row in self._store.documents():
             document, rows = load_document(self._store, row)
             chunks = [to_chunk(each) for each in rows]
@@ -175,8 +181,20 @@ class ContextRun:
             if missing:
                 need = estimate_need([chunk.text for chunk in chunks])
                 pending.append(PendingDocument(row, missing, need))
+                n_bytes += text_bytes(document.text)
+        self._announce(pending, n_bytes)
         self._report(total=sum(len(each.missing) for each in pending))
         return sorted(pending, key=lambda each: (-each.need, each.row.uri))
+
+    def _announce(self, pending: Sequence[PendingDocument], n_bytes: int) -> None:
+        """Announce what will be sent off this machine, before the first request."""
+        if not pending:
+            return
+        chunks = sum(len(each.missing) for each in pending)
+        what = {"document": len(pending), "chunk": chunks}
+        self._notice = sending_notice(self._router.general, what, n_bytes=n_bytes)
+        if self._notice:
+            self._on_notice(self._notice)
 
     def _contextualize(self, group: Sequence[PendingDocument]) -> None:
         """Make and store the contexts that a group of documents lacks."""

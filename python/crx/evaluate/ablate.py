@@ -18,7 +18,12 @@ import orjson
 
 from crx.config import Settings, resolve
 from crx.errors import UsageError
-from crx.evaluate.baselines import HypotheticalAnswers, Summaries, SummaryIndex
+from crx.evaluate.baselines import (
+    SUMMARY_CHARS,
+    HypotheticalAnswers,
+    Summaries,
+    SummaryIndex,
+)
 from crx.evaluate.datasets import Query, QuestionSet
 from crx.evaluate.pipeline_config import (
     SUMMARY,
@@ -42,6 +47,7 @@ from crx.index import open as open_index
 from crx.ingest.report import Progress
 from crx.protocols import Generator, Reranker
 from crx.registry import load_context_sources, parse_contexts
+from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.rerank import ScoreCache
 from crx.retrieve.search import Reranking
 from crx.types import Document
@@ -61,7 +67,8 @@ class Options:
     `index` is the folder of the index, None for a temporary one. `chunk_chars` is the length of a
     chunk in characters, None for the default of the language. `settings` are settings by name.
     `reranker` adds reranked rows; `generator` writes the texts of the baselines. `on_contexts` is
-    called with each source of contexts before it is indexed.
+    called with each source of contexts before it is indexed, `on_notice` with the host and the size
+    before texts are sent to another machine.
     """
 
     index: Path | None = None
@@ -70,6 +77,7 @@ class Options:
     reranker: Reranker | None = None
     generator: Generator | None = None
     on_contexts: Callable[[str], None] | None = None
+    on_notice: Callable[[str], None] | None = None
     on_progress: Callable[[Progress], None] | None = None
 
 
@@ -111,6 +119,7 @@ def measure(questions: QuestionSet, rows: Sequence[PipelineConfig], *, options: 
     groups = [[row for row in rows if row.contexts == source] for source in sources]
     values: list[Mapping[str, Values]] = []
     indexed: dict[str, IndexingStats] = {}
+    _announce_baselines(questions, rows, options)
     with ExitStack() as stack:
         experiment = _open_experiment(questions.documents, options, settings, stack)
         for source, group in zip(sources, groups, strict=True):
@@ -171,7 +180,8 @@ class _Experiment:
         )
         if generated:
             self._index.contextualize(
-                self._load_summaries() if spec.source == SUMMARY else spec.source
+                self._load_summaries() if spec.source == SUMMARY else spec.source,
+                on_notice=self._options.on_notice,
             )
         return IndexingStats(
             chunks=self._index.store.stats()["chunks"],
@@ -231,6 +241,25 @@ class _Experiment:
         _require_generator(self._options.generator)
         assert self._summaries is not None
         return self._summaries
+
+
+def _announce_baselines(
+    questions: QuestionSet, rows: Sequence[PipelineConfig], options: Options
+) -> None:
+    """Announce what the baselines send to a generator on another machine."""
+    if options.generator is None or options.on_notice is None:
+        return
+    legs = {row.legs for row in rows}
+    summarised = "summary-index" in legs or any(
+        parse_contexts(row.contexts).source == SUMMARY for row in rows
+    )
+    openings = [each.text[:SUMMARY_CHARS] for each in questions.documents] if summarised else []
+    asked = [query.text for query in questions.queries] if "hyde" in legs else []
+    what = {"document": len(openings), "question": len(asked)}
+    n_bytes = sum(map(text_bytes, openings + asked))
+    notice = sending_notice(options.generator, what, n_bytes=n_bytes)
+    if notice and n_bytes:
+        options.on_notice(notice)
 
 
 def _open_experiment(

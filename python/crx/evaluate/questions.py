@@ -67,6 +67,12 @@ class SampledChunk:
     def text(self) -> str:
         return self.document.text[self.start : self.end]
 
+    @property
+    def prompt(self) -> str:
+        """The prompt that asks for a question about the chunk."""
+        opening = self.document.text[:OPENING_CHARS]
+        return PROMPT.replace("{opening}", opening).replace("{passage}", self.text)
+
 
 def sample_chunks(documents: Sequence[Document], *, seed: int = SEED) -> Iterator[SampledChunk]:
     """Yield all chunks, one of each document in turn, in a random order that `seed` determines."""
@@ -82,9 +88,7 @@ def sample_chunks(documents: Sequence[Document], *, seed: int = SEED) -> Iterato
 
 def generate_question(generator: Generator, sampled: SampledChunk) -> str:
     """Return a generated question about a chunk, or "" if the output is not a question."""
-    opening = sampled.document.text[:OPENING_CHARS]
-    prompt = PROMPT.replace("{opening}", opening).replace("{passage}", sampled.text)
-    return extract_question("".join(generator.generate(prompt)))
+    return extract_question("".join(generator.generate(sampled.prompt)))
 
 
 def extract_question(answer: str) -> str:

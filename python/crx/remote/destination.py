@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from crx.protocols import Remote
@@ -31,15 +32,21 @@ class Destination:
         return bool((mapped or address).is_loopback)
 
 
-def sending_notice(plugin: object, *, what: str, n_bytes: int) -> str:
+def sending_notice(plugin: object, what: Mapping[str, int], *, n_bytes: int) -> str:
     """Return the line that announces a transfer, "" if the texts stay on this machine.
 
-    `what` counts what is sent, such as "3 documents, 40 chunks"; `n_bytes` is the size of its
-    text in UTF-8.
+    `what` counts what is sent by its name in the singular; `n_bytes` is the size of its text in
+    UTF-8.
     """
     if not isinstance(plugin, Remote) or plugin.destination.is_local:
         return ""
-    return f"sending {what} ({_size(n_bytes)} of text) to {plugin.destination.host}"
+    counts = ", ".join(f"{n:,} {name}{'s' * (n != 1)}" for name, n in what.items() if n)
+    return f"sending {counts} ({_size(n_bytes)} of text) to {plugin.destination.host}"
+
+
+def text_bytes(text: str) -> int:
+    """Return the size of a text in UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _size(n_bytes: int) -> str:

@@ -23,6 +23,7 @@ from crx.index import open as open_index
 from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.read import read_file
 from crx.registry import load_generator
+from crx.remote.destination import sending_notice, text_bytes
 from crx.types import Document
 
 # Stretches tried for each question wanted, where a generator fails at many.
@@ -85,10 +86,14 @@ def command(
     wanted = [each for each in sample_chunks(documents) if each.id not in questions.ids]
     missing = count - len(questions.ids)
     if with_:
+        tried = wanted[: TRIES * max(0, missing)]
         with contextlib.closing(load_generator(with_)) as generator:
+            n_bytes = sum(text_bytes(each.prompt) for each in tried)
+            if notice := sending_notice(generator, {"chunk": len(tried)}, n_bytes=n_bytes):
+                print_note(f"{notice} at most")
             failed = _write(
                 questions,
-                wanted[: TRIES * max(0, missing)],
+                tried,
                 missing,
                 lambda each: generate_question(generator, each),
                 quiet=progress == "none",

@@ -78,6 +78,7 @@ def options_of(
             on_contexts=None
             if progress == "none"
             else lambda source: print_note(f"contexts: {source}"),
+            on_notice=print_note,
             on_progress=show,
         )
 
