@@ -44,16 +44,6 @@ main()
     assert crx("index", "docs").out.startswith(".crx: 16 added, 6 unchanged; ")
 
 
-def test_progress_is_json_lines_with_json(
-    crx: Crx, docs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("crx.cli.progress.JSON_EVERY_S", 0.0)
-    done = crx("index", docs, "--json")
-    last = json.loads(done.err.splitlines()[-1])["progress"]
-    assert (last["documents"], last["found"], last["embedded"]) == (2, 2, 2)
-    assert crx("index", docs, "--quiet").err == ""
-
-
 def test_a_pipe_whose_reader_is_gone_is_no_error(indexed: Path) -> None:
     command = process("search", "krill", "--json", "--full")
     reader, writer = os.pipe()

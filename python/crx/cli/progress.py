@@ -79,17 +79,17 @@ def show_contexts(
 
 def build_view(now: Progress, clock: Clock) -> View:
     """Return one moment of a build: chunks with their vectors of those there will be."""
-    left = clock.seconds_left(now.embedded, now.chunks)
+    left = clock.seconds_left(now.chunks_done, now.chunks_total)
     reading = now.documents < now.found
     about = "about " if reading else ""
-    parts = [f"{now.embedded:,} of {about}{now.chunks:,} chunks indexed"]
+    parts = [f"{now.chunks_done:,} of {about}{now.chunks_total:,} chunks indexed"]
     if left is not None:
         parts.append(f"about {format_duration(left)} left")
     if reading:
         parts.append(f"{now.documents:,} of {now.found:,} files read")
     if now.failed:
         parts.append(f"{now.failed:,} failed")
-    return View(now.embedded, now.chunks, ", ".join(parts))
+    return View(now.chunks_done, now.chunks_total, ", ".join(parts))
 
 
 def contexts_view(now: ContextProgress) -> View:
@@ -152,8 +152,13 @@ def _every(seconds: float, show: Callable[[Item], None]) -> Callable[[Item], Non
 def _bar() -> Iterator[Callable[[View], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
+    from rich.table import Column
 
-    columns = (BarColumn(bar_width=24), TextColumn("{task.fields[text]}", markup=False))
+    text_column = Column(no_wrap=True, overflow="ellipsis")
+    columns = (
+        BarColumn(bar_width=16),
+        TextColumn("{task.fields[text]}", markup=False, table_column=text_column),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, text="")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
@@ -20,6 +21,8 @@ EMBED_BATCH = 16
 # takes long after a document of many megabytes: the interval then grows, so that it never takes
 # more than a tenth of the time.
 COMMIT_INTERVAL_S = 20.0
+
+_ALL = 2**62
 
 
 class PendingChunks:
@@ -40,6 +43,10 @@ class PendingChunks:
         self._next_commit = time.monotonic() + COMMIT_INTERVAL_S
         self._waiting = 0
 
+    def count(self) -> int:
+        """Return how many chunks have no vector yet."""
+        return len(self._store.pending(limit=_ALL))
+
     def add(self, count: int) -> None:
         """Count chunks that were put; embed all that wait once there are `EMBED_QUEUE`."""
         self._waiting += count
@@ -49,18 +56,25 @@ class PendingChunks:
     def embed(self) -> None:
         """Embed every chunk without its vector, including those that a killed run left."""
         self._waiting = 0
+        waiting = self.count()
+        self._tally.wait(waiting)
         after = 0
         while len(keys := self._store.pending(after=after, limit=EMBED_QUEUE)):
             after = int(keys[-1])
             texts = {}
+            chunks: Counter[bytes] = Counter()
             for row in self._store.chunks(keys):
                 text = Situated(embedding_prefix(row.outline, row.context), row.text)
-                texts[vector_key(self._embedder, text)] = text
+                key = vector_key(self._embedder, text)
+                texts[key] = text
+                chunks[key] += 1
             stored = self._store.have_vectors(list(texts))
             missing = [key for key, known in zip(texts, stored, strict=True) if not known]
             missing.sort(key=lambda key: len(texts[key].before) + len(texts[key].text))
             for batch in _batches(missing, EMBED_BATCH):
                 self._embed_batch(batch, [texts[key] for key in batch])
+                waiting -= sum(chunks[key] for key in batch)
+                self._tally.wait(waiting)
             self._commit_if_due()
 
     def _embed_batch(self, keys: list[bytes], texts: list[Situated]) -> None:

@@ -63,18 +63,19 @@ class FilePass:
         self.skipped += [*discovery.ignored, *discovery.skipped]
         self._tally.count("ignored", len(discovery.ignored))
         self._tally.count("skipped", len(discovery.skipped))
-        self._tally.expect(len(discovery.files))
         known = _by_path(self._store.documents())
         self._failed = {uri for uri, _ in self._store.failures()}
+        sizes = [self._bytes_to_read(file, known.get(file.uri, [])) for file in discovery.files]
+        self._tally.expect(len(discovery.files), size=sum(sizes))
         self._report_unreachable(discovery, known)
         found = {file.uri for file in discovery.files}
         scope = _Scope(roots, others, [each.uri for each in discovery.unreachable])
         self._missing = _MissingFiles(
             {path: rows for path, rows in known.items() if path not in found}, scope
         )
-        for file in discovery.files:
+        for file, size in zip(discovery.files, sizes, strict=True):
             self._refresh(file, known.get(file.uri, []))
-            self._tally.finish(file.uri)
+            self._tally.finish(file.uri, size=size)
         self._tally.count("removed", self._store.remove_documents(self._missing.removed_uris()))
         self._forget_failures(found, scope)
         return discovery
@@ -87,6 +88,11 @@ class FilePass:
                 reason += f'; {kept} documents below it are kept, "crx remove" removes them'
             self._tally.count("kept", kept)
             self._fail(folder.uri, reason)
+
+    def _bytes_to_read(self, file: FoundFile, rows: Rows) -> int:
+        """Return the size of a file that will be read, 0 for any other."""
+        large = file.size > self._max_file_mb * 1_000_000
+        return 0 if large or self._has_same_stat(file, rows) else file.size
 
     def _refresh(self, file: FoundFile, rows: Rows) -> None:
         """Bring the documents of one file up to date; `rows` are those stored."""
@@ -109,12 +115,15 @@ class FilePass:
             was_read = self._tally.report.chunks > chunks
             self._keep(file.uri, failure_reason(error), [] if was_read else rows)
 
-    def _is_unchanged(self, file: FoundFile, rows: Rows) -> bool:
-        """Compare size and time stamp; raise `PermissionError` for a file that cannot be opened."""
+    def _has_same_stat(self, file: FoundFile, rows: Rows) -> bool:
         if not rows or self._rehash or file.uri in self._failed:
             return False
         stat = (file.size, file.mtime_ns)
-        if any((row.source_size, row.source_mtime_ns) != stat for row in rows):
+        return all((row.source_size, row.source_mtime_ns) == stat for row in rows)
+
+    def _is_unchanged(self, file: FoundFile, rows: Rows) -> bool:
+        """Compare size and time stamp; raise `PermissionError` for a file that cannot be opened."""
+        if not self._has_same_stat(file, rows):
             return False
         if not os.access(file.path, os.R_OK):
             raise PermissionError(13, "Permission denied")

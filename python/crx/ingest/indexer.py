@@ -94,6 +94,7 @@ class Indexer:
             skip_folders=self._skip_folders,
             rehash=rehash,
         )
+        self._tally.start(self._pending.count())
         discovery = file_pass.run(roots, others=remembered.others(roots), mounts=remembered.mounts)
         self._remember(remembered.after(roots, discovery))
         record_skipped(
@@ -112,6 +113,7 @@ class Indexer:
 
     def index_documents(self, documents: Iterable[Document]) -> None:
         """Put documents that are not files; each replaces the one of its URI."""
+        self._tally.start(self._pending.count())
         for document in documents:
             data = orjson.dumps([document.title, document.text, document.lang, document.chunks])
             known = self._store.document(document.uri)

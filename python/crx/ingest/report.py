@@ -7,6 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+# Bytes of a file for each of its chunks, before any file of a build was read: English prose in
+# chunks of 192 tokens.
+BYTES_A_CHUNK = 900
+
 Counted = Literal[
     "added",
     "changed",
@@ -40,7 +44,11 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a build is: documents of those found, chunks put, texts embedded, failures."""
+    """How far a build is: documents of those found, chunks put, texts embedded, failures.
+
+    `chunks_done` counts chunks that need no vector any more, of `chunks_total` in the end. While
+    files are unread, the total is estimated from their size.
+    """
 
     documents: int = 0
     found: int = 0
@@ -48,6 +56,8 @@ class Progress:
     embedded: int = 0
     failed: int = 0
     uri: str = ""
+    chunks_done: int = 0
+    chunks_total: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +93,16 @@ class Tally:
         self.report = Report()
         self._progress = Progress()
         self._on_progress = on_progress
+        self._pending_before = 0
+        self._waiting = 0
+        self._bytes_read = 0
+        self._bytes_found = 0
 
     def count(self, name: Counted, more: int = 1) -> None:
         """Add to a count of the report."""
         self.report = replace(self.report, **{name: getattr(self.report, name) + more})
+        if name == "chunks":
+            self._waiting += more
         if name in ("chunks", "embedded"):
             self._show()
 
@@ -100,14 +116,25 @@ class Tally:
         self.report = replace(self.report, failures=(*self.report.failures, failure))
         self._show()
 
-    def expect(self, documents: int) -> None:
-        """Set how many documents were found."""
+    def start(self, pending: int) -> None:
+        """Set how many chunks wait for their vectors before the build."""
+        self._pending_before = self._waiting = pending
+
+    def expect(self, documents: int, *, size: int) -> None:
+        """Set how many documents were found, and how many bytes of them have to be read."""
+        self._bytes_found = size
         self._progress = replace(self._progress, found=documents)
         self._show()
 
-    def finish(self, uri: str) -> None:
-        """Count a document as done, whatever became of it."""
+    def finish(self, uri: str, *, size: int = 0) -> None:
+        """Count a document as done, whatever became of it, and its bytes if they had to be read."""
+        self._bytes_read += size
         self._progress = replace(self._progress, documents=self._progress.documents + 1, uri=uri)
+        self._show()
+
+    def wait(self, chunks: int) -> None:
+        """Set how many chunks wait for their vectors."""
+        self._waiting = chunks
         self._show()
 
     def _show(self) -> None:
@@ -116,6 +143,20 @@ class Tally:
             chunks=self.report.chunks,
             embedded=self.report.embedded,
             failed=len(self.report.failures),
+            chunks_done=self._known - self._waiting,
+            chunks_total=self._known + self._estimate_unread(),
         )
         if self._on_progress is not None:
             self._on_progress(self._progress)
+
+    @property
+    def _known(self) -> int:
+        """Chunks that needed a vector when they were put, or before the build."""
+        return self._pending_before + self.report.chunks
+
+    def _estimate_unread(self) -> int:
+        """Return how many chunks the unread bytes will make, if they are as those read are."""
+        unread = self._bytes_found - self._bytes_read
+        if not (self._bytes_read and self.report.chunks):
+            return unread // BYTES_A_CHUNK
+        return round(unread * self.report.chunks / self._bytes_read)
