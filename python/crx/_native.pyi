@@ -238,6 +238,10 @@ class Store:
     def pending(self, *, after: int = 0, limit: int = 1024) -> NDArray[np.int64]:
         """Return keys above `after` of chunks whose wanted vector is not there yet, ascending."""
 
+    def drop_damaged_vectors(self) -> NDArray[np.int64]:
+        """Delete the vectors that do not match their hash; return the keys of the chunks that had
+        one, ascending. These chunks are then pending."""
+
     def put_contexts(self, rows: Sequence[tuple[bytes, str, str, str]]) -> None:
         """Keep contexts: (key, generator, outcome, text). An existing key is left as it is."""
 
@@ -364,7 +368,8 @@ class Dense:
 
     @property
     def faults(self) -> list[str]:
-        """Files that could not be used since it was opened, each with what was done instead."""
+        """Files that could not be used since it was opened, each with what was done instead, and
+        damaged vectors, which are left out."""
 
     def sync(self, store: Store) -> int:
         """Bring it up to the store; return how many documents were read.

@@ -452,16 +452,26 @@ class Index:
         )
 
     def verify(self) -> Verification:
-        """Check every row against its hash; make derived files anew that differ from theirs.
+        """Check every row against its hash; repair damaged vectors, then derived files.
 
-        Derived files are left alone where rows are damaged: they would be made from those.
+        Derived files are left alone if other rows are damaged: they would be made from those.
+        Raises `ModelError` if a vector is damaged and the embedder cannot be loaded.
         """
-        if faults := self._store.verify():
-            return Verification(tuple(_fact(fault) for fault in faults), ())
+        from crx.ingest.repair import name_vectors, repair_vectors
+
+        faults = self._store.verify()
+        repaired: list[str] = []
+        if name_vectors(faults):
+            with self._writer() as writer:
+                faults, repaired = repair_vectors(writer.store, load_embedder=lambda: self.embedder)
+                writer.sync()
+        if faults:
+            return Verification(tuple(_fact(fault) for fault in faults), tuple(repaired))
         if damaged := self._damaged():
             with self._writer() as writer:
                 writer.publish()
-        return Verification((), tuple(f"{_fact(line)}; made anew" for line in damaged))
+        rebuilt = [f"{_fact(line)}; made anew" for line in damaged]
+        return Verification((), (*repaired, *rebuilt))
 
     def gc(self, *, contexts: bool = False) -> dict[str, int]:
         """Drop vectors and texts (and contexts, if asked) that nothing points to."""

@@ -30,6 +30,8 @@ pub(super) struct LiveRows {
     /// A published file that cannot be used; the writer replaces it.
     pub(super) refused: Option<Derived>,
     pub(super) faults: Vec<String>,
+    /// The documents of the damaged vectors that were left out, each with a line about the vector.
+    damaged: Vec<(i64, String)>,
 }
 
 /// Rows that were read from the store, document by document.
@@ -105,7 +107,8 @@ impl LiveRows {
                 self.deleted[row / 64] |= 1 << (row % 64);
             }
         }
-        let removed = |doc| docs.binary_search(doc).is_ok();
+        let removed = |doc: &i64| docs.binary_search(doc).is_ok();
+        self.damaged.retain(|(doc, _)| !removed(doc));
         if self.tail.docs.iter().any(removed) {
             self.tail = Arc::new(self.tail.without(docs, self.dim));
         }
@@ -133,6 +136,26 @@ impl LiveRows {
         tail.values
             .extend(values.iter().map(|&value| f16::from_le_bytes(value)));
         Ok(())
+    }
+
+    /// Notes a damaged vector of a chunk, which has no row.
+    pub(super) fn add_damaged(&mut self, doc: i64, uri: &str, ordinal: u32) {
+        let line = format!(
+            "{uri}: the vector of chunk {ordinal} is damaged, so only BM25 finds this chunk; \
+             `crx verify` embeds it again"
+        );
+        self.damaged.push((doc, line));
+    }
+
+    /// Returns whether a vector is left out because it is damaged.
+    pub(super) fn has_damage(&self) -> bool {
+        !self.damaged.is_empty()
+    }
+
+    /// Returns the faults of files and of vectors.
+    pub(super) fn all_faults(&self) -> Vec<String> {
+        let damaged = self.damaged.iter().map(|(_, line)| line);
+        self.faults.iter().chain(damaged).cloned().collect()
     }
 
     /// Returns all live rows, in document order.

@@ -72,9 +72,10 @@ impl Dense {
         self.live().graph().is_none()
     }
 
-    /// Returns one line for each derived file that could not be used, with what was done instead.
+    /// Returns one line for each derived file that could not be used, with what was done instead,
+    /// and for each damaged vector, which is left out.
     pub fn faults(&self) -> Vec<String> {
-        self.live().faults.clone()
+        self.live().all_faults()
     }
 
     /// Applies the store's changes and returns the number of documents read. The writer publishes a
@@ -109,7 +110,8 @@ impl Dense {
         let (live, _) = self.catch_up(store)?;
         self.set(live);
         let live = self.live();
-        if live.changed_rows() > 0 || self.is_due(&live) {
+        let changed = live.changed_rows() > 0 && !live.has_damage();
+        if changed || self.is_due(&live) {
             self.publish_rows(store, &live)?;
         }
         Ok(())
@@ -167,9 +169,12 @@ impl Dense {
     }
 
     /// Returns whether the writer should publish a new generation.
+    ///
+    /// None is published while a vector is damaged: its chunk would be missing from then on without
+    /// a fault.
     fn is_due(&self, live: &LiveRows) -> bool {
         let lacks_graph = self.folder.needs_graph(live.base_rows()) && live.graph().is_none();
-        lacks_graph || live.is_stale()
+        (lacks_graph || live.is_stale()) && !live.has_damage()
     }
 
     fn live(&self) -> Arc<LiveRows> {
@@ -190,8 +195,11 @@ impl Dense {
         let changed = store.changed_since(live.seq)?;
         live.remove(&changed);
         for &doc in &changed {
-            for (key, bytes) in store.doc_vectors(doc)? {
-                live.add(doc, key, &bytes)?;
+            for vector in store.doc_vectors(doc)? {
+                match &vector.bytes {
+                    Some(bytes) => live.add(doc, vector.chunk, bytes)?,
+                    None => live.add_damaged(doc, &store.uri(doc)?, vector.ordinal),
+                }
             }
         }
         live.seq = seq;

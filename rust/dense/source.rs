@@ -1,7 +1,7 @@
 //! The part of the store that the dense leg reads and writes.
 
 use crate::error::Result;
-use crate::store::{Derived, Store};
+use crate::store::{Derived, DocVector, Store};
 
 /// A store of vectors, as [`super::Dense`] uses it. The tests have an implementation in memory.
 pub trait Source {
@@ -9,8 +9,10 @@ pub trait Source {
     fn seq(&self) -> Result<i64>;
     /// Returns the documents put, changed or removed after `seq`, ascending, without repeats.
     fn changed_since(&self, seq: i64) -> Result<Vec<i64>>;
-    /// Returns `(chunk key, f16 little-endian bytes)` of a document's embedded chunks.
-    fn doc_vectors(&self, doc: i64) -> Result<Vec<(i64, Vec<u8>)>>;
+    /// Returns the vectors of a document's embedded chunks.
+    fn doc_vectors(&self, doc: i64) -> Result<Vec<DocVector>>;
+    /// Returns the URI of a document, or "" if there is no such document.
+    fn uri(&self, doc: i64) -> Result<String>;
     /// Returns the published derived file of that name.
     fn derived(&self, name: &str) -> Result<Option<Derived>>;
     /// Sets the published derived file of that name, or removes it (`None`).
@@ -26,8 +28,12 @@ impl Source for Store {
     fn changed_since(&self, seq: i64) -> Result<Vec<i64>> {
         Store::changed_since(self, seq)
     }
-    fn doc_vectors(&self, doc: i64) -> Result<Vec<(i64, Vec<u8>)>> {
+    fn doc_vectors(&self, doc: i64) -> Result<Vec<DocVector>> {
         Store::doc_vectors(self, doc)
+    }
+    fn uri(&self, doc: i64) -> Result<String> {
+        let document = self.document_by_id(doc)?;
+        Ok(document.map(|document| document.uri).unwrap_or_default())
     }
     fn derived(&self, name: &str) -> Result<Option<Derived>> {
         Store::derived(self, name)

@@ -9,7 +9,7 @@ use half::f16;
 
 use super::live_rows::MAX_CHANGED;
 use super::*;
-use crate::store::Derived;
+use crate::store::{Derived, DocVector};
 
 const KEY: Key = [5; 32];
 
@@ -19,6 +19,8 @@ struct MemoryStore {
     docs: Mutex<BTreeMap<i64, (i64, Vec<Scored>)>>,
     pointers: Mutex<BTreeMap<String, Derived>>,
     seq: Mutex<i64>,
+    /// The chunks whose vector is damaged.
+    damaged: Mutex<Vec<i64>>,
     reads_only: bool,
 }
 
@@ -65,19 +67,24 @@ impl Source for MemoryStore {
         let changed = docs.iter().filter(|(_, (seq, _))| *seq > since);
         Ok(changed.map(|(&doc, _)| doc).collect())
     }
-    fn doc_vectors(&self, doc: i64) -> Result<Vec<(i64, Vec<u8>)>> {
+    fn doc_vectors(&self, doc: i64) -> Result<Vec<DocVector>> {
         let docs = self.docs.lock().unwrap();
+        let damaged = self.damaged.lock().unwrap();
         let bytes = |angle| {
             unit(angle)
                 .iter()
                 .flat_map(|value| value.to_le_bytes())
                 .collect()
         };
-        Ok(docs[&doc]
-            .1
-            .iter()
-            .map(|row| (row.key, bytes(row.score)))
-            .collect())
+        let vectors = (0..).zip(&docs[&doc].1).map(|(ordinal, row)| DocVector {
+            chunk: row.key,
+            ordinal,
+            bytes: (!damaged.contains(&row.key)).then(|| bytes(row.score)),
+        });
+        Ok(vectors.collect())
+    }
+    fn uri(&self, doc: i64) -> Result<String> {
+        Ok(format!("document-{doc}"))
     }
     fn derived(&self, name: &str) -> Result<Option<Derived>> {
         Ok(self.pointers.lock().unwrap().get(name).cloned())
@@ -364,4 +371,30 @@ proptest! {
             prop_assert_eq!(dense.faults(), Vec::<String>::new());
         }
     }
+}
+
+#[test]
+fn a_damaged_vector_is_left_out_and_named_until_it_is_put_again() {
+    let (store, folder) = published();
+    store.damaged.lock().unwrap().push(14);
+    store.put(3, &[(13, 1.5), (14, 0.5)]);
+    let fault = "document-3: the vector of chunk 1 is damaged, so only BM25 finds this chunk; \
+                 `crx verify` embeds it again";
+    for write in [false, true, false] {
+        let dense = Dense::open(folder.path(), KEY, write, 100_000);
+        dense.sync(&store).unwrap();
+        if write {
+            dense.publish(&store).unwrap();
+        }
+        assert_eq!(keys(&dense, 0.5, 9, None), [11, 12, 10, 13]);
+        assert_eq!(dense.faults(), [fault]);
+    }
+    assert_eq!(files(folder.path()), ["vectors-1.f16"]);
+    store.damaged.lock().unwrap().clear();
+    store.put(3, &[(13, 1.5), (14, 0.5)]);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    writer.publish(&store).unwrap();
+    assert_eq!(keys(&writer, 0.5, 2, None), [11, 14]);
+    assert_eq!(writer.faults(), [] as [&str; 0]);
+    assert_eq!(files(folder.path()), ["vectors-2.f16"]);
 }

@@ -310,6 +310,12 @@ impl Store {
             .into_pyarray(py))
     }
 
+    fn drop_damaged_vectors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        Ok(self
+            .run(py, store::Store::drop_damaged_vectors)?
+            .into_pyarray(py))
+    }
+
     fn put_contexts(
         &self,
         py: Python<'_>,

@@ -33,6 +33,7 @@ pub use documents::DocumentRow;
 pub use filter::Filter;
 pub use pointers::Derived;
 pub use upsert::NewDocument;
+pub use vectors::DocVector;
 
 use crate::error::{Error, Result};
 use lock::Lock;

@@ -114,7 +114,7 @@ fn a_flipped_bit_in_any_field_of_any_table_is_detected() {
 #[test]
 fn reading_a_damaged_row_is_an_error() {
     type Reads = fn(&Store) -> Result<()>;
-    let cases: [(&str, &str, Reads); 9] = [
+    let cases: [(&str, &str, Reads); 8] = [
         (
             "UPDATE setting SET value = 'x'",
             "setting embedder",
@@ -137,11 +137,6 @@ fn reading_a_damaged_row_is_an_error() {
         ("UPDATE context SET text = 'x'", "context 63", |store| {
             store.chunks(&[1]).map(drop)
         }),
-        (
-            "UPDATE vector SET data = x'00000000'",
-            "vector 76",
-            |store| store.doc_vectors(1).map(drop),
-        ),
         ("UPDATE change SET seq = 9", "change 1", |store| {
             store.seq().map(drop)
         }),
@@ -229,6 +224,40 @@ fn a_damaged_vector_counts_as_missing_and_is_repaired() {
     assert_eq!(store.have_vectors(&[b"v".to_vec()]).unwrap(), [false]);
     store.put_vectors(&[b"v".to_vec()], &[0.6, 0.8], 2).unwrap();
     assert_eq!(store.verify().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_damaged_vector_is_dropped_and_its_chunk_is_pending() {
+    // Damage to the data, and to the key by which the chunk refers to the vector.
+    for damage in ["data = x'00000000'", "key = x'00'"] {
+        let folder = TempDir::new().unwrap();
+        let store = full(&folder);
+        let seq = store.seq().unwrap();
+        assert_eq!(store.drop_damaged_vectors().unwrap(), [] as [i64; 0]);
+        assert_eq!(store.seq().unwrap(), seq);
+        unchecked(&store)
+            .execute(&format!("UPDATE vector SET {damage}"), [])
+            .unwrap();
+        assert_eq!(store.drop_damaged_vectors().unwrap(), [1], "{damage}");
+        assert_eq!(store.pending(0, 9).unwrap(), [1]);
+        assert_eq!(store.changed_since(seq).unwrap(), [1]);
+        assert_eq!(store.doc_vectors(1).unwrap(), []);
+        assert_eq!(store.verify().unwrap(), Vec::<String>::new());
+        store.put_vectors(&[b"v".to_vec()], &[0.6, 0.8], 2).unwrap();
+        assert_eq!(store.pending(0, 9).unwrap(), [] as [i64; 0]);
+        assert_eq!(store.doc_vectors(1).unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn a_damaged_vector_does_not_hide_the_others_of_its_document() {
+    let folder = TempDir::new().unwrap();
+    let store = full(&folder);
+    unchecked(&store)
+        .execute("UPDATE vector SET data = x'00000000'", [])
+        .unwrap();
+    let vectors = store.doc_vectors(1).unwrap();
+    assert_eq!((vectors[0].chunk, &vectors[0].bytes), (1, &None));
 }
 
 #[test]
@@ -354,7 +383,11 @@ fn the_legs_read_the_documents_that_were_put() {
     // 0.6 and 0.8 as f16, little-endian.
     assert_eq!(
         store.doc_vectors(1).unwrap(),
-        [(1, vec![0xcd, 0x38, 0x66, 0x3a])]
+        [DocVector {
+            chunk: 1,
+            ordinal: 0,
+            bytes: Some(vec![0xcd, 0x38, 0x66, 0x3a])
+        }]
     );
     let derived = store.derived("vectors").unwrap().unwrap();
     assert_eq!(

@@ -12,6 +12,17 @@ use super::schema::{CHUNK, VECTOR};
 use super::{Store, changes};
 use crate::error::{Error, Result};
 
+/// The vector of a chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocVector {
+    /// The chunk's key.
+    pub chunk: i64,
+    /// The chunk's ordinal in its document, from 0.
+    pub ordinal: u32,
+    /// f16 little-endian bytes, or None if the vector does not match its hash.
+    pub bytes: Option<Vec<u8>>,
+}
+
 impl Store {
     /// Returns for each key whether its vector exists and is intact.
     pub fn have_vectors(&self, keys: &[Vec<u8>]) -> Result<Vec<bool>> {
@@ -68,9 +79,9 @@ impl Store {
         self.read(|db| all(db, sql, (after, limit), |row| Ok(row.get(0)?)))
     }
 
-    /// Returns `(chunk key, f16 little-endian bytes)` of a document's embedded chunks by ordinal; none if
-    /// there is no such document.
-    pub fn doc_vectors(&self, doc: i64) -> Result<Vec<(i64, Vec<u8>)>> {
+    /// Returns the vectors of a document's embedded chunks by ordinal; none if there is no such
+    /// document. A damaged vector is no error, so that it does not hide the others.
+    pub fn doc_vectors(&self, doc: i64) -> Result<Vec<DocVector>> {
         let sql = format!(
             "SELECT {}, {} FROM chunk JOIN vector ON vector.key = chunk.vector_key \
              WHERE chunk.doc = ? ORDER BY chunk.ordinal",
@@ -81,9 +92,41 @@ impl Store {
         self.read(|db| {
             all(db, &sql, [doc], |row| {
                 check(&CHUNK, row, 0)?;
-                check(&VECTOR, row, vector)?;
-                Ok((row.get(0)?, row.get(vector + 2)?))
+                let intact = row::intact(&VECTOR, row, vector)?;
+                Ok(DocVector {
+                    chunk: row.get(0)?,
+                    ordinal: row.get(2)?,
+                    bytes: intact.then(|| row.get(vector + 2)).transpose()?,
+                })
             })
+        })
+    }
+
+    /// Deletes the vectors that do not match their hash, and returns the keys of the chunks that
+    /// had one, ascending. These chunks are then [`pending`](Store::pending).
+    pub fn drop_damaged_vectors(&self) -> Result<Vec<i64>> {
+        let sql = format!("SELECT {}, vector.rowid FROM vector", VECTOR.select());
+        let rowid = VECTOR.width() + 1;
+        self.write(|db| {
+            let damaged = all(db, &sql, [], |row| {
+                let intact = row::intact(&VECTOR, row, 0)?;
+                Ok((!intact).then(|| row.get::<_, i64>(rowid)).transpose()?)
+            })?;
+            // The chunks are found by the lack of their vector, since its key may be damaged too.
+            db.pragma_update(None, "defer_foreign_keys", true)?;
+            for rowid in damaged.into_iter().flatten() {
+                db.execute("DELETE FROM vector WHERE rowid = ?", [rowid])?;
+            }
+            let without = "vector_key IS NOT NULL AND NOT EXISTS \
+                           (SELECT 1 FROM vector WHERE key = vector_key) ORDER BY chunk";
+            let mut chunks = StoredChunk::find(db, without, [])?;
+            for chunk in &mut chunks {
+                chunk.vector_key.clear();
+                chunk.write(db)?;
+            }
+            let docs = BTreeSet::from_iter(chunks.iter().map(|chunk| chunk.doc));
+            changes::log(db, &Vec::from_iter(docs))?;
+            Ok(chunks.iter().map(|chunk| chunk.key).collect())
         })
     }
 }

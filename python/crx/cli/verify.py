@@ -18,7 +18,8 @@ from crx.errors import Damaged
 def command(*, folder: str | None, as_json: bool) -> int:
     """Check every row of the index against its hash and rebuild damaged derived files.
 
-    Derived files are rebuilt from the rows, without running a model.
+    Derived files are rebuilt from the rows, without running a model. Damaged vectors are embedded
+    again from their text.
     """
     place = existing_index(folder)
     with handle.open(place, create=False) as index:
