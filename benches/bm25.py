@@ -1,15 +1,15 @@
-"""Measure BM25: the best 150 of many chunks, against tantivy-py and bm25s, in one run.
+"""Speed and exactness of BM25: the best 150 of many chunks, against tantivy-py and bm25s.
 
     pip install tantivy bm25s
     python benches/bm25.py --chunks 1000000
 
-Corpus: chunks of 50 to 150 words (mean 100) walked out of the bigrams of Python's standard library,
-so that words are as frequent, and follow one another, as in real text; no two chunks are alike.
-Queries: 1,000 stretches of 2 to 12 words of those chunks. All engines index the plain lower-case
-words and score by BM25 with k1 = 1.2 and b = 0.75; `crx, English` is crx as it is used, with stems
-and lighter function words. Each engine runs in a process of its own and is warmed up by 200 other
-queries. Overlap is the share of the exact best 150 (float64, every posting) that was returned, over
-50 queries; scores that tie with the last count as right.
+Corpus: chunks of 50 to 150 words (mean 100), random walks over the bigrams of Python's standard
+library, so that words and word pairs are as frequent as in the sources; all chunks differ. Queries:
+1,000 spans of 2 to 12 words of these chunks. All engines index the lower-case words and score by
+BM25 with k1 = 1.2 and b = 0.75; `crx, English` is crx as it is used, with stems and a lower weight
+for function words. Each engine runs in a process of its own after 200 other queries. Overlap is the
+share of the exact best 150 (float64, every posting) that was returned, over 50 queries; scores that
+tie with the last one count as correct.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import argparse
 import json
 import math
 import os
-import platform
 import re
 import resource
 import subprocess
@@ -30,6 +29,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from harness import commit, processor
 from numpy.typing import NDArray
 
 K = 150
@@ -41,7 +41,7 @@ Search = Callable[[str], Sequence[int]]
 
 
 def library_words() -> tuple[list[str], NDArray[np.int32]]:
-    """Return the words of the standard library's sources, and its text as numbers of words."""
+    """Return the distinct words of the standard library, and its sources as word numbers."""
     number: dict[str, int] = {}
     text: list[int] = []
     for path in sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py")):
@@ -52,8 +52,10 @@ def library_words() -> tuple[list[str], NDArray[np.int32]]:
     return list(number), np.array(text, dtype=np.int32)
 
 
-def walk(text: NDArray[np.int32], chunks: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return (chunks, 150) word numbers: words follow one another as they do in the text."""
+def random_walks(
+    text: NDArray[np.int32], chunks: int, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Return (chunks, 150) word numbers of random walks over the bigrams of the text."""
     order = np.argsort(text[:-1], kind="stable")
     start = np.searchsorted(text[:-1][order], np.arange(text.max() + 2))
     out = np.empty((chunks, 150), dtype=np.int32)
@@ -71,14 +73,14 @@ def walk(text: NDArray[np.int32], chunks: int, rng: np.random.Generator) -> NDAr
     return out
 
 
-def make(folder: Path, chunks: int) -> None:
-    """Write `chunks.txt`, a chunk a line, and `queries.json`."""
+def write_corpus(folder: Path, chunks: int) -> None:
+    """Write `chunks.txt`, one chunk per line, and `queries.json`."""
     rng = np.random.default_rng(1)
     words, text = library_words()
     queries: list[str] = []
     with (folder / "chunks.txt").open("w") as lines:
         for at in range(0, chunks, 100_000):
-            rows = walk(text, min(100_000, chunks - at), rng)
+            rows = random_walks(text, min(100_000, chunks - at), rng)
             lengths = rng.integers(50, 151, size=len(rows))
             for row, length in zip(rows.tolist(), lengths.tolist(), strict=True):
                 lines.write(" ".join([words[w] for w in row[:length]]) + "\n")
@@ -89,7 +91,7 @@ def make(folder: Path, chunks: int) -> None:
     (folder / "queries.json").write_text(json.dumps(queries[:1200]))
 
 
-def lines(folder: Path) -> Iterator[str]:
+def read_chunks(folder: Path) -> Iterator[str]:
     with (folder / "chunks.txt").open() as file:
         for line in file:
             yield line.rstrip("\n")
@@ -98,11 +100,11 @@ def lines(folder: Path) -> Iterator[str]:
 def crx(folder: Path, lang: str) -> tuple[float, Search]:
     from crx._native import Lexical
 
-    began = time.perf_counter()
+    started = time.perf_counter()
     lexical = Lexical.open(str(folder / f"crx-{lang}"), write=True)
     batch: list[str] = []
     key = 0
-    for line in lines(folder):
+    for line in read_chunks(folder):
         batch.append(line)
         if len(batch) == 50:
             none = [""] * 50
@@ -114,14 +116,14 @@ def crx(folder: Path, lang: str) -> tuple[float, Search]:
         lexical.put(key // 50, np.arange(key, key + len(batch)), lang, batch, none, none)
     lexical.commit(1)
     lexical.close()
-    took = time.perf_counter() - began
+    seconds = time.perf_counter() - started
     reader = Lexical.open(str(folder / f"crx-{lang}"))
 
     def search(query: str) -> Sequence[int]:
         keys: list[int] = reader.search(query, k=K, langs=[lang])[0].tolist()
         return keys
 
-    return took, search
+    return seconds, search
 
 
 def tantivy_py(folder: Path) -> tuple[float, Search]:
@@ -131,14 +133,14 @@ def tantivy_py(folder: Path) -> tuple[float, Search]:
     builder.add_text_field("body", stored=False, tokenizer_name="default", index_option="freq")
     builder.add_integer_field("key", stored=True)
     (folder / "tantivy").mkdir()
-    began = time.perf_counter()
+    started = time.perf_counter()
     index = tantivy.Index(builder.build(), path=str(folder / "tantivy"))
     writer = index.writer()
-    for key, line in enumerate(lines(folder)):
+    for key, line in enumerate(read_chunks(folder)):
         writer.add_document(tantivy.Document(body=line, key=key))
     writer.commit()
     writer.wait_merging_threads()
-    took = time.perf_counter() - began
+    seconds = time.perf_counter() - started
     index.reload()
     searcher = index.searcher()
 
@@ -146,11 +148,11 @@ def tantivy_py(folder: Path) -> tuple[float, Search]:
         hits = searcher.search(index.parse_query(query, ["body"]), K).hits
         return LazyKeys(lambda: [searcher.doc(address)["key"][0] for _, address in hits])
 
-    return took, search
+    return seconds, search
 
 
 class LazyKeys(Sequence[int]):
-    """Keys that are looked up when they are read: off the clock."""
+    """Keys that are loaded when they are read, which is not timed."""
 
     def __init__(self, keys: Callable[[], list[int]]) -> None:
         self._keys = keys
@@ -165,24 +167,24 @@ class LazyKeys(Sequence[int]):
 def bm25s(folder: Path) -> tuple[float, Search]:
     import bm25s as library
 
-    began = time.perf_counter()
-    texts = list(lines(folder))
+    started = time.perf_counter()
+    texts = list(read_chunks(folder))
     options = {"token_pattern": r"[a-z]+", "stopwords": None, "show_progress": False}
     tokens = library.tokenize(texts, **options)
     retriever = library.BM25(method="lucene", k1=K1, b=B)
     retriever.index(tokens, show_progress=False)
-    took = time.perf_counter() - began
+    seconds = time.perf_counter() - started
 
     def search(query: str) -> Sequence[int]:
         asked = [list(dict.fromkeys(query.split()))]
         found, _ = retriever.retrieve(asked, k=K, show_progress=False)
         return [int(key) for key in found[0]]
 
-    return took, search
+    return seconds, search
 
 
 def measure(folder: Path, engine: str) -> dict[str, object]:
-    """Index and search with one engine; what it found is checked later."""
+    """Index and search with one engine; return the times and what was found."""
     open_engine = {
         "crx": lambda: crx(folder, "none"),
         "crx, English": lambda: crx(folder, "en"),
@@ -195,9 +197,9 @@ def measure(folder: Path, engine: str) -> dict[str, object]:
         search(query)
     times = []
     for query in queries[:1000]:
-        began = time.perf_counter()
+        started = time.perf_counter()
         search(query)
-        times.append((time.perf_counter() - began) * 1e3)
+        times.append((time.perf_counter() - started) * 1e3)
     return {
         "index_s": index_s,
         "p50": float(np.percentile(times, 50)),
@@ -209,7 +211,10 @@ def measure(folder: Path, engine: str) -> dict[str, object]:
 
 
 def peak_mb() -> float:
-    """Return this process's peak memory. Linux lets a child begin with its parent's `ru_maxrss`."""
+    """Return the peak memory of this process.
+
+    `ru_maxrss` is the fallback: on Linux a child starts with that of its parent.
+    """
     status = Path("/proc/self/status")
     if status.exists():
         found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text())
@@ -219,14 +224,14 @@ def peak_mb() -> float:
 
 
 def exact_scores(folder: Path, queries: list[str]) -> NDArray[np.float64]:
-    """Return (queries, chunks) scores by the formula, every posting read."""
+    """Return the exact (queries, chunks) scores."""
     number: dict[str, int] = {}
     for query in queries:
         for word in query.split():
             number.setdefault(word, len(number))
     hits: list[list[tuple[int, int]]] = [[] for _ in number]
     lengths: list[int] = []
-    for key, line in enumerate(lines(folder)):
+    for key, line in enumerate(read_chunks(folder)):
         words = line.split(" ")
         lengths.append(len(words))
         counts: dict[int, int] = {}
@@ -271,18 +276,11 @@ def main() -> None:
 
 def report(folder: Path, chunks: int, engines: Sequence[str]) -> None:
     folder.mkdir(exist_ok=True)
-    make(folder, chunks)
+    write_corpus(folder, chunks)
     queries = json.loads((folder / "queries.json").read_text())
     scores = exact_scores(folder, queries[:CHECKED])
-    commit = subprocess.run(
-        ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    print(
-        f"{chunks:,} chunks, best {K}, 1,000 queries; {cpu()}, {os.cpu_count()} cores; {commit}\n"
-    )
+    machine = f"{processor()}, {os.cpu_count()} cores"
+    print(f"{chunks:,} chunks, best {K}, 1,000 queries; {machine}; {commit()}\n")
     print("| engine | p50 ms | p99 ms | mean ms | index s | peak MB | overlap |")
     print("|---|---|---|---|---|---|---|")
     for engine in engines:
@@ -295,15 +293,6 @@ def report(folder: Path, chunks: int, engines: Sequence[str]) -> None:
             f"| {got['index_s']:.1f} | {got['rss_mb']:,.0f} | {share} |",
             flush=True,
         )
-
-
-def cpu() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        found = re.search(r"model name\s*: (.*)", info.read_text())
-        if found:
-            return found[1]
-    return platform.processor() or platform.machine()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""What is measured: one cold `crx search`, from the start of the process to the printed answer.
+"""Time of one `crx search` in a new process, from its start to the printed answer, by step.
 
     python benches/cold_search.py INDEX [--query TEXT] [--runs N]
 
-Each run is a new process; files are in the page cache after the first, which is not counted. The
-child notes the time after each step; the start of the process is the parent's clock. Medians.
+Each run is a new process. The first run, which fills the page cache, is not counted. The child
+records the time after each step; the start of the process is taken from the parent's clock. The
+table shows medians.
 """
 
 from __future__ import annotations
@@ -24,31 +25,27 @@ marks = [time.time()]
 def mark():
     marks.append(time.time())
 import json, sys
-place, query = sys.argv[1:]
-import crx.cli.search as verb
+folder, query = sys.argv[1:]
+import crx.cli.search as command
 mark()
-index = verb.handle.open(place, create=False)
+index = command.handle.open(folder, create=False)
 searcher = index.searcher()
 mark()
 embedder = index.embedder
 mark()
 vector = embedder.embed([query], query=True)
 mark()
-class Ready:
-    def embed(self, texts, *, query=False):
-        return vector
-hits, _ = searcher.search(query, weights=index.weights(), k=20, embedder=Ready())
-passages = searcher.widen(hits, window="auto", budget_tokens=512)
+embedder.embed = lambda texts, *, query=False: vector
+result = index.search(query)
 mark()
-for rank, passage in enumerate(passages, start=1):
-    verb.print_passage(rank, passage)
+command.print_passages(result.passages, query=query, full=False, explain=False)
 sys.stdout.flush()
 mark()
 print(json.dumps(marks), file=sys.stderr)
 """
 
 
-def cold(index: str, query: str) -> list[float]:
+def time_steps(index: str, query: str) -> list[float]:
     """Return the milliseconds of each step of one run."""
     started = time.time()
     command = [sys.executable, "-c", _CHILD, index, query]
@@ -57,8 +54,8 @@ def cold(index: str, query: str) -> list[float]:
     return [1000 * (b - a) for a, b in pairwise(marks)]
 
 
-def whole(index: str, query: str) -> float:
-    """Return the milliseconds of the command itself, the end of the process included."""
+def time_command(index: str, query: str) -> float:
+    """Return the milliseconds of the command, including the end of the process."""
     started = time.time()
     command = [sys.executable, "-m", "crx.cli", "search", query, "--index", index]
     subprocess.run(command, capture_output=True, check=True)
@@ -70,10 +67,10 @@ def main() -> None:
     parser.add_argument("index")
     parser.add_argument("--query", default="how is a connection closed after a timeout?")
     parser.add_argument("--runs", type=int, default=7)
-    asked = parser.parse_args()
-    cold(asked.index, asked.query)
-    runs = [cold(asked.index, asked.query) for _ in range(asked.runs)]
-    totals = [whole(asked.index, asked.query) for _ in range(asked.runs)]
+    arguments = parser.parse_args()
+    time_steps(arguments.index, arguments.query)
+    runs = [time_steps(arguments.index, arguments.query) for _ in range(arguments.runs)]
+    totals = [time_command(arguments.index, arguments.query) for _ in range(arguments.runs)]
     print("| step | ms |\n|---|---:|")
     for step, values in zip(STEPS, zip(*runs, strict=True), strict=True):
         print(f"| {step} | {statistics.median(values):.0f} |")

@@ -1,7 +1,8 @@
-"""The exact scan of 100,000 x 384 unit rows, against numpy and usearch, in one run.
+"""Speed of the exact scan of 100,000 x 384 unit rows, against numpy and usearch.
 
-The rows are random, which costs an exact scan what real ones cost. numpy multiplies in float32
-(twice the bytes: it has no fast float16) and selects with argpartition. Medians of 50 queries.
+The rows are random; the time of an exact scan does not depend on them. numpy multiplies in float32
+(twice the bytes, because it has no fast float16) and selects with argpartition. Medians of 50
+queries.
 Run: python benches/dense.py
 """
 
@@ -26,7 +27,7 @@ def unit(values: NDArray[np.float32]) -> NDArray[np.float32]:
     return rows
 
 
-def by_numpy(matrix: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.intp]:
+def search_numpy(matrix: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.intp]:
     products = matrix @ query
     best = np.argpartition(products, -K)[-K:]
     return best[np.argsort(-products[best])]
@@ -49,17 +50,17 @@ def main() -> None:
     half = single.astype(np.float16)
     queries = unit(rng.standard_normal((QUERIES, DIM), dtype=np.float32))
     found, _ = dense_topk(single, queries[0], k=K)
-    shared = len(set(found.tolist()) & set(by_numpy(single, queries[0]).tolist()))
+    shared = len(set(found.tolist()) & set(search_numpy(single, queries[0]).tolist()))
     print(f"{platform.machine()}, {os.cpu_count()} cores, {ROWS} x {DIM}, k={K}, shared {shared}")
     rivals: dict[str, Callable[[NDArray[np.float32]], object]] = {
         "crx f16": lambda query: dense_topk(half, query, k=K),
         "crx f32": lambda query: dense_topk(single, query, k=K),
-        "numpy f32": lambda query: by_numpy(single, query),
+        "numpy f32": lambda query: search_numpy(single, query),
     }
     try:
         from usearch.index import search  # type: ignore[import-not-found]
     except ImportError:
-        print("usearch is not installed; left out")
+        print("usearch is not installed and is left out")
     else:
         rivals["usearch f16"] = lambda query: search(
             half, query.astype(np.float16), K, "ip", exact=True

@@ -1,16 +1,16 @@
-"""How fast are chunks embedded? crx against sentence-transformers, same model, same texts.
+"""Speed of embedding chunks: crx against sentence-transformers with the same model and texts.
 
 Corpus: chunks of natural length cut at blank lines from the sources of Python's standard library,
-about 200 tokens each. Every contestant runs in a process of its own, on the same number of
-threads, in turns. The table shows medians of the rounds, ratios within this one run (of time on
-the wall and, for a machine that others use too, of CPU time), and cosines to the vectors of
+about 200 tokens each. The contestants run in turns, each in a process of its own with the same
+number of threads. The table shows medians of the rounds, ratios within this run (of wall-clock time
+and of CPU time, which is less affected by other load), and cosines to the vectors of
 sentence-transformers.
 
     python benches/embed.py FOLDER --texts 5000 --rounds 3
 
-FOLDER is the sentence-transformers folder of the model that the store has as `minilm` and
-`minilm@int8`. `--st-python` and `--openvino-python` name interpreters that have those packages,
-where this one has not.
+FOLDER is the sentence-transformers folder of the model that is installed as `minilm` and
+`minilm@int8`. `--st-python` and `--openvino-python` name interpreters with those packages, if this
+one does not have them.
 """
 
 from __future__ import annotations
@@ -18,23 +18,19 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import platform
 import random
-import statistics
-import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from harness import Seconds, medians, processor, run_contestant, time_call
 
 RIVAL = "sentence-transformers"
-Seconds = tuple[float, float]
 
 
 def main() -> None:
@@ -47,7 +43,7 @@ def main() -> None:
     parser.add_argument("--openvino-python", default=sys.executable)
     parser.add_argument("--only", nargs="*", help="specifications to run beside the rival")
     parser.add_argument("--run", help=argparse.SUPPRESS)
-    parser.add_argument("--place", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.run:
         run_one(arguments)
@@ -64,30 +60,29 @@ def compare(arguments: argparse.Namespace) -> None:
     if arguments.only is not None:
         contestants = {n: p for n, p in contestants.items() if n == RIVAL or n in arguments.only}
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
+        folder = Path(name)
         texts = list(islice(chunks(), arguments.texts))
-        (place / "texts.json").write_text(json.dumps(texts))
+        (folder / "texts.json").write_text(json.dumps(texts))
         seconds: dict[str, list[Seconds]] = {name: [] for name in contestants}
         for _ in range(arguments.rounds):
             for spec, python in contestants.items():
-                seconds[spec].append(start(arguments, spec, python, place))
-        print(table(seconds, place, len(texts), arguments.threads))
+                seconds[spec].append(start(arguments, spec, python, folder))
+        print(table(seconds, folder, len(texts), arguments.threads))
 
 
-def start(arguments: argparse.Namespace, spec: str, python: str, place: Path) -> Seconds:
-    """Run one contestant in a process of its own; returns its seconds on the wall and of CPU."""
-    options = ["--run", spec, "--place", str(place), "--threads", str(arguments.threads)]
-    command = [python, __file__, str(arguments.folder), *options]
+def start(arguments: argparse.Namespace, spec: str, python: str, folder: Path) -> Seconds:
+    """Run one contestant in a process of its own; return its seconds."""
     threads = str(arguments.threads)
-    environment = {**os.environ, "CRX_THREADS": threads, "RAYON_NUM_THREADS": threads}
-    run = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE)
-    wall, cpu = run.stdout.split()[-2:]
-    return float(wall), float(cpu)
+    options = ["--run", spec, "--scratch", str(folder), "--threads", threads]
+    return run_contestant(
+        [python, __file__, str(arguments.folder), *options],
+        {"CRX_THREADS": threads, "RAYON_NUM_THREADS": threads},
+    )
 
 
 def run_one(arguments: argparse.Namespace) -> None:
-    """Load, warm up, embed; leave the vectors in the place and print the seconds."""
-    texts = json.loads((arguments.place / "texts.json").read_text())
+    """Load, warm up and embed; write the vectors to the scratch folder and print the seconds."""
+    texts = json.loads((arguments.scratch / "texts.json").read_text())
     if arguments.run == RIVAL:
         import torch
         from sentence_transformers import SentenceTransformer
@@ -102,16 +97,15 @@ def run_one(arguments: argparse.Namespace) -> None:
 
         embed = load_embedder(arguments.run).embed
     embed(texts[:32])
-    begun, used = time.perf_counter(), time.process_time()
-    vectors = embed(texts)
-    taken = (time.perf_counter() - begun, time.process_time() - used)
-    np.save(arguments.place / f"{arguments.run.replace(':', '-')}.npy", vectors)
-    print(*taken)
+    vectors: list[np.ndarray] = []
+    seconds = time_call(lambda: vectors.append(embed(texts)))
+    np.save(arguments.scratch / f"{arguments.run.replace(':', '-')}.npy", vectors[0])
+    print(*seconds)
 
 
-def table(seconds: dict[str, list[Seconds]], place: Path, count: int, threads: int) -> str:
+def table(seconds: dict[str, list[Seconds]], folder: Path, count: int, threads: int) -> str:
     """Return the Markdown table of the medians."""
-    wanted = np.load(place / f"{RIVAL}.npy")
+    wanted = np.load(folder / f"{RIVAL}.npy")
     rival, rival_cpu = medians(seconds[RIVAL])
     lines = [
         f"{count} chunks, {threads} threads, {len(seconds[RIVAL])} rounds, "
@@ -121,10 +115,10 @@ def table(seconds: dict[str, list[Seconds]], place: Path, count: int, threads: i
         "| lowest cosine | mean cosine |",
         "|---|---|---|---|---|---|---|",
     ]
-    for spec, taken in seconds.items():
-        middle, cpu = medians(taken)
-        walls = [wall for wall, _ in taken]
-        cosines = (np.load(place / f"{spec.replace(':', '-')}.npy") * wanted).sum(axis=1)
+    for spec, times in seconds.items():
+        middle, cpu = medians(times)
+        walls = [wall for wall, _ in times]
+        cosines = (np.load(folder / f"{spec.replace(':', '-')}.npy") * wanted).sum(axis=1)
         lines.append(
             f"| {spec} | {middle:.1f} ({min(walls):.1f} to {max(walls):.1f}) | {count / middle:.1f}"
             f" | {rival / middle:.2f} | {rival_cpu / cpu:.2f}"
@@ -133,13 +127,8 @@ def table(seconds: dict[str, list[Seconds]], place: Path, count: int, threads: i
     return "\n".join(lines)
 
 
-def medians(taken: list[Seconds]) -> Seconds:
-    """Return the medians of the seconds on the wall and of CPU."""
-    return statistics.median(w for w, _ in taken), statistics.median(c for _, c in taken)
-
-
 def chunks() -> Iterator[str]:
-    """Yield chunks of the standard library's sources, in an order that is always the same."""
+    """Yield chunks of the standard library's sources in a fixed random order."""
     numbers = random.Random(1)
     paths = sorted(Path(sysconfig.get_path("stdlib")).glob("*/*.py"))
     numbers.shuffle(paths)
@@ -155,24 +144,14 @@ def chunks() -> Iterator[str]:
 
 
 def length(numbers: random.Random) -> float:
-    """Draw the least length of a chunk, in code points."""
+    """Draw the minimum length of a chunk in code points."""
     return numbers.lognormvariate(math.log(300), 0.7)
 
 
 def has_amx() -> bool:
-    """Tell whether the CPU multiplies matrices in bfloat16."""
+    """Return whether the CPU multiplies matrices in bfloat16."""
     info = Path("/proc/cpuinfo")
     return info.exists() and "amx_bf16" in info.read_text()
-
-
-def processor() -> str:
-    """Return the CPU's name."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Fusion and window expansion of two rankings of 150, against plain Python.
+"""Speed of fusing and widening two rankings of 150, against plain Python.
 
-Measured from numpy arrays to the list of passages, everything between included; budget 1600
-tokens. The corpora are synthetic: 40 documents of 13,000 tokens, cut into chunks of about 220 or
-into sentences of about 25 tokens; the rankings share half of their keys. Medians of one run.
+Timed from numpy arrays to the list of passages, with a budget of 1,600 tokens. The corpora are
+synthetic: 40 documents of 13,000 tokens, cut into chunks of about 220 tokens or sentences of about
+25; the rankings share half of their keys. Medians of one run.
 Run: python benches/fuse_widen.py
 """
 
@@ -90,7 +90,7 @@ def plain_widen(
 
 @dataclass
 class Corpus:
-    """Two rankings; each document's chunks; each key's document and ordinal."""
+    """Two rankings, the layout of each document, and the document and ordinal of each key."""
 
     rankings: list[NDArray[np.int64]]
     layouts: dict[int, NDArray[np.uint32]]
@@ -98,7 +98,7 @@ class Corpus:
     ordinals: NDArray[np.uint32]
 
 
-def corpus(chunk_tokens: int) -> Corpus:
+def make_corpus(chunk_tokens: int) -> Corpus:
     rng = np.random.default_rng(7)
     chunks = TOKENS // chunk_tokens
     layouts = {}
@@ -140,7 +140,7 @@ def median_us(run: Callable[[], object], repeats: int) -> float:
 def main() -> None:
     print(f"{platform.machine()}, Python {platform.python_version()}")
     for name, chunk_tokens in (("chunks", 220), ("sentences", 25)):
-        case = corpus(chunk_tokens)
+        case = make_corpus(chunk_tokens)
         ours, theirs = native(case), plain(case)
         places = [(p.doc, p.first, p.last, p.hits) for p in theirs]
         assert [(p.doc, p.first, p.last, p.hits) for p in ours] == places

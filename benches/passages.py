@@ -1,11 +1,10 @@
-"""What passages hold of the answers under a budget of tokens, chosen or by a fixed window.
+"""Coverage of the answers by passages under a budget of tokens: `auto` against fixed windows.
 
-Every way takes from the same hits (the fusion's best 150). `auto` is `Searcher.widen` under the
-budget. A fixed window takes the hits best first, each with its neighbours, where all of it that is
-not taken yet fits what is left of the budget; a hit that does not fit is passed over, the next ones
-are still tried. A window of 0 is the top chunks. Tokens that windows share count once, and no chunk
-is cut, for any way. The figure is the mean share of a question's gold characters that are held
-(`crx.evaluate.metrics.coverage`), in percent.
+All methods use the same hits, the best 150 of the fusion. `auto` is `Searcher.widen` under the
+budget. A fixed window takes the hits best first, each with its neighbours, if the chunks that are
+not taken yet fit into the rest of the budget; a hit that does not fit is skipped. A window of 0 is
+the top chunks. Tokens that windows share count once, and no chunk is cut. The figure is the mean
+share of a question's gold characters in the passages (`crx.evaluate.metrics.coverage`), in percent.
 
 Run: python benches/passages.py FOLDER INDEX [--budgets 1000,2000,4000]
 
@@ -16,12 +15,12 @@ from __future__ import annotations
 
 import argparse
 import platform
-import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from harness import commit
 
 import crx
 from crx.evaluate.datasets import GoldSpan, read_set
@@ -32,17 +31,17 @@ from crx.types import Hit
 DEPTH = 150
 WINDOWS = (0, 1, 2, 3, 5)
 
-Way = Callable[[list[Hit], int], list[GoldSpan]]
+Method = Callable[[list[Hit], int], list[GoldSpan]]
 Layout = list[list[int]]
 
 
-def auto(hits: list[Hit], budget: int, *, searcher: Searcher) -> list[GoldSpan]:
+def choose_passages(hits: list[Hit], budget: int, *, searcher: Searcher) -> list[GoldSpan]:
     found = searcher.widen(hits, window="auto", budget_tokens=budget, window_tokens=0)
     assert len(found) == 1 or sum(each.tokens for each in found) <= budget
     return [GoldSpan(each.uri, each.start, each.end) for each in found]
 
 
-def fixed(
+def take_windows(
     hits: list[Hit], budget: int, *, layouts: dict[str, Layout], window: int
 ) -> list[GoldSpan]:
     taken: set[tuple[str, int]] = set()
@@ -69,21 +68,23 @@ def main() -> None:
         searcher, weights, embedder = index.searcher(), index.weights(), index.embedder
         rows = index.store.documents()
         layouts = {row.uri: index.store.layout(row.doc).tolist() for row in rows}
-        ways: dict[str, Way] = {"auto": partial(auto, searcher=searcher)}
-        ways |= {f"window {n}": partial(fixed, layouts=layouts, window=n) for n in WINDOWS}
-        shares = np.zeros((len(ways), len(budgets)))
+        methods: dict[str, Method] = {"auto": partial(choose_passages, searcher=searcher)}
+        methods |= {
+            f"window {n}": partial(take_windows, layouts=layouts, window=n) for n in WINDOWS
+        }
+        shares = np.zeros((len(methods), len(budgets)))
         for query in questions.queries:
             legs = searcher.retrieve(query.text, weights=weights, embedder=embedder)
             hits = searcher.hits(fuse(legs, weights=weights, k=DEPTH), legs)
             shares += [
-                [coverage(way(hits, b), query.gold) for b in budgets] for way in ways.values()
+                [coverage(method(hits, b), query.gold) for b in budgets]
+                for method in methods.values()
             ]
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     print(f"{questions.name}, {len(questions.queries)} questions, {platform.machine()}, ", end="")
-    print(f"commit {commit.stdout.strip()}\n")
-    print("| gold characters held, % |", *(f"{budget:,} tokens |" for budget in budgets))
+    print(f"commit {commit()}\n")
+    print("| gold characters in the passages, % |", *(f"{budget:,} tokens |" for budget in budgets))
     print("|---|" + "---:|" * len(budgets))
-    for name, row in zip(ways, 100 * shares / len(questions.queries), strict=True):
+    for name, row in zip(methods, 100 * shares / len(questions.queries), strict=True):
         print(f"| {name} |", *(f"{share:.1f} |" for share in row))
 
 

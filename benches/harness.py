@@ -1,0 +1,51 @@
+"""Shared parts of the benchmarks: contestants in their own processes, medians, the machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+# Seconds of wall-clock time and of CPU time.
+Seconds = tuple[float, float]
+
+
+def run_contestant(command: Sequence[str], environment: Mapping[str, str]) -> Seconds:
+    """Run a benchmark in a process of its own that prints its seconds last, and return them."""
+    run = subprocess.run(
+        command, check=True, env={**os.environ, **environment}, stdout=subprocess.PIPE
+    )
+    wall, cpu = run.stdout.split()[-2:]
+    return float(wall), float(cpu)
+
+
+def time_call(call: Callable[[], object]) -> Seconds:
+    """Return the seconds that a call takes."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    call()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def medians(seconds: Sequence[Seconds]) -> Seconds:
+    """Return the median of the wall-clock times and of the CPU times."""
+    return statistics.median(w for w, _ in seconds), statistics.median(c for _, c in seconds)
+
+
+def processor() -> str:
+    """Return the name of the CPU."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def commit() -> str:
+    """Return the short hash of the repository's commit."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
