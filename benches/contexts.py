@@ -1,27 +1,25 @@
-"""What a context costs: one full prompt per chunk, prefix reuse one by one, and shared batches.
+"""Time of a context by a local model: whole prompts, prefix reuse and shared batches.
 
-One document of 4,000 tokens (eight with `--full`), ten chunks of 400 each, 64 new tokens a context,
-a model of SmolLM2-135M's shape with random Q8_0 weights (speed does not depend on them), on the
-CPU.
+Corpus: one document of 4,000 tokens (eight with `--full`) in ten chunks of 400, 64 new tokens for
+each context. Model: the shape of SmolLM2-135M with random Q8_0 weights, which do not change the
+speed, on the CPU.
 
-full        `llama_cpp.Llama`, the whole prompt computed for every chunk
-sequential  `llama_cpp.Llama`, whose prefix match keeps the document between chunks
-shared      crx: the document computed once, its chunks decoded together
+full        `llama_cpp.Llama`; the whole prompt is computed for every chunk
+sequential  `llama_cpp.Llama`, which reuses the document between chunks by its prefix match
+shared      crx; the document is computed once and its chunks are decoded together
 
-All run in one process with the same prompts (as tokens) and threads, the class once with flash
-attention, as crx has it, and once without, as the class comes. `full` is so slow that it is
-measured on a sample of the chunks, spread over the documents. Seconds are a
-median chunk's for `full` and a mean chunk's for the others, of wall clock and of processor time:
-on a busy machine only the latter compares, and only with one thread (others wait by spinning).
-Prefilled tokens are those of prompts that were computed, the document's own among them, for all
-three alike: each begins with nothing in memory. What fills up a step is time, but no prompt.
-Memory is what llama.cpp says that it allocates for keys, values and computing.
+All run in one process with the same prompts (as tokens) and threads; `Llama` runs with flash
+attention, as in crx, and without, its default. `full` is slow and measured on a sample of the
+chunks, spread over the documents. Seconds are of a median chunk for `full` and of a mean chunk
+otherwise, as wall-clock and CPU time. On a busy machine only CPU time with one thread is
+comparable, because waiting threads spin. Prefilled tokens are the computed tokens of prompts,
+including the document's, without padding; each run starts with nothing in memory. Memory is what
+llama.cpp logs for keys, values and computation.
 
-    python benches/contexts.py [--full] [--exact] [--places 8] [--sample 4] [--threads 1] [--json]
+    python benches/contexts.py [--full] [--exact] [--slots 8] [--sample 4] [--threads 1] [--json]
 
-`--exact` takes F32 weights and F32 keys and values, where rounding moves the outputs least. With
-Q8_0 an activation that is rounded to the other neighbour moves them more, and random weights,
-whose outputs are all about equally likely, then often choose another token.
+`--exact` uses F32 weights, keys and values, for which rounding changes the outputs least. With Q8_0
+and random weights, whose outputs are about equally likely, rounding often changes a token.
 """
 
 from __future__ import annotations
@@ -57,10 +55,11 @@ Job = tuple[Tokens, list[Tokens]]
 Clocks = tuple[float, float]
 
 
-def documents(model: LlamaModel, args: argparse.Namespace) -> list[Job]:
-    """Random tokens in the shape of the default prompt: each document's prefix, its suffixes.
+def make_jobs(model: LlamaModel, args: argparse.Namespace) -> list[Job]:
+    """Return, for each document, the prefix and the suffixes of its prompts as random tokens.
 
-    Instructions and frame take about 25 tokens before the chunk and 50 after it.
+    As in the default prompt, the template has about 25 tokens before the document and 50 after the
+    chunk.
     """
     rng = random.Random(5)
 
@@ -77,7 +76,7 @@ def documents(model: LlamaModel, args: argparse.Namespace) -> list[Job]:
     return jobs
 
 
-def shared(
+def run_shared(
     model: LlamaModel,
     jobs: list[Job],
     args: argparse.Namespace,
@@ -85,13 +84,13 @@ def shared(
     slots: int,
     log: NativeLog,
 ) -> tuple[list[list[Tokens]], dict[str, Any]]:
-    """Decode all chunks with crx's session; return the answers and what they took."""
+    """Decode all chunks with a session of crx; return the answers and the measurements."""
     counts = ComputeUsage()
     capacity = max(
         len(prefix) + slots * (max(map(len, suffixes)) + args.new) for prefix, suffixes in jobs
     )
     log.lines.clear()
-    begun = clocks()
+    started = clocks()
     session = Session(
         model,
         capacity=capacity,
@@ -105,15 +104,15 @@ def shared(
     )
     memory = buffers(log)
     answers = [sorted(decode(session, job), key=lambda a: a.number) for job in jobs]
-    wall, cpu = (now - then for now, then in zip(clocks(), begun, strict=True))
+    wall, cpu = (now - then for now, then in zip(clocks(), started, strict=True))
     session.close()
     chunks = sum(len(suffixes) for _, suffixes in jobs)
     return [[list(a.tokens) for a in found] for found in answers], {
         "s_per_chunk": wall / chunks,
         "cpu_per_chunk": cpu / chunks,
-        "of_it_decoding": counts.decode.seconds / wall,
+        "decoding_share": counts.decode.seconds / wall,
         "prefilled_per_chunk": counts.prefilled / chunks,
-        "room_tokens": capacity,
+        "capacity_tokens": capacity,
         "kv_mib": memory["KV"],
         "compute_mib": memory["compute"],
     }
@@ -133,7 +132,7 @@ def decode(session: Session, job: Job) -> Iterator[SequenceResult]:
 
 
 class Rival:
-    """`llama_cpp.Llama`, greedy, on the same tokens."""
+    """`llama_cpp.Llama` with greedy decoding on the same tokens."""
 
     def __init__(
         self, path: Path, jobs: list[Job], args: argparse.Namespace, *, flash: bool
@@ -152,22 +151,22 @@ class Rival:
         )
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self._llama.close()
 
-    def forget(self) -> None:
-        """Keep nothing of what was computed before."""
+    def reset(self) -> None:
+        """Drop what was computed before."""
         self._llama.reset()
 
     def answer(self, prompt: Tokens, *, reuse: bool) -> tuple[Tokens, Clocks, int]:
-        """Return the tokens, the time and how many tokens of the prompt were computed."""
+        """Return the tokens, the times, and how many tokens of the prompt were computed."""
         if not reuse:
-            self.forget()
+            self.reset()
         kept = self._llama.input_ids[: self._llama.n_tokens].tolist()
         same = next(
             (i for i, (a, b) in enumerate(zip(kept, prompt, strict=False)) if a != b), len(kept)
         )
-        begun = clocks()
+        started = clocks()
         tokens = []
         for token in self._llama.generate(prompt, temp=0.0, top_k=1, repeat_penalty=1.0):
             if self._llama._model.token_eos() == token:
@@ -175,13 +174,13 @@ class Rival:
             tokens.append(token)
             if len(tokens) == self._new:
                 break
-        wall, cpu = (now - then for now, then in zip(clocks(), begun, strict=True))
+        wall, cpu = (now - then for now, then in zip(clocks(), started, strict=True))
         return tokens, (wall, cpu), len(prompt) - same
 
 
-def sequential(rival: Rival, jobs: list[Job]) -> tuple[list[list[Tokens]], dict[str, Any]]:
+def run_sequential(rival: Rival, jobs: list[Job]) -> tuple[list[list[Tokens]], dict[str, Any]]:
     answers, seconds, computed = [], [], 0
-    rival.forget()
+    rival.reset()
     for prefix, suffixes in jobs:
         found = [rival.answer(prefix + suffix, reuse=True) for suffix in suffixes]
         answers.append([tokens for tokens, _, _ in found])
@@ -194,7 +193,7 @@ def sequential(rival: Rival, jobs: list[Job]) -> tuple[list[list[Tokens]], dict[
     }
 
 
-def full(
+def run_full(
     rival: Rival, jobs: list[Job], *, sample: int
 ) -> tuple[dict[tuple[int, int], Tokens], dict[str, Any]]:
     everything = [(d, c) for d, (_, suffixes) in enumerate(jobs) for c in range(len(suffixes))]
@@ -214,22 +213,22 @@ def full(
 
 
 def clocks() -> Clocks:
-    """Wall clock and processor time, in seconds."""
+    """Return wall-clock time and CPU time in seconds."""
     return time.perf_counter(), time.process_time()
 
 
 def buffers(log: NativeLog) -> dict[str, float]:
-    """MiB of the buffers of each kind that llama.cpp told of since the log was cleared."""
+    """Return the MiB of each kind of buffer that llama.cpp logged since the log was cleared."""
     found = {"KV": 0.0, "compute": 0.0}
     for line in log.lines:
-        if said := re.search(r"(KV|compute) buffer size = +([\d.]+) MiB", line):
-            found[said[1]] += float(said[2])
+        if match := re.search(r"(KV|compute) buffer size = +([\d.]+) MiB", line):
+            found[match[1]] += float(match[2])
     if not all(found.values()):
-        raise SystemExit("contexts: llama.cpp does not tell its buffers' sizes any more")
+        raise SystemExit("contexts: llama.cpp does not log the sizes of its buffers")
     return found
 
 
-def same(one: list[list[Tokens]], other: list[list[Tokens]]) -> str:
+def count_equal(one: list[list[Tokens]], other: list[list[Tokens]]) -> str:
     pairs = [pair for a, b in zip(one, other, strict=True) for pair in zip(a, b, strict=True)]
     return f"{sum(a == b for a, b in pairs)}/{len(pairs)}"
 
@@ -241,7 +240,7 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=10)
     parser.add_argument("--tokens", type=int, default=4000)
     parser.add_argument("--new", type=int, default=64)
-    parser.add_argument("--places", type=int, default=8)
+    parser.add_argument("--slots", type=int, default=8)
     parser.add_argument("--sample", type=int, default=4)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--model", type=Path, help="a GGUF file instead of random weights")
@@ -262,38 +261,38 @@ def main() -> None:
 
 def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     log = NativeLog()
-    # What is told of the buffers is followed by more lines than are kept otherwise.
+    # The lines about buffers are followed by more lines than the log keeps by default.
     log.lines = collections.deque(maxlen=4096)
     model = LlamaModel(
         str(path), gpu_layers=-1, extra_buffers=True, log=log, heartbeat=lambda: None
     )
-    jobs = documents(model, args)
+    jobs = make_jobs(model, args)
     rows: dict[str, dict[str, Any]] = {}
 
     def done(name: str, row: dict[str, Any]) -> None:
         rows[name] = row
         print(name, row, file=sys.stderr, flush=True)
 
-    batched, row = shared(model, jobs, args, slots=args.places, log=log)
-    done(f"shared, {args.places} together", row)
+    batched, row = run_shared(model, jobs, args, slots=args.slots, log=log)
+    done(f"shared, {args.slots} together", row)
     equal: dict[str, str] = {}
-    for kernel, flash in (("flash", True), ("as it comes", False)):
+    for kernel, flash in (("flash", True), ("default", False)):
         rival = Rival(path, jobs, args, flash=flash)
-        whole, row = full(rival, jobs, sample=args.sample)
+        whole, row = run_full(rival, jobs, sample=args.sample)
         done(f"full, {kernel}", row)
         ours = [[batched[d][c] for d, c in whole]]
-        equal[f"full, {kernel}"] = same(ours, [list(whole.values())])
-        reused, row = sequential(rival, jobs)
+        equal[f"full, {kernel}"] = count_equal(ours, [list(whole.values())])
+        reused, row = run_sequential(rival, jobs)
         done(f"sequential, {kernel}", row)
-        equal[f"sequential, {kernel}"] = same(batched, reused)
+        equal[f"sequential, {kernel}"] = count_equal(batched, reused)
         rival.close()
-    # One at a time on some chunks of one document: for the memory it takes and the same tokens.
+    # One slot, on some chunks of one document, to compare memory and tokens.
     few = [(jobs[0][0], jobs[0][1][: args.sample])]
-    single, row = shared(model, few, args, slots=1, log=log)
+    single, row = run_shared(model, few, args, slots=1, log=log)
     done("shared, 1 at a time", row)
     return {
         "rows": rows,
-        "same": {"1 at a time": same([batched[0][: args.sample]], single), **equal},
+        "same": {"1 at a time": count_equal([batched[0][: args.sample]], single), **equal},
         "machine": f"{args.threads} threads; {llama_cpp.llama_print_system_info().decode()}",
         "prompt": {"prefix": len(jobs[0][0]), "suffix": len(jobs[0][1][0]), "new": args.new},
     }
@@ -313,8 +312,8 @@ def report(found: dict[str, Any], *, as_json: bool) -> None:
         )
         if "kv_mib" in row:
             print(
-                f"{'':24} decoding {row['of_it_decoding']:.0%}; keys and values"
-                f" {row['kv_mib']:.1f} MiB for {row['room_tokens']} tokens; computing"
+                f"{'':24} decoding {row['decoding_share']:.0%}; keys and values"
+                f" {row['kv_mib']:.1f} MiB for {row['capacity_tokens']} tokens; computing"
                 f" {row['compute_mib']:.1f} MiB"
             )
     for name, count in found["same"].items():
