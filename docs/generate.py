@@ -88,7 +88,7 @@ def exit_codes_page() -> str:
                 f"`crx.errors.{error.__name__}`: {_first_sentence(error)}"
             )
     rows += [(code, "<br>".join(lines)) for code, lines in sorted(by_code.items())]
-    rows.append((INTERRUPTED, "Interrupted; the same command goes on where it stopped."))
+    rows.append((INTERRUPTED, "Interrupted; the same command resumes."))
     lines = ["| code | meaning |", "|---:|---|", *(f"| {code} | {text} |" for code, text in rows)]
     return (
         "\n\n".join(

@@ -14,7 +14,7 @@ import orjson
 from crx import _native
 from crx.config import ARGUMENT, Resolved, Settings, describe, resolve, user_file
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
-from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure, UsageError
+from crx.errors import Damaged, Incompatible, Locked, ModelError, NoRoom, SystemFailure, UsageError
 from crx.ingest.paths import escape_path
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
 from crx.retrieve.arguments import check_search
@@ -37,6 +37,9 @@ Condition: TypeAlias = (
     str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
 )
 Where: TypeAlias = Mapping[str, Condition]
+
+# The embedder of an index that is searched with BM25 alone.
+NO_EMBEDDER = "none"
 
 _FIXED = tuple(each.name for each in describe() if each.scope == "index")
 
@@ -94,13 +97,13 @@ class _Writer:
 class Index:
     """An opened index; `crx.open` gives one. Reading takes no lock, writing does for its time."""
 
-    def __init__(self, path: Path, resolved: Resolved) -> None:
+    def __init__(self, path: Path, resolved: Resolved, *, embedder: Embedder | None = None) -> None:
         self.path = path
         self._settings = resolved.settings
         self._templates = resolved.templates
         self._store = _native.Store.open(str(path))
         self._fixed = _agree(path, self._store.settings(), resolved)
-        self._embedder: Embedder | None = None
+        self._embedder = embedder
         self._reranker: Reranker | None = None
         self._scores = ScoreCache()
         self._searcher: Searcher | None = None
@@ -574,8 +577,17 @@ class Index:
         )
 
     def _for(self, legs: Sequence[Leg]) -> Embedder | None:
-        """Return the embedder where the dense leg is asked for."""
-        return self.embedder if "dense" in legs else None
+        """Return the embedder if the dense leg is asked for and the index has one."""
+        if "dense" not in legs:
+            return None
+        if self._fixed["embedder"] != NO_EMBEDDER:
+            return self.embedder
+        if "bm25" not in legs:
+            raise UsageError(
+                f"{self.path}: has no dense leg, because it was made with embedder = "
+                f"{NO_EMBEDDER}; search with BM25, or index into a new folder"
+            )
+        return None
 
     def _reranking(self, *, asked: bool | None) -> Reranking | None:
         """Return how to rerank, or None; raises `UsageError` for a threshold on no score."""
@@ -663,14 +675,28 @@ def open(
     """Open an index folder, made with defaults where there is none (unless `create` is false).
 
     `settings` go before `CRX_*` variables, the project file and the user file. Raises `NotAnIndex`,
-    `Incompatible` (built with other settings than asked for), `Damaged`, `NoRoom`.
+    `Incompatible` (built with other settings than asked for), `Damaged`, `NoRoom`, and `ModelError`
+    for a new index whose embedder cannot be loaded; nothing is made then.
     """
     folder = Path(os.path.abspath(path))
     _require_utf_8(folder)
     resolved = resolve(settings)
     if create and not (folder / "crx.db").exists():
+        # Before anything is made: without its model, an index would be left behind empty.
+        embedder = _load_first_embedder(resolved.settings.embedder)
         _create(folder, resolved.settings)
+        return Index(folder, resolved, embedder=embedder)
     return Index(folder, resolved)
+
+
+def _load_first_embedder(spec: str) -> Embedder:
+    """Return the embedder of a new index; `ModelError` also names the way without a model."""
+    from crx.registry import load_embedder
+
+    try:
+        return load_embedder(spec)
+    except ModelError as error:
+        raise ModelError(f"{error}, or search with BM25 alone: --embedder {NO_EMBEDDER}") from error
 
 
 def _require_utf_8(folder: Path) -> None:

@@ -4,7 +4,7 @@ A specification is a name and what that kind of plugin takes after a colon:
 
 | kind | specifications |
 |---|---|
-| embedder | `minilm`, `minilm@int8`, `onnx:FOLDER`, `openvino:minilm`, `st:FOLDER`, `hashed:d=64` |
+| embedder | `minilm`, `e5@int8`, `onnx:FOLDER`, `openvino:minilm`, `st:FOLDER`, `hashed`, `none` |
 | reranker | `crx` (included), `bge`, `bge@int8`, `onnx:FOLDER`, `st:FOLDER`, `overlap` |
 | contextualizer | `llama:PATH`, `claude:MODEL`, `openai:URL#MODEL`, `fake:`, a file of contexts |
 | generator | `llama:PATH`, `claude:MODEL`, `openai:URL#MODEL`, `fake:` |
@@ -57,6 +57,7 @@ PRICED = "claude:claude-haiku-5-5"
 
 _EMBEDDERS = {
     "hashed": "crx.backends.hashed",
+    "none": "crx.backends.no_embedder",
     "onnx": "crx.backends.onnx",
     "openvino": "crx.backends.openvino",
     "st": "crx.backends.sentence_transformers",

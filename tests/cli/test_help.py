@@ -87,7 +87,7 @@ def test_every_option_of_every_command_says_what_it_does() -> None:
         ("settings", [f"\n{each.name} " for each in describe()]),
         ("exit-codes", [f"\n{code} " for code in (1, 2, 3, 4, 5, 6, 7, 130)]),
         ("files", ["crx.toml", "seal.key", "trusted", "config.toml"]),
-        ("models", ["llama:PATH", "onnx:FOLDER", "minilm@int8"]),
+        ("models", ["llama:PATH", "onnx:FOLDER", "openvino:minilm"]),
         ("environment", [each.name for each in ENVIRONMENT] + ["CRX_RRF_K"]),
         ("filters", ["lang=en,fr", "year>=2020"]),
         ("search", ["Usage: crx search [OPTIONS] QUERY", "--where"]),

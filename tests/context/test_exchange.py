@@ -83,8 +83,8 @@ def test_spans_that_do_not_match_are_reported_and_the_rest_is_imported(
     place = ["--index", str(tmp_path / "here.crx"), "--root", str(docs)]
     assert run(["import", str(file), *place]) == 3
     output = capsys.readouterr()
-    unchecked = "1 unchecked: the file has no hash of their text"
-    assert output.out == f"{file}: 1 contexts taken in, {unchecked}\n"
+    unchecked = "1 of them unchecked: the file has no hash of their text"
+    assert output.out == f"{file}: 1 contexts imported, {unchecked}\n"
     assert f"egret.md: no chunk is {row.start}..{row.end + 1}" in output.err
     assert "gone.md: not in the index" in output.err
     assert [text for _, _, text in contexts(index) if text] == ["Of egrets."]
@@ -105,7 +105,7 @@ def test_an_edit_that_keeps_the_offsets_is_detected(
     assert (imported.linked, imported.unchecked, imported.whole) == (whole - 1, 0, False)
     place = ["--index", str(tmp_path / "other.crx"), "--root", str(docs)]
     assert run(["import", str(file), *place]) == 3
-    assert f"text differs at {edited.start}..{edited.end}; it was edited" in capsys.readouterr().err
+    assert f"the text at {edited.start}..{edited.end} has changed" in capsys.readouterr().err
 
 
 def test_contexts_given_to_a_build_are_checked_by_their_hash(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_chunks_without_a_context_in_the_file_are_counted(
     assert run([*command, "contexts.jsonl", "--index", "i.crx"]) == 3
     assert capsys.readouterr().err == (
         f"crx: {whole} chunks have no context from contexts.jsonl: span not in the file ({whole}); "
-        f'"crx import contexts.jsonl --root DIR" says what does not fit\n'
+        f'"crx import contexts.jsonl --root DIR" names what does not fit\n'
     )
 
 

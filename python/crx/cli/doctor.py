@@ -167,6 +167,9 @@ def _embedder() -> Iterator[tuple[State, str]]:
 
     spec = resolve().settings.embedder
     embedder = load_embedder(spec)
+    if not embedder.dimensions:
+        yield "ok", f"{spec}: no vectors; BM25 alone"
+        return
     length = float(np.linalg.norm(embedder.embed(["one line of text"])[0]))
     about = f"{spec}: {embedder.dimensions} dimensions, {embedder.max_tokens} tokens"
     if abs(length - 1) > 1e-3:

@@ -24,6 +24,7 @@ from crx.cli.options import (
 from crx.cli.output import NotePrinter, display_path, print_json, print_line, print_note
 from crx.cli.progress import Form, show_build, show_contexts
 from crx.errors import InputError, UsageError
+from crx.index import NO_EMBEDDER
 from crx.registry import parse_contexts
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def command(
                 *paths, contexts=contexts, exclude=exclude or None, rehash=rehash, on_progress=show
             )
         if not as_json:
-            print_line(f"{display_path(place)}: {summarize(report)}")
+            done = summarize(report, embedder=index.settings["embedder"])
+            print_line(f"{display_path(place)}: {done}")
         _name_failures(report)
         if report.skipped:
             print_note('"crx status --skipped" lists what was skipped, and why')
@@ -122,7 +124,7 @@ def _name_failures(report: Report) -> None:
         print_note(f'and {unnamed} more failed; "crx status" lists them')
 
 
-def summarize(report: Report) -> str:
+def summarize(report: Report, *, embedder: str = "") -> str:
     """Return what a build did, in one line."""
     parts = [
         f"{getattr(report, name)} {name}"
@@ -137,4 +139,5 @@ def summarize(report: Report) -> str:
         if report.windowed
         else ""
     )
-    return f"{done}; {report.chunks} chunks put, {report.embedded} embedded{windowed}"
+    embedded = "" if embedder == NO_EMBEDDER else f", {report.embedded} embedded{windowed}"
+    return f"{done}; {report.chunks} chunks put{embedded}"

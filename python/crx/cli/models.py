@@ -207,7 +207,9 @@ def _print_lists(models: Sequence[tuple[ModelCard, Path]], carried: Sequence[Car
     else:
         print_note("no models here")
     if carried:
-        print_line("\nto pull:" if models else "to pull:")
+        if models:
+            print_line()
+        print_line("to pull:")
         print_text(format_table([_carrier_row(carrier) for carrier in carried], right=(3,)))
         print_note('"crx models pull NAME" fetches one, "crx models add FOLDER" adds your own')
 

@@ -19,7 +19,7 @@ from crx.cli.output import (
 )
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import compute_coverage
-from crx.index import Status
+from crx.index import NO_EMBEDDER, Status
 from crx.ingest.roots import MOUNTS, ROOTS
 from crx.ingest.skipped import read_skipped
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
@@ -96,6 +96,6 @@ def _built_with(status: Status) -> list[list[str]]:
 
 
 def _dense_search(status: Status) -> str:
-    if status.settings["embedder"] == "none":
+    if status.settings["embedder"] == NO_EMBEDDER:
         return "off; the index was made with --embedder none"
     return "exact" if status.exact else "HNSW"

@@ -209,7 +209,7 @@ def _embedding_seconds(embedder: Embedder, sample: Texts, texts: Texts, seconds:
         for document, chunks in sample
         for head, chunk in zip(outline(document, chunks), chunks, strict=True)
     ]
-    if not situated:
+    if not situated or not embedder.dimensions:
         return 0.0
     embed_situated(embedder, [situated[0][0]])  # the first call pays for loading
     # A batch takes chunks at equal steps, so that each batch is like the whole sample.

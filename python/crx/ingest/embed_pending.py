@@ -93,7 +93,9 @@ class PendingChunks:
 
 
 def vector_key(embedder: Embedder, text: Situated) -> bytes:
-    """Return the key under which a situated text's vector is stored."""
+    """Return the key under which a situated text's vector is stored, b"" if it has none."""
+    if not embedder.dimensions:
+        return b""
     return _native.digest(embedder.fingerprint.encode(), text.before.encode(), text.text.encode())
 
 
