@@ -33,7 +33,8 @@ def main() -> None:
         with crx.open(Path(folder) / "agreements.crx", settings=settings) as index:
             index.add(AGREEMENTS)
             for generator in ("fake:", Shout()):
-                answer = index.ask(QUESTION, with_=generator, k=2, window=0)
+                prompt = index.prompt(QUESTION, k=2, window=0)
+                answer = index.ask(prompt, with_=generator)
                 print(answer.text)
                 for citation in answer.citations:
                     print(f"  [{citation.number}] {Path(citation.uri).name}:{citation.lines}")

@@ -8,6 +8,7 @@ pub mod error;
 pub mod fuse;
 pub mod lexical;
 pub mod passages;
+mod pool;
 #[cfg(feature = "python")]
 mod py;
 pub mod seal;

@@ -178,6 +178,17 @@ class Store:
 
     @property
     def writable(self) -> bool: ...
+    @property
+    def log_lost(self) -> bool:
+        """True if the database was being written and its write-ahead log is missing."""
+
+    def backup(self, folder: str) -> None:
+        """Copy the database, as of the last commit, into a new index folder.
+
+        The folder appears when the copy is whole. Raises `NoRoom`, `NotAnIndex` for a folder that
+        holds other files.
+        """
+
     def settings(self) -> dict[str, str]:
         """What the index was built with, by name."""
 
@@ -303,6 +314,9 @@ class Lexical:
         anew, empty, at seq 0; without, `Damaged`.
         """
 
+    def snapshot(self) -> Lexical:
+        """Return a handle on what this one reflects now; it stays as it is."""
+
     @property
     def seq(self) -> int:
         """The store's sequence number it reflects."""
@@ -359,6 +373,9 @@ class Dense:
     def open(
         folder: str, *, seal_key: bytes, write: bool = False, ann_above: int = 100_000
     ) -> Dense: ...
+    def snapshot(self) -> Dense:
+        """Return a handle on the rows that this one has now; they stay as they are."""
+
     @property
     def seq(self) -> int: ...
     def __len__(self) -> int: ...

@@ -1,27 +1,30 @@
-"""The handle on an index folder: what `crx.open` gives."""
+"""The handle on an index folder: what `crx.open` returns."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
+from weakref import WeakSet
 
 import orjson
 
 from crx import _native
-from crx.config import ARGUMENT, Resolved, Settings, describe, resolve, user_file
+from crx.config import ARGUMENT, Resolved, Settings, describe, resolve
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
-from crx.errors import Damaged, Incompatible, Locked, ModelError, NoRoom, SystemFailure, UsageError
+from crx.derived import DerivedFiles, Legs, WriteAccess, Writer, fact
+from crx.errors import Incompatible, ModelError, UsageError
 from crx.ingest.paths import escape_path
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
 from crx.retrieve.arguments import check_search
 from crx.retrieve.filter_fields import describe_missing_fields
 from crx.retrieve.rerank import ScoreCache
 from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
-from crx.types import Answer, Document
+from crx.types import Answer, Document, Status, Verification
 
 if TYPE_CHECKING:
     from crx.answer.prompt import QuotedPassages
@@ -40,73 +43,32 @@ Where: TypeAlias = Mapping[str, Condition]
 
 # The embedder of an index that is searched with BM25 alone.
 NO_EMBEDDER = "none"
+# Searches of one call that may meet a document which a writer replaces meanwhile.
+SEARCH_TRIES = 3
 
 _FIXED = tuple(each.name for each in describe() if each.scope == "index")
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """What an index holds: counts by name, settings, what it owes, failed inputs.
-
-    `reranker` is the one that searches use here, "" where none is set.
-    """
-
-    path: str
-    counts: Mapping[str, int]
-    settings: Mapping[str, str]
-    notes: tuple[str, ...]
-    failures: tuple[tuple[str, str], ...]
-    exact: bool
-    reranker: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What a check of every row found: faults of the truth, and derived files that were mended."""
-
-    faults: tuple[str, ...]
-    mended: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Writer:
-    """What a writer holds for its time: the store under the lock, and both legs."""
-
-    store: _native.Store
-    lexical: _native.Lexical
-    dense: _native.Dense
-
-    def sync(self) -> None:
-        """Bring the legs up to the store."""
-        self.lexical.sync(self.store)
-        self.dense.sync(self.store)
-
-    def publish(self) -> None:
-        """Bring the legs up to the store and leave their files whole, as a build ends."""
-        self.lexical.sync(self.store)
-        self.dense.publish(self.store)
-
-    def close(self) -> None:
-        """Wait for what runs behind, and let go of the lock."""
-        try:
-            self.lexical.close()
-        finally:
-            self.store.close()
-
-
 class Index:
-    """An opened index; `crx.open` gives one. Reading takes no lock, writing does for its time."""
+    """An opened index; `crx.open` returns one.
+
+    It may be used from several threads: searches go on while one thread writes. Reading takes no
+    lock; writing holds the writer's lock until it is done. In a forked child it opens its files
+    again at the first use.
+    """
 
     def __init__(self, path: Path, resolved: Resolved, *, embedder: Embedder | None = None) -> None:
         self.path = path
         self._settings = resolved.settings
         self._templates = resolved.templates
-        self._store = _native.Store.open(str(path))
-        self._fixed = _agree(path, self._store.settings(), resolved)
+        self._loading = threading.RLock()
+        self._opened: tuple[_native.Store, DerivedFiles] | None = None
         self._embedder = embedder
         self._reranker: Reranker | None = None
         self._scores = ScoreCache()
-        self._searcher: Searcher | None = None
+        self._searcher: tuple[Legs, Searcher] | None = None
+        self._fixed = _agree(path, self.store.settings(), resolved)
+        _OPEN.add(self)
 
     def __enter__(self) -> Index:
         return self
@@ -115,45 +77,39 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files."""
-        self._drop_searcher()
-        self._store.close()
+        """Release the files."""
+        store, derived = self._files()
+        self._searcher = None
+        derived.close()
+        store.close()
 
     @property
     def store(self) -> _native.Store:
         """The store, for reading."""
-        return self._store
+        return self._files()[0]
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What the index was built with."""
+        """The settings that the index was built with, by name."""
         return self._fixed
 
     @property
     def embedder(self) -> Embedder:
         """The embedder the index was built with, loaded on first use; raises `ModelError`."""
-        if self._embedder is None:
-            from crx.registry import load_embedder
-
-            embedder = load_embedder(self._fixed["embedder"])
-            built = self._fixed.get("embedder_fingerprint", embedder.fingerprint)
-            if built != embedder.fingerprint:
-                raise Incompatible(
-                    f"{self.path}: built with the embedder {built}, but {self._fixed['embedder']} "
-                    f"is now {embedder.fingerprint}; bring the old model back, or index into a new "
-                    f"folder: crx index PATH --index DIR"
-                )
-            self._embedder = embedder
-        return self._embedder
+        with self._loading:
+            if self._embedder is None:
+                self._embedder = self._load_embedder()
+            return self._embedder
 
     @property
     def reranker(self) -> Reranker:
         """The reranker that is set, or the shipped one, loaded on first use; `ModelError`."""
-        if self._reranker is None:
-            from crx.registry import SHIPPED_RERANKER, load_reranker
+        with self._loading:
+            if self._reranker is None:
+                from crx.registry import SHIPPED_RERANKER, load_reranker
 
-            self._reranker = load_reranker(self._settings.reranker or SHIPPED_RERANKER)
-        return self._reranker
+                self._reranker = load_reranker(self._settings.reranker or SHIPPED_RERANKER)
+            return self._reranker
 
     def add(
         self,
@@ -172,9 +128,9 @@ class Index:
         `ModelError`.
         """
         places = [Path(os.path.abspath(path)) for path in paths]
-        with self._build(contexts, on_progress) as build:
-            build.index_files(places, exclude=exclude, rehash=rehash)
-        return build.report
+        with self._indexing(contexts, on_progress) as indexer:
+            indexer.index_files(places, exclude=exclude, rehash=rehash)
+        return indexer.report
 
     def refresh(
         self,
@@ -184,9 +140,9 @@ class Index:
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Report:
         """Make the index hold what the files and folders that were added hold now; see `add`."""
-        with self._build(contexts, on_progress) as build:
-            build.refresh(rehash=rehash)
-        return build.report
+        with self._indexing(contexts, on_progress) as indexer:
+            indexer.refresh(rehash=rehash)
+        return indexer.report
 
     def add_documents(
         self,
@@ -200,9 +156,9 @@ class Index:
 
         Contexts that a model made before are kept where they still hold, if `keep_contexts`.
         """
-        with self._build(contexts, on_progress, keep_contexts=keep_contexts) as build:
-            build.index_documents(documents)
-        return build.report
+        with self._indexing(contexts, on_progress, keep_contexts=keep_contexts) as indexer:
+            indexer.index_documents(documents)
+        return indexer.report
 
     def contextualize(
         self,
@@ -225,7 +181,7 @@ class Index:
         (see `crx.context.cache`). `templates` are prompt files for the documents below folders, by
         absolute path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`.
         `on_notice` is called with the host and the size before texts are sent to another machine;
-        the notes of the report repeat it. Raises `ModelError` where less than `min_coverage` of the
+        the notes of the report repeat it. Raises `ModelError` if less than `min_coverage` of the
         chunks have one in the end, besides what `add` raises.
         """
         from crx.context.budget import Budget, parse_budget
@@ -242,14 +198,14 @@ class Index:
             )
             if isinstance(with_, str) and isinstance(router.general, Closeable):
                 stack.callback(router.general.close)
-            outcome = self._upgrade(
+            report = self._run_contexts(
                 router,
                 seconds=limit.seconds,
                 on_progress=on_progress,
                 on_notice=on_notice,
             )
-        outcome.require(min_coverage)
-        return outcome
+        report.require(min_coverage)
+        return report
 
     def export_contexts(
         self, file: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None
@@ -261,9 +217,9 @@ class Index:
         from crx.context.exchange import export_contexts
         from crx.context.records import write_contexts
 
-        origins = read_origins(self._store.settings())
+        origins = read_origins(self.store.settings())
         folder = Path(os.path.abspath(root or "."))
-        return write_contexts(file, export_contexts(self._store, origins=origins, folder=folder))
+        return write_contexts(file, export_contexts(self.store, origins=origins, folder=folder))
 
     def import_contexts(
         self, file: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None
@@ -280,7 +236,7 @@ class Index:
         contexts = FileContexts(Path(file))
         embedder = self.embedder
         origin = Origin(contexts.fingerprint, DEFAULT_REFRESH)
-        with self._writer() as writer:
+        with self._writing() as writer:
             self._note_origin(writer.store, origin)
             imported = import_contexts(
                 writer.store,
@@ -295,7 +251,7 @@ class Index:
 
     def remove(self, *uris: str) -> int:
         """Remove documents by URI; returns how many there were."""
-        with self._writer() as writer:
+        with self._writing() as writer:
             removed = writer.store.remove_documents(list(uris))
             writer.sync()
         return removed
@@ -318,40 +274,49 @@ class Index:
         `window` is "auto" (the stretches worth most, within `budget_tokens` together), "grow"
         (each hit up to `window_tokens`), or how many chunks to add on each side.
         `where` filters documents: {"lang": "en"}, {"year": {">=": 2020}}, {"path": "/docs/**"}.
-        `rerank` has candidates reranked, or not; None is where a reranker is set. One that fails
-        while it reads leaves the fused order, and a note.
-        Raises `ValueError` for an argument that is not valid, such as an empty query, an unknown
-        leg, or a budget with another window than "auto", `ModelError` for a reranker that cannot
-        be loaded, `UsageError` for a `min_relevance` without one.
+        `rerank` turns reranking on or off; None reranks if a reranker is set. A reranker that
+        fails while it reads leaves the fused order, and a note.
+
+        The answer is that of one committed state of the index. Raises `ValueError` for an argument
+        that is not valid, such as an empty query, an unknown leg, or a budget with another window
+        than "auto", `ModelError` for a reranker that cannot be loaded, `UsageError` for a
+        `min_relevance` without one.
         """
         check_search(query, k=k, window=window, budget_tokens=budget_tokens, where=where, legs=legs)
         k = self._settings.k if k is None else k
         budget = self._settings.budget_tokens if budget_tokens is None else budget_tokens
-        only = self._store.select(orjson.dumps(where).decode()) if where else None
         reranking = self._reranking(asked=rerank)
-        searcher, notes = self._searching()
-        hits, reranked, timings = searcher.search(
-            query,
-            weights=self.weights(),
-            k=k,
-            legs=legs,
-            only=only,
-            embedder=self._for(legs),
-            reranking=reranking,
-        )
-        passages = searcher.widen(
-            hits,
-            window=window,
-            budget_tokens=budget,
-            window_tokens=self._settings.window_tokens,
-            within_section=within_section,
-            order=order,
-        )
+        embedder = self._query_embedder(legs)
+        for attempt in range(1, SEARCH_TRIES + 1):
+            searcher, legs_now, notes = self._searching()
+            only = self.store.select(orjson.dumps(where).decode()) if where else None
+            found = searcher.search(
+                query,
+                weights=self.weights(),
+                k=k,
+                legs=legs,
+                only=only,
+                embedder=embedder,
+                reranking=reranking,
+            )
+            passages = searcher.widen(
+                found.hits,
+                window=window,
+                budget_tokens=budget,
+                window_tokens=self._settings.window_tokens,
+                within_section=within_section,
+                order=order,
+            )
+            if self.store.seq == legs_now.seq or not searcher.missing(found):
+                break
+            if attempt == SEARCH_TRIES:
+                notes.append("documents were replaced during the search; some hits are missing")
+        hits = found.hits
         if where and not passages:
-            notes += describe_missing_fields(where, self._store.documents())
+            notes += describe_missing_fields(where, self.store.documents())
         if over := len(hits) - sum(len(passage.hits) for passage in passages):
             notes.append(f"{over} of {len(hits)} hits are in no passage: over {budget} tokens")
-        return Result(tuple(passages), tuple(hits), (*notes, *reranked), timings)
+        return Result(tuple(passages), tuple(hits), (*notes, *found.notes), found.timings_ms)
 
     def prompt(
         self,
@@ -360,60 +325,52 @@ class Index:
         k: int | None = None,
         window: Window = "auto",
         where: Where | None = None,
-        whole: bool = False,
     ) -> QuotedPassages:
-        """Return the prompt that asks for an answer from the passages that `search` finds.
-
-        With `whole`, from the whole corpus, in an order that stays: `UsageError` where that is too
-        long for a prompt.
-        """
+        """Return the prompt that asks for an answer from the passages that `search` finds."""
         from crx.answer.prompt import quote
 
-        if whole:
-            from crx.answer.corpus import read_corpus
-
-            passages = read_corpus(
-                self._store, where=where, budget_tokens=self._settings.window_tokens
-            )
-            return quote(question, passages, shared=True)
         result = self.search(question, k=k, window=window, where=where)
         return quote(question, result.passages, notes=result.notes)
 
+    def corpus_prompt(self, question: str, *, where: Where | None = None) -> QuotedPassages:
+        """Return the prompt that asks for an answer from the whole corpus, in a fixed order.
+
+        Raises `UsageError` if the corpus is too long for a prompt.
+        """
+        from crx.answer.corpus import read_corpus
+        from crx.answer.prompt import quote
+
+        budget = self._settings.window_tokens
+        passages = read_corpus(self.store, where=where, budget_tokens=budget)
+        return quote(question, passages, shared=True)
+
     def ask(
         self,
-        question: str,
+        question: str | QuotedPassages,
         *,
         with_: str | Generator = "",
-        k: int | None = None,
-        window: Window = "auto",
-        where: Where | None = None,
-        whole: bool = False,
         on_text: Callable[[str], None] | None = None,
     ) -> Answer:
-        """Return the answer to a question from the passages that `search` finds.
+        """Return the answer to a question, or to a prompt of `prompt` or `corpus_prompt`.
 
-        `with_` names what answers (see `crx.registry`), or is it; without it the setting
-        `generator` does. `on_text` is given the text as it comes. Raises `UsageError` where no
-        generator is named, and `ModelError` where its answer does not come to an end.
+        `with_` is a generator or a specification of one (see `crx.registry`), by default the
+        setting `generator`. `on_text` receives the text as it is generated. Raises `UsageError`
+        if no generator is named, and `ModelError` if its answer breaks off.
         """
-        asking = self.asking(question, with_=with_, k=k, window=window, where=where, whole=whole)
-        for text in asking:
+        answer = self.stream_answer(question, with_=with_)
+        for text in answer:
             if on_text is not None:
                 on_text(text)
-        return asking.answer
+        return answer.answer
 
-    def asking(
+    def stream_answer(
         self,
-        question: str,
+        question: str | QuotedPassages,
         *,
         with_: str | Generator = "",
-        k: int | None = None,
-        window: Window = "auto",
-        where: Where | None = None,
-        whole: bool = False,
         on_notice: Callable[[str], None] | None = None,
     ) -> AnswerStream:
-        """Return the answer as it comes: iterate for its text. See `ask`.
+        """Return the answer as an iterator over its text. See `ask`.
 
         `on_notice` is called with the host and the size before texts are sent to another machine;
         the notes of the answer repeat it.
@@ -427,66 +384,83 @@ class Index:
                 "no generator is named; give --with llama:PATH, claude:MODEL or openai:URL#MODEL, "
                 'or "crx config set generator llama:PATH" for good'
             )
-        quoted = self.prompt(question, k=k, window=window, where=where, whole=whole)
+        prompt = self.prompt(question) if isinstance(question, str) else question
 
         def load() -> contextlib.AbstractContextManager[Generator]:
             if isinstance(generator, str):
                 return contextlib.closing(load_generator(generator))
             return contextlib.nullcontext(generator)
 
-        return AnswerStream(quoted, load, on_notice=on_notice)
+        return AnswerStream(prompt, load, on_notice=on_notice)
 
     def weights(self) -> RankingWeights:
-        """Return how the legs score and how they are fused here."""
+        """Return the weights and constants of both legs and of their fusion."""
         values = asdict(self._settings)
         return RankingWeights(**{each.name: values[each.name] for each in fields(RankingWeights)})
 
     def status(self) -> Status:
-        """Return what the index holds and what it owes."""
-        searcher, notes = self._searching()
+        """Return what the index holds and what is still to be embedded."""
+        _, legs, notes = self._searching()
         return Status(
             path=str(self.path),
-            counts=self._store.stats(),
+            counts=self.store.stats(),
             settings=self._fixed,
             notes=tuple(notes),
-            failures=tuple(self._store.failures()),
-            exact=searcher.exact,
+            failures=tuple(self.store.failures()),
+            exact=legs.dense.exact,
             reranker=self._settings.reranker,
         )
 
     def verify(self) -> Verification:
         """Check every row against its hash; repair damaged vectors, then derived files.
 
-        Derived files are left alone if other rows are damaged: they would be made from those.
-        Raises `ModelError` if a vector is damaged and the embedder cannot be loaded.
+        Derived files are left alone if other rows are damaged: they would be built from those. A
+        store that is older than its derived files, or that lost its write-ahead log, is accepted
+        as it is. Raises `ModelError` if a vector is damaged and the embedder cannot be loaded.
         """
         from crx.ingest.repair import name_vectors, repair_vectors
 
-        faults = self._store.verify()
+        store, derived = self._files()
+        faults = store.verify()
         repaired: list[str] = []
         if name_vectors(faults):
-            with self._writer() as writer:
+            with derived.recovering() as writer:
                 faults, repaired = repair_vectors(writer.store, load_embedder=lambda: self.embedder)
                 writer.sync()
         if faults:
-            return Verification(tuple(_fact(fault) for fault in faults), tuple(repaired))
-        if damaged := self._damaged():
-            with self._writer() as writer:
+            return Verification(tuple(fact(fault) for fault in faults), tuple(repaired))
+        if damaged := derived.damaged():
+            with derived.recovering() as writer:
                 writer.publish()
-        rebuilt = [f"{_fact(line)}; made anew" for line in damaged]
+            self.close()
+            self._opened = None
+        rebuilt = [f"{fact(line)}; made anew" for line in damaged]
         return Verification((), (*repaired, *rebuilt))
+
+    def backup(self, folder: str | os.PathLike[str]) -> Path:
+        """Copy the index, as of the last commit, into a new folder; returns its path.
+
+        The copy holds `crx.db` alone; its derived files are rebuilt when it is first searched. It
+        may be taken while another process writes. Raises `UsageError` if the folder exists and is
+        not empty, `NoRoom`.
+        """
+        target = Path(os.path.abspath(folder))
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise UsageError(f"{target}: exists already; name a folder that does not")
+        self.store.backup(str(target))
+        return target
 
     def gc(self, *, contexts: bool = False) -> dict[str, int]:
         """Drop vectors and texts (and contexts, if asked) that nothing points to."""
-        with self._writer() as writer:
+        with self._writing() as writer:
             return writer.store.gc(contexts=contexts)
 
     def searcher(self) -> Searcher:
-        """Return the opened legs, brought up to the store where that is possible."""
+        """Return both legs, brought up to the store if that is possible."""
         return self._searching()[0]
 
     @contextlib.contextmanager
-    def _build(
+    def _indexing(
         self,
         contexts: str | None,
         on_progress: Callable[[Progress], None] | None,
@@ -500,14 +474,13 @@ class Index:
 
         sources = load_context_sources(contexts or self._fixed["contexts"])
         embedder = self.embedder
-        with self._writer() as writer:
+        with self._writing() as writer:
             self._fix(writer.store, embedder_fingerprint=embedder.fingerprint)
             origins = read_origins(self._fixed) if keep_contexts else ()
-            sources = replace(sources, origins=origins)
             yield Indexer(
                 writer.store,
                 embedder=embedder,
-                situator=sources,
+                situator=replace(sources, origins=origins),
                 chunk_tokens=int(self._fixed["chunk_tokens"]),
                 chunk_chars=int(self._fixed["chunk_chars"]),
                 chunk_overlap=int(self._fixed["chunk_overlap"]),
@@ -518,7 +491,7 @@ class Index:
             )
             writer.publish()
 
-    def _upgrade(
+    def _run_contexts(
         self,
         router: ContextRouter,
         *,
@@ -529,7 +502,7 @@ class Index:
         from crx.context.run import ContextRun
 
         embedder = self.embedder
-        with self._writer() as writer:
+        with self._writing() as writer:
             for origin in router.origins:
                 self._note_origin(writer.store, origin)
             return ContextRun(
@@ -547,36 +520,24 @@ class Index:
         self._fix(store, embedder_fingerprint=self.embedder.fingerprint, **origins)
 
     def _fix(self, store: _native.Store, **settings: str) -> None:
-        """Note in the index what it is built with; another process may have, too."""
+        """Record in the index what it is built with; another process may have done so, too."""
         self._fixed = {**store.settings(), **settings}
         store.set_settings(self._fixed)
 
-    @contextlib.contextmanager
-    def _writer(self) -> Iterator[_Writer]:
-        store = _native.Store.open(str(self.path), write=True)
-        try:
-            writer = _Writer(store, self._lexical(write=True), self._dense(write=True))
-        except BaseException:
-            store.close()
-            raise
-        try:
-            yield writer
-        finally:
-            writer.close()
-            self._drop_searcher()
+    def _load_embedder(self) -> Embedder:
+        from crx.registry import load_embedder
 
-    def _lexical(self, *, write: bool) -> _native.Lexical:
-        return _native.Lexical.open(str(self.path / "derived" / "bm25"), write=write)
+        embedder = load_embedder(self._fixed["embedder"])
+        built = self._fixed.get("embedder_fingerprint", embedder.fingerprint)
+        if built != embedder.fingerprint:
+            raise Incompatible(
+                f"{self.path}: built with the embedder {built}, but {self._fixed['embedder']} "
+                f"is now {embedder.fingerprint}; bring the old model back, or index into a new "
+                f"folder: crx index PATH --index DIR"
+            )
+        return embedder
 
-    def _dense(self, *, write: bool) -> _native.Dense:
-        return _native.Dense.open(
-            str(self.path / "derived"),
-            seal_key=seal_key(),
-            write=write,
-            ann_above=self._settings.ann_above,
-        )
-
-    def _for(self, legs: Sequence[Leg]) -> Embedder | None:
+    def _query_embedder(self, legs: Sequence[Leg]) -> Embedder | None:
         """Return the embedder if the dense leg is asked for and the index has one."""
         if "dense" not in legs:
             return None
@@ -590,7 +551,7 @@ class Index:
         return None
 
     def _reranking(self, *, asked: bool | None) -> Reranking | None:
-        """Return how to rerank, or None; raises `UsageError` for a threshold on no score."""
+        """Return how to rerank, or None; raises `UsageError` for a threshold without scores."""
         settings = self._settings
         if asked is False or (asked is None and not settings.reranker):
             if settings.min_relevance:
@@ -608,62 +569,51 @@ class Index:
             cache=self._scores,
         )
 
-    def _searching(self) -> tuple[Searcher, list[str]]:
-        """Return the legs and, in one line each, what they lack of the store."""
-        notes: list[str] = []
-        why = ""
-        searcher = self._searcher or self._open_searcher(notes)
-        if searcher is None or searcher.lag() > 0:
-            why = self._catch_up()
-            searcher = self._open_searcher([])
-        if searcher is None:
-            raise Damaged(f"{self.path}: BM25 is damaged and cannot be made anew here: {why}")
-        self._searcher = searcher
-        notes += searcher.faults
-        if lag := searcher.lag():
-            notes.append(f"BM25 is {lag} changes behind: {why or 'another process is writing'}")
-        if len(self._store.pending(limit=1)):
-            pending = self._store.stats()["pending"]
+    def _searching(self) -> tuple[Searcher, Legs, list[str]]:
+        """Return the newest legs and, in one line each, what they lack of the store."""
+        store, derived = self._files()
+        legs, notes = derived.legs()
+        known = self._searcher
+        if known is None or known[0] is not legs:
+            known = self._searcher = legs, Searcher(store, legs.lexical, legs.dense)
+        if len(store.pending(limit=1)):
+            pending = store.stats()["pending"]
             notes.append(f'{pending} chunks are not embedded yet; "crx index" goes on with them')
-        return searcher, notes
+        return known[1], legs, notes
 
-    def _open_searcher(self, faults: list[str]) -> Searcher | None:
-        """Return the legs, or None where BM25 must be made anew, which `faults` then says."""
-        self._drop_searcher()
-        try:
-            lexical = self._lexical(write=False)
-        except Damaged as error:
-            faults.append(f"{_fact(str(error))}; made anew from the store")
-            return None
-        dense = self._dense(write=False)
-        dense.sync(self._store)
-        return Searcher(self._store, lexical, dense)
+    def _writing(self) -> contextlib.AbstractContextManager[Writer]:
+        return self._files()[1].writing()
 
-    def _damaged(self) -> list[str]:
-        """Return the derived files that do not match their hashes, one line each."""
-        self._drop_searcher()
-        faults: list[str] = []
-        try:
-            self._lexical(write=False)
-        except Damaged as error:
-            faults.append(str(error))
-        dense = self._dense(write=False)
-        dense.sync(self._store)
-        return [*faults, *dense.faults]
+    def _files(self) -> tuple[_native.Store, DerivedFiles]:
+        """Return the open files; a forked child opens its own."""
+        with self._loading:
+            if self._opened is None:
+                store = _native.Store.open(str(self.path))
+                derived = DerivedFiles(self.path, store, ann_above=self._settings.ann_above)
+                self._opened = store, derived
+            return self._opened
 
-    def _catch_up(self) -> str:
-        """Bring the legs up to the store; returns why not, where nobody or another process can."""
-        try:
-            with self._writer() as writer:
-                writer.sync()
-        except (Locked, NoRoom, SystemFailure) as error:
-            return str(error)
-        return ""
+    def _after_fork(self) -> None:
+        """Drop what belongs to the parent: connections, locks, models and their threads."""
+        _INHERITED.append((self._opened, self._searcher, self._embedder, self._reranker))
+        self._loading = threading.RLock()
+        self._opened = self._searcher = self._embedder = self._reranker = None
+        self._scores = ScoreCache()
 
-    def _drop_searcher(self) -> None:
-        if self._searcher is not None:
-            self._searcher.close()
-            self._searcher = None
+
+_OPEN: WeakSet[Index] = WeakSet()
+# What forked children inherited: closing it would disturb the parent, so it is kept.
+_INHERITED: list[object] = []
+
+
+def _after_fork_in_child() -> None:
+    WriteAccess.forget_parent()
+    for index in _OPEN:
+        index._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def open(
@@ -708,33 +658,6 @@ def _require_utf_8(folder: Path) -> None:
             f"{escape_path(folder)}: the path of an index must be UTF-8; put the index elsewhere "
             "with --index DIR"
         ) from None
-
-
-def seal_key() -> bytes:
-    """Return this user's key of 32 bytes that derived files are sealed with, made on first use.
-
-    It lies outside every index, so that a folder that was handed over cannot bring its own seals.
-    Where it cannot be kept, each process has another key and derived files are made anew.
-    """
-    path = user_file(os.environ).with_name("seal.key")
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(os.urandom(32))
-    try:
-        key = path.read_bytes()
-    except OSError:
-        return _EPHEMERAL_KEY
-    return key if len(key) == 32 else _EPHEMERAL_KEY
-
-
-_EPHEMERAL_KEY = os.urandom(32)
-
-
-def _fact(message: str) -> str:
-    """Return a message without its next step."""
-    return message.partition("; ")[0]
 
 
 def _create(folder: Path, settings: Settings) -> None:

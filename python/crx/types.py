@@ -181,6 +181,30 @@ class Answer:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What an index holds: counts by name, settings, what it owes, failed inputs.
+
+    `reranker` is the one that searches use here, "" where none is set.
+    """
+
+    path: str
+    counts: Mapping[str, int]
+    settings: Mapping[str, str]
+    notes: tuple[str, ...]
+    failures: tuple[tuple[str, str], ...]
+    exact: bool
+    reranker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a check of every row found: faults of the truth, and derived files that were mended."""
+
+    faults: tuple[str, ...]
+    mended: tuple[str, ...]
+
+
 def parse_outcome(outcome: str) -> tuple[ContextStatus, str]:
     """Return the status and reason of a stored outcome; `ValueError` for an unknown status."""
     status, _, reason = outcome.partition(":")

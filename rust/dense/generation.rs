@@ -26,6 +26,7 @@ pub(super) struct Generation {
 }
 
 /// The folder with the files of all generations.
+#[derive(Clone)]
 pub(super) struct Folder {
     path: PathBuf,
     key: Key,

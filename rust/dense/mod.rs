@@ -52,6 +52,17 @@ impl Dense {
         }
     }
 
+    /// Returns a handle on the rows that this one has now; they stay as they are.
+    #[must_use]
+    pub fn snapshot_handle(&self) -> Dense {
+        Dense {
+            folder: self.folder.clone(),
+            write: false,
+            syncing: Mutex::new(()),
+            live: RwLock::new(self.live()),
+        }
+    }
+
     /// Returns the store's sequence number that it reflects; 0 before the first `sync`.
     pub fn seq(&self) -> i64 {
         self.live().seq

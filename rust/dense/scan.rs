@@ -6,6 +6,7 @@ use half::f16;
 use rayon::prelude::*;
 
 use super::kernels::{Kernel, kernel_f16, kernel_f32};
+use crate::pool;
 
 /// Rows that one task scans: 3 MB of 384 f16, small enough to balance the load of the threads.
 const BLOCK: usize = 4096;
@@ -153,17 +154,19 @@ fn scan_with<T: Sync>(
         scan_block(&mut best, (0, values));
         return best;
     }
-    values
-        .par_chunks(BLOCK * dim)
-        .enumerate()
-        .fold(
-            || TopRows::new(k),
-            |mut best, block| {
-                scan_block(&mut best, block);
-                best
-            },
-        )
-        .reduce(|| TopRows::new(k), TopRows::merge)
+    pool::install(|| {
+        values
+            .par_chunks(BLOCK * dim)
+            .enumerate()
+            .fold(
+                || TopRows::new(k),
+                |mut best, block| {
+                    scan_block(&mut best, block);
+                    best
+                },
+            )
+            .reduce(|| TopRows::new(k), TopRows::merge)
+    })
 }
 
 #[cfg(test)]

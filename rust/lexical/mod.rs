@@ -129,6 +129,19 @@ impl Lexical {
         })
     }
 
+    /// Returns a handle on what this one reflects now; it stays as it is.
+    #[must_use]
+    pub fn snapshot_handle(&self) -> Lexical {
+        Lexical {
+            folder: self.folder.clone(),
+            index: self.index.clone(),
+            fields: self.fields,
+            snapshot: RwLock::new(self.snapshot()),
+            analyzers: Mutex::default(),
+            writer: None,
+        }
+    }
+
     /// Returns the store's sequence number that it reflects.
     pub fn seq(&self) -> i64 {
         self.snapshot().seq

@@ -13,6 +13,7 @@ use super::commit::{Payload, error_of};
 use super::schema::Fields;
 use crate::analyze::{Analyzer, Terms};
 use crate::error::Result;
+use crate::pool;
 
 /// Bytes that tantivy's worker collects before it writes a segment.
 const MEMORY: usize = 128 << 20;
@@ -90,7 +91,7 @@ impl Writer {
             UserOperation::Add(self.fields.document(doc, entry.key, &terms))
         };
         if entries.len() >= PARALLEL_CHUNKS {
-            operations.par_extend(entries.par_iter().map(document));
+            pool::install(|| operations.par_extend(entries.par_iter().map(document)));
         } else {
             operations.extend(entries.iter().map(document));
         }

@@ -34,6 +34,10 @@ impl Dense {
         )))
     }
 
+    fn snapshot(&self) -> Self {
+        Dense(self.0.snapshot_handle())
+    }
+
     #[getter]
     fn seq(&self) -> i64 {
         self.0.seq()

@@ -34,6 +34,10 @@ impl Lexical {
             .map_err(raise)
     }
 
+    fn snapshot(&self) -> Self {
+        Lexical(self.0.snapshot_handle())
+    }
+
     #[getter]
     fn seq(&self) -> i64 {
         self.0.seq()

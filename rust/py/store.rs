@@ -139,6 +139,15 @@ impl Store {
     }
 
     #[getter]
+    fn log_lost(&self) -> bool {
+        self.inner.log_lost()
+    }
+
+    fn backup(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        self.run(py, |store| store.backup(&folder))
+    }
+
+    #[getter]
     fn seq(&self, py: Python<'_>) -> PyResult<i64> {
         self.run(py, store::Store::seq)
     }

@@ -14,7 +14,14 @@ use crate::error::{Error, Result};
 /// The writer's lock, which is held until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A forked child may have inherited the file: closing it alone would not release the lock.
+        let _ = self.file.unlock();
+    }
 }
 
 impl Lock {
@@ -40,7 +47,7 @@ impl Lock {
         }
         file.set_len(0).map_err(io)?;
         file.write_all(holder().as_bytes()).map_err(io)?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 }
 

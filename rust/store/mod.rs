@@ -3,6 +3,7 @@
 //! A handle has one connection behind a mutex, and every call is a transaction. A change that a leg
 //! of the search reads increments the sequence number, and the change log records the documents.
 
+mod backup;
 mod changes;
 mod chunks;
 mod contexts;
@@ -12,6 +13,7 @@ mod functions;
 mod gc;
 mod glob;
 mod lock;
+mod log_flag;
 mod open;
 mod pointers;
 mod row;
@@ -38,11 +40,17 @@ pub use vectors::DocVector;
 use crate::error::{Error, Result};
 use lock::Lock;
 
+/// How long a closing writer waits for readers before it leaves them the log.
+const CLOSE_BUSY: std::time::Duration = std::time::Duration::from_millis(200);
+
 /// A handle on `crx.db`; it may be used from several threads.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     writable: bool,
+    /// The process that opened it; a forked child must not use it.
+    process: u32,
+    log_lost: bool,
     open: Mutex<Option<Resources>>,
 }
 
@@ -73,6 +81,7 @@ impl Store {
         } else {
             None
         };
+        let had_log = log_flag::log_exists(&open::database(path))?;
         let opened = match &lock {
             Some(_) => open::writer(path, create),
             None => open::reader(path),
@@ -88,19 +97,49 @@ impl Store {
                 _lock: None,
             };
         }
+        let log_lost = !had_log
+            && log_flag::is_lost(&open.db, &open::database(path))
+                .map_err(|error| error.at(path))?;
         if write {
             open::make_derived(path)?;
+            log_flag::set(&open.db).map_err(|error| error.at(path))?;
         }
         Ok(Store {
             path: path.to_path_buf(),
             writable: write,
+            process: std::process::id(),
+            log_lost,
             open: Mutex::new(Some(open)),
         })
     }
 
     /// Closes the database and releases the lock. Every later call returns an error.
+    ///
+    /// A writer first moves its write-ahead log into the database file, so that this file alone is
+    /// the index. If that fails, as on a full disk, the log stays and nothing is lost.
     pub fn close(&self) {
-        *self.guard() = None;
+        if std::process::id() != self.process {
+            // The connection and the lock belong to the parent: closing them here would harm it.
+            // A thread of the parent may have held the mutex when the child was forked.
+            if let Ok(mut open) = self.open.try_lock() {
+                std::mem::forget(open.take());
+            }
+            return;
+        }
+        if let Some(open) = self.guard().take()
+            && self.writable
+        {
+            let _ = open
+                .db
+                .busy_timeout(CLOSE_BUSY)
+                .map_err(Error::from)
+                .and_then(|()| log_flag::close(&open.db));
+        }
+    }
+
+    /// Returns whether the database was being written and its write-ahead log is missing.
+    pub fn log_lost(&self) -> bool {
+        self.log_lost
     }
 
     /// Returns the index folder.
@@ -141,6 +180,14 @@ impl Store {
     }
 
     fn run<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+        if std::process::id() != self.process {
+            return Err(Error::Invalid(format!(
+                "{}: opened by process {} and used in its child {}; open it again in the child",
+                self.path.display(),
+                self.process,
+                std::process::id()
+            )));
+        }
         match self.guard().as_mut() {
             Some(open) => work(&mut open.db).map_err(|error| error.at(&self.path)),
             None => {
@@ -150,6 +197,12 @@ impl Store {
                 )))
             }
         }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) fn make_folder(index: &Path) -> Result<()> {
             "crx.db-journal",
             "derived",
             "lock",
+            ".gitignore",
         ];
         if !ours.iter().any(|own| name == *own) {
             return Err(Error::NotAnIndex(format!(
@@ -269,7 +270,18 @@ pub(super) fn make_derived(index: &Path) -> Result<()> {
         .map_err(io)
 }
 
-fn sync_folder(path: &Path) -> Result<()> {
+/// Makes the entry of a path in its folder durable.
+pub(super) fn sync_parent(path: &Path) -> Result<()> {
+    match path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        Some(parent) => sync_folder(parent),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn sync_folder(path: &Path) -> Result<()> {
     let sync = File::open(path).and_then(|folder| folder.sync_all());
     sync.map_err(|error| Error::io(path, &error))
 }

@@ -185,7 +185,8 @@ def index(tmp_path: Path) -> Iterator[crx.Index]:
 
 def test_an_index_answers_from_the_passages_it_finds(index: crx.Index, tmp_path: Path) -> None:
     pieces: list[str] = []
-    answer = index.ask("what do whales eat?", with_="fake:", k=1, on_text=pieces.append)
+    prompt = index.prompt("what do whales eat?", k=1)
+    answer = index.ask(prompt, with_="fake:", on_text=pieces.append)
     assert answer.text == "".join(pieces) == "Blue whales eat krill. [1]"
     (citation,) = answer.citations
     assert citation.uri == str(tmp_path / "docs" / "whales.md")
@@ -194,7 +195,8 @@ def test_an_index_answers_from_the_passages_it_finds(index: crx.Index, tmp_path:
 
 
 def test_a_question_without_passages_loads_no_generator(index: crx.Index) -> None:
-    answer = index.ask("krill", with_="llama:nowhere.gguf", where={"lang": "xx"})
+    prompt = index.prompt("krill", where={"lang": "xx"})
+    answer = index.ask(prompt, with_="llama:nowhere.gguf")
     assert (answer.text, answer.found, answer.model) == (NO_ANSWER, False, "")
 
 
@@ -212,7 +214,7 @@ def test_a_generator_of_the_caller_is_not_closed(index: crx.Index) -> None:
 def test_the_whole_corpus_is_the_same_prefix_for_every_question(index: crx.Index) -> None:
     generator = ScriptedGenerator("Krill [1].")
     for question in ("krill?", "steam?"):
-        index.ask(question, with_=generator, whole=True)
+        index.ask(index.corpus_prompt(question), with_=generator)
     (one, first), (other, second) = generator.prompts
     assert one == other
     assert "krill?" in first
@@ -226,7 +228,7 @@ def test_the_passages_of_the_whole_corpus_hold_every_character(tmp_path: Path) -
     settings = {"embedder": "hashed", "chunk_tokens": 40, "window_tokens": 100}
     with crx.open(tmp_path / "index", settings=settings) as index:
         index.add_documents([crx.Document("a", text), crx.Document("b", "short")])
-        parts = index.prompt("herons?", whole=True).passages
+        parts = index.corpus_prompt("herons?").passages
         total = index.status().counts["tokens"]
     assert "".join(part.text for part in parts if part.uri == "a") == text
     assert max(part.tokens for part in parts) <= 100
@@ -241,4 +243,4 @@ def test_a_corpus_that_is_too_large_for_a_prompt_is_refused(
 ) -> None:
     monkeypatch.setattr("crx.answer.corpus.MAX_CORPUS_TOKENS", 3)
     with pytest.raises(UsageError, match="leave out --whole"):
-        index.prompt("krill?", whole=True)
+        index.corpus_prompt("krill?")

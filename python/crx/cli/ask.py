@@ -69,15 +69,17 @@ def command(
     place = existing_index(folder)
     notes = NotePrinter()
     with handle.open(place, create=False, settings=parse_settings(assignments)) as index:
-        stream = index.asking(
-            question,
-            with_=generator,
-            k=k,
-            window=parse_window(window or "auto"),
-            where=parse_where(conditions),
-            whole=whole,
-            on_notice=notes.print,
+        prompt = (
+            index.corpus_prompt(question)
+            if whole
+            else index.prompt(
+                question,
+                k=k,
+                window=parse_window(window or "auto"),
+                where=parse_where(conditions),
+            )
         )
+        stream = index.stream_answer(prompt, with_=generator, on_notice=notes.print)
         try:
             for text in stream:
                 if not as_json:

@@ -54,12 +54,15 @@ def command(
     refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions)
     place = existing_index(folder)
     with handle.open(place, create=False, settings=parse_settings(assignments)) as index:
-        quoted = index.prompt(
-            question,
-            k=k,
-            window=parse_window(window or "auto"),
-            where=parse_where(conditions),
-            whole=whole,
+        quoted = (
+            index.corpus_prompt(question)
+            if whole
+            else index.prompt(
+                question,
+                k=k,
+                window=parse_window(window or "auto"),
+                where=parse_where(conditions),
+            )
         )
     if as_json:
         print_json(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, overload
 
 import numpy as np
@@ -81,6 +83,16 @@ class Reranking:
     cache: ScoreCache
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The hits of one search, best first; `keys` are those of the ranking they were read for."""
+
+    hits: tuple[Hit, ...]
+    keys: NDArray[np.int64]
+    notes: tuple[str, ...]
+    timings_ms: Mapping[str, float]
+
+
 class Searcher:
     """The two legs of one opened index, and the steps from their rankings to passages."""
 
@@ -96,11 +108,6 @@ class Searcher:
         # Both caches hold for one sequence number of the store.
         self._cached_langs: tuple[int, list[str]] | None = None
         self._cached_layouts: tuple[int, dict[int, NDArray[np.uint32]]] = (-1, {})
-        self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="crx-bm25")
-
-    def close(self) -> None:
-        """Stop the thread of the BM25 leg."""
-        self._threads.shutdown()
 
     @property
     def exact(self) -> bool:
@@ -129,7 +136,7 @@ class Searcher:
         rankings: dict[Leg, Ranking] = {}
         bm25 = None
         if "bm25" in legs and weights.bm25_depth:
-            bm25 = self._threads.submit(self._bm25, query, weights=weights, only=only)
+            bm25 = _bm25_threads().submit(self._bm25, query, weights=weights, only=only)
         if "dense" in legs and weights.dense_depth and embedder is not None:
             vector = embedder.embed([query], query=True)[0]
             found = self._dense.search(vector, k=weights.dense_depth, only=only)
@@ -168,7 +175,7 @@ class Searcher:
         legs: Sequence[Leg] = LEGS,
         only: _native.Filter | None = None,
         reranking: Reranking | None = None,
-    ) -> tuple[list[Hit], tuple[str, ...], dict[str, float]]:
+    ) -> Found:
         """Return the k best hits, notes on reranking, and the milliseconds of each stage."""
         started = time.perf_counter()
         by_leg = self.retrieve(query, weights=weights, embedder=embedder, legs=legs, only=only)
@@ -184,7 +191,11 @@ class Searcher:
             fused, rankings["rerank"], notes = reranked.ranking, reranked.scored, reranked.notes
         hits = self.hits(fused, rankings)
         rest = 1000 * (time.perf_counter() - retrieved) - timings.get("rerank", 0.0)
-        return hits, notes, {**timings, "fuse": rest}
+        return Found(tuple(hits), fused.keys, notes, {**timings, "fuse": rest})
+
+    def missing(self, found: Found) -> bool:
+        """Return True if a chunk of the ranking has left the store, before or since."""
+        return len(self._store.chunks(found.keys)) < len(found.keys)
 
     def rerank(
         self, query: str, fused: Ranking, *, reranking: Reranking, rrf_k: float, k: int
@@ -287,6 +298,17 @@ class Searcher:
         known = self._cached_layouts[1]
         known.update({doc: self._store.layout(doc) for doc in docs - known.keys()})
         return {doc: known[doc] for doc in docs}
+
+
+@cache
+def _bm25_threads() -> ThreadPoolExecutor:
+    """Return the threads that search the BM25 leg beside the dense one, shared by all searches."""
+    return ThreadPoolExecutor(thread_name_prefix="crx-bm25")
+
+
+if hasattr(os, "register_at_fork"):
+    # A child has none of its parent's threads.
+    os.register_at_fork(after_in_child=_bm25_threads.cache_clear)
 
 
 def fuse(rankings: Mapping[Leg, Ranking], *, weights: RankingWeights, k: int) -> Ranking:

@@ -1,0 +1,336 @@
+"""The derived files behind an index: writers, catch-up with the store, damage and the seal key.
+
+One writer a folder and process at a time; readers are never blocked by it. A search takes the
+newest pair of legs that reflect one and the same sequence number of the store, so that what a
+writer commits meanwhile changes nothing in its answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+from weakref import WeakValueDictionary
+
+from crx import _native
+from crx.config import user_file
+from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
+
+# Seconds between two catch-ups of searches with a writer of the same process: each is a commit.
+SECONDS_BETWEEN_COMMITS = 0.5
+# Tries to find both legs at one sequence number while a writer commits.
+CONSISTENCY_TRIES = 5
+# Waits for a lock that a search of another process holds for as long as it catches up.
+LOCK_WAITS_S = (0.05, 0.1, 0.2, 0.4)
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """Both legs as of sequence number `seq` of the store; they do not change."""
+
+    lexical: _native.Lexical
+    dense: _native.Dense
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The store under the writer's lock, and both legs opened for writing."""
+
+    store: _native.Store
+    lexical: _native.Lexical
+    dense: _native.Dense
+
+    def sync(self) -> None:
+        """Bring the legs up to the store."""
+        self.lexical.sync(self.store)
+        self.dense.sync(self.store)
+
+    def publish(self) -> None:
+        """Bring the legs up to the store and write out their files, as at the end of a build."""
+        self.lexical.sync(self.store)
+        self.dense.publish(self.store)
+
+    def close(self) -> None:
+        """Wait for background merges, then release the lock."""
+        try:
+            self.lexical.close()
+        finally:
+            self.store.close()
+
+
+class WriteAccess:
+    """Which thread of this process writes to a folder. One object a folder: `WriteAccess.to`."""
+
+    _known: ClassVar[WeakValueDictionary[str, WriteAccess]] = WeakValueDictionary()
+    _guard: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._holder: Literal["", "writer", "catch-up"] = ""
+        self._writer: Writer | None = None
+        self._next_commit = 0.0
+
+    @staticmethod
+    def to(folder: Path) -> WriteAccess:
+        """Return the access to a folder, whatever path leads to it."""
+        with WriteAccess._guard:
+            return WriteAccess._known.setdefault(os.path.realpath(folder), WriteAccess())
+
+    @staticmethod
+    def forget_parent() -> None:
+        """Drop what a forked child inherited: the writer is the parent's."""
+        WriteAccess._guard = threading.Lock()
+        WriteAccess._known = WeakValueDictionary()
+
+    def take(self, folder: Path) -> None:
+        """Become the writer. Waits for a catch-up of a search; `Locked` beside another writer."""
+        with self._changed:
+            while self._holder == "catch-up":
+                self._changed.wait()
+            if self._holder == "writer":
+                raise Locked(
+                    f"{folder}: another thread of this process (pid {os.getpid()}) is writing; "
+                    "wait for it to end"
+                )
+            self._holder = "writer"
+
+    def take_for_catch_up(self) -> bool:
+        """Become the writer for a moment, if nobody in this process is."""
+        with self._changed:
+            if self._holder:
+                return False
+            self._holder = "catch-up"
+            return True
+
+    def release(self) -> None:
+        """Let others write."""
+        with self._changed:
+            self._holder = ""
+            self._changed.notify_all()
+
+    def share(self, writer: Writer | None) -> None:
+        """Let searches of this process commit the open writer's changes to BM25, or no longer."""
+        with self._changed:
+            self._writer = writer
+
+    def commit(self, *, now: bool) -> bool:
+        """Commit the changes of this process's writer to BM25, at most twice a second unless `now`.
+
+        Returns False if no thread of this process writes.
+        """
+        with self._changed:
+            if self._writer is None:
+                return False
+            if now or time.monotonic() >= self._next_commit:
+                self._writer.lexical.sync(self._writer.store)
+                self._next_commit = time.monotonic() + SECONDS_BETWEEN_COMMITS
+            return True
+
+
+class DerivedFiles:
+    """The derived files of one index folder, for the reader that holds `store`."""
+
+    def __init__(self, folder: Path, store: _native.Store, *, ann_above: int) -> None:
+        self._folder = folder
+        self._store = store
+        self._ann_above = ann_above
+        self._access = WriteAccess.to(folder)
+        self._refreshing = threading.Lock()
+        self._lexical: _native.Lexical | None = None
+        self._dense: _native.Dense | None = None
+        self._legs: Legs | None = None
+
+    def legs(self) -> tuple[Legs, list[str]]:
+        """Return the newest legs, and notes on what they lack, one line each.
+
+        Raises `Incompatible` if the store is older than the legs, `Damaged` if BM25 is damaged
+        and cannot be rebuilt here.
+        """
+        self._refuse_lost_log()
+        with self._refreshing:
+            if self._legs is not None and self._legs.seq == self._store.seq:
+                return self._legs, []
+            return self._refreshed()
+
+    def close(self) -> None:
+        """Release the files."""
+        with self._refreshing:
+            self._lexical = self._dense = self._legs = None
+
+    def damaged(self) -> list[str]:
+        """Return the derived files that do not match their hashes or their store, a line each."""
+        faults = [self._lost_log()] if self._store.log_lost else []
+        try:
+            lexical = self._open_lexical(write=False)
+            if lexical.seq > self._store.seq:
+                faults.append(self._older_store(lexical.seq))
+        except Damaged as error:
+            faults.append(str(error))
+        dense = self._open_dense(write=False)
+        dense.sync(self._store)
+        return [*faults, *dense.faults]
+
+    @contextlib.contextmanager
+    def recovering(self) -> Iterator[Writer]:
+        """Hold the writer's lock of an index whose write-ahead log was lost; it is accepted."""
+        with self._writing() as writer:
+            yield writer
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Writer]:
+        """Hold the writer's lock.
+
+        Raises `Locked`, naming the process or thread that holds it, and `Damaged` if the
+        write-ahead log was lost.
+        """
+        self._refuse_lost_log()
+        with self._writing() as writer:
+            yield writer
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Writer]:
+        self._access.take(self._folder)
+        try:
+            with contextlib.closing(self._open_writer(LOCK_WAITS_S)) as writer:
+                self._access.share(writer)
+                try:
+                    yield writer
+                finally:
+                    self._access.share(None)
+        finally:
+            self._access.release()
+
+    def _refreshed(self) -> tuple[Legs, list[str]]:
+        notes: list[str] = []
+        why = ""
+        for _ in range(CONSISTENCY_TRIES):
+            seq = self._store.seq
+            lexical, dense = self._opened(notes)
+            if lexical.seq > seq and self._store.seq < lexical.seq:
+                raise Incompatible(self._older_store(lexical.seq))
+            if lexical.seq < seq:
+                why = self._catch_up(now=self._legs is None)
+                lexical, dense = self._opened(notes)
+            dense.sync(self._store)
+            if lexical.seq == dense.seq:
+                self._legs = Legs(lexical.snapshot(), dense.snapshot(), dense.seq)
+                break
+        else:
+            # A writer that this process cannot join goes on: what was consistent before stays.
+            self._legs = self._legs or Legs(lexical.snapshot(), dense.snapshot(), lexical.seq)
+        notes += dense.faults
+        if lag := self._store.seq - self._legs.seq:
+            notes.append(f"BM25 is {lag} changes behind: {why or 'another process is writing'}")
+        return self._legs, notes
+
+    def _opened(self, notes: list[str]) -> tuple[_native.Lexical, _native.Dense]:
+        """Return both legs for reading, BM25 at its last commit; damaged BM25 is rebuilt."""
+        if self._dense is None:
+            self._dense = self._open_dense(write=False)
+        try:
+            if self._lexical is None:
+                self._lexical = self._open_lexical(write=False)
+            self._lexical.sync(self._store)
+        except Damaged as error:
+            notes.append(f"{fact(str(error))}; made anew from the store")
+            why = self._catch_up(now=True)
+            try:
+                self._lexical = self._open_lexical(write=False)
+            except Damaged:
+                raise Damaged(
+                    f"{self._folder}: BM25 is damaged and cannot be rebuilt here: {why}"
+                ) from None
+        return self._lexical, self._dense
+
+    def _catch_up(self, *, now: bool) -> str:
+        """Bring the legs up to the store. Returns why that is not possible, or ""."""
+        if self._access.commit(now=now):
+            return ""
+        if not self._access.take_for_catch_up():
+            return "another thread is writing"
+        try:
+            with contextlib.closing(self._open_writer(())) as writer:
+                writer.sync()
+        except (Locked, NoRoom, SystemFailure) as error:
+            return str(error)
+        finally:
+            self._access.release()
+        return ""
+
+    def _open_writer(self, waits_s: tuple[float, ...]) -> Writer:
+        store = self._open_store(waits_s)
+        try:
+            return Writer(store, self._open_lexical(write=True), self._open_dense(write=True))
+        except BaseException:
+            store.close()
+            raise
+
+    def _open_store(self, waits_s: tuple[float, ...]) -> _native.Store:
+        for wait_s in waits_s:
+            try:
+                return _native.Store.open(str(self._folder), write=True)
+            except Locked:
+                time.sleep(wait_s)
+        return _native.Store.open(str(self._folder), write=True)
+
+    def _open_lexical(self, *, write: bool) -> _native.Lexical:
+        return _native.Lexical.open(str(self._folder / "derived" / "bm25"), write=write)
+
+    def _open_dense(self, *, write: bool) -> _native.Dense:
+        return _native.Dense.open(
+            str(self._folder / "derived"),
+            seal_key=seal_key(),
+            write=write,
+            ann_above=self._ann_above,
+        )
+
+    def _refuse_lost_log(self) -> None:
+        if self._store.log_lost:
+            raise Damaged(self._lost_log())
+
+    def _lost_log(self) -> str:
+        return (
+            f"{self._folder}: crx.db was being written and its crx.db-wal is missing, so the last "
+            f'changes are lost; put crx.db-wal beside it, restore a copy made by "crx backup", '
+            f'or accept crx.db as it is with "crx verify"'
+        )
+
+    def _older_store(self, seq: int) -> str:
+        return (
+            f"{self._folder}: crx.db is at change {self._store.seq}, older than its derived files "
+            f"at change {seq}: it was restored from a copy, or crx.db-wal was lost; "
+            f'"crx verify" accepts crx.db as it is and rebuilds the derived files'
+        )
+
+
+def seal_key() -> bytes:
+    """Return this user's 32-byte key for the hashes of derived files, made on first use.
+
+    It is kept outside every index, so that a folder from elsewhere cannot bring valid hashes of
+    its own. If it cannot be kept, each process has another key and derived files are rebuilt.
+    """
+    path = user_file(os.environ).with_name("seal.key")
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(os.urandom(32))
+    try:
+        key = path.read_bytes()
+    except OSError:
+        return _EPHEMERAL_KEY
+    return key if len(key) == 32 else _EPHEMERAL_KEY
+
+
+_EPHEMERAL_KEY = os.urandom(32)
+
+
+def fact(message: str) -> str:
+    """Return an error message without its next step."""
+    return message.partition("; ")[0]

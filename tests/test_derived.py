@@ -1,0 +1,197 @@
+"""One index used by several threads, processes and copies at once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import crx
+from crx.errors import Damaged, Incompatible, Locked, UsageError
+
+SETTINGS = {"embedder": "hashed"}
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> crx.Index:
+    made = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
+    made.add_documents([crx.Document("a", "Whales eat krill.")])
+    return made
+
+
+def uris(index: crx.Index, query: str) -> list[str]:
+    return [hit.uri for hit in index.search(query).hits]
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Run `work` in a forked child; returns its exit code, 99 if it does not end in 20 s."""
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(99))
+        signal.alarm(20)
+        try:
+            work()
+        except BaseException:  # noqa: BLE001 - a child must never return to the test runner
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_a_search_sees_what_another_thread_has_committed_so_far(index: crx.Index) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    def documents() -> Iterator[crx.Document]:
+        yield crx.Document("b", "Herons eat fish.")
+        reached.set()
+        assert go_on.wait(20)
+
+    writer = threading.Thread(target=lambda: index.add_documents(documents()))
+    writer.start()
+    assert reached.wait(20)
+    try:
+        assert set(uris(index, "eat")) == {"a", "b"}
+    finally:
+        go_on.set()
+        writer.join()
+    assert set(uris(index, "eat")) == {"a", "b"}
+
+
+def test_a_second_writer_of_the_same_process_is_told_which_process_writes(
+    index: crx.Index,
+) -> None:
+    def documents() -> Iterator[crx.Document]:
+        with pytest.raises(Locked, match=f"pid {os.getpid()}"):
+            index.remove("a")
+        yield crx.Document("b", "Herons eat fish.")
+
+    index.add_documents(documents())
+    assert index.remove("a") == 1
+
+
+def test_a_forked_child_searches_and_writes_with_files_of_its_own(index: crx.Index) -> None:
+    assert uris(index, "krill") == ["a"]
+
+    def child() -> None:
+        assert uris(index, "krill") == ["a"]
+        index.add_documents([crx.Document("c", "Otters eat crabs.")])
+        assert uris(index, "crabs")[0] == "c"
+
+    assert in_child(child) == 0
+    assert uris(index, "crabs")[0] == "c"
+
+
+def test_a_child_forked_while_others_search_and_write_does_not_hang(index: crx.Index) -> None:
+    stop = threading.Event()
+
+    def search() -> None:
+        while not stop.is_set():
+            index.search("krill")
+
+    def write() -> None:
+        while not stop.is_set():
+            index.add_documents([crx.Document("b", "Herons eat fish.")])
+
+    threads = [threading.Thread(target=work) for work in (search, search, write)]
+    for thread in threads:
+        thread.start()
+    try:
+        codes = [in_child(lambda: uris(index, "krill").index("a") or None) for _ in range(10)]
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert codes == [0] * 10
+
+
+def test_a_closed_index_is_one_file(index: crx.Index, tmp_path: Path) -> None:
+    index.close()
+    wal = tmp_path / "notes.crx" / "crx.db-wal"
+    assert not wal.exists() or wal.stat().st_size == 0
+    copy = tmp_path / "copy.crx"
+    copy.mkdir()
+    shutil.copy(tmp_path / "notes.crx" / "crx.db", copy / "crx.db")
+    with crx.open(copy, create=False) as copied:
+        assert uris(copied, "krill") == ["a"]
+
+
+def killed_writer(folder: Path) -> None:
+    """Let a process write to an index and die by SIGKILL before it closes it."""
+    code = (
+        "import os, signal, crx\n"
+        f"index = crx.open({str(folder)!r})\n"
+        "def documents():\n"
+        "    yield crx.Document('b', 'Herons eat fish.')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "index.add_documents(documents())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_what_a_killed_writer_committed_is_there(index: crx.Index, tmp_path: Path) -> None:
+    index.close()
+    killed_writer(tmp_path / "notes.crx")
+    with crx.open(tmp_path / "notes.crx") as again:
+        assert uris(again, "fish")[0] == "b"
+
+
+def test_an_index_whose_log_is_lost_says_so_until_it_is_accepted(
+    index: crx.Index, tmp_path: Path
+) -> None:
+    index.close()
+    folder = tmp_path / "notes.crx"
+    killed_writer(folder)
+    for name in ("crx.db-wal", "crx.db-shm"):
+        (folder / name).unlink(missing_ok=True)
+    with crx.open(folder) as lost:
+        for use in (
+            lambda: lost.search("krill"),
+            lambda: lost.status(),
+            lambda: lost.remove("a"),
+        ):
+            with pytest.raises(Damaged, match=r"crx\.db-wal is missing.*crx verify"):
+                use()
+        assert "crx.db-wal is missing" in lost.verify().mended[0]
+    with crx.open(folder) as accepted:
+        assert uris(accepted, "krill") == ["a"]
+
+
+def test_a_store_older_than_its_derived_files_is_refused_until_it_is_accepted(
+    index: crx.Index, tmp_path: Path
+) -> None:
+    folder = tmp_path / "notes.crx"
+    index.close()
+    shutil.copy(folder / "crx.db", tmp_path / "older.db")
+    with crx.open(folder) as newer:
+        newer.add_documents([crx.Document("b", "Herons eat fish.")])
+    shutil.copy(tmp_path / "older.db", folder / "crx.db")
+    with crx.open(folder) as older:
+        with pytest.raises(Incompatible, match=r"older than its derived files.*crx verify"):
+            older.search("fish")
+        assert "older than its derived files" in older.verify().mended[0]
+        assert uris(older, "krill") == ["a"]
+
+
+def test_a_backup_is_a_whole_index_also_while_a_writer_is_at_work(
+    index: crx.Index, tmp_path: Path
+) -> None:
+    def documents() -> Iterator[crx.Document]:
+        yield crx.Document("b", "Herons eat fish.")
+        index.backup(tmp_path / "copy.crx")
+        yield crx.Document("c", "Otters eat crabs.")
+
+    index.add_documents(documents())
+    with crx.open(tmp_path / "copy.crx", create=False) as copy:
+        assert set(uris(copy, "eat")) == {"a", "b"}
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["copy.crx", "notes.crx"]
+    with pytest.raises(UsageError, match="exists already"):
+        index.backup(tmp_path / "copy.crx")
