@@ -26,10 +26,21 @@ if TYPE_CHECKING:
         SystemFailure,
         UsageError,
     )
-    from crx.index import Index, Status, open
+    from crx.index import Index, open
     from crx.ingest.report import Failure, Progress, Report
     from crx.retrieve.search import Result
-    from crx.types import Answer, Chunk, Citation, Context, Document, Hit, Mark, Passage, Stage
+    from crx.types import (
+        Answer,
+        Chunk,
+        Citation,
+        Context,
+        Document,
+        Hit,
+        Mark,
+        Passage,
+        Stage,
+        Status,
+    )
 
 __all__ = [
     "Answer",
@@ -64,7 +75,7 @@ __all__ = [
 # Names that are not of `errors`, by the module that has them.
 _MODULE_NAMES = {
     "ingest.report": ("Failure", "Progress", "Report"),
-    "index": ("Index", "Status", "open"),
+    "index": ("Index", "open"),
     "retrieve.search": ("Result",),
     "types": (
         "Answer",
@@ -76,6 +87,7 @@ _MODULE_NAMES = {
         "Mark",
         "Passage",
         "Stage",
+        "Status",
     ),
 }
 _MODULE_OF = {name: module for module, names in _MODULE_NAMES.items() for name in names}

@@ -19,10 +19,11 @@ from crx.cli.output import (
 )
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import compute_coverage
-from crx.index import NO_EMBEDDER, Status
+from crx.index import NO_EMBEDDER
 from crx.ingest.roots import MOUNTS, ROOTS
 from crx.ingest.skipped import read_skipped
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
+from crx.types import Status
 
 
 @click.command()
