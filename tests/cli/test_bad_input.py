@@ -131,6 +131,7 @@ def test_a_usage_error_is_one_line_and_exit_code_2(
     assert (done.code, done.out) == (2, "")
     assert message in done.err
     assert done.err.startswith("crx: ")
+    assert "flag" not in done.err
     assert done.err.count("\n") == 1
 
 

@@ -130,6 +130,12 @@ def test_models_are_listed_checked_and_removed(
     assert crx("models", "verify", "tiny").code == 7
 
 
+def test_the_included_reranker_is_listed(crx: Crx) -> None:
+    assert re.search(r"^crx +reranker .* apache-2.0 +", crx("models").out, re.MULTILINE)
+    listed = json.loads(crx("models", "--json").out)["models"]
+    assert ("crx", "reranker") in {(each["name"], each["kind"]) for each in listed}
+
+
 def test_a_damaged_card_does_not_hide_the_others(
     crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

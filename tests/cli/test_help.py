@@ -123,6 +123,11 @@ def test_a_shell_gets_commands_and_options_to_complete() -> None:
     assert complete("crx se", 1) == ["plain,search"]
     assert complete("crx search --re", 2) == ["plain,--rerank", "plain,--rerank-ms"]
     assert complete("crx models re", 2) == ["plain,remove"]
+    assert complete("crx config set rrf", 3) == ["plain,rrf_k"]
+    assert complete("crx search --set rrf", 3) == ["plain,rrf_k="]
+    assert complete("crx help envi", 2) == ["plain,environment"]
+    assert "plain,crx" in complete("crx models verify c", 3)
+    assert complete("crx show docs/a", 2) == ["file,docs/a"]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")

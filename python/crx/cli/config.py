@@ -11,6 +11,7 @@ import click
 
 from crx.cli.options import json_option
 from crx.cli.output import display_path, format_table, print_json, print_line, print_text
+from crx.cli.value_completion import complete_setting
 from crx.config import PROJECT_FILE, describe, resolve, user_file, write
 
 # Characters of a value that the table of settings shows; a longer one follows the table.
@@ -55,7 +56,7 @@ _project = click.option(
 
 
 @command.command("set", short_help="Set a setting.")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_setting)
 @click.argument("value")
 @_project
 def set_value(*, name: str, value: str, project: bool) -> None:
@@ -66,7 +67,7 @@ def set_value(*, name: str, value: str, project: bool) -> None:
 
 
 @command.command("unset", short_help="Remove a setting from a file.")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_setting)
 @_project
 def unset_value(*, name: str, project: bool) -> None:
     """Remove NAME from the user's file."""

@@ -16,12 +16,18 @@ from crx.cli import COMMANDS, HELP_OPTIONS, INTERRUPTED, cli
 from crx.cli.filters import HELP as FILTERS
 from crx.cli.options import FOLDER
 from crx.cli.output import format_table, print_line, print_text
+from crx.cli.value_completion import beginning
 from crx.config import ENVIRONMENT, PROJECT_FILE, describe, project_file, user_file
 from crx.errors import UsageError
 
 
+def complete_topic(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Return the topics and commands whose names begin so."""
+    return beginning([*TOPICS, *COMMANDS], incomplete)
+
+
 @click.command()
-@click.argument("topic", required=False)
+@click.argument("topic", required=False, shell_complete=complete_topic)
 def command(*, topic: str | None) -> None:
     """Explain TOPIC, or list the topics.
 

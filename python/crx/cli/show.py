@@ -7,12 +7,13 @@ import click
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import bold, dim, print_json, print_line, print_text
+from crx.cli.value_completion import complete_file
 from crx.errors import UsageError
 from crx.ingest.paths import candidate_uris
 
 
 @click.command()
-@click.argument("uri")
+@click.argument("uri", shell_complete=complete_file)
 @index_option
 @click.option("--chunks", is_flag=True, help="Print the document chunk by chunk.")
 @click.option(

@@ -1,0 +1,46 @@
+"""Values that a shell completes: names of settings and models, files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+
+def complete_setting(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Return the settings whose names begin so."""
+    from crx.config import describe
+
+    return beginning((each.name for each in describe()), incomplete)
+
+
+def complete_assignment(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Return the settings whose names begin so, as NAME=."""
+    from crx.config import describe
+
+    return beginning((f"{each.name}=" for each in describe()), incomplete)
+
+
+def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Return the models of the store whose names begin so."""
+    from crx.models import folders
+
+    return beginning(folders(), incomplete)
+
+
+def complete_carried_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Return the models that can be pulled whose names begin so."""
+    from crx.models.carriers import CARRIERS
+
+    return beginning((carrier.model for carrier in CARRIERS), incomplete)
+
+
+def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Have the shell complete a file."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def beginning(names: Iterable[str], incomplete: str) -> list[str]:
+    """Return the names that begin so."""
+    return [name for name in names if name.startswith(incomplete)]
