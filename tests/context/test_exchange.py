@@ -14,7 +14,8 @@ from crx.context.records import Record, hash_of, read_contexts, write_contexts
 from crx.evaluate import Options, read_set
 from crx.evaluate import run as evaluate
 from crx.evaluate.ablate import apply_file_spans
-from crx.evaluate.query_runner import QueryRunner, QueryVectors, run_queries
+from crx.evaluate.query_runner import QueryRunner, run_queries
+from crx.evaluate.timed_models import QueryVectors
 from crx.index import Index
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 120}

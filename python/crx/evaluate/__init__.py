@@ -1,7 +1,8 @@
 """Evaluation of retrieval on questions with known answers, one pipeline step at a time."""
 
-from crx.evaluate.ablate import Options, ablate, measure
+from crx.evaluate.ablate import ablate, measure
 from crx.evaluate.datasets import Gold, GoldSpan, Query, QuestionSet, read_set
+from crx.evaluate.experiment import Options
 from crx.evaluate.pipeline_config import PipelineConfig
 from crx.evaluate.results import Results, load, save
 from crx.evaluate.run import run

@@ -12,7 +12,8 @@ import numpy as np
 
 from crx import _native
 from crx.evaluate.datasets import Query
-from crx.evaluate.query_runner import QueryRunner, QueryVectors, TimedRanking
+from crx.evaluate.query_runner import QueryRunner, TimedRanking
+from crx.evaluate.timed_models import QueryVectors
 from crx.ingest.embed import Situated, embed_situated
 from crx.protocols import Embedder, Generator
 from crx.retrieve.search import Ranking

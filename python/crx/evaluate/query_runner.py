@@ -21,10 +21,8 @@ from crx.evaluate.datasets import Gold, GoldSpan, Query
 from crx.evaluate.metrics import coverage, gold_ranks, ndcg_at_k, recall_at_k, reciprocal_rank
 from crx.evaluate.pipeline_config import PipelineConfig
 from crx.evaluate.results import BUDGETS, MAX_K, METRICS, Values
-from crx.evaluate.score_file import ScoreFile
+from crx.evaluate.timed_models import QueryVectors, TimedReranker
 from crx.index import Index
-from crx.protocols import Embedder, LanguageLimited, Reranker
-from crx.retrieve.rerank import digest_pairs, score_checked
 from crx.retrieve.search import LEGS, Ranking, Reranking, fuse
 
 if TYPE_CHECKING:
@@ -48,98 +46,6 @@ class SizedSpan:
 
     span: GoldSpan
     tokens: int
-
-
-class QueryVectors:
-    """An embedder that caches query vectors and the time each took."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._rows: dict[str, NDArray[np.float32]] = {}
-        self._ms: dict[str, float] = {}
-
-    @property
-    def fingerprint(self) -> str:
-        return self._embedder.fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        return self._embedder.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        return self._embedder.max_tokens
-
-    def token_starts(self, text: str) -> NDArray[np.uint32]:
-        return self._embedder.token_starts(text)
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Return (n, d) unit rows, each embedded in a call of its own, as in a search."""
-        for text in texts:
-            if text not in self._rows:
-                started = time.perf_counter()
-                self._rows[text] = self._embedder.embed([text], query=query)[0]
-                self._ms[text] = 1000 * (time.perf_counter() - started)
-        return np.stack([self._rows[text] for text in texts])
-
-    def put(self, text: str, row: NDArray[np.float32], *, ms: float) -> None:
-        """Store a (d,) unit row for a text, with the milliseconds that it took."""
-        self._rows[text], self._ms[text] = row, ms
-
-    def ms(self, text: str) -> float:
-        """Return the milliseconds that embedding a query took."""
-        return self._ms[text]
-
-
-class TimedReranker:
-    """A reranker that measures the time of a score, also of those from an earlier run.
-
-    With `stored_scores`, pairs scored by an earlier run are not scored again; their time counts.
-    """
-
-    def __init__(self, reranker: Reranker, *, stored_scores: ScoreFile | None = None) -> None:
-        self._reranker = reranker
-        self._stored_scores = stored_scores
-        self._seconds, self._texts = (
-            stored_scores.time_spent(self.fingerprint) if stored_scores else (0.0, 0)
-        )
-
-    @property
-    def fingerprint(self) -> str:
-        return self._reranker.fingerprint
-
-    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return (n,) float32 scores in (0, 1); raises what the reranker and the file raise."""
-        if self._stored_scores is None:
-            return self._score(query, texts)[0]
-        keys = digest_pairs(self.fingerprint, query, texts)
-        known = self._stored_scores.find(keys)
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if missing:
-            scores, seconds = self._score(query, list(missing.values()))
-            fresh = dict(zip(missing, scores.tolist(), strict=True))
-            self._stored_scores.add(self.fingerprint, fresh, seconds=seconds)
-            known |= fresh
-        return np.array([known[key] for key in keys], np.float32)
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """ISO 639-1 codes; empty if the reranker does not declare them."""
-        reranker = self._reranker
-        return reranker.languages if isinstance(reranker, LanguageLimited) else ()
-
-    @property
-    def ms_per_text(self) -> float:
-        """Mean milliseconds of scoring one text."""
-        return 1000 * self._seconds / max(1, self._texts)
-
-    def _score(self, query: str, texts: Sequence[str]) -> tuple[NDArray[np.float32], float]:
-        started = time.perf_counter()
-        scores = score_checked(self._reranker, query, texts)
-        seconds = time.perf_counter() - started
-        self._seconds += seconds
-        self._texts += len(texts)
-        return scores, seconds
 
 
 class QueryRunner:

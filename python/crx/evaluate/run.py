@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from crx.evaluate.ablate import Options, measure
+from crx.evaluate.ablate import measure
 from crx.evaluate.datasets import QuestionSet
+from crx.evaluate.experiment import Options
 from crx.evaluate.pipeline_config import Legs, PipelineConfig, PromptFill
 from crx.evaluate.results import Results
 
