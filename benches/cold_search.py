@@ -1,10 +1,10 @@
 """Time of one `crx search` in a new process, from its start to the printed answer, by step.
 
-    python benches/cold_search.py INDEX [--query TEXT] [--runs N]
+    python benches/cold_search.py INDEX [INDEX ...] [--query TEXT] [--runs N]
 
 Each run is a new process. The first run, which fills the page cache, is not counted. The child
 records the time after each step; the start of the process is taken from the parent's clock. The
-table shows medians.
+table shows medians, one column for each index; the indexes take turns.
 """
 
 from __future__ import annotations
@@ -64,17 +64,19 @@ def time_command(index: str, query: str) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("index")
+    parser.add_argument("indexes", nargs="+", metavar="INDEX")
     parser.add_argument("--query", default="how is a connection closed after a timeout?")
     parser.add_argument("--runs", type=int, default=7)
     arguments = parser.parse_args()
-    time_steps(arguments.index, arguments.query)
-    runs = [time_steps(arguments.index, arguments.query) for _ in range(arguments.runs)]
-    totals = [time_command(arguments.index, arguments.query) for _ in range(arguments.runs)]
-    print("| step | ms |\n|---|---:|")
-    for step, values in zip(STEPS, zip(*runs, strict=True), strict=True):
-        print(f"| {step} | {statistics.median(values):.0f} |")
-    print(f"| the command, start to end | {statistics.median(totals):.0f} |")
+    rows: dict[str, list[list[float]]] = {index: [] for index in arguments.indexes}
+    for _ in range(1 + arguments.runs):
+        for index, runs in rows.items():
+            steps = time_steps(index, arguments.query)
+            runs.append([*steps, time_command(index, arguments.query)])
+    print(f"| ms | {' | '.join(rows)} |\n|---|{'---:|' * len(rows)}")
+    for at, step in enumerate((*STEPS, "the command, start to end")):
+        medians = [statistics.median(run[at] for run in runs[1:]) for runs in rows.values()]
+        print(f"| {step} | {' | '.join(f'{median:.0f}' for median in medians)} |")
 
 
 if __name__ == "__main__":

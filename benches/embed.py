@@ -1,12 +1,13 @@
-"""Speed of embedding chunks: crx against sentence-transformers with the same model and texts.
+"""Speed of embedding chunks: the embedders of crx, and sentence-transformers beside them.
 
 Corpus: chunks of natural length cut at blank lines from the sources of Python's standard library,
 about 200 tokens each. The contestants run in turns, each in a process of its own with the same
 number of threads. The table shows medians of the rounds, ratios within this run (of wall-clock time
-and of CPU time, which is less affected by other load), and cosines to the vectors of
-sentence-transformers.
+and of CPU time, which is less affected by other load) to the first contestant, and cosines to the
+vectors of sentence-transformers or, without it, of the same model in single precision.
 
-    python benches/embed.py FOLDER --texts 5000 --rounds 3
+    python benches/embed.py --only minilm minilm@int8 e5 e5@int8
+    python benches/embed.py --folder FOLDER --texts 5000 --rounds 3
 
 FOLDER is the sentence-transformers folder of the model that is installed as `minilm` and
 `minilm@int8`. `--st-python` and `--openvino-python` name interpreters with those packages, if this
@@ -23,7 +24,7 @@ import random
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -35,13 +36,13 @@ RIVAL = "sentence-transformers"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="embed chunks with every backend")
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("--folder", type=Path, help="run sentence-transformers with this model")
     parser.add_argument("--texts", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--st-python", default=sys.executable)
     parser.add_argument("--openvino-python", default=sys.executable)
-    parser.add_argument("--only", nargs="*", help="specifications to run beside the rival")
+    parser.add_argument("--only", nargs="*", help="embedders of crx to run")
     parser.add_argument("--run", help=argparse.SUPPRESS)
     parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -53,12 +54,13 @@ def main() -> None:
 
 def compare(arguments: argparse.Namespace) -> None:
     """Run every contestant in turns and print the table."""
-    contestants = {RIVAL: arguments.st_python, "minilm": sys.executable}
-    contestants |= {"minilm@int8": sys.executable, "openvino:minilm": arguments.openvino_python}
-    if has_amx():
-        contestants["openvino:minilm:arithmetic=bf16"] = arguments.openvino_python
-    if arguments.only is not None:
-        contestants = {n: p for n, p in contestants.items() if n == RIVAL or n in arguments.only}
+    specs = arguments.only or ["minilm", "minilm@int8", "openvino:minilm"]
+    if has_amx() and not arguments.only:
+        specs.append("openvino:minilm:arithmetic=bf16")
+    contestants = {RIVAL: arguments.st_python} if arguments.folder else {}
+    for spec in specs:
+        openvino = spec.startswith("openvino:")
+        contestants[spec] = arguments.openvino_python if openvino else sys.executable
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         texts = list(islice(chunks(), arguments.texts))
@@ -74,8 +76,10 @@ def start(arguments: argparse.Namespace, spec: str, python: str, folder: Path) -
     """Run one contestant in a process of its own; return its seconds."""
     threads = str(arguments.threads)
     options = ["--run", spec, "--scratch", str(folder), "--threads", threads]
+    if arguments.folder:
+        options += ["--folder", str(arguments.folder)]
     return run_contestant(
-        [python, __file__, str(arguments.folder), *options],
+        [python, __file__, *options],
         {"CRX_THREADS": threads, "RAYON_NUM_THREADS": threads},
     )
 
@@ -105,10 +109,10 @@ def run_one(arguments: argparse.Namespace) -> None:
 
 def table(seconds: dict[str, list[Seconds]], folder: Path, count: int, threads: int) -> str:
     """Return the Markdown table of the medians."""
-    wanted = np.load(folder / f"{RIVAL}.npy")
-    rival, rival_cpu = medians(seconds[RIVAL])
+    first = next(iter(seconds))
+    first_wall, first_cpu = medians(seconds[first])
     lines = [
-        f"{count} chunks, {threads} threads, {len(seconds[RIVAL])} rounds, "
+        f"{count} chunks, {threads} threads, {len(seconds[first])} rounds, "
         f"{processor()}, Python {platform.python_version()}",
         "",
         "| embedder | seconds (least to most) | chunks/s | ratio | ratio of CPU time "
@@ -118,13 +122,27 @@ def table(seconds: dict[str, list[Seconds]], folder: Path, count: int, threads: 
     for spec, times in seconds.items():
         middle, cpu = medians(times)
         walls = [wall for wall, _ in times]
-        cosines = (np.load(folder / f"{spec.replace(':', '-')}.npy") * wanted).sum(axis=1)
+        compared = load_vectors(folder, compared_with(spec, seconds))
+        cosines = (load_vectors(folder, spec) * compared).sum(axis=1)
         lines.append(
             f"| {spec} | {middle:.1f} ({min(walls):.1f} to {max(walls):.1f}) | {count / middle:.1f}"
-            f" | {rival / middle:.2f} | {rival_cpu / cpu:.2f}"
+            f" | {first_wall / middle:.2f} | {first_cpu / cpu:.2f}"
             f" | {cosines.min():.7f} | {cosines.mean():.7f} |"
         )
     return "\n".join(lines)
+
+
+def compared_with(spec: str, run: Collection[str]) -> str:
+    """Return the contestant whose vectors those of another should equal."""
+    if "minilm" in spec and RIVAL in run:
+        return RIVAL
+    single = spec.removesuffix("@int8")
+    return single if single in run else spec
+
+
+def load_vectors(folder: Path, spec: str) -> np.ndarray:
+    """Return the vectors that a contestant has written."""
+    return np.load(folder / f"{spec.replace(':', '-')}.npy")
 
 
 def chunks() -> Iterator[str]:

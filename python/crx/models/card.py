@@ -123,7 +123,8 @@ def check_files(folder: Path, card: ModelCard) -> None:
 
 def check_file(path: Path, card: ModelCard) -> None:
     """Raise `ModelError` where a file of the model is missing or differs from the card."""
-    again = f"add {card.name} again with crx models add"
+    command = f"pull {card.name}" if card.provenance else "add"
+    again = f"get {card.name} again with crx models {command}"
     try:
         found = file_digest(path)
     except OSError as error:
