@@ -20,6 +20,7 @@ from local_server import Fault
 from messages_server import KEY, Batch, MessagesServer, serving
 
 import crx
+from crx.backends.claude.contextualizer import Claude
 from crx.cli import run
 from crx.errors import ModelError, UsageError
 from crx.remote.metering import ServiceUsage
@@ -76,8 +77,6 @@ def chat() -> Iterator[tuple[ChatServer, str]]:
 def test_an_outcome_tells_what_the_service_counted_in_that_run_alone(
     index: crx.Index, docs: Path, messages: MessagesServer
 ) -> None:
-    from crx.backends.claude.contextualizer import Claude
-
     claude = Claude(MODEL)
     first = index.contextualize(claude).usage
     assert first is not None
@@ -169,9 +168,7 @@ def jobs_in_flight(place: Path) -> list[str]:
         ]
 
 
-def claude_in_batches() -> object:
-    from crx.backends.claude.contextualizer import Claude
-
+def claude_in_batches() -> Claude:
     return Claude(MODEL, batch=True, poll_s=0.001)
 
 
@@ -272,8 +269,6 @@ def test_a_time_does_not_stop_batches_and_is_refused(
 def test_a_batch_that_was_refused_is_not_looked_for(
     index: crx.Index, messages: MessagesServer, tmp_path: Path
 ) -> None:
-    from crx.backends.claude.contextualizer import Claude
-
     with pytest.raises(ModelError, match="refuses the key"):
         index.contextualize(Claude(MODEL, batch=True, poll_s=0.001, key="sk-wrong"))
     index.close()

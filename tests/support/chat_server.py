@@ -1,7 +1,7 @@
 """A chat completions API on 127.0.0.1 with automatic prefix caching, for tests.
 
-Prompts are kept in blocks of 16 tokens, as vLLM does: a block is read when it and all before it
-stood at the same place in a prompt whose answer has begun.
+Prompts are cached in blocks of 16 tokens, as by vLLM: a block is read if it and all blocks before
+it were at the same position in an earlier prompt.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ _BLOCK = 16
 
 
 def first_word(body: dict[str, Any]) -> str:
-    """A context that names a word of the chunk, so that answers can be told apart."""
+    """Return a context that names a word of the chunk, so that answers can be distinguished."""
     chunk = body["messages"][0]["content"].split("<chunk>\n")[-1].split("\n</chunk>")[0]
     word = next(iter(re.findall(r"[a-z]+", chunk)), "nothing")
     return f"the part of the whole that begins its tale with {word}"
 
 
 class ChatServer:
-    """What a test sets and reads. `counts` is how it tells what it read: openai, deepseek, none."""
+    """The state that a test sets and reads.
+
+    `counts` is the form in which usage is reported: "openai", "deepseek" or "none".
+    """
 
     def __init__(self) -> None:
         self.answer: Callable[[dict[str, Any]], str] = first_word
@@ -69,11 +72,11 @@ class ChatServer:
             "completion_tokens": output,
             "total_tokens": len(sent) + output,
         }
-        told = {
+        reported: dict[str, dict[str, Any]] = {
             "openai": {"prompt_tokens_details": {"cached_tokens": read * _BLOCK}},
             "deepseek": {"prompt_cache_hit_tokens": read * _BLOCK},
         }
-        return {} if self.counts == "none" else counts | told[self.counts]
+        return {} if self.counts == "none" else counts | reported[self.counts]
 
 
 class _Handler(JsonHandler[ChatServer]):
@@ -95,17 +98,17 @@ class _Handler(JsonHandler[ChatServer]):
 
 
 def _pieces(completion: dict[str, Any]) -> list[dict[str, Any]]:
-    """A completion as it is streamed: two words a piece, why it ended, what was used."""
+    """Return a completion as it is streamed: two words a piece, the finish reason, the usage."""
     (choice,) = completion["choices"]
-    told = [
+    deltas = [
         {"content": piece} for piece in re.findall(r"\S+\s*\S*\s*", choice["message"]["content"])
     ]
-    ends = [*([None] * len(told)), choice["finish_reason"]]
+    ends = [*([None] * len(deltas)), choice["finish_reason"]]
     kept = {name: completion[name] for name in ("id", "created", "model")}
     kept |= {"object": "chat.completion.chunk"}
     pieces = [
         {**kept, "choices": [{"index": 0, "delta": delta, "finish_reason": end}], "usage": None}
-        for delta, end in zip([*told, {}], ends, strict=True)
+        for delta, end in zip([*deltas, {}], ends, strict=True)
     ]
     return [*pieces, {**kept, "choices": [], "usage": completion.get("usage")}]
 

@@ -1,4 +1,4 @@
-"""What the local services of the tests share: faults, tokens, and HTTP on 127.0.0.1."""
+"""Faults, tokens and HTTP on 127.0.0.1, shared by the local services of the tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PIECE = re.compile(r"\w{1,4}|[^\w\s]|\s+")
 
 
 def tokens(text: str) -> list[str]:
-    """Pieces of words of up to four letters, signs and runs of white space."""
+    """Return pieces of words of up to four letters, signs and runs of white space."""
     return _PIECE.findall(text)
 
 
@@ -30,7 +30,7 @@ def count_tokens(text: str) -> int:
 
 @dataclass(frozen=True)
 class Fault:
-    """Answer with this status, or spoil the answer: `cut` in half, or `garbage` of a type."""
+    """A status to answer with, or a damaged answer: `cut` in half, or `garbage` of a type."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class _Server(ThreadingHTTPServer):
     service: object
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is what some tests are about; all else is a fault of ours."""
+        """Ignore clients that disconnect, as some tests do; report every other error."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 

@@ -1,10 +1,10 @@
 """A Messages API on 127.0.0.1 with a real prefix cache, for tests.
 
-Everything up to a block marked with `cache_control` is a prefix, kept by its hash. A prefix of
-fewer tokens than the model's minimum is not kept. An entry can be read only once the response
-that wrote it has begun, and until its time to live has passed since it was last used. Requests of
-one batch run at the same time, so that none reads what another of them writes. Tokens are pieces
-of words of up to four letters, signs and runs of white space.
+Everything up to a block marked with `cache_control` is a prefix, cached by its hash. A prefix of
+fewer tokens than the model's minimum is not cached. An entry can be read once the response that
+wrote it has begun, until its time to live has passed since its last use. The requests of one batch
+run at the same time, so that none reads what another one writes. Tokens are pieces of words of up
+to four letters, signs and runs of white space.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TTL_S = {"5m": 300.0, "1h": 3600.0}
 
 @dataclass(frozen=True)
 class Seen:
-    """One request that was answered, and the usage it was told."""
+    """One request that was answered, and the usage that was reported."""
 
     body: dict[str, Any]
     usage: dict[str, Any]
@@ -48,17 +48,17 @@ class Seen:
 
 
 def first_word(body: dict[str, Any]) -> str:
-    """A context that names a word of the chunk, so that answers can be told apart."""
+    """Return a context that names a word of the chunk, so that answers can be distinguished."""
     chunk = body["messages"][0]["content"][1]["text"].split("\n</chunk>")[0]
     word = next(iter(re.findall(r"[a-z]+", chunk)), "nothing")
     return f"the part of the whole that begins its tale with {word}"
 
 
 class MessagesServer:
-    """What a test sets and reads; `now` is the clock in seconds.
+    """The state that a test sets and reads; `now` is the clock in seconds.
 
-    The batch of number `held_from`, and those after it, do not end. A stream is closed after
-    `events_sent`, None: after all.
+    Batches from number `held_from` on do not end. A stream is closed after `events_sent` events,
+    None for all.
     """
 
     def __init__(self, *, answer: Callable[[dict[str, Any]], str] = first_word) -> None:
@@ -90,7 +90,7 @@ class MessagesServer:
         return counts
 
     def respond(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Answer one request by itself."""
+        """Return the answer to a single request."""
         with self._lock:
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
@@ -102,7 +102,7 @@ class MessagesServer:
             return self._message(body, usage)
 
     def respond_together(self, bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Answer the requests of a batch: all are looked up before any is answered."""
+        """Return the answers to a batch: all are looked up before any is answered."""
         with self._lock:
             looked_up = [self._look_up(body) for body in bodies]
             for _, entry in looked_up:
@@ -173,7 +173,7 @@ def _usage(
 
 
 def _objection(body: dict[str, Any]) -> tuple[int, str] | None:
-    """What the service would refuse in a request."""
+    """Return the status and the message of a request that the service would refuse."""
     if body["model"] not in MINIMUM:
         return 404, f"model: {body['model']}"
     if body["model"] == "claude-opus-5" and {"temperature", "top_p", "top_k"} & set(body):
@@ -203,10 +203,10 @@ def _error(status: int, message: str) -> dict[str, Any]:
 
 
 def _events(message: dict[str, Any], *, broken: bool) -> list[dict[str, Any]]:
-    """A message as it is streamed, two words a piece; `broken` ends in an error after the first."""
+    """Return a message as it is streamed, two words a piece; `broken` fails after the first."""
     (text,) = [block["text"] for block in message["content"]] or [""]
     begun = {**message, "content": [], "stop_reason": None}
-    pieces = [
+    pieces: list[dict[str, Any]] = [
         {
             "type": "content_block_delta",
             "index": 0,
@@ -215,7 +215,7 @@ def _events(message: dict[str, Any], *, broken: bool) -> list[dict[str, Any]]:
         for piece in re.findall(r"\S+\s*\S*\s*", text)
     ]
     block = {"type": "text", "text": ""}
-    started = [
+    started: list[dict[str, Any]] = [
         {"type": "message_start", "message": begun},
         {"type": "content_block_start", "index": 0, "content_block": block},
     ]
@@ -311,10 +311,11 @@ class _Handler(JsonHandler[MessagesServer]):
         for request in batch.requests:
             service.asked += 1
             fault = service.fault(service.asked, request["params"])
-            objection = _objection(request["params"])
-            if fault or objection:
-                status, message = objection or (fault.status, fault.message)
-                result = {"type": "errored", "error": _error(status, message)}
+            refusal = _objection(request["params"])
+            if fault and not refusal:
+                refusal = fault.status, fault.message
+            if refusal:
+                result = {"type": "errored", "error": _error(*refusal)}
                 batch.lines.append({"custom_id": request["custom_id"], "result": result})
             else:
                 served.append(request)
@@ -326,8 +327,8 @@ class _Handler(JsonHandler[MessagesServer]):
     def _describe(self, name: str) -> dict[str, Any]:
         batch = self.service.batches[name]
         ended = batch.polls >= 2
-        host, port = self.server.server_address[:2]
-        url = f"http://{host}:{port}/v1/messages/batches/{name}/results"
+        host = self.headers["host"]
+        url = f"http://{host}/v1/messages/batches/{name}/results"
         counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
         if ended:
             for line in batch.lines:

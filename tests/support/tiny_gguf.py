@@ -1,8 +1,8 @@
-"""Makes small GGUF files: byte-level vocabularies, random or hand-made weights.
+"""Small GGUF files with byte-level vocabularies and random or hand-made weights.
 
-`random_model` answers with noise that depends on every token before it: enough to compare ways of
-decoding token for token. `parrot` says one sentence and ends: enough to pass a gate. Run as a
-script, it writes one of a given shape: `python tests/tiny_gguf.py smollm2-135m OUT.gguf`.
+`random_model` answers with noise that depends on every token before it, so that ways of decoding
+can be compared token for token. `parrot` writes one sentence, which passes validation. As a script,
+`python tests/support/tiny_gguf.py smollm2-135m OUT.gguf` writes a model of that shape.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SENTENCE = ("This", "Ġtells", "Ġhow", "Ġit", "Ġbegins", ".", "<|im_end|>")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A model's dimensions; `window` is its trained context, `sliding` its attention's reach.
+    """A model's dimensions; `window` is its trained context, `sliding` its attention's window.
 
-    With larger `sharp`, attention picks more, and the text matters more; so does rounding.
+    A larger `sharp` concentrates attention: the text matters more, and so does rounding.
     """
 
     layers: int = 2
@@ -61,8 +61,8 @@ def random_model(
 ) -> Path:
     """Write a Llama (or, with `sliding`, a Gemma 3) of random weights; return its path.
 
-    With `declared`, a word of its frame is no control token but a word of its makers, who also have
-    one for calls to tools.
+    With `declared`, a token of its template is user-defined and no control token, and a second
+    user-defined token is for tool calls.
     """
     rng = np.random.default_rng(seed)
     arch = "gemma3" if shape.sliding else "llama"
@@ -76,7 +76,7 @@ def random_model(
         writer.add_tensor(f"{name}.weight", np.ones(size, dtype=np.float32))
 
     head = shape.width // shape.heads
-    # Small beside what the blocks add, as in trained models: the last token alone decides nothing.
+    # Small beside what the blocks add, as in trained models: the last token does not decide alone.
     put("token_embd", shape.vocab, shape.width, 0.05)
     ones("output_norm", shape.width)
     for i in range(shape.layers):
@@ -99,10 +99,10 @@ def random_model(
 
 
 def parrot(path: Path, *, template: str = CHATML, words: tuple[str, ...] = SENTENCE) -> Path:
-    """Write a Llama that says `words` after whatever it is asked; return its path.
+    """Write a Llama that answers every prompt with `words`; return its path.
 
-    Attention and feed-forward are zero: what is left is a table of which token follows which. A
-    line break, the last token of the frame, is followed by the first word.
+    Attention and feed-forward are zero, so the output is a table of which token follows which. A
+    line break, the last token of the template, is followed by the first word.
     """
     shape = Shape(layers=1, width=512, vocab=512)
     writer = _begin(path, "llama", shape, template, words=words)
@@ -159,7 +159,7 @@ def recurrent(path: Path, *, seed: int = 0) -> Path:
 
 
 def embedder(path: Path) -> Path:
-    """Write the head of a BERT: a file that embeds and cannot answer; return its path."""
+    """Write the header of a BERT, which embeds and does not write; return its path."""
     writer = gguf.GGUFWriter(path, "bert")
     writer.add_context_length(512)
     writer.add_embedding_length(32)
@@ -218,7 +218,7 @@ def _add_tokenizer(
     writer.add_token_list(tokens)
     kinds = [gguf.TokenType.NORMAL] * vocab
     for i in control:
-        # Declared as a word, as in some files: a tokenizer then finds it in any text.
+        # User-defined, as in some files: a tokenizer then finds it in any text.
         word = declared and tokens[i] == "<|im_start|>"
         kinds[i] = gguf.TokenType.USER_DEFINED if word else gguf.TokenType.CONTROL
     if declared:
@@ -233,7 +233,7 @@ def _add_tokenizer(
 
 
 def _tokens(vocab: int, words: tuple[str, ...]) -> list[str]:
-    """The 256 bytes as GPT-2 writes them, merges, control tokens, words, then fillers."""
+    """Return the 256 bytes as GPT-2 writes them, merges, control tokens, words, then fillers."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [b for b in range(256) if b not in shown]
     bytes_ = [chr(b) for b in shown] + [chr(256 + i) for i in range(len(hidden))]
