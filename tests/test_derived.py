@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import crx
+from crx.cli import run
 from crx.errors import Damaged, Incompatible, Locked, UsageError
 
 SETTINGS = {"embedder": "hashed"}
@@ -172,3 +173,23 @@ def test_a_backup_is_a_whole_index_also_while_a_writer_is_at_work(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["copy.crx", "notes.crx"]
     with pytest.raises(UsageError, match="exists already"):
         index.backup(tmp_path / "copy.crx")
+
+
+def test_the_command_line_copies_an_index(
+    index: crx.Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index.close()
+    copy = tmp_path / "copy.crx"
+    assert run(["backup", str(copy), "--index", str(tmp_path / "notes.crx")]) == 0
+    assert capsys.readouterr().out.startswith(f"{copy}: ")
+    assert run(["backup", str(copy), "--index", str(tmp_path / "notes.crx")]) == 2
+    assert "exists already" in capsys.readouterr().err
+    with crx.open(copy, create=False) as copied:
+        assert uris(copied, "krill") == ["a"]
+
+
+def test_git_ignores_an_index(index: crx.Index, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    status = ["git", "-C", str(tmp_path), "status", "--porcelain", "-uall"]
+    done = subprocess.run(status, capture_output=True, text=True, check=True)
+    assert done.stdout == ""

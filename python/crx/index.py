@@ -17,7 +17,7 @@ from crx import _native
 from crx.config import ARGUMENT, Resolved, Settings, describe, resolve
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.derived import DerivedFiles, Legs, WriteAccess, Writer, fact
-from crx.errors import Incompatible, ModelError, UsageError
+from crx.errors import Incompatible, ModelError, NotAnIndex, UsageError
 from crx.ingest.paths import escape_path
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
 from crx.retrieve.arguments import check_search
@@ -631,7 +631,7 @@ def open(
     folder = Path(os.path.abspath(path))
     _require_utf_8(folder)
     resolved = resolve(settings)
-    if create and not (folder / "crx.db").exists():
+    if create and not _is_complete(folder):
         # Before anything is made: without its model, an index would be left behind empty.
         embedder = _load_first_embedder(resolved.settings.embedder)
         _create(folder, resolved.settings)
@@ -660,6 +660,18 @@ def _require_utf_8(folder: Path) -> None:
         ) from None
 
 
+def _is_complete(folder: Path) -> bool:
+    """Return True unless there is no index, or its creation was interrupted before its settings."""
+    try:
+        store = _native.Store.open(str(folder))
+    except NotAnIndex:
+        return False
+    try:
+        return bool(store.settings())
+    finally:
+        store.close()
+
+
 def _create(folder: Path, settings: Settings) -> None:
     store = _native.Store.open(str(folder), write=True, create=True)
     try:
@@ -667,12 +679,17 @@ def _create(folder: Path, settings: Settings) -> None:
         store.set_settings({name: str(values[name]) for name in _FIXED})
         derived = folder / "derived"
         _native.Lexical.open(str(derived / "bm25"), write=True).sync(store)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     finally:
         store.close()
 
 
 def _agree(path: Path, built: Mapping[str, str], resolved: Resolved) -> Mapping[str, str]:
     """Return what the index was built with; raises where somebody asked for something else."""
+    if not built:
+        raise NotAnIndex(
+            f"{path}: its creation was interrupted; `crx index PATH... --index {path}` completes it"
+        )
     asked = asdict(resolved.settings)
     for name in _FIXED:
         origin = resolved.origins[name]

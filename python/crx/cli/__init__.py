@@ -6,6 +6,7 @@ import difflib
 import errno
 import os
 import shlex
+import signal
 import sys
 import warnings
 from importlib import import_module
@@ -35,6 +36,7 @@ COMMANDS = {
     "config": "Print and change the settings.",
     "trust": "Let a project's settings file choose models and URLs.",
     "verify": "Check every row and rebuild derived files.",
+    "backup": "Copy the index into a new folder.",
     "gc": "Delete what no document uses.",
     "completion": "Print a shell's completion script.",
     "help": "Explain settings, exit codes, files, models and filters.",
@@ -101,6 +103,8 @@ def main() -> None:
         # A terminal that cannot show a character gets its code; without this, a traceback.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    # A service manager ends a process so; it is to end as after Ctrl-C, with its files in order.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(run(sys.argv[1:]))
 
 
