@@ -40,8 +40,8 @@ pub(super) fn set(db: &Connection) -> Result<()> {
     let fields = [
         text(NAME),
         text(""),
-        ValueRef::Integer(0),
-        ValueRef::Blob(&[0; 32]),
+        ValueRef::Integer(-1),
+        ValueRef::Blob(&[0xff; 32]),
     ];
     insert(db, &DERIVED, OnConflict::Replace, &fields)?;
     checkpoint(db, "PASSIVE")
