@@ -27,7 +27,7 @@ def test_a_specification_names_the_outline_and_a_source(text: str, spec: Context
     ("source", "message"),
     [
         ("nowhere.jsonl", "no such contexts file"),
-        ("fake:sleepy=1", "is no setting"),
+        ("fake:sleepy=1", "no such setting"),
         ("llama:nowhere.gguf", "no such model"),
         ("llama:x.gguf:places=many", "wants int"),
     ],

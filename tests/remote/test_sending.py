@@ -72,7 +72,7 @@ def test_answers_from_another_machine_are_announced_before_the_request(
 ) -> None:
     announced: list[tuple[str, int]] = []
     with crx.open(folder) as index:
-        stream = index.asking(
+        stream = index.stream_answer(
             "what do whales eat?",
             with_=source,
             on_notice=lambda notice: announced.append((notice, server.asked)),

@@ -43,7 +43,7 @@ GROUP_CHUNKS = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class _ContextRequest:
     """A document whose contexts are asked for: its chunks, and the key of each one's context."""
 
     document: Document
@@ -206,20 +206,20 @@ class ContextRun:
                 if time.monotonic() - self._begun > self._seconds:
                     raise BudgetSpent(f"the budget of {self._seconds:g} s is spent")
 
-    def _request(self, pending: PendingDocument) -> _Request:
+    def _request(self, pending: PendingDocument) -> _ContextRequest:
         document, rows = load_document(self._store, pending.row)
         chunks = [to_chunk(each) for each in rows]
         keys = context_keys(document, chunks, origin=self._router.origin_for(document.uri))
-        return _Request(document, rows, keys, pending.missing)
+        return _ContextRequest(document, rows, keys, pending.missing)
 
     def _situate(
-        self, requests: Sequence[_Request]
-    ) -> Generator[tuple[_Request, int, Context], None, None]:
+        self, requests: Sequence[_ContextRequest]
+    ) -> Generator[tuple[_ContextRequest, int, Context], None, None]:
         """Yield (request, position among its missing chunks, context), as they come.
 
         Documents of one contextualizer are given to it together if it takes several.
         """
-        routed: dict[int, list[_Request]] = {}
+        routed: dict[int, list[_ContextRequest]] = {}
         for request in requests:
             contextualizer = self._router.contextualizer_for(request.document.uri)
             routed.setdefault(id(contextualizer), []).append(request)

@@ -110,7 +110,7 @@ class _ChunkState:
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class _BatchRequest:
     """One request of a wave, with its reservation."""
 
     state: _ChunkState
@@ -167,12 +167,12 @@ class BatchRun:
             for each in wave:
                 each.reservation.release()
 
-    def _next_wave(self, pending: Sequence[_ChunkState]) -> list[_Request]:
+    def _next_wave(self, pending: Sequence[_ChunkState]) -> list[_BatchRequest]:
         """Return the next requests: all chunks of cached parts, one chunk of each other part.
 
         Raises `BudgetSpent` if not even one fits the budget.
         """
-        wave: list[_Request] = []
+        wave: list[_BatchRequest] = []
         warming: set[int] = set()
         size = 0
         for state in pending:
@@ -190,10 +190,10 @@ class BatchRun:
                     raise
                 break
             warming.add(id(state.part))
-            wave.append(_Request(state, body, reservation))
+            wave.append(_BatchRequest(state, body, reservation))
         return wave
 
-    def _accept(self, wave: Sequence[_Request], results: Sequence[Any]) -> None:
+    def _accept(self, wave: Sequence[_BatchRequest], results: Sequence[Any]) -> None:
         """Apply all results; an error that ends the run is raised after the last."""
         stop: ModelError | None = None
         for request, result in zip(wave, results, strict=True):
