@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 from crx import _native
 from crx.config import user_file
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
+from crx.ingest.located_store import native_store, open_store
 
 # Seconds between two catch-ups of searches with a writer of the same process: each is a commit.
 SECONDS_BETWEEN_COMMITS = 0.5
@@ -48,13 +49,13 @@ class Writer:
 
     def sync(self) -> None:
         """Bring the legs up to the store."""
-        self.lexical.sync(self.store)
-        self.dense.sync(self.store)
+        self.lexical.sync(native_store(self.store))
+        self.dense.sync(native_store(self.store))
 
     def publish(self) -> None:
         """Bring the legs up to the store and write out their files, as at the end of a build."""
-        self.lexical.sync(self.store)
-        self.dense.publish(self.store)
+        self.lexical.sync(native_store(self.store))
+        self.dense.publish(native_store(self.store))
 
     def close(self) -> None:
         """Wait for background merges, then release the lock."""
@@ -128,7 +129,7 @@ class WriteAccess:
             if self._writer is None:
                 return False
             if now or time.monotonic() >= self._next_commit:
-                self._writer.lexical.sync(self._writer.store)
+                self._writer.lexical.sync(native_store(self._writer.store))
                 self._next_commit = time.monotonic() + SECONDS_BETWEEN_COMMITS
             return True
 
@@ -173,7 +174,7 @@ class DerivedFiles:
         except Damaged as error:
             faults.append(str(error))
         dense = self._open_dense(write=False)
-        dense.sync(self._store)
+        dense.sync(native_store(self._store))
         return [*faults, *dense.faults]
 
     @contextlib.contextmanager
@@ -217,7 +218,7 @@ class DerivedFiles:
             if lexical.seq < seq:
                 why = self._catch_up(now=self._legs is None)
                 lexical, dense = self._opened(notes)
-            dense.sync(self._store)
+            dense.sync(native_store(self._store))
             if lexical.seq == dense.seq:
                 self._legs = Legs(lexical.snapshot(), dense.snapshot(), dense.seq)
                 break
@@ -236,7 +237,7 @@ class DerivedFiles:
         try:
             if self._lexical is None:
                 self._lexical = self._open_lexical(write=False)
-            self._lexical.sync(self._store)
+            self._lexical.sync(native_store(self._store))
         except Damaged as error:
             notes.append(f"{fact(str(error))}; made anew from the store")
             why = self._catch_up(now=True)
@@ -274,10 +275,10 @@ class DerivedFiles:
     def _open_store(self, waits_s: tuple[float, ...]) -> _native.Store:
         for wait_s in waits_s:
             try:
-                return _native.Store.open(str(self._folder), write=True)
+                return open_store(self._folder, write=True)
             except Locked:
                 time.sleep(wait_s)
-        return _native.Store.open(str(self._folder), write=True)
+        return open_store(self._folder, write=True)
 
     def _open_lexical(self, *, write: bool) -> _native.Lexical:
         return _native.Lexical.open(str(self._folder / "derived" / "bm25"), write=write)

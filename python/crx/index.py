@@ -18,6 +18,7 @@ from crx.config import ARGUMENT, Resolved, Settings, describe, resolve
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.derived import DerivedFiles, Legs, WriteAccess, Writer, fact
 from crx.errors import Incompatible, ModelError, NotAnIndex, UsageError
+from crx.ingest.located_store import native_store, open_store
 from crx.ingest.paths import escape_path
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
 from crx.retrieve.arguments import check_search
@@ -253,6 +254,18 @@ class Index:
         """Remove documents by URI; returns how many there were."""
         with self._writing() as writer:
             removed = writer.store.remove_documents(list(uris))
+            writer.sync()
+        return removed
+
+    def remove_matching(self, *names: str) -> dict[str, int]:
+        """Remove documents by URI, path, folder or glob; returns how many for each name.
+
+        Folders that were added and lie in a removed one are not refreshed any more.
+        """
+        from crx.ingest.remove import remove_matching
+
+        with self._writing() as writer:
+            removed = remove_matching(writer.store, names)
             writer.sync()
         return removed
 
@@ -588,7 +601,7 @@ class Index:
         """Return the open files; a forked child opens its own."""
         with self._loading:
             if self._opened is None:
-                store = _native.Store.open(str(self.path))
+                store = open_store(self.path)
                 derived = DerivedFiles(self.path, store, ann_above=self._settings.ann_above)
                 self._opened = store, derived
             return self._opened

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from crx_process import CrxProcess, make_crx
+from crx_process import CrxProcess
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,8 +25,8 @@ NAMES = [
 
 
 @pytest.fixture
-def crx(tmp_path: Path) -> CrxProcess:
-    return make_crx(tmp_path)
+def crx(crx_process: CrxProcess) -> CrxProcess:
+    return crx_process
 
 
 def write(folder: Path, name: bytes, text: str) -> None:

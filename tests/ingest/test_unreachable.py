@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from crx_process import CrxProcess, Finished, make_crx
+from crx_process import CrxProcess, Finished
 
 
 @pytest.fixture
-def crx(tmp_path: Path) -> CrxProcess:
+def crx(crx_process: CrxProcess) -> CrxProcess:
     """Return a command in a folder with an index of `docs/a.md` and `docs/sub/b.md`."""
-    crx = make_crx(tmp_path)
+    crx = crx_process
     (crx.folder / "docs" / "sub").mkdir(parents=True)
     (crx.folder / "docs" / "a.md").write_text("# Whales\n\nKrill.\n")
     (crx.folder / "docs" / "sub" / "b.md").write_text("# Bread\n\nFlour.\n")

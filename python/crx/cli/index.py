@@ -14,6 +14,7 @@ from crx.cli.options import (
     FOLDER,
     embedder_option,
     exclude_option,
+    existing_index,
     find_index,
     index_option,
     json_option,
@@ -69,24 +70,39 @@ def command(
 ) -> int:
     """Make the index hold the documents in PATHS, files or folders.
 
+    PATHS and what --exclude leaves out of them are remembered: without PATHS, all of them are
+    refreshed.
+
     New, changed, renamed and deleted files are recognized by their content; unchanged ones cost
     nothing. After an interruption the same command resumes. The exit code is 3 if a file could not
     be read, or a chunk did not get its context.
     """
     for path in paths:  # before an index is made for it
         if not path.exists():
-            raise UsageError(f"{path}: no such file or folder; nothing was indexed")
+            raise UsageError(
+                f"{path}: no such file or folder; nothing was indexed; "
+                f'"crx remove {path}" removes what the index has of it'
+            )
+    if exclude and not paths:
+        raise UsageError("--exclude wants a PATH; what was excluded before is remembered")
     settings = parse_settings(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
     spec = parse_contexts(contexts) if contexts is not None else None
     if spec is not None and not spec.is_file:
         settings["contexts"] = contexts = "outline" if spec.outline else "none"
-    place = find_index(folder) or Path(FOLDER)
+    place = (find_index(folder) or Path(FOLDER)) if paths else existing_index(folder)
     with handle.open(place, settings=settings) as index:
         with show_build(progress, as_json=as_json) as show:
-            report = index.add(
-                *paths, contexts=contexts, exclude=exclude or None, rehash=rehash, on_progress=show
-            )
+            if paths:
+                report = index.add(
+                    *paths,
+                    contexts=contexts,
+                    exclude=exclude or None,
+                    rehash=rehash,
+                    on_progress=show,
+                )
+            else:
+                report = index.refresh(contexts=contexts, rehash=rehash, on_progress=show)
         if not as_json:
             done = summarize(report, embedder=index.settings["embedder"])
             print_line(f"{display_path(place)}: {done}")

@@ -20,6 +20,7 @@ from crx.cli.output import (
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import compute_coverage
 from crx.index import NO_EMBEDDER
+from crx.ingest.located_store import BASE, base_of
 from crx.ingest.roots import MOUNTS, ROOTS
 from crx.ingest.skipped import read_skipped
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
@@ -40,7 +41,7 @@ def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool
     with handle.open(existing_index(folder), create=False) as index:
         status = index.status()
         rows = index.store.documents() if documents else []
-        passed_over = read_skipped(index.path)
+        passed_over = read_skipped(index.path, base=base_of(index.store))
     if as_json:
         listed = [
             {"uri": r.uri, "title": r.title, "lang": r.lang, "chunks": r.chunks} for r in rows
@@ -85,7 +86,7 @@ def _print(status: Status) -> None:
 
 
 def _built_with(status: Status) -> list[list[str]]:
-    hidden = (ORIGINS, PENDING_JOBS, ROOTS, MOUNTS)
+    hidden = (ORIGINS, PENDING_JOBS, BASE, ROOTS, MOUNTS)
     built = [[name, value] for name, value in status.settings.items() if name not in hidden]
     built += [["contexts by", origin.fingerprint] for origin in read_origins(status.settings)]
     built += [

@@ -52,13 +52,15 @@ class Discovery:
 
     `ignored` is what a rule leaves out, `skipped` what is neither a file nor a folder.
     `unreachable` are folders and roots that could not be listed: what they hold is not known.
-    `mounts` are the mount points among the folders.
+    `vanished` are roots that do not exist and of which nothing is known any more. `mounts` are the
+    mount points among the folders.
     """
 
     files: list[FoundFile] = field(default_factory=list)
     ignored: list[Skipped] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     unreachable: list[Failure] = field(default_factory=list)
+    vanished: list[str] = field(default_factory=list)
     mounts: list[str] = field(default_factory=list)
 
 

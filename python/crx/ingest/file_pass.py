@@ -65,6 +65,7 @@ class FilePass:
         self._tally.count("skipped", len(discovery.skipped))
         known = _by_path(self._store.documents())
         self._failed = {uri for uri, _ in self._store.failures()}
+        _set_vanished(discovery, roots, known)
         sizes = [self._bytes_to_read(file, known.get(file.uri, [])) for file in discovery.files]
         self._tally.expect(len(discovery.files), size=sum(sizes))
         self._report_unreachable(discovery, known)
@@ -235,6 +236,19 @@ class _MissingFiles:
 
     def _has_vanished(self, path: str) -> bool:
         return path in self._gone or not os.path.lexists(path_of(path))
+
+
+def _set_vanished(discovery: Discovery, roots: Sequence[Root], known: dict[str, Rows]) -> None:
+    """Move roots that are seen to be gone from the unreachable to the vanished."""
+    uris = [root.uri for root in roots]
+    for each in discovery.unreachable.copy():
+        if each.uri not in uris or os.path.lexists(path_of(each.uri)):
+            continue
+        above = (uri for uri in uris if uri != each.uri and is_below(each.uri, uri))
+        listed = any(os.path.isdir(path_of(uri)) for uri in above)
+        if listed or not any(is_below(path, each.uri) for path in known):
+            discovery.unreachable.remove(each)
+            discovery.vanished.append(each.uri)
 
 
 def _unmounted(

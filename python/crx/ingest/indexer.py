@@ -12,6 +12,7 @@ from crx.ingest.discover import DEFAULT_SKIPPED_FOLDERS, Root, require_paths
 from crx.ingest.embed_pending import PendingChunks
 from crx.ingest.file_pass import FilePass
 from crx.ingest.ignore import FolderPatterns
+from crx.ingest.located_store import base_of
 from crx.ingest.paths import uri_of
 from crx.ingest.report import Progress, Report, Tally
 from crx.ingest.roots import RememberedRoots
@@ -39,6 +40,7 @@ class Indexer:
         on_commit: Callable[[], None] | None = None,
     ) -> None:
         self._store = store
+        self._base = base_of(store)
         self._max_file_mb = max_file_mb
         self._skip_folders = skip_folders
         self._tally = Tally(on_progress)
@@ -76,13 +78,13 @@ class Indexer:
         `exclude` are patterns as in a `.gitignore` at each path; None: those of the last pass.
         """
         require_paths(paths)
-        remembered = RememberedRoots.read(self._store.settings())
+        remembered = RememberedRoots.read(self._store.settings(), base=self._base)
         roots = remembered.choose(map(uri_of, paths), exclude=exclude)
         self._pass(roots, remembered, rehash=rehash)
 
     def refresh(self, *, rehash: bool = False) -> None:
         """Make the store hold what the remembered roots hold; see `FilePass`."""
-        remembered = RememberedRoots.read(self._store.settings())
+        remembered = RememberedRoots.read(self._store.settings(), base=self._base)
         self._pass(remembered.roots, remembered, rehash=rehash)
 
     def _pass(self, roots: Sequence[Root], remembered: RememberedRoots, *, rehash: bool) -> None:
@@ -100,6 +102,7 @@ class Indexer:
         record_skipped(
             Path(self._store.path),
             file_pass.skipped,
+            base=self._base,
             roots=[root.uri for root in roots],
             unreachable=[each.uri for each in discovery.unreachable],
         )
@@ -107,7 +110,7 @@ class Indexer:
 
     def _remember(self, remembered: RememberedRoots) -> None:
         settings = self._store.settings()
-        changed = {**settings, **remembered.as_settings()}
+        changed = {**settings, **remembered.as_settings(base=self._base)}
         if changed != settings:
             self._store.set_settings(changed)
 

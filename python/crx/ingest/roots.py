@@ -7,11 +7,12 @@ mount points that were met below them, both as JSON.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import orjson
 
 from crx.ingest.discover import Discovery, Root
+from crx.ingest.located_store import Base
 from crx.ingest.paths import is_below
 
 ROOTS = "roots"
@@ -26,20 +27,20 @@ class RememberedRoots:
     mounts: tuple[str, ...] = ()
 
     @staticmethod
-    def read(settings: Mapping[str, str]) -> RememberedRoots:
-        """Return what the settings of an index hold."""
+    def read(settings: Mapping[str, str], *, base: Base) -> RememberedRoots:
+        """Return what the settings of an index hold; `base` is that of its URIs."""
         roots = orjson.loads(settings.get(ROOTS, "[]"))
         return RememberedRoots(
-            tuple(Root(each["uri"], tuple(each["exclude"])) for each in roots),
-            tuple(orjson.loads(settings.get(MOUNTS, "[]"))),
+            tuple(Root(base.load(each["uri"]), tuple(each["exclude"])) for each in roots),
+            tuple(map(base.load, orjson.loads(settings.get(MOUNTS, "[]")))),
         )
 
-    def as_settings(self) -> dict[str, str]:
+    def as_settings(self, *, base: Base) -> dict[str, str]:
         """Return the settings that `read` reads."""
-        roots = [asdict(root) for root in self.roots]
+        roots = [replace(root, uri=base.store(root.uri)) for root in self.roots]
         return {
             ROOTS: orjson.dumps(roots).decode(),
-            MOUNTS: orjson.dumps(self.mounts).decode(),
+            MOUNTS: orjson.dumps([base.store(uri) for uri in self.mounts]).decode(),
         }
 
     def choose(self, uris: Iterable[str], *, exclude: Sequence[str] | None) -> list[Root]:
@@ -47,7 +48,7 @@ class RememberedRoots:
         known = {root.uri: root for root in self.roots}
         if exclude is None:
             return [known.get(uri, Root(uri)) for uri in dict.fromkeys(uris)]
-        return [Root(uri, tuple(exclude)) for uri in dict.fromkeys(uris)]
+        return [Root(uri, tuple(filter(None, exclude))) for uri in dict.fromkeys(uris)]
 
     def others(self, roots: Sequence[Root]) -> list[Root]:
         """Return the remembered roots besides some."""
@@ -63,8 +64,9 @@ class RememberedRoots:
             if not any(is_below(uri, root.uri) for root in roots)
             or any(is_below(uri, folder) for folder in unreachable)
         }
+        known = {*self.others(roots), *(r for r in roots if r.uri not in discovery.vanished)}
         return RememberedRoots(
-            tuple(sorted({*self.others(roots), *roots}, key=lambda root: root.uri)),
+            tuple(sorted(known, key=lambda root: root.uri)),
             tuple(sorted({*mounts, *discovery.mounts})),
         )
 

@@ -8,36 +8,48 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 
+from crx.ingest.located_store import Base
 from crx.ingest.paths import is_below
 from crx.ingest.report import Skipped
 
 FILE = "skipped.jsonl"
 
 
-def read_skipped(folder: Path) -> list[Skipped]:
-    """Return the paths that were not indexed, by URI; none if there is no record."""
+def read_skipped(folder: Path, *, base: Base) -> list[Skipped]:
+    """Return the paths that were not indexed, by URI; none if there is no record.
+
+    `base` is that of the index, to which the recorded paths are relative.
+    """
     try:
         lines = (folder / FILE).read_bytes().splitlines()
     except FileNotFoundError:
         return []
-    return [Skipped(**orjson.loads(line)) for line in lines]
+    entries = (Skipped(**orjson.loads(line)) for line in lines)
+    return [replace(entry, uri=base.load(entry.uri)) for entry in entries]
 
 
 def record_skipped(
-    folder: Path, skipped: Iterable[Skipped], *, roots: Sequence[str], unreachable: Sequence[str]
+    folder: Path,
+    skipped: Iterable[Skipped],
+    *,
+    base: Base,
+    roots: Sequence[str],
+    unreachable: Sequence[str],
 ) -> None:
     """Replace the record of what lies below roots; what could not be reached keeps its own."""
     kept = [
         each
-        for each in read_skipped(folder)
+        for each in read_skipped(folder, base=base)
         if not any(is_below(each.uri, root) for root in roots)
         or any(is_below(each.uri, closed) for closed in unreachable)
     ]
-    entries = sorted({*kept, *skipped}, key=lambda each: (each.uri, each.reason))
+    stored = {replace(entry, uri=base.store(entry.uri)) for entry in (*kept, *skipped)}
+    entries = sorted(stored, key=lambda entry: (entry.uri, entry.reason))
     beside = folder / f"{FILE}.tmp"
-    beside.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in entries))
+    beside.write_bytes(b"".join(orjson.dumps(entry) + b"\n" for entry in entries))
     os.replace(beside, folder / FILE)

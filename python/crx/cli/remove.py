@@ -1,0 +1,40 @@
+"""`crx remove`: remove documents from an index."""
+
+from __future__ import annotations
+
+import click
+
+from crx import index as handle
+from crx.cli.options import existing_index, index_option, json_option
+from crx.cli.output import display_path, print_json, print_line, print_note
+from crx.ingest.remove import refreshed_folders
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="URI|FOLDER|GLOB...")
+@index_option
+@json_option
+def command(*, names: tuple[str, ...], folder: str | None, as_json: bool) -> int:
+    """Remove documents by URI, file, folder or glob.
+
+    Files on the disk are not touched. A folder that was indexed is not refreshed any more. Quote a
+    glob: * stays within a folder, ** crosses folders.
+    """
+    place = existing_index(folder)
+    with handle.open(place, create=False) as index:
+        removed = index.remove_matching(*names)
+        refreshed = refreshed_folders(index.store, names)
+    total = sum(removed.values())
+    if as_json:
+        print_json({"index": str(place), "removed": total, "names": removed})
+    else:
+        print_line(f"{display_path(place)}: {total} removed")
+    for name, count in removed.items():
+        if not count:
+            print_note(f'{name}: nothing in the index; "crx status --documents" lists what is')
+    for name, root in refreshed:
+        print_note(
+            f'{name}: still lies below {display_path(root)}, which "crx index" refreshes; '
+            "--exclude leaves it out"
+        )
+    return 0 if total else 1

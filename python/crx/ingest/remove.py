@@ -1,0 +1,74 @@
+"""Removal of documents by URI, path, folder or glob."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import orjson
+
+from crx import _native
+from crx.ingest.located_store import base_of
+from crx.ingest.path_filter import compile_glob
+from crx.ingest.paths import candidate_uris, is_below, path_of, uri_of
+from crx.ingest.roots import RememberedRoots
+
+_WILDCARDS = frozenset("*?[")
+
+
+def remove_matching(store: _native.Store, names: Sequence[str]) -> dict[str, int]:
+    """Remove the documents that names match; return how many for each name.
+
+    A name is a URI, a file, a folder or a glob; a relative path starts at the current folder. Roots
+    that lie in a removed folder are not refreshed any more.
+    """
+    base = base_of(store)
+    remembered = RememberedRoots.read(store.settings(), base=base)
+    removed: dict[str, int] = {}
+    for name in names:
+        folders = candidate_uris(name)
+        removed[name] = store.remove_documents(_find(store, name, folders))
+        failures = [uri for uri, _ in store.failures() if any(is_below(uri, f) for f in folders)]
+        store.remove_documents(failures)  # there is no such document: the failure goes
+        remembered = remembered.without(folders)
+    settings = store.settings()
+    store.set_settings({**settings, **remembered.as_settings(base=base)})
+    return removed
+
+
+def refreshed_folders(store: _native.Store, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the names that still exist below a remembered root, with that root."""
+    remembered = RememberedRoots.read(store.settings(), base=base_of(store))
+    found = []
+    for name in names:
+        uri = uri_of(name)
+        root = next((root.uri for root in remembered.roots if is_below(uri, root.uri)), "")
+        if root and os.path.lexists(path_of(uri)):
+            found.append((name, root))
+    return found
+
+
+def _find(store: _native.Store, name: str, folders: Sequence[str]) -> list[str]:
+    rows = store.documents()
+    exact = [row.uri for row in rows if row.uri in folders]
+    if exact:
+        return exact
+    below = [
+        row.uri
+        for row in rows
+        if any(is_below(uri, each) for each in folders for uri in (row.uri, _path_of_row(row)))
+    ]
+    if below or not _WILDCARDS.intersection(name):
+        return below
+    globs = [compile_glob(pattern) for pattern in folders]
+    return [
+        row.uri
+        for row in rows
+        if any(glob.fullmatch(text) for glob in globs for text in (row.uri, _path_of_row(row)))
+    ]
+
+
+def _path_of_row(row: _native.DocumentRow) -> str:
+    """Return the URI of the file that a document was read from, or its own."""
+    path = orjson.loads(row.metadata).get("path")
+    return path if isinstance(path, str) else row.uri

@@ -1,0 +1,116 @@
+"""`crx remove`, and `crx index` without a path."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from crx_process import CrxHere, Finished
+
+
+@pytest.fixture
+def crx(crx_here: CrxHere) -> CrxHere:
+    """Return a command in a folder with an index of five documents in two roots."""
+    crx = crx_here
+    for name in ("docs/a.md", "docs/b.txt", "docs/sub/c.md", "notes/d.md"):
+        (crx.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (crx.folder / name).write_text(f"# {name}\n\nKrill.\n")
+    (crx.folder / "notes" / "e.jsonl").write_text('{"id": "x", "text": "Salt."}\n')
+    assert crx("index", "-q", "docs", "notes").out.startswith(".crx: 5 added;")
+    return crx
+
+
+def documents(crx: CrxHere) -> list[str]:
+    return crx("status", "--documents").out.split()
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [
+        ("docs/a.md", ["docs/b.txt", "docs/sub/c.md", "notes/d.md", "notes/e.jsonl#x"]),
+        ("docs", ["notes/d.md", "notes/e.jsonl#x"]),
+        ("docs/", ["notes/d.md", "notes/e.jsonl#x"]),
+        ("docs/*.md", ["docs/b.txt", "docs/sub/c.md", "notes/d.md", "notes/e.jsonl#x"]),
+        ("**/*.md", ["docs/b.txt", "notes/e.jsonl#x"]),
+        ("notes/e.jsonl#x", ["docs/a.md", "docs/b.txt", "docs/sub/c.md", "notes/d.md"]),
+        ("notes/e.jsonl", ["docs/a.md", "docs/b.txt", "docs/sub/c.md", "notes/d.md"]),
+        (".", []),
+    ],
+)
+def test_documents_are_removed_by_uri_folder_or_glob(
+    crx: CrxHere, name: str, left: list[str]
+) -> None:
+    done = crx("remove", name)
+    assert (done.code, done.out) == (0, f".crx: {5 - len(left)} removed\n"), done.err
+    assert documents(crx) == left
+    assert crx("search", "krill", "--where", "path=docs/a.md").code == int("docs/a.md" not in left)
+
+
+def test_a_folder_that_is_deleted_can_be_removed(crx: CrxHere) -> None:
+    shutil.rmtree(crx.folder / "docs")
+    failed = crx("index", "docs")
+    assert failed.code == 2
+    assert '"crx remove docs" removes what the index has of it' in failed.err
+    assert crx("remove", "docs") == Finished(0, ".crx: 3 removed\n", "")
+    assert crx("index", "-q").out == ".crx: 2 unchanged; 0 chunks put, 0 embedded\n"
+    assert crx("status").err == ""
+
+
+def test_what_is_not_in_the_index_exits_1(crx: CrxHere) -> None:
+    assert crx("remove", "gone.md") == Finished(
+        1,
+        ".crx: 0 removed\n",
+        'crx: gone.md: nothing in the index; "crx status --documents" lists what is\n',
+    )
+
+
+def test_what_will_be_refreshed_is_said(crx: CrxHere) -> None:
+    done = crx("remove", "docs/sub")
+    assert done.out == ".crx: 1 removed\n"
+    assert done.err == (
+        'crx: docs/sub: still lies below docs, which "crx index" refreshes; '
+        "--exclude leaves it out\n"
+    )
+
+
+def test_index_without_a_path_refreshes_what_was_indexed(crx: CrxHere) -> None:
+    (crx.folder / "docs" / "a.md").unlink()
+    (crx.folder / "notes" / "f.md").write_text("# New\n\nPlankton.\n")
+    (crx.folder / "other.md").write_text("# Other\n")
+    done = crx("index", "-q")
+    assert done.out.startswith(".crx: 1 added, 1 removed, 4 unchanged;")
+    assert "other.md" not in documents(crx)
+
+
+def test_excludes_are_remembered(crx: CrxHere) -> None:
+    crx("index", "-q", "docs", "--exclude", "*.txt", "--exclude", "sub/")
+    assert documents(crx) == ["docs/a.md", "notes/d.md", "notes/e.jsonl#x"]
+    for again in ([], ["docs"]):
+        assert crx("index", "-q", *again).code == 0
+        assert documents(crx) == ["docs/a.md", "notes/d.md", "notes/e.jsonl#x"]
+    crx("index", "-q", "docs", "--exclude", "")
+    assert documents(crx)[:3] == ["docs/a.md", "docs/b.txt", "docs/sub/c.md"]
+
+
+def test_a_root_inside_another_keeps_what_the_outer_one_excludes(crx: CrxHere) -> None:
+    crx("index", "-q", "docs", "--exclude", "sub/")
+    crx("index", "-q", "docs/sub")
+    for again in (["docs"], []):
+        crx("index", "-q", *again)
+        assert "docs/sub/c.md" in documents(crx)
+
+
+def test_a_root_that_is_gone_keeps_its_documents_until_they_are_removed(crx: CrxHere) -> None:
+    shutil.rmtree(crx.folder / "notes")
+    done = crx("index", "-q")
+    assert (done.code, done.out.split(";")[0]) == (3, ".crx: 2 kept, 3 unchanged, 1 failed")
+    assert done.err.startswith("crx: notes: no such file or directory; 2 documents below it are ")
+    assert crx("remove", "notes").code == 0
+    assert crx("index", "-q").code == 0
+
+
+def test_index_without_a_path_or_an_index_is_a_usage_error(crx_here: CrxHere) -> None:
+    crx = crx_here
+    done = crx("index")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert not (crx.folder / ".crx").exists()
