@@ -134,7 +134,9 @@ class Hit:
 class Passage:
     """One stretch of one document around one or more hits: `document.text[start:end] == text`.
 
-    It scores as its best hit does. `page` and `lines` are (first, last), from 1, where known.
+    It scores as its best hit does. `pages` and `lines` are (first, last), lines from 1; lines are
+    those of the file, None if the text was extracted from it. `fragment` is the end of a URL by
+    which a browser finds the passage in a page, or "".
     """
 
     uri: str
@@ -148,11 +150,15 @@ class Passage:
     headings: tuple[str, ...] = ()
     lines: tuple[int, int] | None = None
     pages: tuple[str, str] | None = None
+    fragment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A passage that an answer names: `document.text[start:end]` is what the model was shown."""
+    """A passage that an answer names: `document.text[start:end]` is what the model was shown.
+
+    `lines`, `pages` and `fragment` are those of the passage.
+    """
 
     number: int
     uri: str
@@ -161,6 +167,7 @@ class Citation:
     end: int
     lines: tuple[int, int] | None = None
     pages: tuple[str, str] | None = None
+    fragment: str = ""
 
 
 @dataclass(frozen=True, slots=True)

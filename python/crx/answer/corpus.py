@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from crx import _native
 from crx.errors import UsageError
 from crx.ingest.split import labels_around
+from crx.retrieve.location import locate_passages
 from crx.retrieve.search import place_of, read_marks
 from crx.types import Passage
 
@@ -30,11 +31,12 @@ def read_corpus(
             f"the corpus has {tokens:,} tokens, more than the {MAX_CORPUS_TOKENS:,} of a prompt; "
             "leave out --whole"
         )
-    return [
+    passages = [
         passage
         for row in store.documents()
         for passage in _passages(store, row, budget_tokens=budget_tokens)
     ]
+    return locate_passages(store, passages)
 
 
 def _passages(

@@ -117,4 +117,5 @@ def _citation(number: int, passage: Passage) -> Citation:
         end=passage.end,
         lines=passage.lines,
         pages=passage.pages,
+        fragment=passage.fragment,
     )

@@ -70,12 +70,14 @@ def print_passages(
 
 
 def location(passage: Passage | Citation) -> str:
-    """Return where a passage stands: path:lines, or path and pages."""
+    """Return where a passage stands: path:lines, path and pages, or the end of a page's URL."""
     path = display_path(passage.uri)
     if passage.pages:
         first, last = map(visible_line, passage.pages)
         return f"{path}, page {first}" if first == last else f"{path}, pages {first}-{last}"
-    return f"{path}:{passage.lines[0]}-{passage.lines[1]}" if passage.lines else path
+    if passage.lines:
+        return f"{path}:{passage.lines[0]}-{passage.lines[1]}"
+    return path + passage.fragment
 
 
 def explanation(hit: Hit) -> str:

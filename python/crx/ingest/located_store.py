@@ -55,7 +55,7 @@ class Base:
         return f"{self.uri.rstrip('/')}/{rest}" if rest else self.uri
 
 
-class _Row:
+class _LocatedRow:
     """A row of the store with its URI, and the path in its metadata, made absolute."""
 
     __slots__ = ("_base", "_row")
@@ -101,7 +101,7 @@ class LocatedStore:
         return row and self._locate(row)
 
     def chunks(self, keys: NDArray[np.int64]) -> list[_native.ChunkRow]:
-        return [cast(_native.ChunkRow, _Row(row, self.base)) for row in self.native.chunks(keys)]
+        return [cast(_native.ChunkRow, _LocatedRow(row, self.base)) for row in self.native.chunks(keys)]
 
     def put_document(self, *, uri: str, metadata: str, **columns: Any) -> int:
         return self.native.put_document(
@@ -163,7 +163,7 @@ class LocatedStore:
         return self.native.select(orjson.dumps({**others, "uri": {"in": found}}).decode())
 
     def _locate(self, row: _native.DocumentRow) -> _native.DocumentRow:
-        return cast(_native.DocumentRow, _Row(row, self.base))
+        return cast(_native.DocumentRow, _LocatedRow(row, self.base))
 
 
 def open_store(folder: Path, *, write: bool = False) -> _native.Store:

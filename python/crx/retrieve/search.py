@@ -18,6 +18,7 @@ from crx import _native
 from crx.ingest.embed import embedding_prefix
 from crx.ingest.split import labels_around
 from crx.protocols import Embedder, Reranker
+from crx.retrieve.location import locate_passages
 from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
 from crx.types import Hit, Mark, Passage, Stage
 from crx.types import Ranking as Ranking
@@ -288,7 +289,8 @@ class Searcher:
             )
         texts = {doc: self._store.text(doc) for doc in {row.doc for row in found}}
         marks = {doc: read_marks(self._store.marks(doc)) for doc in texts}
-        return [_passage(row, hits, texts[row.doc], marks[row.doc]) for row in found]
+        passages = [_passage(row, hits, texts[row.doc], marks[row.doc]) for row in found]
+        return locate_passages(self._store, passages)
 
     def _layouts(self, docs: set[int]) -> dict[int, NDArray[np.uint32]]:
         """Return the layouts of documents, each read once while the index is unchanged."""

@@ -15,21 +15,10 @@ from tree_sitter import Node, QueryCursor
 
 from crx.ingest.readers.code_queries import Unparsed, load_query, make_parser
 from crx.ingest.readers.decode import decode
+from crx.ingest.readers.formats import LANGUAGES
 from crx.ingest.readers.sections import in_order
 from crx.types import Document, Mark, Scalar
 
-LANGUAGES = {
-    ".py": "python", ".pyi": "python", ".pyw": "python",
-    ".rs": "rust",
-    ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript",
-    ".ts": "typescript", ".mts": "typescript", ".cts": "typescript",
-    ".tsx": "tsx",
-    ".go": "go",
-    ".java": "java",
-    ".c": "c", ".h": "c",
-    ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".hh": "cpp", ".hpp": "cpp",
-    ".hxx": "cpp", ".inl": "cpp", ".cu": "cpp", ".cuh": "cpp",
-}  # fmt: skip
 extensions = tuple(LANGUAGES)
 
 # Constructs of a header that only C++ has.

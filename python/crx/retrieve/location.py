@@ -1,0 +1,54 @@
+"""Locations of passages within files: lines if they are the file's, else a text fragment.
+
+A text fragment (WICG, "URL Fragment Text Directives") is the end of a URL by which a browser finds
+and marks a text, as in `manual.html#:~:text=the%20whale`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import quote
+
+import orjson
+
+from crx import _native
+from crx.ingest.readers.formats import is_as_written
+from crx.types import Passage
+
+# Words of a fragment: enough to be found once in most pages, few enough to be read.
+_WORDS = 8
+_FEWEST_WORDS = 3
+# What the reader of HTML puts in front of an item of a list; the page's text does not hold it.
+_BULLET = re.compile(r"^(?:-|\d+\.) ")
+
+
+def locate_passages(store: _native.Store, passages: Sequence[Passage]) -> list[Passage]:
+    """Return passages with the lines of their file, or without lines if they have others.
+
+    Passages of HTML have a text fragment instead.
+    """
+    metadata: dict[str, dict[str, object]] = {}
+    for uri in {passage.uri for passage in passages}:
+        row = store.document(uri)
+        metadata[uri] = orjson.loads(row.metadata) if row else {}
+    return [_locate(passage, metadata[passage.uri]) for passage in passages]
+
+
+def text_fragment(text: str) -> str:
+    """Return the fragment that finds the first line of several words of a text, or ""."""
+    for line in text.split("\n"):
+        # A browser does not find a text that runs over the edge of a cell.
+        words = _BULLET.sub("", line).split("\t")[0].split()[:_WORDS]
+        if len(words) >= _FEWEST_WORDS:
+            # In a directive "-" has a meaning of its own.
+            return "#:~:text=" + quote(" ".join(words), safe="").replace("-", "%2D")
+    return ""
+
+
+def _locate(passage: Passage, metadata: dict[str, object]) -> Passage:
+    if is_as_written(passage.uri, metadata):
+        return passage
+    is_page = metadata.get("format") == "html"
+    return replace(passage, lines=None, fragment=text_fragment(passage.text) if is_page else "")
