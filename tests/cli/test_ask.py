@@ -87,6 +87,7 @@ def test_json_holds_the_answer_its_citations_and_whether_it_is_complete(crx: Crx
         "end": len(WHALES),
         "lines": [1, 7],
         "pages": None,
+        "fragment": "",
     }
     assert answer == {
         "question": QUESTION,

@@ -83,6 +83,23 @@ def copy_the_index_away(at: Place) -> Place:
     return Place(at.cwd, at.docs, target)
 
 
+def copy_the_database_alone(at: Place) -> Place:
+    target = at.cwd.with_name("copy")
+    shutil.copytree(at.docs, target / "docs", copy_function=shutil.copy)
+    (target / ".crx").mkdir()
+    shutil.copy(at.index / "crx.db", target / ".crx")
+    return Place(target, target / "docs", target / ".crx")
+
+
+def delete_all_but_the_database(at: Place) -> Place:
+    for each in at.index.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each)
+        elif each.name != "crx.db":
+            each.unlink()
+    return at
+
+
 def reach_the_project_by_a_link(at: Place) -> Place:
     link = at.cwd.with_name("link")
     link.symlink_to(at.cwd)
@@ -100,6 +117,8 @@ WAYS = [
     rename_the_index,
     move_the_index_away,
     copy_the_index_away,
+    copy_the_database_alone,
+    delete_all_but_the_database,
     reach_the_project_by_a_link,
 ]
 

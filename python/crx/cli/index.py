@@ -77,12 +77,8 @@ def command(
     nothing. After an interruption the same command resumes. The exit code is 3 if a file could not
     be read, or a chunk did not get its context.
     """
-    for path in paths:  # before an index is made for it
-        if not path.exists():
-            raise UsageError(
-                f"{path}: no such file or folder; nothing was indexed; "
-                f'"crx remove {path}" removes what the index has of it'
-            )
+    found = find_index(folder)
+    _require_paths(paths, index=found)
     if exclude and not paths:
         raise UsageError("--exclude wants a PATH; what was excluded before is remembered")
     settings = parse_settings(assignments)
@@ -90,7 +86,7 @@ def command(
     spec = parse_contexts(contexts) if contexts is not None else None
     if spec is not None and not spec.is_file:
         settings["contexts"] = contexts = "outline" if spec.outline else "none"
-    place = (find_index(folder) or Path(FOLDER)) if paths else existing_index(folder)
+    place = (found or Path(FOLDER)) if paths else existing_index(folder)
     with handle.open(place, settings=settings) as index:
         with show_build(progress, as_json=as_json) as show:
             if paths:
@@ -130,6 +126,14 @@ def command(
     if report.failures or code:
         return InputError.exit_code
     return 0 if report.added or report.changed or report.unchanged or report.renamed else 1
+
+
+def _require_paths(paths: tuple[Path, ...], *, index: Path | None) -> None:
+    """Raise `UsageError` for a path that does not exist, before an index is made for it."""
+    for path in paths:
+        if not path.exists():
+            next_step = f'; "crx remove {path}" removes what the index has of it' if index else ""
+            raise UsageError(f"{path}: no such file or folder; nothing was indexed{next_step}")
 
 
 def _name_failures(report: Report) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import orjson
 
 from crx import _native
-from crx.ingest.readers.formats import is_as_written
+from crx.ingest.formats import is_as_written
 from crx.types import Passage
 
 # Words of a fragment: enough to be found once in most pages, few enough to be read.

@@ -15,7 +15,7 @@ from tree_sitter import Node, QueryCursor
 
 from crx.ingest.readers.code_queries import Unparsed, load_query, make_parser
 from crx.ingest.readers.decode import decode
-from crx.ingest.readers.formats import LANGUAGES
+from crx.ingest.formats import LANGUAGES
 from crx.ingest.readers.sections import in_order
 from crx.types import Document, Mark, Scalar
 
