@@ -18,7 +18,7 @@ from crx.config import ARGUMENT, Resolved, Settings, describe, resolve
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.derived import DerivedFiles, Legs, WriteAccess, Writer, fact
 from crx.errors import Incompatible, ModelError, NotAnIndex, UsageError
-from crx.ingest.located_store import native_store, open_store
+from crx.ingest.located_store import open_store
 from crx.ingest.paths import escape_path
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
 from crx.retrieve.arguments import check_search

@@ -101,7 +101,9 @@ class LocatedStore:
         return row and self._locate(row)
 
     def chunks(self, keys: NDArray[np.int64]) -> list[_native.ChunkRow]:
-        return [cast(_native.ChunkRow, _LocatedRow(row, self.base)) for row in self.native.chunks(keys)]
+        return [
+            cast(_native.ChunkRow, _LocatedRow(row, self.base)) for row in self.native.chunks(keys)
+        ]
 
     def put_document(self, *, uri: str, metadata: str, **columns: Any) -> int:
         return self.native.put_document(

@@ -13,9 +13,9 @@ from itertools import pairwise
 
 from tree_sitter import Node, QueryCursor
 
+from crx.ingest.formats import LANGUAGES
 from crx.ingest.readers.code_queries import Unparsed, load_query, make_parser
 from crx.ingest.readers.decode import decode
-from crx.ingest.formats import LANGUAGES
 from crx.ingest.readers.sections import in_order
 from crx.types import Document, Mark, Scalar
 
