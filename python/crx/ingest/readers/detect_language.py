@@ -115,7 +115,7 @@ _NEEDED = {"go": re.compile(r"^package \w+$", re.MULTILINE)}
 
 
 def detect_language(text: str) -> str:
-    """Return the language of a source text, as `code.LANGUAGES` names it, or "" for other texts."""
+    """Return the language of a source text as `formats.LANGUAGES` names it, else ""."""
     bare = _COMMENT.sub("", text[:_COUNTED])
     lines = sum(1 for line in bare.split("\n") if line.strip())
     counts = {language: _count(language, bare) for language in _PATTERNS}

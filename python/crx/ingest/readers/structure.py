@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from crx.ingest.formats import LANGUAGES
 from crx.ingest.readers import markdown, text
 from crx.ingest.readers.markdown import extensions as markdown_extensions
 from crx.types import Mark
@@ -30,7 +31,7 @@ def structure(source: str, *, name: str = "") -> tuple[str, tuple[Mark, ...]]:
     from crx.ingest.readers.code_queries import Unparsed
     from crx.ingest.readers.detect_language import detect_language
 
-    language = code.LANGUAGES.get(extension) or detect_language(source)
+    language = LANGUAGES.get(extension) or detect_language(source)
     if language:
         try:
             return language, code.definitions(source, language=language)
