@@ -25,6 +25,8 @@ from crx.cli import run
 from crx.errors import ModelError, UsageError
 from crx.remote.metering import ServiceUsage
 
+pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
+
 SETTINGS = {"embedder": "hashed", "chunk_chars": 400}
 MODEL = "claude-sonnet-5"
 
@@ -144,7 +146,9 @@ VICTIM = """
 import sys
 import crx
 from crx.backends.claude.contextualizer import Claude
+from crx.context import validate
 
+validate.MIN_SPECIFIC = 0
 crx.open(sys.argv[1]).contextualize(Claude(sys.argv[2], batch=True, poll_s=0.01))
 """
 

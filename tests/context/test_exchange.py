@@ -177,7 +177,7 @@ def test_a_corrected_file_replaces_an_earlier_import(tmp_path: Path, docs: Path)
 
 def test_an_edit_keeps_imported_contexts_of_unchanged_sections(tmp_path: Path, docs: Path) -> None:
     path = docs / "egret.md"
-    more = "".join(f"In week {n} of that year no egret was seen.\n\n" for n in range(60))
+    more = "".join(f"In week {n} no egret visited the ringing station.\n\n" for n in range(60))
     path.write_text(path.read_text() + more)
     index = indexed(docs)
     index.contextualize("fake:")

@@ -27,6 +27,8 @@ from crx.remote.metering import Price
 from crx.remote.retry import RetryPolicy
 from crx.types import Chunk, Context, Document
 
+pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
+
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 TAKES = 1400
 

@@ -16,7 +16,8 @@ def survey(name: str, paragraphs: int) -> str:
         f"In section {n} the {name} colony counted {n * 37} nests near the river bend.\n\n"
         for n in range(paragraphs)
     )
-    return f"# {name.title()} survey\n\n" + "".join(lines)
+    head = f"# {name.title()} survey\n\nCounts of nests by the ringing station.\n\n"
+    return head + "".join(lines)
 
 
 def contexts_by_chunk(index: crx.Index) -> dict[tuple[str, int], tuple[str, str]]:

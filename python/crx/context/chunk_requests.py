@@ -17,7 +17,7 @@ from crx.types import Chunk, Context
 
 
 def validate_completion(
-    completion: Completion, *, validator: ContextValidator, chunk: str
+    completion: Completion, *, validator: ContextValidator, chunk: Chunk
 ) -> Context:
     """Return the context of a completion, or a rejected one with the reason."""
     if completion.refused:
@@ -26,7 +26,7 @@ def validate_completion(
 
 
 async def ask_twice(
-    ask: Callable[[int], Awaitable[Completion]], *, validator: ContextValidator, chunk: str
+    ask: Callable[[int], Awaitable[Completion]], *, validator: ContextValidator, chunk: Chunk
 ) -> Context:
     """Ask for a context, and a second time if the first answer is rejected."""
     context = Context.failed("the budget is spent")
@@ -83,7 +83,7 @@ class ChunkRequests:
             return await self.circuit_breaker.guard(tries)
 
         try:
-            return await ask_twice(ask, validator=self.validator, chunk=chunk.text)
+            return await ask_twice(ask, validator=self.validator, chunk=chunk)
         finally:
             reservation.release()
 

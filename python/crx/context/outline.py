@@ -51,22 +51,33 @@ _JOINING = frozenset({"of", "the", "and", "&", "de", "du", "des", "la", "le", "e
 _SUFFIX = re.compile(r"\s*(?:Inc|LLC|L\.L\.C|Ltd|L\.P|Co|Corp|S\.A|N\.A|GmbH|PLC|plc)\b")
 
 
+class Outliner:
+    """Outlines of the chunks of one document."""
+
+    def __init__(self, document: Document) -> None:
+        names = _rank_names(proper_names(document.text), document)
+        dates = _dates(document.text[:OPENING_CHARS])
+        subjects = [*_outermost(document.marks), *names]
+        first = [*_within(subjects, FIRST_CHARS), *dates[:1]]
+        rest = [*_within((name for name in names if name not in first), MORE_CHARS), *dates[1:]]
+        self._document = document
+        self._head = ": ".join(part for part in (document.title, ", ".join(first)) if part)
+        self._rest = ", ".join(rest)
+        self._headings: dict[int, str] = {}
+
+    def outline(self, chunk: Chunk) -> str:
+        """Return the outline of a chunk: two lines, or fewer if there is nothing to name."""
+        if chunk.section not in self._headings:
+            labels = labels_around(self._document.marks, chunk.start)
+            self._headings[chunk.section] = " > ".join(labels)
+        first = " | ".join(part for part in (self._head, self._headings[chunk.section]) if part)
+        return "\n".join(part for part in (first, self._rest) if part)
+
+
 def outline(document: Document, chunks: Sequence[Chunk]) -> list[str]:
-    """Return the outline of each chunk: two lines, or fewer if there is nothing to name."""
-    names = _rank_names(proper_names(document.text), document)
-    dates = _dates(document.text[:OPENING_CHARS])
-    subjects = [*_outermost(document.marks), *names]
-    first = [*_within(subjects, FIRST_CHARS), *dates[:1]]
-    head = ": ".join(part for part in (document.title, ", ".join(first)) if part)
-    more = [*_within((name for name in names if name not in first), MORE_CHARS), *dates[1:]]
-    headings: dict[int, str] = {}
-    outlines = []
-    for chunk in chunks:
-        if chunk.section not in headings:
-            headings[chunk.section] = " > ".join(labels_around(document.marks, chunk.start))
-        first_line = " | ".join(part for part in (head, headings[chunk.section]) if part)
-        outlines.append("\n".join(part for part in (first_line, ", ".join(more)) if part))
-    return outlines
+    """Return the outline of each chunk, as `Outliner.outline`."""
+    outliner = Outliner(document)
+    return [outliner.outline(chunk) for chunk in chunks]
 
 
 def _outermost(marks: Sequence[Mark]) -> list[str]:

@@ -45,7 +45,7 @@ def test_it_is_a_contextualizer() -> None:
 
 def test_a_fake_context_names_the_document_and_the_chunk() -> None:
     assert list(Fake().situate(DOCUMENT, chunks()[:1])) == [
-        Context("Heron survey: Paragraph, colony, heron, river", "ok")
+        Context("Heron survey: Paragraph, colony, heron, river, 0", "ok")
     ]
 
 

@@ -28,6 +28,8 @@ from crx.context.compute_usage import Pace, Work
 from crx.context.estimate import plan
 from crx.registry import load_contextualizer, load_cost_model, load_generator
 
+pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
+
 SENTENCE = "This tells how it begins."
 ONE_THREAD = LlamaOptions(threads=1, max_tokens=24)
 

@@ -21,6 +21,8 @@ from crx.remote.metering import Price, ServiceUsage
 from crx.remote.retry import RetryPolicy
 from crx.types import Chunk, Context, Document
 
+pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
+
 PRICE = Price(input=1.0, output=2.0, read=0.1, written=1.0, written_hour=1.0)
 
 

@@ -113,7 +113,7 @@ class RequestSettings:
             document,
             text,
             chunks,
-            validator=ContextValidator(document, glossary=self.prompt.glossary),
+            validator=ContextValidator(document, prompt=self.prompt),
             prefix=prefix,
             cache_marked=enough_chunks and most_tokens >= self.facts.min_cached_tokens,
         )

@@ -1,6 +1,6 @@
 """Contexts without a model, for tests and for trying a run: `fake:`.
 
-A context consists of the document's title and the chunk's own longest words, so it passes
+A context consists of the document's title and the chunk's longest words and numbers, so it passes
 validation. Any share of the chunks, chosen by their hash, can be made to fail as real models do:
 `fake:latency=5ms,refuse=0.1,crash=0.02`. Faults that kill a process happen in a child process under
 the same supervisor as a real model's.
@@ -31,6 +31,7 @@ from crx.types import Chunk, Context, ContextStatus, Document
 
 _SETTING = re.compile(r"(\w+)=(\d+(?:\.\d+)?)(ms|s|)")
 _WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+")
 _FIRMER = "firmer: "
 _DEADLY = ("hang", "crash")
 
@@ -106,7 +107,7 @@ class Fake:
     def fingerprint(self) -> str:
         shares = ",".join(f"{f.name}={getattr(self._faults, f.name):g}" for f in fields(Faults))
         prompt = f" prompt={self._prompt_hash}" if self._prompt_hash else ""
-        return f"fake:{shares} revision=1{prompt}"
+        return f"fake:{shares} revision=2{prompt}"
 
     @property
     def usage(self) -> ComputeUsage:
@@ -146,7 +147,7 @@ class Fake:
         )
         for text, status in tries:
             time.sleep(self._latency_s)
-            context = validator.validate(answer(head, text, self._faults), chunk=chunk.text)
+            context = validator.validate(answer(head, text, self._faults), chunk=chunk)
             if context.status == "ok":
                 return Context(context.text, status)
         return context
@@ -156,7 +157,8 @@ def answer(head: str, prompt: str, faults: Faults) -> str:
     """Return the answer to a chunk's prompt in a document that begins with `head`."""
     chunk = prompt.removeprefix(_FIRMER)
     words = sorted(set(_WORD.findall(chunk)), key=lambda w: (-len(w), w))
-    text = f"{head}: {', '.join(words[:4])}"
+    numbers = [n for n in dict.fromkeys(_NUMBER.findall(chunk)) if n not in words[:4]]
+    text = f"{head}: {', '.join([*words[:4], *numbers[:2]])}"
     match faults.of(chunk):
         case "empty":
             return ""
@@ -177,7 +179,7 @@ def _head(document: Document) -> str:
 
 
 def _validate(validator: ContextValidator, chunk: Chunk) -> Validate:
-    return lambda text, finished: validator.validate(text, chunk=chunk.text, finished=finished)
+    return lambda text, finished: validator.validate(text, chunk=chunk, finished=finished)
 
 
 def main() -> None:

@@ -181,7 +181,7 @@ class Llama:
         raise ModelError(f"{self._path}: {self.notes[0].partition(': ')[2]}; try another build")
 
     def _situate(self, document: Document, chunks: Sequence[Chunk]) -> Answers:
-        validator = ContextValidator(document, glossary=self._prompt.glossary)
+        validator = ContextValidator(document, prompt=self._prompt)
         for excerpt in self._excerpts(document, chunks):
             prefix = self._prompt.prefix(excerpt.text)
             group = chunks[excerpt.first : excerpt.last]
@@ -194,7 +194,7 @@ class Llama:
         opened = "<think>" if self._starts_in_reasoning else ""  # it is in the template
 
         def validate(answer: str, finished: bool) -> Context:  # noqa: FBT001
-            return validator.validate(opened + answer, chunk=chunk.text, finished=finished)
+            return validator.validate(opened + answer, chunk=chunk, finished=finished)
 
         suffix = self._prompt.suffix(chunk.text)
         return ChunkPrompt(suffix, self._prompt.suffix(chunk.text, firmer=True), validate)

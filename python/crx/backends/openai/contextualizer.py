@@ -152,7 +152,7 @@ class OpenAI:
     async def _situate(
         self, document: Document, chunks: Sequence[Chunk], emit: Callable[[Context], None]
     ) -> None:
-        validator = ContextValidator(document, glossary=self._prompt.glossary)
+        validator = ContextValidator(document, prompt=self._prompt)
         async with self._service.client() as client:
 
             def chunk_requests(text: str, group: Sequence[Chunk]) -> ChunkRequests:
