@@ -162,6 +162,16 @@ def test_unknown_dollars_are_reported_as_unknown(
     assert "dollars unknown; " in capsys.readouterr().out
 
 
+def test_a_plan_reports_the_contexts_that_were_rejected_in_the_trial(
+    docs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned = plan([docs], source="fake:refuse=1", seconds=10, chunk_chars=120)
+    assert list(planned.trial) == ["rejected:refusal"]
+    assert planned.trial["rejected:refusal"] > 30
+    assert run(["plan", str(docs), "--embedder", "hashed", "--with", "fake:refuse=1"]) == 0
+    assert "trial: 100.0% of 3 contexts rejected: refusal 3\n" in capsys.readouterr().out
+
+
 def test_an_empty_folder_takes_no_time(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     planned = plan([tmp_path / "none"], source="fake:", seconds=0.1)

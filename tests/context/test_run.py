@@ -106,6 +106,33 @@ def test_coverage_below_the_minimum_is_an_error(index: crx.Index) -> None:
         index.contextualize("fake:refuse=0.5", min_coverage=0.99)
 
 
+def test_a_run_stops_if_most_of_its_first_contexts_are_rejected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with crx.open(tmp_path / "notes.crx", settings=SETTINGS) as index:
+        index.add_documents([Document("heron", survey("heron", 200), title="Heron survey")])
+    place = ["--index", str(tmp_path / "notes.crx")]
+    assert run(["contextualize", *place, "--with", "fake:refuse=0.8"]) == 7
+    error = capsys.readouterr().err
+    assert "this model is not up to the task: " in error
+    assert "of 50 contexts rejected: refusal " in error
+    assert "use a larger instruct model, or the outline alone" in error
+    with crx.open(tmp_path / "notes.crx") as index:
+        assert sum(bool(context) for context, _ in contexts_by_chunk(index).values()) > 0
+        assert index.contextualize("fake:refuse=0.2").coverage > 0.7
+
+
+def test_rejected_contexts_are_reported_with_their_reasons(
+    tmp_path: Path, index: crx.Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--index", str(tmp_path / "notes.crx")]
+    assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 0
+    rejected = f"100.0% of {index.status().counts['chunks']} contexts rejected: refusal "
+    assert rejected in capsys.readouterr().out
+    assert run(["status", *place]) == 0
+    assert rejected in capsys.readouterr().out
+
+
 def test_new_contexts_are_searchable_during_the_run(
     tmp_path: Path, index: crx.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +242,7 @@ def test_failed_chunks_set_the_exit_code_and_rejected_ones_do_not(
     assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 0
 
 
+@pytest.mark.usefixtures("accept_generic_contexts")
 def test_a_local_model_contextualizes_an_index_and_reports_reused_tokens(
     tmp_path: Path, index: crx.Index
 ) -> None:
@@ -228,6 +256,7 @@ def test_a_local_model_contextualizes_an_index_and_reports_reused_tokens(
     assert (advances[-1].tokens_reused or 0) > 0
 
 
+@pytest.mark.usefixtures("accept_generic_contexts")
 @pytest.mark.parametrize("batch", [False, True])
 def test_a_service_stops_at_its_budget_in_dollars(index: crx.Index, *, batch: bool) -> None:
     pytest.importorskip("anthropic", exc_type=ImportError)

@@ -29,11 +29,10 @@ from crx.cli.output import (
 from crx.cli.progress import Form, show_contexts
 from crx.context.cache import DEFAULT_REFRESH, REFRESH, Refresh
 from crx.context.prompt import Prompt
-from crx.context.report import ContextReport
+from crx.context.report import ContextReport, OutcomeCounts
 from crx.errors import InputError
 from crx.registry import is_context_file
 from crx.remote.metering import ServiceUsage
-from crx.types import parse_outcome
 
 
 @click.command()
@@ -120,8 +119,7 @@ def command(
 
 def note_failed(outcomes: Mapping[str, int], source: str) -> int:
     """Print how many chunks failed to get a context and the next step; return the exit code."""
-    parsed = [(*parse_outcome(outcome), n) for outcome, n in sorted(outcomes.items())]
-    failed = {reason: n for status, reason, n in parsed if status == "failed"}
+    failed = OutcomeCounts.from_made(outcomes).reasons("failed")
     if not failed:
         return 0
     count = f"{sum(failed.values()):,} chunks"
@@ -146,6 +144,8 @@ def as_object(report: ContextReport) -> dict[str, Any]:
 def print_report(report: ContextReport, place: Path) -> None:
     """Print what a run did, and what a service charged for."""
     print_line(f"{display_path(place)}: {summarize(report)}")
+    if rejected := report.outcomes.describe_rejected():
+        print_line(rejected)
     if report.usage and report.usage != ServiceUsage():
         print_text(format_table(report.usage.rows(), right=(1,)))
 

@@ -27,6 +27,7 @@ from crx.cli.output import (
 from crx.config import resolve
 from crx.context.estimate import Plan, plan
 from crx.context.prompt import Prompt
+from crx.context.report import OutcomeCounts
 from crx.protocols import Closeable
 from crx.registry import load_cost_model, load_embedder
 
@@ -112,6 +113,8 @@ def _print(planned: Plan) -> None:
     if len(planned.rungs) > 1:
         rows.append(["embed again, with contexts", _minutes(planned.embedding_seconds)])
     print_text(format_table(rows, right=(1,)))
+    if rejected := OutcomeCounts.from_made(planned.trial).describe_rejected():
+        print_line(f"trial: {rejected}")
     cost = planned.estimate
     if cost is None:
         return

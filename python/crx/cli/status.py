@@ -18,7 +18,7 @@ from crx.cli.output import (
     print_text,
 )
 from crx.context.cache import ORIGINS, read_origins
-from crx.context.report import compute_coverage
+from crx.context.report import OutcomeCounts, compute_coverage
 from crx.index import NO_EMBEDDER
 from crx.ingest.located_store import BASE, base_of
 from crx.ingest.roots import MOUNTS, ROOTS
@@ -73,6 +73,8 @@ def _print(status: Status) -> None:
     if status.counts["chunks"]:
         covered = f"{compute_coverage(status.counts):.1%} of the chunks have a context"
         print_line(f"{covered} besides the outline")
+        if rejected := OutcomeCounts.from_stats(status.counts).describe_rejected():
+            print_line(rejected)
     else:
         print_line('no documents yet; "crx index PATH" adds some')
     counts = [[name, f"{count:,}"] for name, count in status.counts.items()]

@@ -10,12 +10,12 @@ lengths of the texts and published prices.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crx.context.outline import outline
-from crx.context.trial import try_contextualizer
+from crx.context.trial import Trial, try_contextualizer
 from crx.errors import InputError, ModelError, NotText
 from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.embed import Situated, embed_situated, embedding_prefix
@@ -71,7 +71,8 @@ class Plan:
     `embedding_seconds` is for every chunk once: an index with contexts by a model is embedded
     twice, before and after. `rungs` are the sources of contexts. `priced` names the model of
     `estimate`. `service_seconds` is the time of a service at the given rate of requests, None
-    without one: the limits of an account are not known. `notes` are remarks, one line each.
+    without one: the limits of an account are not known. `trial` counts the contexts of the trial by
+    `Context.outcome`. `notes` are remarks, one line each.
     """
 
     documents: int
@@ -85,6 +86,7 @@ class Plan:
     service_seconds: float | None
     failures: tuple[Failure, ...]
     notes: tuple[str, ...]
+    trial: Mapping[str, int] = field(default_factory=dict)
 
 
 def plan(
@@ -127,15 +129,16 @@ def plan(
     reading = time.monotonic() - started
     sample = _sample(texts)
     rungs = [SourceTime("outline", _outline_seconds(sample, texts))]
+    made: Mapping[str, int] = {}
     if contextualizer is not None:
-        took = _model_seconds(
-            costs.source,
+        trial = try_contextualizer(
             contextualizer,
-            sample,
-            texts,
+            [document for document, _ in sample],
             seconds=seconds * SHARE_MODEL,
-            scratch_embedder=scratch_embedder,
+            embedder=scratch_embedder,
         )
+        made = trial.made
+        took = _model_seconds(costs.source, contextualizer, trial, texts)
         rungs.append(SourceTime(costs.source, took))
     estimate = costs.pricing.estimate_cost(texts)
     asked = estimate.usage.requests
@@ -151,6 +154,7 @@ def plan(
         service_seconds=asked / requests_per_minute * 60 if requests_per_minute else None,
         failures=tuple(failures),
         notes=contextualizer.notes if isinstance(contextualizer, Annotated) else (),
+        trial=made,
     )
 
 
@@ -224,21 +228,9 @@ def _embedding_seconds(embedder: Embedder, sample: Texts, texts: Texts, seconds:
 
 
 def _model_seconds(
-    source: str,
-    contextualizer: Contextualizer,
-    sample: Texts,
-    texts: Texts,
-    *,
-    seconds: float,
-    scratch_embedder: Embedder,
+    source: str, contextualizer: Contextualizer, trial: Trial, texts: Texts
 ) -> float:
-    """Return the seconds of the contexts of all chunks, from a real run on the sample."""
-    trial = try_contextualizer(
-        contextualizer,
-        [document for document, _ in sample],
-        seconds=seconds,
-        embedder=scratch_embedder,
-    )
+    """Return the seconds of the contexts of all chunks, from a trial on the sample."""
     chunks = sum(len(chunks) for _, chunks in texts)
     if not trial.done:
         return 0.0

@@ -46,6 +46,15 @@ class OutcomeCounts:
         """Return how many contexts have one of the statuses."""
         return sum(n for (status, _), n in self.counts.items() if status in statuses)
 
+    def describe_rejected(self) -> str:
+        """Return the share of answers that were rejected and the reasons, "" if none was."""
+        rejected = self.count("rejected")
+        if not rejected:
+            return ""
+        answered = self.accepted + rejected
+        reasons = ", ".join(f"{why} {n:,}" for why, n in self.reasons("rejected").items())
+        return f"{rejected / answered:.1%} of {answered:,} contexts rejected: {reasons}"
+
     def reasons(self, status: ContextStatus) -> dict[str, int]:
         """Return how many contexts of a status there are by reason, the most frequent first."""
         found = {reason: n for (each, reason), n in self.counts.items() if each == status}

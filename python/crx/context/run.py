@@ -18,7 +18,12 @@ from crx.context.compute_usage import ComputeUsage
 from crx.context.contextualize import ContextSources
 from crx.context.documents import link_context, load_document, to_chunk
 from crx.context.priority import PendingDocument, estimate_need, group_documents
-from crx.context.report import ContextProgress, ContextReport, compute_coverage
+from crx.context.report import (
+    ContextProgress,
+    ContextReport,
+    OutcomeCounts,
+    compute_coverage,
+)
 from crx.context.routing import ContextRouter
 from crx.errors import BudgetSpent, ModelError, UsageError
 from crx.ingest.indexer import Indexer
@@ -38,6 +43,9 @@ from crx.types import Chunk, Context, Document
 
 # Seconds after which new contexts are embedded and become searchable while a run goes on.
 PUBLISH_SECONDS = 20.0
+# A run whose first contexts are mostly rejected stops: these many, more than this share of them.
+TRIAL_CHUNKS = 50
+MAX_REJECTED = 0.5
 # Missing contexts in one group of documents for a contextualizer that takes several documents.
 GROUP_CHUNKS = 4000
 
@@ -60,6 +68,7 @@ class _ContextRequest:
 class ContextRun:
     """One run that gives the chunks of a store contexts; the caller holds the writer's lock.
 
+    `max_rejected` is the share of the first `TRIAL_CHUNKS` contexts above which the run stops.
     Raises `UsageError` if a time limit is given and a contextualizer submits remote batch jobs,
     which cannot be stopped after a time.
     """
@@ -71,6 +80,7 @@ class ContextRun:
         embedder: Embedder,
         router: ContextRouter,
         seconds: float = math.inf,
+        max_rejected: float = MAX_REJECTED,
         on_progress: Callable[[ContextProgress], None] | None = None,
         on_commit: Callable[[], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
@@ -81,6 +91,7 @@ class ContextRun:
         self._embedder = embedder
         self._router = router
         self._seconds = seconds
+        self._max_rejected = max_rejected
         self._on_progress = on_progress
         self._on_commit = on_commit or (lambda: None)
         self._on_notice = on_notice or (lambda notice: None)
@@ -101,7 +112,8 @@ class ContextRun:
         """Make the missing contexts, those of the neediest documents first.
 
         A budget that is spent ends the run and is reported. Raises `ModelError` if the model
-        cannot continue, after everything it made has become searchable.
+        cannot continue, or if most of its first contexts are rejected, after everything it made has
+        become searchable.
         """
         started = time.monotonic()
         pending = self._survey()
@@ -251,8 +263,22 @@ class ContextRun:
             uri=row.uri,
             usage=self._service_usage,
         )
+        if done == TRIAL_CHUNKS and not _has_remote_jobs(self._router):
+            self._refuse_unfit_model()
         if time.monotonic() - self._published > PUBLISH_SECONDS:
             self._publish()
+
+    def _refuse_unfit_model(self) -> None:
+        """Raise `ModelError` if most contexts so far were rejected.
+
+        Batches are exempt: all of their answers are paid for.
+        """
+        outcomes = OutcomeCounts.from_made(self._made)
+        if outcomes.count("rejected") > self._max_rejected * outcomes.total:
+            raise ModelError(
+                f"{self._router.general.fingerprint.split()[0]}: this model is not up to the task: "
+                f"{outcomes.describe_rejected()}; use a larger instruct model, or the outline alone"
+            )
 
     def _link(self, row: _native.ChunkRow, key: bytes, context: Context) -> None:
         """Give a chunk a context; one without text does not replace one that has text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,10 +21,15 @@ from crx.types import Document
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Result of a trial run: its contexts and the seconds that they took."""
+    """Result of a trial run: its contexts, by `Context.outcome`, and the seconds they took."""
 
-    outcomes: OutcomeCounts
+    made: Mapping[str, int]
     seconds: float
+
+    @property
+    def outcomes(self) -> OutcomeCounts:
+        """Contexts by status and reason."""
+        return OutcomeCounts.from_made(self.made)
 
     @property
     def done(self) -> int:
@@ -74,6 +79,7 @@ def try_contextualizer(
                     embedder=embedder,
                     router=router,
                     seconds=seconds - spent,
+                    max_rejected=1.0,
                     on_progress=record_time,
                 )
                 made.update(run.run().made)
@@ -82,4 +88,4 @@ def try_contextualizer(
                     break
         finally:
             store.close()
-    return Trial(OutcomeCounts.from_made(made), spent)
+    return Trial(dict(made), spent)
