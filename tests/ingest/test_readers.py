@@ -518,6 +518,45 @@ class TestHtml:
     def test_a_page_is_known_without_an_extension(self) -> None:
         assert one("<!doctype html><p>a", "index").metadata == {"format": "html"}
 
+    def test_navigation_breadcrumbs_contents_and_footers_are_left_out(self) -> None:
+        page = """<title>Reset</title><link rel=home title="The Manual"><link rel=up title="Boot">
+            <div class=navheader><a href=p>Prev</a> <a href=n>Next</a></div>
+            <ol class=breadcrumb><li><a href=/>Home</a></ol>
+            <header class=header>Next: <a href=n>Menus</a>, Up: <a href=u>Start</a></header>
+            <h1>Reset<a class=headerlink href=#r>¶</a></h1>
+            <ul><li><a href=#1>Keys</a><li><a href=#2>Menus</a><li><a href=#3>Logs</a></ul>
+            <p>Press R.</p><h2>Keys</h2><p>See <a href=#2>menus</a>.</p>
+            <article><p>Said Ann.</p><footer>Ann</footer></article><footer>Copyright</footer>"""
+        document = one(page, "a.html")
+        assert document.text == "Reset\n\nPress R.\n\nKeys\n\nSee menus.\n\nSaid Ann.\n\nAnn"
+        assert outline(document) == [(1, "Reset"), (2, "Keys")]
+        assert document.metadata["part_of"] == "The Manual > Boot"
+
+    def test_the_main_element_is_the_content_of_a_page(self) -> None:
+        page = "<div>Log in</div><main><h1>A</h1><p>Press R.</p></main><div>Share</div>"
+        assert one(page, "a.html").text == "A\n\nPress R."
+
+    def test_a_main_element_that_holds_little_of_the_page_is_not_its_content(self) -> None:
+        page = f"<main><h1>A</h1></main><p>{'word ' * 20}</p>"
+        assert "word" in one(page, "a.html").text
+
+    def test_a_list_of_links_to_other_pages_is_content(self) -> None:
+        page = "<h2>See also</h2><ul><li><a href=a>a</a><li><a href=b>b</a><li><a href=c>c</a></ul>"
+        assert one(page, "a.html").text == "See also\n\n- a\n- b\n- c"
+
+    def test_a_page_that_is_all_navigation_keeps_it(self) -> None:
+        page = "<h1>Site map</h1><nav><a href=a>Start</a> <a href=b>Help</a></nav>"
+        assert one(page, "a.html").text == "Site map\n\nStart Help"
+
+    @pytest.mark.parametrize("title", ["", "Untitled Document", "Index"])
+    def test_a_page_without_a_title_has_that_of_its_first_heading(self, title: str) -> None:
+        page = f"<title>{title}</title><h1>Reset</h1><p>a</p>"
+        assert one(page, "a.html").title == "Reset"
+
+    def test_the_keywords_of_a_page_are_joined(self) -> None:
+        page = "<meta itemprop=keywords content='a, b'><meta name=keywords content=c><p>d"
+        assert one(page, "a.html").metadata["keywords"] == "a, b, c"
+
     def test_a_page_nests_as_deep_as_it_likes(self) -> None:
         assert one("<div>" * 20_000 + "deep", "a.html").text == "deep"
 

@@ -1,19 +1,21 @@
 """Reader of HTML: the visible text of a page.
 
 A block is a line of its own, a list item begins with its bullet or number, a row of a table is a
-line with its cells separated by tabs, and `<pre>` is kept as it is. Scripts, styles, navigation and
-hidden elements are left out.
+line with its cells separated by tabs, and `<pre>` is kept as it is. Scripts, styles, hidden
+elements and boilerplate (see `boilerplate`) are left out; a page that has nothing else keeps its
+boilerplate.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crx.errors import InputError
+from crx.ingest.readers.boilerplate import find_boilerplate, find_main
 from crx.ingest.readers.decode import decode, normalize
 from crx.ingest.readers.sections import Heading, sections
 from crx.types import Document, Scalar
@@ -21,8 +23,8 @@ from crx.types import Document, Scalar
 extensions = (".html", ".htm", ".xhtml")
 
 _DROPPED = frozenset((
-    "script", "style", "nav", "noscript", "template", "svg", "math", "iframe", "object",
-    "canvas", "audio", "video", "button", "select", "input", "textarea", "head",
+    "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas",
+    "audio", "video", "button", "select", "input", "textarea", "head",
 ))  # fmt: skip
 # Elements between blank lines, and elements on a line of their own.
 _BLOCKS = frozenset((
@@ -34,11 +36,18 @@ _LINES = frozenset((
     "fieldset", "details", "summary", "option",
 ))  # fmt: skip
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
+_HIDDEN = "[hidden], [aria-hidden=true]"
+_STYLED = "[style*=display], [style*=visibility]"
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _CHARSET = re.compile(
     rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
 )
 _META = frozenset(("description", "keywords", "author", "date"))
+# Titles that editors and servers write if the author gave none.
+_NO_TITLE = re.compile(
+    r"untitled(?: document| page)?|new (?:document|page)|document|index|home(?: ?page)?|title|\W*",
+    re.IGNORECASE,
+)
 _LAYOUT = "table, h1, h2, h3, h4, h5, h6, ul, ol, dl, pre, p + p"
 _SPACE = re.compile(r"[ \t\n\r\f\v]+")
 
@@ -48,23 +57,44 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     charset = _CHARSET.search(data[:4096])
     decoded = decode(data, declared=charset[1].decode("ascii", "replace") if charset else "")
     parser = LexborHTMLParser(decoded.text)
-    page = _Page()
-    if (root := parser.body or parser.root) is not None:
-        _walk(root, page)
-    text, headings = page.finish()
+    text, headings = _content(parser)
     if not text:
         raise InputError("has no text besides its markup")
-    titled = parser.css_first("head > title")
-    title = _squeeze(titled.text()) if titled else ""
     metadata: dict[str, Scalar | list[Scalar]] = dict(_read_meta(parser))
     yield Document(
         uri=name,
         text=text,
-        title=title or next((h.label for h in headings if h.level == 1), ""),
+        title=_title(parser, headings),
         lang=_lang(parser),
         metadata={**metadata, **decoded.metadata(), "format": "html"},
         marks=sections(headings, end=len(text)),
     )
+
+
+def _content(parser: LexborHTMLParser) -> tuple[str, list[Heading]]:
+    """Return the main text of a page and its headings; all text of a page without a main one."""
+    root, whole = find_main(parser), parser.body or parser.root
+    if root is None or whole is None:
+        return "", []
+    hidden = _find_hidden(whole)
+    text, headings = _walk(root, hidden | find_boilerplate(root)).finish()
+    if len(text) > sum(len(heading.label) + 2 for heading in headings):
+        return text, headings
+    return _walk(whole, hidden).finish()
+
+
+def _title(parser: LexborHTMLParser, headings: Sequence[Heading]) -> str:
+    """Return the title of `<title>` or of the metadata, or the first heading of level 1."""
+    titled = parser.css_first("head > title")
+    shared = parser.css_first('meta[property="og:title"][content]')
+    written = (
+        _squeeze(titled.text()) if titled else "",
+        _squeeze(shared.attributes["content"] or "") if shared else "",
+    )
+    for title in written:
+        if title and not _NO_TITLE.fullmatch(title):
+            return title
+    return next((h.label for h in headings if h.level == 1), "")
 
 
 @dataclass(slots=True)
@@ -127,11 +157,12 @@ class _Page:
         self.length += len(text)
 
 
-def _walk(root: LexborNode, page: _Page) -> None:
-    """Add a node's text to the page.
+def _walk(root: LexborNode, dropped: Container[int]) -> _Page:
+    """Return a node's text without the elements whose ids are `dropped`.
 
     Not recursive, since a page may nest deeper than Python's stack.
     """
+    page = _Page()
     preformatted = 0
     counters: list[int] = []  # of the enclosing lists: the last number, or -1 for bullets
     opened: list[tuple[int, int]] = []  # headings: the offset, and the number of parts before
@@ -146,7 +177,7 @@ def _walk(root: LexborNode, page: _Page) -> None:
             else:
                 page.add_words(text)
             continue
-        if not closing and (tag.startswith("-") or tag in _DROPPED or _hidden(node)):
+        if not closing and (tag.startswith("-") or tag in _DROPPED or node.mem_id in dropped):
             continue
         if closing:
             preformatted -= tag == "pre"
@@ -158,6 +189,7 @@ def _walk(root: LexborNode, page: _Page) -> None:
             _open(tag, node, page, counters, opened)
             stack.append((node, True))
             stack.extend((child, False) for child in reversed(list(node.iter(include_text=True))))
+    return page
 
 
 def _open(
@@ -208,27 +240,42 @@ def _follows_cell(node: LexborNode) -> bool:
     return before is not None
 
 
-def _hidden(node: LexborNode) -> bool:
-    attributes = node.attributes
-    return bool(attributes) and (
-        "hidden" in attributes
-        or attributes.get("aria-hidden") == "true"
-        or bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
-    )
+def _find_hidden(root: LexborNode) -> set[int]:
+    """Return the ids of the elements that a browser does not show, as far as attributes say so."""
+    hidden = {node.mem_id for node in root.css(_HIDDEN)}
+    styled = (node for node in root.css(_STYLED))
+    hidden.update(n.mem_id for n in styled if _HIDDEN_STYLE.search(n.attributes["style"] or ""))
+    return hidden
 
 
 def _read_meta(parser: LexborHTMLParser) -> Iterator[tuple[str, str]]:
-    for node in parser.css("meta[name][content]"):
-        name = (node.attributes.get("name") or "").lower()
-        content = _squeeze(node.attributes.get("content") or "")
+    found: dict[str, list[str]] = {}
+    for node in parser.css("meta[content]"):
+        written = node.attributes.get("name") or node.attributes.get("itemprop") or ""
+        name, content = written.lower(), _squeeze(node.attributes["content"] or "")
         if name in _META and content:
-            yield name, content
+            found.setdefault(name, []).append(content)
+    for name, contents in found.items():
+        yield name, ", ".join(dict.fromkeys(contents)) if name == "keywords" else contents[-1]
+    if part_of := _part_of(parser):
+        yield "part_of", part_of
+
+
+def _part_of(parser: LexborHTMLParser) -> str:
+    """Return the book and the chapter, or the site, that a page says it belongs to."""
+    named = [parser.css_first(f"link[rel={rel}][title]") for rel in ("home", "up")]
+    titles = [_squeeze(node.attributes["title"] or "") for node in named if node]
+    if not titles:
+        site = parser.css_first('meta[property="og:site_name"][content]')
+        titles = [_squeeze(site.attributes["content"] or "")] if site else []
+    return " > ".join(dict.fromkeys(t for t in titles if t and not t.startswith("(")))
 
 
 def _lang(parser: LexborHTMLParser) -> str:
     """Return the page's declared language as ISO 639-1, or ""."""
     html = parser.css_first("html")
-    written = ((html.attributes.get("lang") if html else "") or "").strip().lower()
+    attributes = html.attributes if html else {}
+    written = (attributes.get("lang") or attributes.get("xml:lang") or "").strip().lower()
     code = re.split(r"[-_]", written)[0]
     return code if len(code) == 2 and code.isascii() and code.isalpha() else ""
 
