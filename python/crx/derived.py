@@ -11,7 +11,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -21,6 +21,10 @@ from crx import _native
 from crx.config import user_file
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
 from crx.ingest.located_store import native_store, open_store
+from crx.ingest.repair import name_vectors, repair_vectors
+from crx.protocols import Embedder
+from crx.retrieve.search import Searcher
+from crx.types import Verification
 
 # Seconds between two catch-ups of searches with a writer of the same process: each is a commit.
 SECONDS_BETWEEN_COMMITS = 0.5
@@ -28,15 +32,6 @@ SECONDS_BETWEEN_COMMITS = 0.5
 CONSISTENCY_TRIES = 5
 # Waits for a lock that a search of another process holds for as long as it catches up.
 LOCK_WAITS_S = (0.05, 0.1, 0.2, 0.4)
-
-
-@dataclass(frozen=True, slots=True)
-class Legs:
-    """Both legs as of sequence number `seq` of the store; they do not change."""
-
-    lexical: _native.Lexical
-    dense: _native.Dense
-    seq: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +140,9 @@ class DerivedFiles:
         self._refreshing = threading.Lock()
         self._lexical: _native.Lexical | None = None
         self._dense: _native.Dense | None = None
-        self._legs: Legs | None = None
+        self._searcher: Searcher | None = None
 
-    def legs(self) -> tuple[Legs, list[str]]:
+    def searcher(self) -> tuple[Searcher, list[str]]:
         """Return the newest legs, and notes on what they lack, one line each.
 
         Raises `Incompatible` if the store is older than the legs, `Damaged` if BM25 is damaged
@@ -155,14 +150,19 @@ class DerivedFiles:
         """
         self._refuse_lost_log()
         with self._refreshing:
-            if self._legs is not None and self._legs.seq == self._store.seq:
-                return self._legs, []
-            return self._refreshed()
+            notes: list[str] = []
+            searcher = self._searcher
+            if searcher is None or searcher.seq != self._store.seq:
+                searcher, notes = self._refreshed()
+        if len(self._store.pending(limit=1)):
+            pending = self._store.stats()["pending"]
+            notes.append(f'{pending} chunks are not embedded yet; "crx index" goes on with them')
+        return searcher, notes
 
     def close(self) -> None:
         """Release the files."""
         with self._refreshing:
-            self._lexical = self._dense = self._legs = None
+            self._lexical = self._dense = self._searcher = None
 
     def damaged(self) -> list[str]:
         """Return the derived files that do not match their hashes or their store, a line each."""
@@ -207,7 +207,7 @@ class DerivedFiles:
         finally:
             self._access.release()
 
-    def _refreshed(self) -> tuple[Legs, list[str]]:
+    def _refreshed(self) -> tuple[Searcher, list[str]]:
         notes: list[str] = []
         why = ""
         for _ in range(CONSISTENCY_TRIES):
@@ -216,19 +216,22 @@ class DerivedFiles:
             if lexical.seq > seq and self._store.seq < lexical.seq:
                 raise Incompatible(self._older_store(lexical.seq))
             if lexical.seq < seq:
-                why = self._catch_up(now=self._legs is None)
+                why = self._catch_up(now=self._searcher is None)
                 lexical, dense = self._opened(notes)
             dense.sync(native_store(self._store))
             if lexical.seq == dense.seq:
-                self._legs = Legs(lexical.snapshot(), dense.snapshot(), dense.seq)
+                self._searcher = self._snapshot(lexical, dense)
                 break
         else:
             # A writer that this process cannot join goes on: what was consistent before stays.
-            self._legs = self._legs or Legs(lexical.snapshot(), dense.snapshot(), lexical.seq)
+            self._searcher = self._searcher or self._snapshot(lexical, dense)
         notes += dense.faults
-        if lag := self._store.seq - self._legs.seq:
+        if lag := self._store.seq - self._searcher.seq:
             notes.append(f"BM25 is {lag} changes behind: {why or 'another process is writing'}")
-        return self._legs, notes
+        return self._searcher, notes
+
+    def _snapshot(self, lexical: _native.Lexical, dense: _native.Dense) -> Searcher:
+        return Searcher(self._store, lexical.snapshot(), dense.snapshot(), seq=lexical.seq)
 
     def _opened(self, notes: list[str]) -> tuple[_native.Lexical, _native.Dense]:
         """Return both legs for reading, BM25 at its last commit; damaged BM25 is rebuilt."""
@@ -310,6 +313,45 @@ class DerivedFiles:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class OpenFiles:
+    """The open files of an index folder, for reading."""
+
+    store: _native.Store
+    derived: DerivedFiles
+
+    @staticmethod
+    def open(folder: Path, ann_above: int) -> OpenFiles:
+        """Open the files; raises as `open_store`."""
+        store = open_store(folder)
+        return OpenFiles(store, DerivedFiles(folder, store, ann_above=ann_above))
+
+    def close(self) -> None:
+        """Release the files."""
+        self.derived.close()
+        self.store.close()
+
+
+def verify_files(files: OpenFiles, *, load_embedder: Callable[[], Embedder]) -> Verification:
+    """Check every row against its hash; repair damaged vectors, then derived files.
+
+    See `Index.verify`. After a repair the files must be opened again.
+    """
+    faults = files.store.verify()
+    repaired: list[str] = []
+    if name_vectors(faults):
+        with files.derived.recovering() as writer:
+            faults, repaired = repair_vectors(writer.store, load_embedder=load_embedder)
+            writer.sync()
+    if faults:
+        return Verification(tuple(fact(fault) for fault in faults), tuple(repaired))
+    if damaged := files.derived.damaged():
+        with files.derived.recovering() as writer:
+            writer.publish()
+    rebuilt = [f"{fact(line)}; made anew" for line in damaged]
+    return Verification((), (*repaired, *rebuilt))
+
+
 def seal_key() -> bytes:
     """Return this user's 32-byte key for the hashes of derived files, made on first use.
 
@@ -330,6 +372,10 @@ def seal_key() -> bytes:
 
 
 _EPHEMERAL_KEY = os.urandom(32)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=WriteAccess.forget_parent)
 
 
 def fact(message: str) -> str:

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Literal
 
-import orjson
-
-from crx import _native
-from crx.config import ARGUMENT, Resolved, Settings, describe, resolve
+from crx import _native, registry
+from crx.config import Resolved, fixed_settings, require_agreement, resolve
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
-from crx.derived import DerivedFiles, Legs, WriteAccess, Writer, fact
-from crx.errors import Incompatible, ModelError, NotAnIndex, UsageError
-from crx.ingest.located_store import open_store
-from crx.ingest.paths import escape_path
+from crx.derived import OpenFiles, Writer, verify_files
+from crx.errors import UsageError
+from crx.ingest.create import create_index, is_complete, require_utf_8
+from crx.per_process import PerProcess
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
-from crx.retrieve.arguments import check_search
-from crx.retrieve.filter_fields import describe_missing_fields
+from crx.retrieve.request import (
+    SearchParameters,
+    SearchRequest,
+    Where,
+    refuse_threshold,
+    run_search,
+)
 from crx.retrieve.rerank import ScoreCache
 from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
 from crx.types import Answer, Document, Status, Verification
@@ -33,21 +35,8 @@ if TYPE_CHECKING:
     from crx.context.exchange import Imported
     from crx.context.prompt import Prompt
     from crx.context.report import ContextProgress, ContextReport
-    from crx.context.routing import ContextRouter
     from crx.ingest.indexer import Indexer
     from crx.ingest.report import Progress, Report
-
-Condition: TypeAlias = (
-    str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
-)
-Where: TypeAlias = Mapping[str, Condition]
-
-# The embedder of an index that is searched with BM25 alone.
-NO_EMBEDDER = "none"
-# Searches of one call that may meet a document which a writer replaces meanwhile.
-SEARCH_TRIES = 3
-
-_FIXED = tuple(each.name for each in describe() if each.scope == "index")
 
 
 class Index:
@@ -62,14 +51,12 @@ class Index:
         self.path = path
         self._settings = resolved.settings
         self._templates = resolved.templates
-        self._loading = threading.RLock()
-        self._opened: tuple[_native.Store, DerivedFiles] | None = None
-        self._embedder = embedder
-        self._reranker: Reranker | None = None
-        self._scores = ScoreCache()
-        self._searcher: tuple[Legs, Searcher] | None = None
-        self._fixed = _agree(path, self.store.settings(), resolved)
-        _OPEN.add(self)
+        self._files = PerProcess(partial(OpenFiles.open, path, resolved.settings.ann_above))
+        self._embedder = PerProcess(partial(_load_embedder, path, self._files), made=embedder)
+        self._reranker = PerProcess(partial(_load_reranker, resolved.settings.reranker))
+        self._scores = PerProcess(ScoreCache)
+        self._built: Mapping[str, str] = self.store.settings()
+        require_agreement(path, built=self._built, resolved=resolved)
 
     def __enter__(self) -> Index:
         return self
@@ -79,38 +66,27 @@ class Index:
 
     def close(self) -> None:
         """Release the files."""
-        store, derived = self._files()
-        self._searcher = None
-        derived.close()
-        store.close()
+        self._files.get().close()
 
     @property
     def store(self) -> _native.Store:
         """The store, for reading."""
-        return self._files()[0]
+        return self._files.get().store
 
     @property
     def settings(self) -> Mapping[str, str]:
         """The settings that the index was built with, by name."""
-        return self._fixed
+        return self._built
 
     @property
     def embedder(self) -> Embedder:
         """The embedder the index was built with, loaded on first use; raises `ModelError`."""
-        with self._loading:
-            if self._embedder is None:
-                self._embedder = self._load_embedder()
-            return self._embedder
+        return self._embedder.get()
 
     @property
     def reranker(self) -> Reranker:
         """The reranker that is set, or the shipped one, loaded on first use; `ModelError`."""
-        with self._loading:
-            if self._reranker is None:
-                from crx.registry import SHIPPED_RERANKER, load_reranker
-
-                self._reranker = load_reranker(self._settings.reranker or SHIPPED_RERANKER)
-            return self._reranker
+        return self._reranker.get()
 
     def add(
         self,
@@ -186,11 +162,11 @@ class Index:
         chunks have one in the end, besides what `add` raises.
         """
         from crx.context.budget import Budget, parse_budget
-        from crx.registry import load_router
+        from crx.context.run import ContextRun
 
         limit = parse_budget(budget) if budget else Budget()
         with contextlib.ExitStack() as stack:
-            router = load_router(
+            router = registry.load_router(
                 with_,
                 refresh=refresh,
                 prompt=prompt,
@@ -199,12 +175,18 @@ class Index:
             )
             if isinstance(with_, str) and isinstance(router.general, Closeable):
                 stack.callback(router.general.close)
-            report = self._run_contexts(
-                router,
+            embedder = self.embedder
+            writer = stack.enter_context(self._writing())
+            self._note_origins(writer.store, router.origins)
+            report = ContextRun(
+                writer.store,
+                embedder=embedder,
+                router=router,
                 seconds=limit.seconds,
                 on_progress=on_progress,
+                on_commit=writer.sync,
                 on_notice=on_notice,
-            )
+            ).run()
         report.require(min_coverage)
         return report
 
@@ -229,16 +211,14 @@ class Index:
 
         Raises `UsageError` where there is no such file, `InputError` where a line is no context.
         """
-        from crx.context.contextualize import ContextSources
         from crx.context.exchange import import_contexts
         from crx.context.file_contexts import FileContexts
-        from crx.ingest.indexer import Indexer
 
         contexts = FileContexts(Path(file))
         embedder = self.embedder
         origin = Origin(contexts.fingerprint, DEFAULT_REFRESH)
         with self._writing() as writer:
-            self._note_origin(writer.store, origin)
+            self._note_origins(writer.store, (origin,))
             imported = import_contexts(
                 writer.store,
                 contexts.records,
@@ -246,7 +226,6 @@ class Index:
                 origin=origin,
                 folder=Path(os.path.abspath(root or ".")),
             )
-            Indexer(writer.store, embedder=embedder, situator=ContextSources(outline=False)).embed()
             writer.sync()
         return imported
 
@@ -291,45 +270,29 @@ class Index:
         fails while it reads leaves the fused order, and a note.
 
         The answer is that of one committed state of the index. Raises `ValueError` for an argument
-        that is not valid, such as an empty query, an unknown leg, or a budget with another window
-        than "auto", `ModelError` for a reranker that cannot be loaded, `UsageError` for a
-        `min_relevance` without one.
+        that is not valid (see `SearchRequest`), `ModelError` for a reranker that cannot be loaded,
+        `UsageError` for a `min_relevance` without one.
         """
-        check_search(query, k=k, window=window, budget_tokens=budget_tokens, where=where, legs=legs)
-        k = self._settings.k if k is None else k
-        budget = self._settings.budget_tokens if budget_tokens is None else budget_tokens
-        reranking = self._reranking(asked=rerank)
-        embedder = self._query_embedder(legs)
-        for attempt in range(1, SEARCH_TRIES + 1):
-            searcher, legs_now, notes = self._searching()
-            only = self.store.select(orjson.dumps(where).decode()) if where else None
-            found = searcher.search(
-                query,
-                weights=self.weights(),
-                k=k,
-                legs=legs,
-                only=only,
-                embedder=embedder,
-                reranking=reranking,
-            )
-            passages = searcher.widen(
-                found.hits,
-                window=window,
-                budget_tokens=budget,
-                window_tokens=self._settings.window_tokens,
-                within_section=within_section,
-                order=order,
-            )
-            if self.store.seq == legs_now.seq or not searcher.missing(found):
-                break
-            if attempt == SEARCH_TRIES:
-                notes.append("documents were replaced during the search; some hits are missing")
-        hits = found.hits
-        if where and not passages:
-            notes += describe_missing_fields(where, self.store.documents())
-        if over := len(hits) - sum(len(passage.hits) for passage in passages):
-            notes.append(f"{over} of {len(hits)} hits are in no passage: over {budget} tokens")
-        return Result(tuple(passages), tuple(hits), (*notes, *found.notes), found.timings_ms)
+        request = SearchRequest(
+            query=query,
+            k=k,
+            window=window,
+            budget_tokens=budget_tokens,
+            where=where,
+            legs=legs,
+            within_section=within_section,
+            order=order,
+        )
+        parameters = SearchParameters(
+            weights=self.weights(),
+            k=self._settings.k,
+            budget_tokens=self._settings.budget_tokens,
+            window_tokens=self._settings.window_tokens,
+            reranking=self._reranking(asked=rerank),
+            embedder=self._query_embedder(legs),
+        )
+        newest = self._files.get().derived.searcher
+        return run_search(request, parameters=parameters, store=self.store, newest=newest)
 
     def prompt(
         self,
@@ -389,7 +352,6 @@ class Index:
         the notes of the answer repeat it.
         """
         from crx.answer.stream import AnswerStream
-        from crx.registry import load_generator
 
         generator = with_ or self._settings.generator
         if not generator:
@@ -398,13 +360,9 @@ class Index:
                 'or "crx config set generator llama:PATH" for good'
             )
         prompt = self.prompt(question) if isinstance(question, str) else question
-
-        def load() -> contextlib.AbstractContextManager[Generator]:
-            if isinstance(generator, str):
-                return contextlib.closing(load_generator(generator))
-            return contextlib.nullcontext(generator)
-
-        return AnswerStream(prompt, load, on_notice=on_notice)
+        return AnswerStream(
+            prompt, partial(registry.open_generator, generator), on_notice=on_notice
+        )
 
     def weights(self) -> RankingWeights:
         """Return the weights and constants of both legs and of their fusion."""
@@ -413,14 +371,14 @@ class Index:
 
     def status(self) -> Status:
         """Return what the index holds and what is still to be embedded."""
-        _, legs, notes = self._searching()
+        searcher, notes = self._files.get().derived.searcher()
         return Status(
             path=str(self.path),
             counts=self.store.stats(),
-            settings=self._fixed,
+            settings=self._built,
             notes=tuple(notes),
             failures=tuple(self.store.failures()),
-            exact=legs.dense.exact,
+            exact=searcher.exact,
             reranker=self._settings.reranker,
         )
 
@@ -431,24 +389,11 @@ class Index:
         store that is older than its derived files, or that lost its write-ahead log, is accepted
         as it is. Raises `ModelError` if a vector is damaged and the embedder cannot be loaded.
         """
-        from crx.ingest.repair import name_vectors, repair_vectors
-
-        store, derived = self._files()
-        faults = store.verify()
-        repaired: list[str] = []
-        if name_vectors(faults):
-            with derived.recovering() as writer:
-                faults, repaired = repair_vectors(writer.store, load_embedder=lambda: self.embedder)
-                writer.sync()
-        if faults:
-            return Verification(tuple(fact(fault) for fault in faults), tuple(repaired))
-        if damaged := derived.damaged():
-            with derived.recovering() as writer:
-                writer.publish()
+        found = verify_files(self._files.get(), load_embedder=self._embedder.get)
+        if found.mended:
             self.close()
-            self._opened = None
-        rebuilt = [f"{fact(line)}; made anew" for line in damaged]
-        return Verification((), (*repaired, *rebuilt))
+            self._files.forget()
+        return found
 
     def backup(self, folder: str | os.PathLike[str]) -> Path:
         """Copy the index, as of the last commit, into a new folder; returns its path.
@@ -470,7 +415,7 @@ class Index:
 
     def searcher(self) -> Searcher:
         """Return both legs, brought up to the store if that is possible."""
-        return self._searching()[0]
+        return self._files.get().derived.searcher()[0]
 
     @contextlib.contextmanager
     def _indexing(
@@ -483,20 +428,19 @@ class Index:
         # Imported here: readers and their like are a third of what a search would import.
         from crx.ingest.ignore import FolderPatterns
         from crx.ingest.indexer import Indexer
-        from crx.registry import load_context_sources
 
-        sources = load_context_sources(contexts or self._fixed["contexts"])
+        sources = registry.load_context_sources(contexts or self._built["contexts"])
         embedder = self.embedder
         with self._writing() as writer:
-            self._fix(writer.store, embedder_fingerprint=embedder.fingerprint)
-            origins = read_origins(self._fixed) if keep_contexts else ()
+            self._record(writer.store, embedder_fingerprint=embedder.fingerprint)
+            origins = read_origins(self._built) if keep_contexts else ()
             yield Indexer(
                 writer.store,
                 embedder=embedder,
                 situator=replace(sources, origins=origins),
-                chunk_tokens=int(self._fixed["chunk_tokens"]),
-                chunk_chars=int(self._fixed["chunk_chars"]),
-                chunk_overlap=int(self._fixed["chunk_overlap"]),
+                chunk_tokens=int(self._built["chunk_tokens"]),
+                chunk_chars=int(self._built["chunk_chars"]),
+                chunk_overlap=int(self._built["chunk_overlap"]),
                 max_file_mb=self._settings.max_file_mb,
                 skip_folders=FolderPatterns.parse(self._settings.skip_folders),
                 on_progress=on_progress,
@@ -504,62 +448,26 @@ class Index:
             )
             writer.publish()
 
-    def _run_contexts(
-        self,
-        router: ContextRouter,
-        *,
-        seconds: float,
-        on_progress: Callable[[ContextProgress], None] | None,
-        on_notice: Callable[[str], None] | None,
-    ) -> ContextReport:
-        from crx.context.run import ContextRun
+    def _note_origins(self, store: _native.Store, origins: Iterable[Origin]) -> None:
+        for each in origins:
+            origin = with_origin(store.settings(), each)
+            self._record(store, embedder_fingerprint=self.embedder.fingerprint, **origin)
 
-        embedder = self.embedder
-        with self._writing() as writer:
-            for origin in router.origins:
-                self._note_origin(writer.store, origin)
-            return ContextRun(
-                writer.store,
-                embedder=embedder,
-                router=router,
-                seconds=seconds,
-                on_progress=on_progress,
-                on_commit=writer.sync,
-                on_notice=on_notice,
-            ).run()
-
-    def _note_origin(self, store: _native.Store, origin: Origin) -> None:
-        origins = with_origin(store.settings(), origin)
-        self._fix(store, embedder_fingerprint=self.embedder.fingerprint, **origins)
-
-    def _fix(self, store: _native.Store, **settings: str) -> None:
+    def _record(self, store: _native.Store, **settings: str) -> None:
         """Record in the index what it is built with; another process may have done so, too."""
-        self._fixed = {**store.settings(), **settings}
-        store.set_settings(self._fixed)
-
-    def _load_embedder(self) -> Embedder:
-        from crx.registry import load_embedder
-
-        embedder = load_embedder(self._fixed["embedder"])
-        built = self._fixed.get("embedder_fingerprint", embedder.fingerprint)
-        if built != embedder.fingerprint:
-            raise Incompatible(
-                f"{self.path}: built with the embedder {built}, but {self._fixed['embedder']} "
-                f"is now {embedder.fingerprint}; bring the old model back, or index into a new "
-                f"folder: crx index PATH --index DIR"
-            )
-        return embedder
+        self._built = {**store.settings(), **settings}
+        store.set_settings(self._built)
 
     def _query_embedder(self, legs: Sequence[Leg]) -> Embedder | None:
         """Return the embedder if the dense leg is asked for and the index has one."""
         if "dense" not in legs:
             return None
-        if self._fixed["embedder"] != NO_EMBEDDER:
+        if self._built["embedder"] != registry.NO_EMBEDDER:
             return self.embedder
         if "bm25" not in legs:
             raise UsageError(
                 f"{self.path}: has no dense leg, because it was made with embedder = "
-                f"{NO_EMBEDDER}; search with BM25, or index into a new folder"
+                f"{registry.NO_EMBEDDER}; search with BM25, or index into a new folder"
             )
         return None
 
@@ -567,11 +475,7 @@ class Index:
         """Return how to rerank, or None; raises `UsageError` for a threshold without scores."""
         settings = self._settings
         if asked is False or (asked is None and not settings.reranker):
-            if settings.min_relevance:
-                raise UsageError(
-                    f"min_relevance is {settings.min_relevance:g}, and only a reranker's scores "
-                    "have a threshold; set reranker, or leave it out"
-                )
+            refuse_threshold(settings.min_relevance)
             return None
         return Reranking(
             reranker=self.reranker,
@@ -579,54 +483,19 @@ class Index:
             weight=settings.rerank_weight,
             ms=settings.rerank_ms,
             min_relevance=settings.min_relevance,
-            cache=self._scores,
+            cache=self._scores.get(),
         )
 
-    def _searching(self) -> tuple[Searcher, Legs, list[str]]:
-        """Return the newest legs and, in one line each, what they lack of the store."""
-        store, derived = self._files()
-        legs, notes = derived.legs()
-        known = self._searcher
-        if known is None or known[0] is not legs:
-            known = self._searcher = legs, Searcher(store, legs.lexical, legs.dense)
-        if len(store.pending(limit=1)):
-            pending = store.stats()["pending"]
-            notes.append(f'{pending} chunks are not embedded yet; "crx index" goes on with them')
-        return known[1], legs, notes
-
     def _writing(self) -> contextlib.AbstractContextManager[Writer]:
-        return self._files()[1].writing()
-
-    def _files(self) -> tuple[_native.Store, DerivedFiles]:
-        """Return the open files; a forked child opens its own."""
-        with self._loading:
-            if self._opened is None:
-                store = open_store(self.path)
-                derived = DerivedFiles(self.path, store, ann_above=self._settings.ann_above)
-                self._opened = store, derived
-            return self._opened
-
-    def _after_fork(self) -> None:
-        """Drop what belongs to the parent: connections, locks, models and their threads."""
-        _INHERITED.append((self._opened, self._searcher, self._embedder, self._reranker))
-        self._loading = threading.RLock()
-        self._opened = self._searcher = self._embedder = self._reranker = None
-        self._scores = ScoreCache()
+        return self._files.get().derived.writing()
 
 
-_OPEN: WeakSet[Index] = WeakSet()
-# What forked children inherited: closing it would disturb the parent, so it is kept.
-_INHERITED: list[object] = []
+def _load_embedder(folder: Path, files: PerProcess[OpenFiles]) -> Embedder:
+    return registry.load_embedder_of_index(folder, built=files.get().store.settings())
 
 
-def _after_fork_in_child() -> None:
-    WriteAccess.forget_parent()
-    for index in _OPEN:
-        index._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+def _load_reranker(spec: str) -> Reranker:
+    return registry.load_reranker(spec or registry.SHIPPED_RERANKER)
 
 
 def open(
@@ -642,75 +511,11 @@ def open(
     for a new index whose embedder cannot be loaded; nothing is made then.
     """
     folder = Path(os.path.abspath(path))
-    _require_utf_8(folder)
+    require_utf_8(folder)
     resolved = resolve(settings)
-    if create and not _is_complete(folder):
-        # Before anything is made: without its model, an index would be left behind empty.
-        embedder = _load_first_embedder(resolved.settings.embedder)
-        _create(folder, resolved.settings)
-        return Index(folder, resolved, embedder=embedder)
-    return Index(folder, resolved)
-
-
-def _load_first_embedder(spec: str) -> Embedder:
-    """Return the embedder of a new index; `ModelError` also names the way without a model."""
-    from crx.registry import load_embedder
-
-    try:
-        return load_embedder(spec)
-    except ModelError as error:
-        raise ModelError(f"{error}, or search with BM25 alone: --embedder {NO_EMBEDDER}") from error
-
-
-def _require_utf_8(folder: Path) -> None:
-    """Raise `UsageError` for a path with other bytes, which the files of the index cannot have."""
-    try:
-        os.fspath(folder).encode()
-    except UnicodeEncodeError:
-        raise UsageError(
-            f"{escape_path(folder)}: the path of an index must be UTF-8; put the index elsewhere "
-            "with --index DIR"
-        ) from None
-
-
-def _is_complete(folder: Path) -> bool:
-    """Return True unless there is no index, or its creation was interrupted before its settings."""
-    try:
-        store = _native.Store.open(str(folder))
-    except NotAnIndex:
-        return False
-    try:
-        return bool(store.settings())
-    finally:
-        store.close()
-
-
-def _create(folder: Path, settings: Settings) -> None:
-    store = _native.Store.open(str(folder), write=True, create=True)
-    try:
-        values = asdict(settings)
-        store.set_settings({name: str(values[name]) for name in _FIXED})
-        derived = folder / "derived"
-        _native.Lexical.open(str(derived / "bm25"), write=True).sync(store)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-    finally:
-        store.close()
-
-
-def _agree(path: Path, built: Mapping[str, str], resolved: Resolved) -> Mapping[str, str]:
-    """Return what the index was built with; raises where somebody asked for something else."""
-    if not built:
-        raise NotAnIndex(
-            f"{path}: its creation was interrupted; `crx index PATH... --index {path}` completes it"
-        )
-    asked = asdict(resolved.settings)
-    for name in _FIXED:
-        origin = resolved.origins[name]
-        source = "" if origin == ARGUMENT else f" (from {origin})"
-        if origin != "default" and str(asked[name]) != built.get(name, str(asked[name])):
-            raise Incompatible(
-                f"{path}: built with {name} = {built[name]}, not {asked[name]}{source}; "
-                f"leave it out, or index into a new folder: crx index PATH --index DIR "
-                f"--set {name}={asked[name]}"
-            )
-    return built
+    if not create or is_complete(folder):
+        return Index(folder, resolved)
+    # Before anything is made: without its model, an index would be left behind empty.
+    embedder = registry.load_embedder_of_new_index(resolved.settings.embedder)
+    create_index(folder, fixed_settings(resolved.settings))
+    return Index(folder, resolved, embedder=embedder)

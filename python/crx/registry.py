@@ -21,15 +21,16 @@ joins the outline, and `none+SOURCE` leaves the outline out.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-from crx.errors import ModelError, UsageError
+from crx.errors import Incompatible, ModelError, UsageError
 from crx.models.store import is_here
 from crx.protocols import (
     Contextualizer,
@@ -52,12 +53,14 @@ if TYPE_CHECKING:
 
 DEFAULT_EMBEDDER = "minilm"
 SHIPPED_RERANKER = "crx"
+# The embedder of an index that is searched with BM25 alone.
+NO_EMBEDDER = "none"
 # The model whose prices are shown when no other is named: the cheapest of those known.
 PRICED = "claude:claude-haiku-5-5"
 
 _EMBEDDERS = {
     "hashed": "crx.backends.hashed",
-    "none": "crx.backends.no_embedder",
+    NO_EMBEDDER: "crx.backends.no_embedder",
     "onnx": "crx.backends.onnx",
     "openvino": "crx.backends.openvino",
     "st": "crx.backends.sentence_transformers",
@@ -110,6 +113,30 @@ def load_embedder(spec: str = DEFAULT_EMBEDDER) -> Embedder:
     return _checked(import_module(_EMBEDDERS["onnx"]).load_embedder(spec), Embedder, kind)
 
 
+def load_embedder_of_new_index(spec: str) -> Embedder:
+    """Return an embedder; the `ModelError` of a missing one also names the way without a model."""
+    try:
+        return load_embedder(spec)
+    except ModelError as error:
+        raise ModelError(f"{error}, or search with BM25 alone: --embedder {NO_EMBEDDER}") from error
+
+
+def load_embedder_of_index(folder: Path, *, built: Mapping[str, str]) -> Embedder:
+    """Return the embedder that an index was built with; `built` are its settings.
+
+    Raises `Incompatible` if the embedder of that name is another one now.
+    """
+    embedder = load_embedder(built["embedder"])
+    fingerprint = built.get("embedder_fingerprint", embedder.fingerprint)
+    if fingerprint != embedder.fingerprint:
+        raise Incompatible(
+            f"{folder}: built with the embedder {fingerprint}, but {built['embedder']} "
+            f"is now {embedder.fingerprint}; bring the old model back, or index into a new "
+            f"folder: crx index PATH --index DIR"
+        )
+    return embedder
+
+
 def load_reranker(spec: str) -> Reranker:
     """Return the reranker that a specification names; raises as `load_embedder` does."""
     kind, _, rest = spec.partition(":")
@@ -158,6 +185,19 @@ def load_generator(spec: str) -> Generator:
             f"{spec}: no such generator; known: {known}, as in llama:PATH or claude:MODEL"
         )
     return _checked(plugins[name].load()(rest), Generator, name)
+
+
+@contextlib.contextmanager
+def open_generator(generator: str | Generator) -> Iterator[Generator]:
+    """Load the generator of a specification and close it afterwards; another is left open.
+
+    Raises as `load_generator`.
+    """
+    if not isinstance(generator, str):
+        yield generator
+        return
+    with contextlib.closing(load_generator(generator)) as loaded:
+        yield loaded
 
 
 def load_router(

@@ -8,7 +8,7 @@ import pytest
 
 import crx
 from crx.cli import run
-from crx.index import Where
+from crx.retrieve.request import Where
 
 WHALES = crx.Document("whales", "The blue whale eats krill.", metadata={"year": 2020, "tag": "sea"})
 BREAD = crx.Document("bread", "Bake with steam.", metadata={"year": 2024})

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from crx.answer.citations import escape_citations
-from crx.retrieve.arguments import check_query
+from crx.retrieve.request import check_query
 from crx.types import Passage
 
 # The answer that the prompt asks for if the documents do not hold one.

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from crx.errors import UsageError
-from crx.index import Where
+from crx.retrieve.request import Where
 from crx.retrieve.search import Window
 
 # What "crx help filters" prints.

@@ -19,10 +19,10 @@ from crx.cli.output import (
 )
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
-from crx.index import NO_EMBEDDER
 from crx.ingest.located_store import BASE, base_of
 from crx.ingest.roots import MOUNTS, ROOTS
 from crx.ingest.skipped import read_skipped
+from crx.registry import NO_EMBEDDER
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
 from crx.types import Status
 

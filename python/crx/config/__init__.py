@@ -1,5 +1,6 @@
 """Settings: what there is, which value is in effect, and where it comes from."""
 
+from crx.config.agreement import FIXED, fixed_settings, require_agreement
 from crx.config.files import (
     PROJECT_FILE,
     PROMPTS,
@@ -27,6 +28,7 @@ from crx.config.trust import revoke, trust, untrusted_names, write
 __all__ = [
     "ARGUMENT",
     "ENVIRONMENT",
+    "FIXED",
     "PROJECT_FILE",
     "PROMPTS",
     "ConfigWarning",
@@ -38,11 +40,13 @@ __all__ = [
     "Value",
     "Variable",
     "describe",
+    "fixed_settings",
     "is_offline",
     "parse",
     "project_file",
     "read_settings",
     "refuse_offline",
+    "require_agreement",
     "resolve",
     "revoke",
     "trust",

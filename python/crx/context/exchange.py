@@ -14,8 +14,10 @@ from pathlib import Path
 
 from crx import _native
 from crx.context.cache import Origin, context_keys, find_best, store_context
+from crx.context.contextualize import ContextSources
 from crx.context.documents import link_context, load_document, to_chunk
 from crx.context.records import Record, hash_of, id_of, match, path_below
+from crx.ingest.indexer import Indexer
 from crx.protocols import Embedder
 from crx.types import Context
 
@@ -70,7 +72,7 @@ def import_contexts(
     origin: Origin,
     folder: Path,
 ) -> Imported:
-    """Link each record to its chunk, durably; the caller embeds the chunks afterwards."""
+    """Link each record to its chunk, durably, and embed these chunks with their contexts."""
     rows = {row.uri: row for row in store.documents()}
     uris = _UriIndex(list(rows), folder)
     named = [replace(record, document=uris.find(record.document)) for record in records]
@@ -97,6 +99,7 @@ def import_contexts(
             generator = record.generator or origin.fingerprint
             key = store_context(store, keys[at], generator=generator, context=context)
             link_context(store, chunk_rows[at], key, context, embedder=embedder)
+    Indexer(store, embedder=embedder, situator=ContextSources(outline=False)).embed()
     return Imported(
         linked=len(linked),
         unknown_documents=matched.unknown_documents,

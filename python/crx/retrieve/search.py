@@ -95,34 +95,34 @@ class Found:
 
 
 class Searcher:
-    """The two legs of one opened index, and the steps from their rankings to passages."""
+    """Both legs of an index as of one sequence number, and the steps from rankings to passages."""
 
     def __init__(
         self,
         store: _native.Store,
         lexical: _native.Lexical,
         dense: _native.Dense,
+        *,
+        seq: int,
     ) -> None:
+        """The legs hold the changes of the store up to sequence number `seq`."""
         self._store = store
         self._lexical = lexical
         self._dense = dense
+        self._seq = seq
         # Both caches hold for one sequence number of the store.
         self._cached_langs: tuple[int, list[str]] | None = None
         self._cached_layouts: tuple[int, dict[int, NDArray[np.uint32]]] = (-1, {})
 
     @property
+    def seq(self) -> int:
+        """The sequence number of the store whose changes the legs hold."""
+        return self._seq
+
+    @property
     def exact(self) -> bool:
         """Whether the dense leg scans every vector."""
         return self._dense.exact
-
-    @property
-    def faults(self) -> list[str]:
-        """Vector files that could not be used, each with what was done instead."""
-        return self._dense.faults
-
-    def lag(self) -> int:
-        """Return how many changes of the store BM25 does not hold yet."""
-        return self._store.seq - self._lexical.seq
 
     def retrieve(
         self,

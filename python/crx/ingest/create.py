@@ -1,0 +1,46 @@
+"""Creation of an index folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from crx import _native
+from crx.errors import NotAnIndex, UsageError
+from crx.ingest.paths import escape_path
+
+
+def require_utf_8(folder: Path) -> None:
+    """Raise `UsageError` for a path with other bytes, which the files of an index cannot have."""
+    try:
+        os.fspath(folder).encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"{escape_path(folder)}: the path of an index must be UTF-8; put the index elsewhere "
+            "with --index DIR"
+        ) from None
+
+
+def is_complete(folder: Path) -> bool:
+    """Return True unless there is no index, or its creation was interrupted before its settings."""
+    try:
+        store = _native.Store.open(str(folder))
+    except NotAnIndex:
+        return False
+    try:
+        return bool(store.settings())
+    finally:
+        store.close()
+
+
+def create_index(folder: Path, settings: Mapping[str, str]) -> None:
+    """Make an empty index; an interrupted creation is completed."""
+    store = _native.Store.open(str(folder), write=True, create=True)
+    try:
+        store.set_settings(dict(settings))
+        derived = folder / "derived"
+        _native.Lexical.open(str(derived / "bm25"), write=True).sync(store)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    finally:
+        store.close()

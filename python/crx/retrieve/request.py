@@ -1,0 +1,169 @@
+"""One search: its arguments, and its answer from one committed state of an index."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import orjson
+
+from crx import _native
+from crx.errors import UsageError
+from crx.protocols import Embedder
+from crx.retrieve.filter_fields import describe_missing_fields
+from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
+
+Condition: TypeAlias = (
+    str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
+)
+Where: TypeAlias = Mapping[str, Condition]
+
+# The native core takes counts as 32-bit integers.
+MAX_COUNT = 2**31 - 1
+# Searches of one request that may meet a document which a writer replaces meanwhile.
+SEARCH_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """The arguments of `Index.search`; raises `ValueError` for the first that is not valid.
+
+    None stands for the setting of that name.
+    """
+
+    query: str
+    k: int | None = None
+    window: Window = "auto"
+    budget_tokens: int | None = None
+    where: Where | None = None
+    legs: Sequence[Leg] = LEGS
+    within_section: bool = False
+    order: Literal["score", "document"] = "score"
+
+    def __post_init__(self) -> None:
+        check_query(self.query)
+        if self.k is not None:
+            _check_count("k", self.k, least=1)
+        if self.window not in ("auto", "grow"):
+            if isinstance(self.window, str):
+                raise ValueError(f'window must be "auto", "grow" or a number, not {self.window!r}')
+            _check_count("window", self.window, least=0)
+        if self.budget_tokens is not None:
+            if self.window != "auto":
+                raise ValueError(f'budget_tokens needs window="auto", not window={self.window!r}')
+            _check_count("budget_tokens", self.budget_tokens, least=1)
+        if self.where is not None:
+            _check_where(self.where)
+        _check_legs(self.legs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchParameters:
+    """What an index searches with: its models, weights and default sizes.
+
+    `k`, `budget_tokens` and `window_tokens` are those of `config.Settings`; without an embedder
+    the dense leg is left out.
+    """
+
+    weights: RankingWeights
+    k: int
+    budget_tokens: int
+    window_tokens: int
+    embedder: Embedder | None
+    reranking: Reranking | None
+
+
+def run_search(
+    request: SearchRequest,
+    *,
+    parameters: SearchParameters,
+    store: _native.Store,
+    newest: Callable[[], tuple[Searcher, list[str]]],
+) -> Result:
+    """Return the passages that answer a query, best first, with notes on what was left out.
+
+    `newest` returns the legs as of the last commit and notes on what they lack. If a writer
+    replaces a document during the search, the search is repeated.
+    """
+    budget = request.budget_tokens or parameters.budget_tokens
+    for attempt in range(1, SEARCH_TRIES + 1):
+        searcher, notes = newest()
+        only = store.select(orjson.dumps(request.where).decode()) if request.where else None
+        found = searcher.search(
+            request.query,
+            weights=parameters.weights,
+            k=request.k or parameters.k,
+            legs=request.legs,
+            only=only,
+            embedder=parameters.embedder,
+            reranking=parameters.reranking,
+        )
+        passages = searcher.widen(
+            found.hits,
+            window=request.window,
+            budget_tokens=budget,
+            window_tokens=parameters.window_tokens,
+            within_section=request.within_section,
+            order=request.order,
+        )
+        if store.seq == searcher.seq or not searcher.missing(found):
+            break
+        if attempt == SEARCH_TRIES:
+            notes.append("documents were replaced during the search; some hits are missing")
+    if request.where and not passages:
+        notes += describe_missing_fields(request.where, store.documents())
+    if over := len(found.hits) - sum(len(passage.hits) for passage in passages):
+        notes.append(f"{over} of {len(found.hits)} hits are in no passage: over {budget} tokens")
+    return Result(tuple(passages), found.hits, (*notes, *found.notes), found.timings_ms)
+
+
+def refuse_threshold(min_relevance: float) -> None:
+    """Raise `UsageError` for a threshold of a search that is not reranked."""
+    if min_relevance:
+        raise UsageError(
+            f"min_relevance is {min_relevance:g}, and only a reranker's scores have a threshold; "
+            "set reranker, or leave it out"
+        )
+
+
+def check_query(query: object, *, name: str = "the query") -> None:
+    """Raise `ValueError` if a query is not text, is empty, or holds bytes that are not UTF-8."""
+    if not isinstance(query, str):
+        raise ValueError(f"{name} must be text, not {type(query).__name__}")
+    if not query.strip():
+        raise ValueError(f"{name} is empty")
+    try:
+        query.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} is not valid UTF-8; check the encoding of its source") from None
+
+
+def _check_count(name: str, value: object, *, least: int) -> None:
+    try:
+        count = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, not {value!r}") from None
+    if count < least:
+        raise ValueError(f"{name} must be at least {least}, not {count}")
+    if count > MAX_COUNT:
+        raise ValueError(f"{name} must be at most {MAX_COUNT}, not {count}")
+
+
+def _check_where(where: object) -> None:
+    if not isinstance(where, Mapping):
+        raise ValueError(f"where must map fields to conditions, not {type(where).__name__}")
+    try:
+        orjson.dumps(where)
+    except TypeError as error:
+        raise ValueError(f"where holds a value that JSON has no form for: {error}") from None
+
+
+def _check_legs(legs: Sequence[object]) -> None:
+    known = ", ".join(LEGS)
+    if isinstance(legs, str) or not legs:
+        raise ValueError(f"legs must be a sequence of one or more of {known}, not {legs!r}")
+    for leg in legs:
+        if leg not in LEGS:
+            raise ValueError(f"{leg!r}: no such leg; use {known}")
