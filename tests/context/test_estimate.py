@@ -149,6 +149,7 @@ def test_options_after_a_model_s_name_change_the_estimate(docs: Path) -> None:
         return estimate
 
     priced = cost("claude:claude-nine:price=1/5")
+    assert priced.dollars is not None
     assert cost("claude:claude-nine:price=2/10").dollars == pytest.approx(2 * priced.dollars)
     assert cost("claude:claude-nine:price=1/5,window=8000").usage.prompt < priced.usage.prompt
     with pytest.raises(ModelError, match="bacth: no such option"):

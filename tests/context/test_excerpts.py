@@ -15,7 +15,9 @@ def words(texts: Sequence[str]) -> list[int]:
 
 def document(sections: int, lines: int) -> tuple[Document, list[Chunk]]:
     """Sections of numbered lines of five words, each line a chunk."""
-    text, marks, chunks = "", [], []
+    text = ""
+    marks: list[Mark] = []
+    chunks: list[Chunk] = []
     for s in range(1, sections + 1):
         start = len(text)
         for i in range(lines):

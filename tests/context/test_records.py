@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,9 @@ GOOD = {"doc_id": "a", "start": 0, "end": 5, "context": "the start"}
 
 @settings(deadline=None)
 @given(st.lists(RECORD, unique_by=lambda r: (r.document, r.start, r.end)))
-def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, records) -> None:
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, records: list[Record]
+) -> None:
     path = tmp_path_factory.mktemp("carry") / "contexts.jsonl"
     assert write_contexts(path, records) == len(records)
     assert read_contexts(path) == records
@@ -94,7 +97,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
     path = tmp_path / "contexts.jsonl"
     write_contexts(path, [Record("a", 0, 5, "old")])
 
-    def disk_full():
+    def disk_full() -> Iterator[Record]:
         yield Record("a", 0, 5, "new")
         raise OSError(28, "No space left on device")
 

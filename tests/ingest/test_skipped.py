@@ -9,6 +9,7 @@ import lzma
 import os
 import tarfile
 import zipfile
+from collections.abc import Callable
 
 import pytest
 from crx_process import CrxHere
@@ -17,7 +18,11 @@ from crx.errors import InputError, NotText
 from crx.ingest.read import read_bytes
 
 TEXT = "# Whales\n\nKrill is what a whale eats.\n"
-COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+}
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
 
 

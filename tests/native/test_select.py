@@ -25,7 +25,7 @@ def chosen(
     return choose(
         np.array(docs, dtype=np.int64),
         np.array(ordinals, dtype=np.uint32),
-        1 / np.arange(1, len(hits) + 1, dtype=np.float32),
+        np.float32(1) / np.arange(1, len(hits) + 1, dtype=np.float32),
         layouts=layouts,
         **options,  # type: ignore[arg-type]
     )

@@ -11,8 +11,8 @@ import pytest
 import crx
 from crx.backends.hashed import HashedEmbedder
 from crx.cli import run
-from crx.index import Verification
 from crx.retrieve.search import Leg
+from crx.types import Verification
 
 DOCUMENTS = [
     crx.Document(name, f"The {name} nests in the {place}.")

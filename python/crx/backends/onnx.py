@@ -37,7 +37,7 @@ from crx.models.threads import threads
 from crx.models.tokenizer import Ids, equal_lengths, feed, load_tokens
 
 if TYPE_CHECKING:
-    import onnxruntime  # type: ignore[import-untyped]
+    import onnxruntime
 
 Device = Literal["cpu", "cuda"]
 Batch = tuple[list[int], Ids]
