@@ -5,6 +5,7 @@
 pub mod analyze;
 pub mod dense;
 pub mod error;
+mod files;
 pub mod fuse;
 pub mod lexical;
 pub mod passages;

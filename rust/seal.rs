@@ -6,12 +6,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 
 use crate::error::{Error, Result};
+use crate::files;
 
 /// The key of seals: 32 bytes, one key for each user.
 pub type Key = [u8; 32];
@@ -35,11 +35,10 @@ impl Draft {
         let mut temporary = path.as_os_str().to_owned();
         temporary.push(".tmp");
         let temporary = PathBuf::from(temporary);
-        let file = OpenOptions::new()
+        let file = files::private(&mut OpenOptions::new())
             .write(true)
             .create(true)
             .truncate(true)
-            .mode(0o600)
             .open(&temporary)
             .map_err(|error| Error::io(&temporary, &error))?;
         Ok(Draft {
@@ -66,9 +65,7 @@ impl Draft {
         std::fs::rename(&self.temporary, &self.path).map_err(|error| failed(&self.path, &error))?;
         if let Some(folder) = self.path.parent() {
             // The rename is durable after the folder is synced.
-            File::open(folder)
-                .and_then(|folder| folder.sync_all())
-                .map_err(|error| failed(folder, &error))?;
+            files::sync_folder(folder).map_err(|error| failed(folder, &error))?;
         }
         Ok(*self.hasher.finalize().as_bytes())
     }

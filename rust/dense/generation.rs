@@ -126,7 +126,12 @@ impl Folder {
         let kept = matrix_number(&kept.pointer.file);
         for (path, number) in self.files()? {
             if Some(number) != kept {
-                std::fs::remove_file(&path).map_err(|error| Error::io(&path, &error))?;
+                match std::fs::remove_file(&path) {
+                    // Windows does not remove a file that a reader has mapped: it stays until the
+                    // next generation.
+                    Err(_) if cfg!(windows) => {}
+                    removed => removed.map_err(|error| Error::io(&path, &error))?,
+                }
             }
         }
         Ok(())

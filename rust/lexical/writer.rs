@@ -12,7 +12,8 @@ use super::bm25::FIELDS;
 use super::commit::{Payload, error_of};
 use super::schema::Fields;
 use crate::analyze::{Analyzer, Terms};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::files;
 use crate::pool;
 
 /// Bytes that tantivy's worker collects before it writes a segment.
@@ -169,7 +170,5 @@ impl AnalyzerPool {
 }
 
 fn sync_directory(folder: &Path) -> Result<()> {
-    std::fs::File::open(folder)
-        .and_then(|directory| directory.sync_all())
-        .map_err(|error| crate::error::Error::io(folder, &error))
+    files::sync_folder(folder).map_err(|error| Error::io(folder, &error))
 }

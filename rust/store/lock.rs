@@ -5,11 +5,11 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Result};
+use crate::files;
 
 /// The writer's lock, which is held until it is dropped.
 #[derive(Debug)]
@@ -32,12 +32,11 @@ impl Lock {
     pub(super) fn take(index: &Path) -> Result<Self> {
         let path = index.join("lock");
         let io = |error: std::io::Error| Error::io(&path, &error);
-        let mut file = OpenOptions::new()
+        let mut file = files::private(&mut OpenOptions::new())
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
-            .mode(0o600)
             .open(&path)
             .map_err(io)?;
         match file.try_lock() {
@@ -53,8 +52,7 @@ impl Lock {
 
 /// Returns "pid\nhost\nstart\n" of this process; the start is in seconds since 1970.
 fn holder() -> String {
-    let name = rustix::system::uname();
-    let host = name.nodename().to_string_lossy();
+    let host = files::host_name();
     format!("{}\n{host}\n{}\n", std::process::id(), now_s())
 }
 

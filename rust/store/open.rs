@@ -1,7 +1,6 @@
 //! Opening of the database: the folder, the format and SQLite's settings.
 
-use std::fs::{self, DirBuilder, File, Permissions};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{functions, schema};
 use crate::error::{Error, Result};
+use crate::files;
 
 /// Older versions can lose commits when the WAL is reset during a read.
 const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
@@ -34,7 +34,7 @@ pub(super) fn make_folder(index: &Path) -> Result<()> {
         {
             fs::create_dir_all(parent).map_err(io)?;
         }
-        DirBuilder::new().mode(0o700).create(index).map_err(io)?;
+        files::create_private_folder(index).map_err(io)?;
         if let Some(parent) = index
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty())
@@ -64,7 +64,7 @@ pub(super) fn make_folder(index: &Path) -> Result<()> {
             )));
         }
     }
-    fs::set_permissions(index, Permissions::from_mode(0o700)).map_err(io)
+    files::restrict_folder(index).map_err(io)
 }
 
 /// Returns whether there is a database that is not empty.
@@ -133,7 +133,7 @@ pub(super) fn reader(index: &Path) -> Result<Connection> {
             )));
         }
     };
-    let uri = format!("file:{}{immutable}", percent_encoded(&database(index)));
+    let uri = format!("{}{immutable}", uri_of(&database(index)));
     let db = Connection::open_with_flags(uri, flags)?;
     db.busy_timeout(BUSY)?;
     if blank(&db)? {
@@ -159,7 +159,7 @@ enum Access {
 /// only a database without a WAL can be read.
 fn access_to(index: &Path) -> Result<Access> {
     let beside = |suffix: &str| index.join(format!("crx.db{suffix}"));
-    if rustix::fs::access(index, rustix::fs::Access::WRITE_OK).is_ok() {
+    if files::is_writable(index) {
         return Ok(Access::Shared);
     }
     let wal = match fs::metadata(beside("-wal")) {
@@ -174,18 +174,23 @@ fn access_to(index: &Path) -> Result<Access> {
     })
 }
 
-/// Encodes a path for an SQLite URI.
-fn percent_encoded(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt;
+/// Returns the SQLite URI of a file.
+fn uri_of(path: &Path) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
-    let encode = |&byte: &u8| {
-        if plain(byte) {
-            char::from(byte).to_string()
-        } else {
-            format!("%{byte:02X}")
+    let mut uri = String::from("file:");
+    if cfg!(windows) && path.is_absolute() {
+        // `file:///C:/notes.crx/crx.db`
+        uri.push_str("///");
+    }
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'\\' if cfg!(windows) => uri.push('/'),
+            b':' if cfg!(windows) => uri.push(':'),
+            byte if plain(byte) => uri.push(char::from(byte)),
+            byte => uri.push_str(&format!("%{byte:02X}")),
         }
-    };
-    path.as_os_str().as_bytes().iter().map(encode).collect()
+    }
+    uri
 }
 
 fn refuse_old_sqlite() -> Result<()> {
@@ -263,11 +268,7 @@ fn number(db: &Connection, pragma: &str) -> Result<i64> {
 pub(super) fn make_derived(index: &Path) -> Result<()> {
     let path = index.join("derived");
     let io = |error: std::io::Error| Error::io(&path, &error);
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&path)
-        .map_err(io)
+    files::create_private_folder(&path).map_err(io)
 }
 
 /// Makes the entry of a path in its folder durable.
@@ -282,6 +283,5 @@ pub(super) fn sync_parent(path: &Path) -> Result<()> {
 }
 
 pub(super) fn sync_folder(path: &Path) -> Result<()> {
-    let sync = File::open(path).and_then(|folder| folder.sync_all());
-    sync.map_err(|error| Error::io(path, &error))
+    files::sync_folder(path).map_err(|error| Error::io(path, &error))
 }
