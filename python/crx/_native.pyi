@@ -19,15 +19,14 @@ __all__ = [
     "Filter",
     "Lexical",
     "PassageRow",
+    "PassageText",
     "Store",
     "analyze",
-    "choose",
     "dense_topk",
     "detect_lang",
     "digest",
     "fuse",
     "split",
-    "widen",
 ]
 
 # text: analyze and split
@@ -58,7 +57,7 @@ def split(
 def digest(*parts: bytes) -> bytes:
     """Return the 32-byte BLAKE3 of the parts, each preceded by its length."""
 
-# passages: fuse, widen and choose
+# fusion and passages
 
 def fuse(
     rankings: Sequence[NDArray[np.int64]], *, weights: Sequence[float], rrf_k: float, k: int
@@ -71,7 +70,11 @@ def fuse(
 
 @final
 class PassageRow:
-    """A stretch to read; `hits` are indices into the hits it was made from, best first."""
+    """A stretch of a document: whole consecutive chunks around hits.
+
+    `hits` are indices of the given hits, best first; `first` and `last` are ordinals of chunks.
+    `text`, `lines` and `marks` are as in `PassageText`.
+    """
 
     doc: int
     start: int
@@ -81,42 +84,9 @@ class PassageRow:
     tokens: int
     score: float
     hits: list[int]
-
-def widen(
-    docs: NDArray[np.int64],
-    ordinals: NDArray[np.uint32],
-    scores: NDArray[np.float32],
-    *,
-    layouts: dict[int, NDArray[np.uint32]],
-    budget_tokens: int | None = None,
-    window: int | None = None,
-    within_section: bool = False,
-    order: str = "score",
-) -> list[PassageRow]:
-    """Grow each hit by whole neighbouring chunks; runs that touch or overlap become one passage.
-
-    `layouts[doc]` is (n, 5): start, end, token_start, token_end, section of each chunk by ordinal.
-    With `budget_tokens`, a hit grows after and before in turn while the stretch fits; with
-    `window`, by that many chunks on each side. `order` is "score" or "document".
-    """
-
-def choose(
-    docs: NDArray[np.int64],
-    ordinals: NDArray[np.uint32],
-    scores: NDArray[np.float32],
-    *,
-    layouts: dict[int, NDArray[np.uint32]],
-    budget_tokens: int,
-    within_section: bool = False,
-    order: str = "score",
-) -> list[PassageRow]:
-    """Choose the stretches around hits, best first, that are worth most under a budget of tokens.
-
-    A hit of rank r is worth 1 / r and lends a tenth of that to the 512 tokens on either side; a
-    stretch costs its tokens, and 32 more. Stretches are whole chunks and bridge weak ones where
-    that pays. The best hit is in a passage even where it alone is over the budget; others may be
-    in none. `layouts` and `order` are as for `widen`.
-    """
+    text: str
+    lines: tuple[int, int]
+    marks: str
 
 # the store
 
@@ -157,8 +127,19 @@ class ChunkRow:
     outcome: str
 
 @final
+class PassageText:
+    """The text of a span of a document, with its place.
+
+    `lines` are its first and last line, from 1; `marks` are the marks that overlap it, as JSON.
+    """
+
+    text: str
+    lines: tuple[int, int]
+    marks: str
+
+@final
 class Store:
-    """The handle on `crx.db`: the only truth."""
+    """A handle on `crx.db`, the store of an index."""
 
     @staticmethod
     def open(path: str, *, write: bool = False, create: bool = False) -> Store:
@@ -270,6 +251,50 @@ class Store:
 
     def chunk_keys(self, doc: int) -> NDArray[np.int64]:
         """Return the keys of a document's chunks by ordinal."""
+
+    def passage(self, doc: int, start: int, end: int) -> PassageText:
+        """Return `text[start:end]` of a document with its lines and marks.
+
+        Only the text around the span is read, and an index of the line breaks and marks before
+        it. In an index that an earlier version of crx wrote, a handle with `write` adds that index
+        on opening; until then, the text before the span is read as well. Raises `ValueError` if
+        there is no such document, or the span is empty or not within its text.
+        """
+
+    def select_passages(
+        self,
+        keys: NDArray[np.int64],
+        scores: NDArray[np.float32],
+        *,
+        budget_tokens: int,
+        within_section: bool = False,
+        order: str = "score",
+    ) -> list[PassageRow]:
+        """Return the passages around hits, best first, of greatest value under a token budget.
+
+        A hit of rank r has the value 1 / r and adds a tenth of it to the 512 tokens on each side; a
+        passage costs its tokens, and 32 more. Passages are whole chunks, and may bridge chunks of
+        low value. The best hit is in a passage even if it exceeds the budget; others may be in
+        none. With `within_section`, no passage grows across the border of a section. `order` is
+        "score" or "document". Chunks that are gone are skipped.
+        """
+
+    def expand_passages(
+        self,
+        keys: NDArray[np.int64],
+        scores: NDArray[np.float32],
+        *,
+        budget_tokens: int | None = None,
+        window: int | None = None,
+        within_section: bool = False,
+        order: str = "score",
+    ) -> list[PassageRow]:
+        """Expand hits by whole neighbouring chunks; passages that touch or overlap become one.
+
+        With `budget_tokens`, a hit grows alternately after and before up to that many tokens; with
+        `window`, by that many chunks on each side; with neither, not at all. The other parameters
+        are as for `select_passages`.
+        """
 
     def select(self, where: str) -> Filter:
         """Return the documents that a filter holds for.

@@ -1,8 +1,7 @@
 //! Expansion of hits by their neighbours: the step "widen" with a fixed window.
 
-use super::passage::{
-    Hit, HitDocument, Layout, Order, Passage, Run, SECTION, group_by_document, merge, tokens,
-};
+use super::layout::{Layout, follows, tokens};
+use super::passage::{Hit, HitDocument, Order, Passage, Run, group_by_document, merge};
 use crate::error::Result;
 
 /// How far a hit grows.
@@ -40,9 +39,8 @@ pub fn expand<'a>(
     {
         let mut runs: Vec<Run> = own
             .into_iter()
-            .map(|hit| {
-                let ordinal = hits[hit as usize].ordinal as usize;
-                let (first, last) = grow(layout, ordinal, growth, within_section);
+            .map(|(hit, at)| {
+                let (first, last) = grow(layout, at, growth, within_section);
                 Run { first, last, hit }
             })
             .collect();
@@ -52,7 +50,7 @@ pub fn expand<'a>(
     Ok(passages)
 }
 
-/// Returns the first and the last ordinal of a hit's window.
+/// Returns the indices of the first and the last chunk of a hit's window.
 fn grow(layout: Layout<'_>, hit: usize, growth: Growth, within_section: bool) -> (usize, usize) {
     let fits = |first: usize, last: usize| match growth {
         Growth::None => false,
@@ -60,14 +58,18 @@ fn grow(layout: Layout<'_>, hit: usize, growth: Growth, within_section: bool) ->
         Growth::Chunks(window) => hit - first <= window as usize && last - hit <= window as usize,
     };
     let allowed =
-        |ordinal: usize| !within_section || layout[ordinal][SECTION] == layout[hit][SECTION];
+        |at: usize| !within_section || layout[at].span.section == layout[hit].span.section;
     let (mut first, mut last) = (hit, hit);
     let (mut after, mut before) = (true, true);
     while after || before {
         // A side ends at the first chunk that does not fit.
-        after = after && last + 1 < layout.len() && allowed(last + 1) && fits(first, last + 1);
+        after = after
+            && last + 1 < layout.len()
+            && follows(layout, last + 1)
+            && allowed(last + 1)
+            && fits(first, last + 1);
         last += usize::from(after);
-        before = before && first > 0 && allowed(first - 1) && fits(first - 1, last);
+        before = before && follows(layout, first) && allowed(first - 1) && fits(first - 1, last);
         first -= usize::from(before);
     }
     (first, last)
@@ -78,21 +80,22 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::error::Error;
+    use crate::passages::LayoutChunk;
+    use crate::passages::tests::laid_out;
     use proptest::prelude::*;
 
     /// Chunks of 10 tokens and 40 code points; the second half is another section.
-    fn layout(chunks: u32) -> Vec<[u32; 5]> {
-        (0..chunks)
-            .map(|i| {
-                [
-                    i * 40,
-                    i * 40 + 40,
-                    i * 10,
-                    i * 10 + 10,
-                    u32::from(i >= chunks / 2),
-                ]
-            })
-            .collect()
+    fn layout(chunks: u32) -> Vec<LayoutChunk> {
+        let span = |i: u32| {
+            [
+                i * 40,
+                i * 40 + 40,
+                i * 10,
+                i * 10 + 10,
+                u32::from(i >= chunks / 2),
+            ]
+        };
+        laid_out((0..chunks).map(span))
     }
 
     fn hit(ordinal: u32, score: f32) -> Hit {
@@ -159,7 +162,7 @@ mod tests {
 
     #[test]
     fn chunks_that_share_text_become_one_passage() {
-        let layout = [[0, 50, 0, 12, 0], [30, 80, 8, 20, 0], [45, 90, 11, 22, 0]];
+        let layout = laid_out([[0, 50, 0, 12, 0], [30, 80, 8, 20, 0], [45, 90, 11, 22, 0]]);
         let hits = [hit(0, 1.0), hit(2, 2.0)];
         let passages = expand(&hits, |_| Some(&layout), Growth::None, false, Order::Score).unwrap();
         assert_eq!(
@@ -226,7 +229,7 @@ mod tests {
         assert_eq!(
             error,
             Err(Error::Invalid(
-                "ordinals: 2 is not below 2, the number of chunks of document 1".into()
+                "ordinals: 2 is not in the layout of document 1; give all its chunks".into()
             ))
         );
         let error = expand(&[hit(2, 1.0)], |_| None, Growth::None, false, Order::Score);
@@ -246,13 +249,10 @@ mod tests {
             budget in 0u32..200,
         ) {
             let mut at = 0;
-            let layout: Vec<[u32; 5]> = sizes
-                .iter()
-                .map(|size| {
-                    at += size;
-                    [(at - size) * 4, at * 4, at - size, at, 0]
-                })
-                .collect();
+            let layout = laid_out(sizes.iter().map(|size| {
+                at += size;
+                [(at - size) * 4, at * 4, at - size, at, 0]
+            }));
             let hits: Vec<Hit> = picks
                 .iter()
                 .map(|(at, score)| hit(at.index(layout.len()) as u32, f32::from(*score)))

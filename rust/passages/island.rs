@@ -1,9 +1,10 @@
 //! Islands: runs of consecutive chunks near hits, with the value of each chunk.
 
-use super::passage::{HitDocument, Layout, Run, SECTION, TOKEN_END, TOKEN_START};
+use super::layout::{Layout, follows};
+use super::passage::{HitDocument, Run};
 
 /// How far a hit adds value to its neighbours, in tokens.
-const REACH: f64 = 512.0;
+pub const REACH_TOKENS: u32 = 512;
 /// The value that a hit adds to the text on each side, as a share of its own value. Depending on the
 /// kind of document, the text this near on one side contained 0.02 to 0.4 as much of the answers as
 /// the hits did. This share was tuned in that range on the same question sets, for the share of the
@@ -20,7 +21,7 @@ pub(super) type Mask = Vec<bool>;
 pub(super) struct Island<'a> {
     pub(super) doc: i64,
     pub(super) layout: Layout<'a>,
-    /// The ordinal of its first chunk.
+    /// The index of its first chunk in the layout.
     first: usize,
     /// The value of each chunk.
     values: Vec<f64>,
@@ -36,33 +37,30 @@ pub(super) struct Island<'a> {
 /// rank contains the answer. Ranks are used because the scores of fusion, BM25 and rerankers are
 /// comparable only by their order. An answer often continues beyond its chunk, so a hit also adds
 /// value to the text on each side, with a density that decreases linearly to zero at its reach.
-pub(super) fn around<'a>(
-    document: &HitDocument<'a>,
-    ordinal_of: impl Fn(u32) -> usize,
-    within_section: bool,
-) -> Vec<Island<'a>> {
+pub(super) fn around<'a>(document: &HitDocument<'a>, within_section: bool) -> Vec<Island<'a>> {
     let layout = document.layout;
-    let apart =
-        |chunk: usize| within_section && layout[chunk - 1][SECTION] != layout[chunk][SECTION];
+    let apart = |chunk: usize| {
+        let [before, after] = [layout[chunk - 1].span, layout[chunk].span];
+        !follows(layout, chunk) || within_section && before.section != after.section
+    };
     let mut values: Vec<Option<f64>> = vec![None; layout.len()];
     let mut hits: Vec<Vec<u32>> = vec![Vec::new(); layout.len()];
-    for &hit in &document.hits {
-        let at = ordinal_of(hit);
+    for &(hit, at) in &document.hits {
         let own = 1.0 / f64::from(hit + 1);
         hits[at].push(hit);
         *values[at].get_or_insert(0.0) += own;
-        let [start, end] = [layout[at][TOKEN_START], layout[at][TOKEN_END]];
+        let (start, end) = (layout[at].span.token_start, layout[at].span.token_end);
         let after = (at + 1..layout.len()).take_while(|&chunk| !apart(chunk));
         spread(
             own,
             &mut values,
-            after.map(|chunk| (chunk, layout[chunk][TOKEN_END].abs_diff(end))),
+            after.map(|chunk| (chunk, layout[chunk].span.token_end.abs_diff(end))),
         );
         let before = (0..at).rev().take_while(|&chunk| !apart(chunk + 1));
         spread(
             own,
             &mut values,
-            before.map(|chunk| (chunk, layout[chunk][TOKEN_START].abs_diff(start))),
+            before.map(|chunk| (chunk, layout[chunk].span.token_start.abs_diff(start))),
         );
     }
     let mut islands = Vec::new();
@@ -82,7 +80,7 @@ pub(super) fn around<'a>(
                     .copied()
                     .collect(),
                 hits: hits[first..first + length].to_vec(),
-                follows: first > 0 && values[first - 1].is_some(),
+                follows: follows(layout, first) && values[first - 1].is_some(),
             });
         }
         first += length.max(1);
@@ -93,10 +91,11 @@ pub(super) fn around<'a>(
 /// Adds value to the chunks on one side, nearest first, each with the tokens up to its far end.
 fn spread(own: f64, values: &mut [Option<f64>], side: impl Iterator<Item = (usize, u32)>) {
     // The value beyond a distance: the density is linear, so its integral is a square.
-    let beyond = |tokens: f64| SPREAD * own * (1.0 - tokens / REACH).max(0.0).powi(2);
+    let beyond =
+        |tokens: f64| SPREAD * own * (1.0 - tokens / f64::from(REACH_TOKENS)).max(0.0).powi(2);
     let mut near = 0.0;
     for (chunk, far) in side {
-        if near >= REACH {
+        if near >= f64::from(REACH_TOKENS) {
             return;
         }
         let far = f64::from(far).max(near);
@@ -242,16 +241,16 @@ impl Island<'_> {
     /// as part of the chunk, because the islands may become one passage.
     fn start(&self, chunk: usize) -> u32 {
         let at = self.first + chunk;
-        let own = self.layout[at][TOKEN_START];
+        let own = self.layout[at].span.token_start;
         if chunk == 0 && self.follows {
-            own.min(self.layout[at - 1][TOKEN_END])
+            own.min(self.layout[at - 1].span.token_end)
         } else {
             own
         }
     }
 
     fn end(&self, chunk: usize) -> u32 {
-        self.layout[self.first + chunk][TOKEN_END]
+        self.layout[self.first + chunk].span.token_end
     }
 }
 

@@ -2,11 +2,14 @@
 
 mod expand;
 mod island;
+mod layout;
 mod passage;
 mod select;
 
 pub use expand::{Growth, expand};
-pub use passage::{Hit, Layout, Order, Passage};
+pub use island::REACH_TOKENS;
+pub use layout::{ChunkSpan, Layout, LayoutChunk};
+pub use passage::{Hit, Order, Passage};
 pub use select::select;
 
 #[cfg(test)]

@@ -1,16 +1,7 @@
 //! Hits, passages, and the merging of runs of chunks into passages.
 
+use super::layout::{Layout, tokens};
 use crate::error::{Error, Result};
-
-/// A document's chunks by ordinal: start, end, token_start, token_end, section. Starts and ends
-/// are ascending; chunks may overlap.
-pub type Layout<'a> = &'a [[u32; 5]];
-
-pub(super) const START: usize = 0;
-pub(super) const END: usize = 1;
-pub(super) const TOKEN_START: usize = 2;
-pub(super) const TOKEN_END: usize = 3;
-pub(super) const SECTION: usize = 4;
 
 /// A chunk that a search found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,12 +54,13 @@ pub struct Passage {
     pub hits: Vec<u32>,
 }
 
-/// A document with hits; the hits are indices, ascending.
+/// A document with hits.
 #[derive(Debug)]
 pub(super) struct HitDocument<'a> {
     pub(super) doc: i64,
     pub(super) layout: Layout<'a>,
-    pub(super) hits: Vec<u32>,
+    /// The index of each hit, ascending, and the index of its chunk in the layout.
+    pub(super) hits: Vec<(u32, usize)>,
 }
 
 /// Groups hits by document, ascending, and looks up each document's layout.
@@ -92,27 +84,22 @@ pub(super) fn group_by_document<'a>(
                 "layouts: document {doc} is missing; give the layout of each hit's document"
             ))
         })?;
-        let own: Vec<u32> = group.iter().map(|&(_, hit)| hit).collect();
-        let outside = own
-            .iter()
-            .map(|&hit| hits[hit as usize].ordinal as usize)
-            .find(|&ordinal| ordinal >= layout.len());
-        if let Some(ordinal) = outside {
-            return Err(Error::Invalid(format!(
-                "ordinals: {ordinal} is not below {}, the number of chunks of document {doc}",
-                layout.len()
-            )));
-        }
-        Ok(HitDocument {
-            doc,
-            layout,
-            hits: own,
-        })
+        let place = |&(_, hit): &(i64, u32)| {
+            let ordinal = hits[hit as usize].ordinal;
+            match layout.binary_search_by_key(&ordinal, |chunk| chunk.ordinal) {
+                Ok(at) => Ok((hit, at)),
+                Err(_) => Err(Error::Invalid(format!(
+                    "ordinals: {ordinal} is not in the layout of document {doc}; give all its chunks"
+                ))),
+            }
+        };
+        let hits = group.iter().map(place).collect::<Result<_>>()?;
+        Ok(HitDocument { doc, layout, hits })
     };
     by_doc.chunk_by(|a, b| a.0 == b.0).map(document).collect()
 }
 
-/// The chunks `first..=last` around a hit.
+/// The chunks around a hit, as indices in the layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Run {
     pub(super) first: usize,
@@ -137,7 +124,8 @@ pub(super) fn merge(
         let joined = rest
             .iter()
             .take_while(|run| {
-                let touches = run.first <= last + 1 || layout[run.first][START] < layout[last][END];
+                let (next, end) = (&layout[run.first], &layout[last]);
+                let touches = next.ordinal <= end.ordinal + 1 || next.span.start < end.span.end;
                 last = if touches { last.max(run.last) } else { last };
                 touches
             })
@@ -149,19 +137,14 @@ pub(super) fn merge(
         });
         passages.push(Passage {
             doc,
-            start: layout[first][START],
-            end: layout[last][END],
-            first: first as u32,
-            last: last as u32,
+            start: layout[first].span.start,
+            end: layout[last].span.end,
+            first: layout[first].ordinal,
+            last: layout[last].ordinal,
             tokens: tokens(layout, first, last),
             score: hits[best_first[0] as usize].score,
             hits: best_first,
         });
         rest = &rest[joined..];
     }
-}
-
-/// Returns the tokens from the start of one chunk to the end of another; overlaps count once.
-pub(super) fn tokens(layout: Layout<'_>, first: usize, last: usize) -> u32 {
-    layout[last][TOKEN_END].saturating_sub(layout[first][TOKEN_START])
 }

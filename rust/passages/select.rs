@@ -7,7 +7,8 @@
 //! greater value. The rest of the budget is filled by value per token.
 
 use super::island::{self, Island, Mask};
-use super::passage::{Hit, Layout, Order, Passage, group_by_document, merge};
+use super::layout::Layout;
+use super::passage::{Hit, Order, Passage, group_by_document, merge};
 use crate::error::Result;
 
 /// Bisection steps of the price; the remaining interval is far below any chunk's value per token.
@@ -33,8 +34,7 @@ pub fn select<'a>(
 ) -> Result<Vec<Passage>> {
     let mut islands = Vec::new();
     for document in group_by_document(hits, layout_of)? {
-        let ordinal_of = |hit: u32| hits[hit as usize].ordinal as usize;
-        islands.extend(island::around(&document, ordinal_of, within_section));
+        islands.extend(island::around(&document, within_section));
     }
     let budget = u64::from(budget_tokens);
     let mut selected = at_lowest_price(&islands, budget);

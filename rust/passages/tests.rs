@@ -8,11 +8,25 @@ use super::passage::group_by_document;
 use super::select::at_lowest_price;
 use super::*;
 
+/// Returns a layout of (start, end, token_start, token_end, section).
+pub(super) fn laid_out(spans: impl IntoIterator<Item = [u32; 5]>) -> Vec<LayoutChunk> {
+    let chunk =
+        |(ordinal, [start, end, token_start, token_end, section]): (u32, [u32; 5])| LayoutChunk {
+            ordinal,
+            span: ChunkSpan {
+                start,
+                end,
+                token_start,
+                token_end,
+                section,
+            },
+        };
+    (0u32..).zip(spans).map(chunk).collect()
+}
+
 /// Chunks of 100 tokens and 400 code points, in sections of so many chunks.
-fn even(chunks: u32, section: u32) -> Vec<[u32; 5]> {
-    (0..chunks)
-        .map(|i| [i * 400, i * 400 + 400, i * 100, i * 100 + 100, i / section])
-        .collect()
+fn even(chunks: u32, section: u32) -> Vec<LayoutChunk> {
+    laid_out((0..chunks).map(|i| [i * 400, i * 400 + 400, i * 100, i * 100 + 100, i / section]))
 }
 
 /// Hits in document 1, best first.
@@ -101,23 +115,20 @@ fn no_value_crosses_a_section_border() {
 
 /// A document of chunks of 40 to 120 tokens, each starting up to 20 before or after the end of the
 /// one before.
-fn document(most: usize) -> impl Strategy<Value = Vec<[u32; 5]>> {
+fn document(most: usize) -> impl Strategy<Value = Vec<LayoutChunk>> {
     prop::collection::vec((40u32..120, 0u32..40, any::<bool>()), 1..most).prop_map(|chunks| {
         let (mut end, mut section) = (20, 0);
-        chunks
-            .into_iter()
-            .map(|(size, shift, opens)| {
-                let start = end + shift - 20;
-                end = start + size;
-                section += u32::from(opens);
-                [start * 4, end * 4, start, end, section]
-            })
-            .collect()
+        laid_out(chunks.into_iter().map(|(size, shift, opens)| {
+            let start = end + shift - 20;
+            end = start + size;
+            section += u32::from(opens);
+            [start * 4, end * 4, start, end, section]
+        }))
     })
 }
 
 /// Documents, and hits in them, best first.
-fn case(most: usize) -> impl Strategy<Value = (Vec<Vec<[u32; 5]>>, Vec<Hit>)> {
+fn case(most: usize) -> impl Strategy<Value = (Vec<Vec<LayoutChunk>>, Vec<Hit>)> {
     let documents = prop::collection::vec(document(most), 1..4);
     let places = prop::collection::vec((0usize..4, any::<prop::sample::Index>()), 1..7);
     (documents, places).prop_map(|(documents, places)| {
@@ -137,11 +148,11 @@ fn case(most: usize) -> impl Strategy<Value = (Vec<Vec<[u32; 5]>>, Vec<Hit>)> {
     })
 }
 
-fn islands<'a>(documents: &'a [Vec<[u32; 5]>], hits: &[Hit]) -> Vec<Island<'a>> {
+fn islands<'a>(documents: &'a [Vec<LayoutChunk>], hits: &[Hit]) -> Vec<Island<'a>> {
     group_by_document(hits, |doc| documents.get(doc as usize).map(Vec::as_slice))
         .unwrap()
         .iter()
-        .flat_map(|each| island::around(each, |hit| hits[hit as usize].ordinal as usize, false))
+        .flat_map(|each| island::around(each, false))
         .collect()
 }
 
@@ -156,8 +167,8 @@ proptest! {
         };
         let passages = given(Order::Document);
         let used: u32 = passages.iter().map(|passage| passage.tokens).sum();
-        let best = documents[hits[0].doc as usize][hits[0].ordinal as usize];
-        prop_assert!(used <= budget || passages.len() == 1 && used == best[3] - best[2]);
+        let best = documents[hits[0].doc as usize][hits[0].ordinal as usize].span;
+        prop_assert!(used <= budget || passages.len() == 1 && used == best.token_end - best.token_start);
         prop_assert!(passages.iter().any(|passage| passage.hits.contains(&0)));
         for passage in &passages {
             let inside: Vec<u32> = (0u32..)

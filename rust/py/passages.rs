@@ -1,18 +1,16 @@
 //! Python bindings of fusion and passages.
 
-use std::collections::HashMap;
-
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::fuse::Ranking;
-use crate::passages::{self, Growth, Hit, Layout, Order, Passage};
+use crate::passages::{Growth, Order, Passage};
+use crate::store::{PassageText, ShownPassage};
 
-/// A stretch of a document; `hits` are indices of the hits in it, best first.
+/// A stretch of a document and its text; `hits` are indices of the hits in it, best first.
 #[pyclass(frozen, get_all, module = "crx._native")]
-struct PassageRow {
+pub(super) struct PassageRow {
     doc: i64,
     start: u32,
     end: u32,
@@ -21,6 +19,9 @@ struct PassageRow {
     tokens: u32,
     score: f32,
     hits: Vec<u32>,
+    text: String,
+    lines: (u64, u64),
+    marks: String,
 }
 
 /// Keys and their scores.
@@ -68,81 +69,20 @@ fn fuse<'py>(
     Ok((keys.into_pyarray(py), scores.into_pyarray(py)))
 }
 
-#[pyfunction]
-#[pyo3(signature = (
-    docs, ordinals, scores, *, layouts, budget_tokens=None, window=None, within_section=false,
-    order="score"
-))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the keyword arguments of the contract"
-)]
-fn widen<'py>(
-    py: Python<'py>,
-    docs: PyReadonlyArray1<'py, i64>,
-    ordinals: PyReadonlyArray1<'py, u32>,
-    scores: PyReadonlyArray1<'py, f32>,
-    layouts: &Bound<'py, PyDict>,
-    budget_tokens: Option<u32>,
-    window: Option<u32>,
-    within_section: bool,
-    order: &str,
-) -> PyResult<Vec<PassageRow>> {
-    let growth = match (budget_tokens, window) {
-        (None, None) => Growth::None,
-        (Some(budget), None) => Growth::Tokens(budget),
-        (None, Some(window)) => Growth::Chunks(window),
-        (Some(_), Some(_)) => {
-            return Err(PyValueError::new_err(
-                "budget_tokens, window: both given; give one of them",
-            ));
-        }
-    };
-    let order = order_of(order)?;
-    let hits = hits_of(&docs, &ordinals, &scores)?;
-    let arrays = arrays_of(layouts)?;
-    let layouts = layouts_of(&arrays)?;
-    let found = py
-        .detach(|| {
-            let layout_of = |doc| layouts.get(&doc).copied();
-            passages::expand(&hits, layout_of, growth, within_section, order)
-        })
-        .map_err(super::error::raise)?;
-    Ok(found.into_iter().map(PassageRow::from).collect())
+/// Returns how far hits grow.
+pub(super) fn growth_of(budget_tokens: Option<u32>, window: Option<u32>) -> PyResult<Growth> {
+    match (budget_tokens, window) {
+        (None, None) => Ok(Growth::None),
+        (Some(budget), None) => Ok(Growth::Tokens(budget)),
+        (None, Some(window)) => Ok(Growth::Chunks(window)),
+        (Some(_), Some(_)) => Err(PyValueError::new_err(
+            "budget_tokens, window: both given; give one of them",
+        )),
+    }
 }
 
-#[pyfunction]
-#[pyo3(signature = (
-    docs, ordinals, scores, *, layouts, budget_tokens, within_section=false, order="score"
-))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the keyword arguments of the contract"
-)]
-fn choose<'py>(
-    py: Python<'py>,
-    docs: PyReadonlyArray1<'py, i64>,
-    ordinals: PyReadonlyArray1<'py, u32>,
-    scores: PyReadonlyArray1<'py, f32>,
-    layouts: &Bound<'py, PyDict>,
-    budget_tokens: u32,
-    within_section: bool,
-    order: &str,
-) -> PyResult<Vec<PassageRow>> {
-    let order = order_of(order)?;
-    let hits = hits_of(&docs, &ordinals, &scores)?;
-    let arrays = arrays_of(layouts)?;
-    let layouts = layouts_of(&arrays)?;
-    let found = py
-        .detach(|| {
-            let layout_of = |doc| layouts.get(&doc).copied();
-            passages::select(&hits, layout_of, budget_tokens, within_section, order)
-        })
-        .map_err(super::error::raise)?;
-    Ok(found.into_iter().map(PassageRow::from).collect())
-}
-
-fn order_of(name: &str) -> PyResult<Order> {
+/// Returns the order of a name.
+pub(super) fn order_of(name: &str) -> PyResult<Order> {
     match name {
         "score" => Ok(Order::Score),
         "document" => Ok(Order::Document),
@@ -152,54 +92,8 @@ fn order_of(name: &str) -> PyResult<Order> {
     }
 }
 
-/// Returns the hits of parallel arrays.
-fn hits_of(
-    docs: &PyReadonlyArray1<'_, i64>,
-    ordinals: &PyReadonlyArray1<'_, u32>,
-    scores: &PyReadonlyArray1<'_, f32>,
-) -> PyResult<Vec<Hit>> {
-    let (docs, ordinals, scores) = (
-        flat(docs, "docs")?,
-        flat(ordinals, "ordinals")?,
-        flat(scores, "scores")?,
-    );
-    if docs.len() != ordinals.len() || docs.len() != scores.len() {
-        return Err(PyValueError::new_err(format!(
-            "docs, ordinals, scores: {}, {} and {} values; give one of each a hit",
-            docs.len(),
-            ordinals.len(),
-            scores.len()
-        )));
-    }
-    let places = docs.iter().zip(ordinals).zip(scores);
-    Ok(places
-        .map(|((&doc, &ordinal), &score)| Hit {
-            doc,
-            ordinal,
-            score,
-        })
-        .collect())
-}
-
-/// A document and its layout as a numpy array.
-type LayoutArray<'py> = (i64, PyReadonlyArray2<'py, u32>);
-
-fn arrays_of<'py>(layouts: &Bound<'py, PyDict>) -> PyResult<Vec<LayoutArray<'py>>> {
-    layouts
-        .iter()
-        .map(|(doc, layout)| Ok((doc.extract()?, layout.extract()?)))
-        .collect()
-}
-
-fn layouts_of<'a>(arrays: &'a [LayoutArray<'_>]) -> PyResult<HashMap<i64, Layout<'a>>> {
-    arrays
-        .iter()
-        .map(|(doc, layout)| Ok((*doc, rows(layout)?)))
-        .collect()
-}
-
-impl From<Passage> for PassageRow {
-    fn from(passage: Passage) -> Self {
+impl From<ShownPassage> for PassageRow {
+    fn from(shown: ShownPassage) -> Self {
         let Passage {
             doc,
             start,
@@ -209,7 +103,8 @@ impl From<Passage> for PassageRow {
             tokens,
             score,
             hits,
-        } = passage;
+        } = shown.passage;
+        let PassageText { text, lines, marks } = shown.text;
         PassageRow {
             doc,
             start,
@@ -219,12 +114,15 @@ impl From<Passage> for PassageRow {
             tokens,
             score,
             hits,
+            text,
+            lines,
+            marks,
         }
     }
 }
 
 /// Returns the values of a one-dimensional array, or a `ValueError` with its name.
-fn flat<'a, T: numpy::Element>(
+pub(super) fn flat<'a, T: numpy::Element>(
     array: &'a PyReadonlyArray1<'_, T>,
     name: &str,
 ) -> PyResult<&'a [T]> {
@@ -233,23 +131,7 @@ fn flat<'a, T: numpy::Element>(
         .map_err(|_| PyValueError::new_err(format!("{name}: not contiguous; copy it first")))
 }
 
-/// Returns the rows of an (n, 5) layout.
-fn rows<'a>(layout: &'a PyReadonlyArray2<'_, u32>) -> PyResult<Layout<'a>> {
-    let flat = layout
-        .as_slice()
-        .map_err(|_| PyValueError::new_err("layouts: not contiguous; copy them first"))?;
-    if layout.shape()[1] != 5 {
-        return Err(PyValueError::new_err(format!(
-            "layouts: {} columns; start, end, token_start, token_end, section are 5",
-            layout.shape()[1]
-        )));
-    }
-    Ok(flat.as_chunks().0)
-}
-
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PassageRow>()?;
-    module.add_function(wrap_pyfunction!(fuse, module)?)?;
-    module.add_function(wrap_pyfunction!(widen, module)?)?;
-    module.add_function(wrap_pyfunction!(choose, module)?)
+    module.add_function(wrap_pyfunction!(fuse, module)?)
 }

@@ -11,8 +11,10 @@ use numpy::{
 use pyo3::prelude::*;
 
 use super::error::raise;
+use super::passages::{PassageRow, flat, growth_of, order_of};
 use crate::error::{Error, Result};
-use crate::store::{self, ChunkSpan, ContextRow, NewDocument};
+use crate::passages::ChunkSpan;
+use crate::store::{self, ContextRow, NewDocument};
 
 /// A set of documents, to which a search can be restricted.
 #[pyclass(frozen, module = "crx._native")]
@@ -97,6 +99,14 @@ impl From<store::ChunkRow> for ChunkRow {
             outcome: row.outcome,
         }
     }
+}
+
+/// The text of a span of a document, with its place.
+#[pyclass(frozen, get_all, module = "crx._native")]
+pub(crate) struct PassageText {
+    text: String,
+    lines: (u64, u64),
+    marks: String,
 }
 
 /// A handle on `crx.db`.
@@ -372,6 +382,54 @@ impl Store {
         Ok(rows.into_iter().map(ChunkRow::from).collect())
     }
 
+    fn passage(&self, py: Python<'_>, doc: i64, start: u32, end: u32) -> PyResult<PassageText> {
+        let passage = self.run(py, |store| store.passage(doc, start, end))?;
+        let store::PassageText { text, lines, marks } = passage;
+        Ok(PassageText { text, lines, marks })
+    }
+
+    #[pyo3(signature = (keys, scores, *, budget_tokens, within_section=false, order="score"))]
+    fn select_passages(
+        &self,
+        py: Python<'_>,
+        keys: PyReadonlyArray1<'_, i64>,
+        scores: PyReadonlyArray1<'_, f32>,
+        budget_tokens: u32,
+        within_section: bool,
+        order: &str,
+    ) -> PyResult<Vec<PassageRow>> {
+        let (hits, order) = (hits(&keys, &scores)?, order_of(order)?);
+        let shown = self.run(py, |store| {
+            store.select_passages(&hits, budget_tokens, within_section, order)
+        })?;
+        Ok(shown.into_iter().map(PassageRow::from).collect())
+    }
+
+    #[pyo3(signature = (
+        keys, scores, *, budget_tokens=None, window=None, within_section=false, order="score"
+    ))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "keyword arguments of the Python method"
+    )]
+    fn expand_passages(
+        &self,
+        py: Python<'_>,
+        keys: PyReadonlyArray1<'_, i64>,
+        scores: PyReadonlyArray1<'_, f32>,
+        budget_tokens: Option<u32>,
+        window: Option<u32>,
+        within_section: bool,
+        order: &str,
+    ) -> PyResult<Vec<PassageRow>> {
+        let (hits, order) = (hits(&keys, &scores)?, order_of(order)?);
+        let growth = growth_of(budget_tokens, window)?;
+        let shown = self.run(py, |store| {
+            store.expand_passages(&hits, growth, within_section, order)
+        })?;
+        Ok(shown.into_iter().map(PassageRow::from).collect())
+    }
+
     fn chunk_keys<'py>(&self, py: Python<'py>, doc: i64) -> PyResult<Bound<'py, PyArray1<i64>>> {
         Ok(self
             .run(py, |store| store.chunk_keys(doc))?
@@ -411,6 +469,22 @@ impl Store {
     }
 }
 
+/// Returns the keys and scores of hits.
+fn hits(
+    keys: &PyReadonlyArray1<'_, i64>,
+    scores: &PyReadonlyArray1<'_, f32>,
+) -> PyResult<Vec<(i64, f32)>> {
+    let (keys, scores) = (flat(keys, "keys")?, flat(scores, "scores")?);
+    if keys.len() != scores.len() {
+        return Err(raise(Error::Invalid(format!(
+            "keys, scores: {} and {} values; give one of each for a hit",
+            keys.len(),
+            scores.len()
+        ))));
+    }
+    Ok(keys.iter().copied().zip(scores.iter().copied()).collect())
+}
+
 fn shape(name: &str, wanted: &str) -> Error {
     Error::Invalid(format!("{name}: its shape is not {wanted}; reshape it"))
 }
@@ -433,5 +507,6 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Filter>()?;
     module.add_class::<DocumentRow>()?;
     module.add_class::<ChunkRow>()?;
+    module.add_class::<PassageText>()?;
     module.add_class::<Store>()
 }

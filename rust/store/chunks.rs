@@ -8,22 +8,7 @@ use super::row::{self, HASH_BYTES, OnConflict, all, check, first, insert};
 use super::schema::{CHUNK, CONTEXT, DOCUMENT};
 use super::text::{self, Cursor};
 use crate::error::Result;
-
-/// The place of a chunk in its document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChunkSpan {
-    /// Its first code point.
-    pub start: u32,
-    /// The code point after its last.
-    pub end: u32,
-    /// Its first token of the document.
-    pub token_start: u32,
-    /// The token after its last.
-    pub token_end: u32,
-    /// 1 + the index, in the document's marks, of the innermost heading or definition around it; 0
-    /// for none.
-    pub section: u32,
-}
+use crate::passages::{ChunkSpan, LayoutChunk};
 
 /// A chunk with its document's names and its contexts.
 #[derive(Debug, Clone, PartialEq)]
@@ -226,6 +211,14 @@ impl StoredChunk {
             wanted_key: key(10)?,
             vector_key: key(11)?,
         })
+    }
+
+    /// Returns the chunk as part of a layout.
+    pub(super) fn laid_out(&self) -> LayoutChunk {
+        LayoutChunk {
+            ordinal: self.ordinal,
+            span: self.span,
+        }
     }
 
     fn fields(&self) -> [ValueRef<'_>; 12] {

@@ -92,12 +92,12 @@ impl Store {
 
     /// Returns a document's text, after checking its hash.
     pub fn text(&self, doc: i64) -> Result<String> {
-        self.read(|db| Ok(text::read(db, body_of(db, doc)?)?.0))
+        self.read(|db| Ok(text::read(db, by_id(db, doc)?.body)?.0))
     }
 
     /// Returns a document's marks, as the JSON with which it was put.
     pub fn marks(&self, doc: i64) -> Result<String> {
-        self.read(|db| text::marks(db, body_of(db, doc)?))
+        self.read(|db| text::marks(db, by_id(db, doc)?.body))
     }
 
     /// Updates the time stamp and size of a source. The sequence number does not change, since no leg
@@ -158,13 +158,18 @@ impl Store {
     }
 }
 
-fn body_of(db: &Connection, doc: i64) -> Result<i64> {
-    let found = DocumentRow::find(db, "WHERE doc = ?", [doc])?.pop();
-    found.map(|document| document.body).ok_or_else(|| {
-        Error::Invalid(format!(
-            "document {doc}: no such document; `documents()` lists them"
-        ))
-    })
+/// Reads the document of an id.
+///
+/// # Errors
+/// [`Error::Invalid`] if there is none.
+pub(super) fn by_id(db: &Connection, doc: i64) -> Result<DocumentRow> {
+    DocumentRow::find(db, "WHERE doc = ?", [doc])?
+        .pop()
+        .ok_or_else(|| {
+            Error::Invalid(format!(
+                "document {doc}: no such document; `documents()` lists them"
+            ))
+        })
 }
 
 fn by_uri(db: &Connection, uri: &str) -> Result<DocumentRow> {

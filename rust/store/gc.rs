@@ -33,6 +33,10 @@ impl Store {
             }
             let unused = "body NOT IN (SELECT body FROM document)";
             db.execute(&format!("DELETE FROM piece WHERE {unused}"), [])?;
+            db.execute(
+                "DELETE FROM piece_index WHERE piece NOT IN (SELECT piece FROM piece)",
+                [],
+            )?;
             drop("texts", &format!("DELETE FROM body WHERE {unused}"))?;
             Ok(dropped)
         })

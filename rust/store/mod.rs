@@ -15,6 +15,8 @@ mod glob;
 mod lock;
 mod log_flag;
 mod open;
+mod passages;
+mod piece_index;
 mod pointers;
 mod row;
 mod schema;
@@ -29,10 +31,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-pub use chunks::{ChunkRow, ChunkSpan};
+pub use chunks::ChunkRow;
 pub use contexts::ContextRow;
 pub use documents::DocumentRow;
 pub use filter::Filter;
+pub use passages::ShownPassage;
+pub use piece_index::PassageText;
 pub use pointers::Derived;
 pub use upsert::NewDocument;
 pub use vectors::DocVector;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{functions, schema};
+use super::{functions, piece_index, schema};
 use crate::error::{Error, Result};
 use crate::files;
 
@@ -90,7 +90,7 @@ pub(super) fn writer(index: &Path, create: bool) -> Result<Connection> {
     refuse_old_sqlite()?;
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
-    let db = Connection::open_with_flags(database(index), flags)?;
+    let mut db = Connection::open_with_flags(database(index), flags)?;
     db.busy_timeout(BUSY)?;
     let blank = blank(&db)?;
     if blank && !create {
@@ -112,6 +112,11 @@ pub(super) fn writer(index: &Path, create: bool) -> Result<Connection> {
         ))?;
         make_derived(index)?;
         sync_folder(index)?;
+    }
+    if !piece_index::exists(&db)? {
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        piece_index::create(&transaction)?;
+        transaction.commit()?;
     }
     Ok(db)
 }

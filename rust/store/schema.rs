@@ -45,6 +45,10 @@ pub(super) const PIECE: Table = Table {
     name: "piece",
     columns: "piece, body, start, chars, text",
 };
+pub(super) const PIECE_INDEX: Table = Table {
+    name: "piece_index",
+    columns: "piece, lines, marks",
+};
 pub(super) const DOCUMENT: Table = Table {
     name: "document",
     columns: "doc, uri, title, lang, metadata, source_hash, source_size, source_mtime_ns, body, \
@@ -77,12 +81,32 @@ pub(super) const FAILURE: Table = Table {
 };
 
 /// All tables.
-pub(super) const TABLES: [&Table; 10] = [
-    &SETTING, &BODY, &PIECE, &DOCUMENT, &CHUNK, &CONTEXT, &VECTOR, &CHANGE, &DERIVED, &FAILURE,
+pub(super) const TABLES: [&Table; 11] = [
+    &SETTING,
+    &BODY,
+    &PIECE,
+    &PIECE_INDEX,
+    &DOCUMENT,
+    &CHUNK,
+    &CONTEXT,
+    &VECTOR,
+    &CHANGE,
+    &DERIVED,
+    &FAILURE,
 ];
 
-/// The SQL schema. Texts are stored in pieces, so that a chunk is read without its whole document; the
-/// view `reading` shows whole texts to users of other SQLite tools.
+/// The table with the line breaks before each piece of a long text, and the marks around it. It is
+/// created by the first writer if the index is older than it.
+pub(super) const CREATE_PIECE_INDEX: &str = "
+CREATE TABLE piece_index (
+  piece INTEGER PRIMARY KEY REFERENCES piece ON DELETE CASCADE, lines INTEGER NOT NULL,
+  marks TEXT NOT NULL, hash BLOB NOT NULL
+) STRICT;
+";
+
+/// The SQL schema, without [`CREATE_PIECE_INDEX`]. Texts are stored in pieces, so that a chunk is
+/// read without its whole document; the view `reading` shows whole texts to users of other SQLite
+/// tools.
 pub(super) const SQL: &str = "
 CREATE TABLE setting (
   name TEXT PRIMARY KEY, value TEXT NOT NULL, hash BLOB NOT NULL

@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+use proptest::prelude::*;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
 use super::schema::TABLES;
 use super::*;
+use crate::passages::{self, ChunkSpan, Growth, Hit, LayoutChunk, Order};
 
 /// Returns an index with a row in every table.
 fn full(folder: &TempDir) -> Store {
@@ -30,6 +32,7 @@ fn full(folder: &TempDir) -> Store {
     };
     store.set_derived("vectors", Some(&derived)).unwrap();
     store.record_failure("b", "no text").unwrap();
+    put_long(&store, &"line\n".repeat(20_000), "[]").unwrap();
     store
 }
 
@@ -42,6 +45,21 @@ fn put(store: &Store, uri: &str, text: &str) -> Result<i64> {
         token_end: 2,
         section: 0,
     };
+    put_chunks(store, uri, text, "[]", &[span])
+}
+
+/// Puts a document without chunks.
+fn put_long(store: &Store, text: &str, marks: &str) -> Result<i64> {
+    put_chunks(store, "long", text, marks, &[])
+}
+
+fn put_chunks(
+    store: &Store,
+    uri: &str,
+    text: &str,
+    marks: &str,
+    layout: &[ChunkSpan],
+) -> Result<i64> {
     store.put_document(&NewDocument {
         uri,
         title: "Filing",
@@ -51,11 +69,11 @@ fn put(store: &Store, uri: &str, text: &str) -> Result<i64> {
         source_size: 12,
         source_mtime_ns: 34,
         text,
-        marks: "[]",
-        layout: &[span],
-        outlines: &["outline".to_string()],
-        context_keys: &[b"c".to_vec()],
-        vector_keys: &[b"v".to_vec()],
+        marks,
+        layout,
+        outlines: &vec!["outline".to_string(); layout.len()],
+        context_keys: &vec![b"c".to_vec(); layout.len()],
+        vector_keys: &vec![b"v".to_vec(); layout.len()],
     })
 }
 
@@ -81,7 +99,7 @@ fn a_flipped_bit_in_any_field_of_any_table_is_detected() {
                 .query_row(&select, [], |row| Ok((row.get(0)?, row.get(1)?)))
                 .unwrap();
             let flipped = match kept.clone() {
-                Value::Integer(number) => Value::Integer(number ^ 1),
+                Value::Integer(number) => Value::Integer(number ^ 1 << 40),
                 Value::Text(text) => Value::Text(format!("{text}x")),
                 Value::Blob(mut bytes) => {
                     bytes[0] ^= 1;
@@ -89,9 +107,14 @@ fn a_flipped_bit_in_any_field_of_any_table_is_detected() {
                 }
                 other => panic!("{name}.{column}: {other:?}"),
             };
-            let update = format!("UPDATE {name} SET {column} = ?1 WHERE {column} = ?2");
+            let update = format!("UPDATE {name} SET {column} = ?1 WHERE rowid = ?2");
+            // An integer key is the rowid.
+            let moved = match flipped {
+                Value::Integer(key) if table.columns.starts_with(column) => key,
+                _ => row,
+            };
             assert_eq!(
-                db.execute(&update, [&flipped, &kept]).unwrap(),
+                db.execute(&update, (&flipped, row)).unwrap(),
                 1,
                 "{name} {row}"
             );
@@ -104,17 +127,17 @@ fn a_flipped_bit_in_any_field_of_any_table_is_detected() {
                         && line.contains("does not match its hash")),
                 "{name}.{column}: {faults:?}"
             );
-            assert_eq!(db.execute(&update, [&kept, &flipped]).unwrap(), 1);
+            assert_eq!(db.execute(&update, (&kept, moved)).unwrap(), 1);
             flips += 1;
         }
     }
-    assert_eq!((flips, store.verify().unwrap()), (58, Vec::<String>::new()));
+    assert_eq!((flips, store.verify().unwrap()), (62, Vec::<String>::new()));
 }
 
 #[test]
 fn reading_a_damaged_row_is_an_error() {
     type Reads = fn(&Store) -> Result<()>;
-    let cases: [(&str, &str, Reads); 8] = [
+    let cases: [(&str, &str, Reads); 9] = [
         (
             "UPDATE setting SET value = 'x'",
             "setting embedder",
@@ -131,13 +154,18 @@ fn reading_a_damaged_row_is_an_error() {
         ("UPDATE piece SET text = 'x'", "piece 1", |store| {
             store.chunks(&[1]).map(drop)
         }),
+        (
+            "UPDATE piece_index SET lines = 1",
+            "piece_index 2",
+            |store| store.passage(2, 1, 2).map(drop),
+        ),
         ("UPDATE chunk SET outline = 'x'", "chunk 1", |store| {
             store.doc_chunks(1).map(drop)
         }),
         ("UPDATE context SET text = 'x'", "context 63", |store| {
             store.chunks(&[1]).map(drop)
         }),
-        ("UPDATE change SET seq = 9", "change 1", |store| {
+        ("UPDATE change SET seq = 9", "change 2", |store| {
             store.seq().map(drop)
         }),
         ("UPDATE derived SET seq = 9", "derived vectors", |store| {
@@ -202,13 +230,15 @@ fn putting_a_document_again_repairs_it() {
         "UPDATE body SET marks = 'x'",
         "UPDATE chunk SET outline = 'x'",
         "UPDATE document SET title = 'x'",
-        "DELETE FROM piece",
+        "DELETE FROM piece; DELETE FROM piece_index",
+        "UPDATE piece_index SET lines = 1",
     ] {
         let folder = TempDir::new().unwrap();
         let store = full(&folder);
-        unchecked(&store).execute(damage, []).unwrap();
+        unchecked(&store).execute_batch(damage).unwrap();
         assert_ne!(store.verify().unwrap(), Vec::<String>::new());
         let doc = put(&store, "a", "revenue grew").unwrap();
+        put_long(&store, &"line\n".repeat(20_000), "[]").unwrap();
         assert_eq!(store.verify().unwrap(), Vec::<String>::new(), "{damage}");
         assert_eq!(store.text(doc).unwrap(), "revenue grew");
     }
@@ -299,7 +329,7 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
             .pragma_update(None, "max_page_count", pages)
             .unwrap();
     };
-    limit(120);
+    limit(160);
     let long = |number: usize| format!("{number} ").repeat(10_000);
     let refused = (0..100).find_map(|number| {
         put(&store, &format!("{number}"), &long(number))
@@ -318,7 +348,7 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
         "{message}"
     );
     assert_eq!(store.verify().unwrap(), Vec::<String>::new());
-    assert_eq!(store.documents().unwrap().len(), count + 1);
+    assert_eq!(store.documents().unwrap().len(), count + 2);
     limit(1_000_000);
     put(&store, &format!("{count}"), &long(count)).unwrap();
     assert_eq!(store.verify().unwrap(), Vec::<String>::new());
@@ -351,7 +381,7 @@ fn an_immutable_database_is_read_without_other_files() {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let db = Connection::open_with_flags(uri, flags).unwrap();
     let documents = documents::DocumentRow::find(&db, "", []).unwrap();
-    assert_eq!(documents.len(), 1);
+    assert_eq!(documents.len(), 2);
     assert!(!path.join("crx.db-shm").exists());
 }
 
@@ -400,4 +430,202 @@ fn the_legs_read_the_documents_that_were_put() {
     );
     store.set_derived("vectors", None).unwrap();
     assert_eq!(store.derived("vectors").unwrap(), None);
+}
+
+/// A text of eight pieces, in characters of one and three bytes, and marks on it: nested sections, a
+/// section of the whole text, and pages, one of them empty.
+fn long_text() -> (String, String) {
+    let text: String = (0..8_000)
+        .map(|line| format!("{line}: 漢字 text\n"))
+        .collect();
+    let end = text.chars().count();
+    let mark = |kind: &str, start: usize, end: usize| {
+        format!(r#"{{"kind":"{kind}","start":{start},"end":{end},"label":"{start}","level":1}}"#)
+    };
+    let mut marks = vec![mark("heading", 0, end)];
+    marks.extend((0..40).map(|at| mark("heading", at * 3_000, at * 3_000 + 4_000)));
+    marks.extend(
+        (0..60)
+            .rev()
+            .map(|at| mark("page", at * 2_000, at * 2_000 + 2_000)),
+    );
+    marks.push(mark("page", 70_000, 70_000));
+    (text, format!("[{}]", marks.join(",")))
+}
+
+/// Returns a passage as it is cut from the whole text.
+fn passage_of(text: &str, marks: &str, start: usize, end: usize) -> PassageText {
+    let chars: Vec<char> = text.chars().collect();
+    let breaks = |chars: &[char]| chars.iter().filter(|&&c| c == '\n').count() as u64;
+    let first = 1 + breaks(&chars[..start]);
+    let marks: Vec<serde_json::Value> = serde_json::from_str(marks).unwrap();
+    let number = |mark: &serde_json::Value, name: &str| mark[name].as_u64().unwrap() as usize;
+    let overlaps =
+        |mark: &&serde_json::Value| number(mark, "start") < end && number(mark, "end") > start;
+    let around: Vec<_> = marks.iter().filter(overlaps).collect();
+    PassageText {
+        text: chars[start..end].iter().collect(),
+        lines: (first, first + breaks(&chars[start..end - 1])),
+        marks: serde_json::to_string(&around).unwrap(),
+    }
+}
+
+#[test]
+fn a_passage_has_the_lines_and_marks_that_it_has_in_the_whole_text() {
+    let folder = TempDir::new().unwrap();
+    let store = full(&folder);
+    let (text, marks) = long_text();
+    let doc = put_long(&store, &text, &marks).unwrap();
+    let end = text.chars().count();
+    let indexed: i64 = unchecked(&store)
+        .query_row("SELECT count(*) FROM piece_index", [], |row| row.get(0))
+        .unwrap();
+    assert!(indexed > 8);
+    let starts = (0..end - 1).step_by(997).chain([69_000, 69_999, end - 1]);
+    let spans: Vec<(usize, usize)> = starts
+        .flat_map(|start| [1, 700, 20_000].map(|length| (start, (start + length).min(end))))
+        .collect();
+    let check = |store: &Store| {
+        for &(start, end) in &spans {
+            let found = store.passage(doc, start as u32, end as u32).unwrap();
+            assert_eq!(
+                found,
+                passage_of(&text, &marks, start, end),
+                "{start}..{end}"
+            );
+        }
+    };
+    check(&store);
+    unchecked(&store)
+        .execute("DELETE FROM piece_index WHERE piece > 5", [])
+        .unwrap();
+    check(&store);
+    unchecked(&store)
+        .execute("DROP TABLE piece_index", [])
+        .unwrap();
+    let path = store.path().to_path_buf();
+    drop(store);
+    let reader = Store::open(&path, false, false).unwrap();
+    check(&reader);
+    assert_eq!(reader.verify().unwrap(), Vec::<String>::new());
+    let writer = Store::open(&path, true, false).unwrap();
+    check(&writer);
+    let again: i64 = unchecked(&writer)
+        .query_row("SELECT count(*) FROM piece_index", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(
+        (again, writer.verify().unwrap()),
+        (indexed, Vec::<String>::new())
+    );
+}
+
+#[test]
+fn a_span_outside_of_the_text_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let store = full(&folder);
+    assert_eq!(store.passage(1, 0, 12).unwrap().text, "revenue grew");
+    for (doc, start, end) in [(1, 0, 13), (1, 5, 5), (1, 12, 13), (9, 0, 1)] {
+        let refused = store.passage(doc, start, end);
+        assert!(
+            matches!(refused, Err(Error::Invalid(_))),
+            "{doc} {start}..{end}"
+        );
+    }
+}
+
+#[test]
+fn gc_drops_the_index_of_a_text() {
+    let folder = TempDir::new().unwrap();
+    let store = full(&folder);
+    let count = |table: &str| -> i64 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        unchecked(&store)
+            .query_row(&sql, [], |row| row.get(0))
+            .unwrap()
+    };
+    assert!(count("piece_index") > 0);
+    store.remove_documents(&["long".into()]).unwrap();
+    store.gc(false).unwrap();
+    assert_eq!((count("piece_index"), count("piece")), (0, 1));
+}
+
+/// Layouts of chunks of up to 300 tokens, each starting up to 20 before the end of the one before.
+fn layouts() -> impl Strategy<Value = Vec<Vec<LayoutChunk>>> {
+    let sizes = prop::collection::vec((0u32..300, 0u32..20, any::<bool>()), 1..60);
+    prop::collection::vec(sizes, 1..3)
+        .prop_map(|documents| documents.iter().map(|sizes| laid_out(sizes)).collect())
+}
+
+fn laid_out(sizes: &[(u32, u32, bool)]) -> Vec<LayoutChunk> {
+    let mut chunks = Vec::new();
+    let (mut token_start, mut token_end, mut section) = (0, 0u32, 0);
+    for (ordinal, &(size, overlap, opens)) in (0u32..).zip(sizes) {
+        token_start = token_end.saturating_sub(overlap).max(token_start);
+        token_end = token_end.max(token_start + size);
+        section += u32::from(opens);
+        let span = ChunkSpan {
+            start: ordinal,
+            end: ordinal + 1,
+            token_start,
+            token_end,
+            section,
+        };
+        chunks.push(LayoutChunk { ordinal, span });
+    }
+    chunks
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn passages_from_the_chunks_within_reach_are_those_from_whole_layouts(
+        layouts in layouts(),
+        picks in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..6),
+        budget in 0u32..2000,
+        within_section: bool,
+    ) {
+        let folder = TempDir::new().unwrap();
+        let store = full(&folder);
+        let (mut docs, mut keys) = (Vec::new(), Vec::new());
+        for (number, layout) in layouts.iter().enumerate() {
+            let spans: Vec<ChunkSpan> = layout.iter().map(|chunk| chunk.span).collect();
+            let text = "x".repeat(spans.len());
+            let doc = put_chunks(&store, &number.to_string(), &text, "[]", &spans).unwrap();
+            docs.push(doc);
+            keys.push(store.chunk_keys(doc).unwrap());
+        }
+        let layout_of = |doc| docs.iter().position(|&other| other == doc).map(|at| &layouts[at][..]);
+        let (mut hits, mut given) = (Vec::new(), vec![(-1, 9.0)]);
+        for (rank, (doc, chunk)) in (0u8..).zip(picks) {
+            let at = doc.index(docs.len());
+            let ordinal = chunk.index(layouts[at].len());
+            let score = 1.0 / f32::from(rank + 1);
+            hits.push(Hit { doc: docs[at], ordinal: ordinal as u32, score });
+            given.push((keys[at][ordinal], score));
+        }
+        let check = |shown: Vec<ShownPassage>, mut expected: Vec<passages::Passage>| {
+            for passage in &mut expected {
+                // The first of the given hits has no chunk.
+                passage.hits.iter_mut().for_each(|hit| *hit += 1);
+            }
+            let found: Vec<_> = shown.iter().map(|shown| shown.passage.clone()).collect();
+            prop_assert_eq!(found, expected);
+            for ShownPassage { passage, text } in shown {
+                prop_assert_eq!(text.text.len() as u32, passage.end - passage.start);
+            }
+            Ok(())
+        };
+        for order in [Order::Score, Order::Document] {
+            check(
+                store.select_passages(&given, budget, within_section, order).unwrap(),
+                passages::select(&hits, layout_of, budget, within_section, order).unwrap(),
+            )?;
+            for growth in [Growth::None, Growth::Tokens(budget), Growth::Chunks(budget % 7)] {
+                check(
+                    store.expand_passages(&given, growth, within_section, order).unwrap(),
+                    passages::expand(&hits, layout_of, growth, within_section, order).unwrap(),
+                )?;
+            }
+        }
+    }
 }

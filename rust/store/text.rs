@@ -44,7 +44,7 @@ pub(super) fn put(db: &Connection, text: &str, chars: i64, marks: &str) -> Resul
     ];
     insert(db, &BODY, OnConflict::Replace, &fields)?;
     let mut start = 0;
-    for text in pieces(text) {
+    for text in split(text) {
         let chars = text.chars().count() as i64;
         let fields = [
             ValueRef::Integer(next_key(db, &PIECE)?),
@@ -102,29 +102,62 @@ fn head(db: &Connection, body: i64) -> Result<(Vec<u8>, String)> {
 
 /// Reads `text[start..end]` of a body, in code points.
 pub(super) fn slice(db: &Connection, body: i64, start: u32, end: u32) -> Result<String> {
+    Ok(cut(&pieces(db, body, start, end)?, body, start, end)?.1)
+}
+
+/// A piece of a text.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) key: i64,
+    /// The code points before it.
+    pub(super) start: u32,
+    pub(super) text: String,
+}
+
+/// Reads the pieces that overlap `text[start..end]` of a body.
+pub(super) fn pieces(db: &Connection, body: i64, start: u32, end: u32) -> Result<Vec<Piece>> {
     let sql = "SELECT piece, body, start, chars, text, hash FROM piece WHERE body = ?1 \
                AND start >= (SELECT max(start) FROM piece WHERE body = ?1 AND start <= ?2) \
                AND start < ?3 ORDER BY start";
-    let mut text = String::new();
     let mut next = None;
     all(db, sql, (body, start, end), |row| {
         check(&PIECE, row, 0)?;
-        let (at, chars): (u32, u32) = (row.get(2)?, row.get(3)?);
-        if next.is_some_and(|next| next != at) {
+        let (start, chars): (u32, u32) = (row.get(2)?, row.get(3)?);
+        if next.is_some_and(|next| next != start) {
             return Err(missing(body));
         }
-        next = Some(at + chars);
-        let piece = row.get_ref(4)?.as_str().map_err(rusqlite::Error::from)?;
-        let mut cursor = Cursor::new(piece);
-        let from = cursor.advance(start.saturating_sub(at) as usize);
-        let to = cursor.advance((end - at).min(chars) as usize);
-        text.push_str(&piece[from..to]);
-        Ok(())
-    })?;
-    if next.is_none_or(|next| next < end) {
+        next = Some(start + chars);
+        Ok(Piece {
+            key: row.get(0)?,
+            start,
+            text: row.get(4)?,
+        })
+    })
+}
+
+/// Cuts `text[start..end]` of a body out of the pieces that overlap it; returns the text of the first
+/// piece before it as well.
+pub(super) fn cut(pieces: &[Piece], body: i64, start: u32, end: u32) -> Result<(&str, String)> {
+    let [first, ..] = pieces else {
         return Err(missing(body));
+    };
+    let mut text = String::new();
+    let mut before = "";
+    let mut reached = first.start;
+    for piece in pieces {
+        let mut cursor = Cursor::new(&piece.text);
+        let from = cursor.advance(start.saturating_sub(piece.start) as usize);
+        let to = cursor.advance((end - piece.start) as usize);
+        if text.is_empty() {
+            before = &piece.text[..from];
+        }
+        text.push_str(&piece.text[from..to]);
+        reached = piece.start + cursor.chars as u32;
     }
-    Ok(text)
+    match reached < end {
+        true => Err(missing(body)),
+        false => Ok((before, text)),
+    }
 }
 
 fn missing(body: i64) -> Error {
@@ -165,7 +198,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// Splits a text into pieces of at most [`PIECE_BYTES`] bytes, at boundaries of code points.
-fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+fn split(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let mut end = text.len().min(PIECE_BYTES);
         while !text.is_char_boundary(end) {
@@ -185,9 +218,9 @@ mod tests {
     #[test]
     fn pieces_concatenate_to_the_text() {
         let text = "aé漢🦀".repeat(9000);
-        assert_eq!(pieces(&text).collect::<String>(), text);
-        assert!(pieces(&text).all(|piece| piece.len() <= PIECE_BYTES));
-        assert_eq!(pieces("").count(), 0);
+        assert_eq!(split(&text).collect::<String>(), text);
+        assert!(split(&text).all(|piece| piece.len() <= PIECE_BYTES));
+        assert_eq!(split("").count(), 0);
     }
 
     #[test]

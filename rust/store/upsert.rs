@@ -4,12 +4,13 @@ use std::collections::{HashMap, VecDeque};
 
 use rusqlite::Connection;
 
-use super::chunks::{ChunkSpan, StoredChunk, cut};
+use super::chunks::{StoredChunk, cut};
 use super::documents::DocumentRow;
 use super::row::{next_key, value};
 use super::schema::{CHUNK, DOCUMENT};
-use super::{Store, changes, contexts, text, vectors};
+use super::{Store, changes, contexts, piece_index, text, vectors};
 use crate::error::{Error, Result};
+use crate::passages::ChunkSpan;
 
 /// A document to put: its names, its text and its chunks.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +31,7 @@ pub struct NewDocument<'a> {
     pub source_mtime_ns: i64,
     /// The normalized text.
     pub text: &'a str,
-    /// The marks, as JSON.
+    /// The marks: a JSON list of objects with `start` and `end`, in code points.
     pub marks: &'a str,
     /// The spans of its chunks; starts and ends are ascending.
     pub layout: &'a [ChunkSpan],
@@ -51,7 +52,8 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::Invalid`] for a layout that is out of bounds or not ascending, lists of other lengths
-    /// than the layout, a context that does not exist, or metadata that is not a JSON object.
+    /// than the layout, a context that does not exist, or metadata or marks that are not valid JSON of
+    /// their kind.
     pub fn put_document(&self, new: &NewDocument<'_>) -> Result<i64> {
         let chars = validate(new)?;
         self.write(|db| {
@@ -59,6 +61,8 @@ impl Store {
             db.prepare_cached("DELETE FROM failure WHERE uri = ?")?
                 .execute([new.uri])?;
             let previous = previous(db, new.uri)?;
+            let body = text::put(db, new.text, i64::from(chars), new.marks)?;
+            piece_index::put(db, body)?;
             let document = DocumentRow {
                 doc: previous.doc.map_or_else(|| next_key(db, &DOCUMENT), Ok)?,
                 uri: new.uri.to_string(),
@@ -68,7 +72,7 @@ impl Store {
                 source_hash: new.source_hash.to_vec(),
                 source_size: new.source_size,
                 source_mtime_ns: new.source_mtime_ns,
-                body: text::put(db, new.text, i64::from(chars), new.marks)?,
+                body,
                 chunks: new.layout.len() as i64,
             };
             let doc = document.doc;
@@ -215,6 +219,9 @@ fn validate(new: &NewDocument<'_>) -> Result<u32> {
         serde_json::from_str::<serde_json::Value>(new.metadata).is_ok_and(|all| all.is_object());
     if !is_object {
         return invalid("metadata", "is not a JSON object".into());
+    }
+    if piece_index::parse(new.marks).is_none() {
+        return invalid("marks", "is not a JSON list of objects with a span".into());
     }
     let count = new.layout.len();
     let lists = [

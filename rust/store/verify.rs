@@ -3,8 +3,8 @@
 use rusqlite::Connection;
 
 use super::row::{all, fault, intact};
-use super::schema::{DOCUMENT, TABLES, Table};
-use super::{Store, text};
+use super::schema::{DOCUMENT, PIECE_INDEX, TABLES, Table};
+use super::{Store, piece_index, text};
 use crate::error::{Error, Result};
 
 /// Queries that must select no row, each with a message for the first column of a row.
@@ -64,7 +64,11 @@ impl Store {
         self.read(|db| {
             let mut faults = Vec::new();
             report(&mut faults, "sqlite", sqlite(db))?;
-            for table in TABLES {
+            let exists = piece_index::exists(db)?;
+            for table in TABLES
+                .into_iter()
+                .filter(|table| exists || table.name != PIECE_INDEX.name)
+            {
                 report(&mut faults, table.name, rows(db, table))?;
             }
             report(&mut faults, "body", texts(db))?;

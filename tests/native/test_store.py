@@ -171,7 +171,7 @@ def test_a_document_comes_back_as_it_was_put(store: Store) -> None:
         source_hash=b"\x00\xff",
         source_size=12,
         source_mtime_ns=1_700_000_000_000_000_000,
-        marks='[["heading",0,11,"Hello",1]]',
+        marks='[{"kind":"heading","start":0,"end":11,"label":"Hello","level":1}]',
         outlines=["o1", "o2"],
     )
     row = store.document("notes/a.md")
@@ -181,7 +181,7 @@ def test_a_document_comes_back_as_it_was_put(store: Store) -> None:
     source = (row.source_hash, row.source_size, row.source_mtime_ns)
     assert source == (b"\x00\xff", 12, 1_700_000_000_000_000_000)
     assert store.text(doc) == "héllo wörld"
-    assert store.marks(doc) == '[["heading",0,11,"Hello",1]]'
+    assert store.marks(doc) == '[{"kind":"heading","start":0,"end":11,"label":"Hello","level":1}]'
     assert store.layout(doc).tolist() == [[0, 6, 0, 6, 0], [6, 11, 6, 11, 0]]
     assert store.layout(doc).dtype == np.uint32
     first, second = store.chunks(store.chunk_keys(doc))
@@ -284,6 +284,7 @@ def test_touching_and_renaming_keep_everything_else(store: Store) -> None:
         ({"context_keys": [b"no"]}, "context 6e6f: no such context; put it first"),
         ({"metadata": "[]"}, "metadata is not a JSON object"),
         ({"metadata": "{"}, "metadata is not a JSON object"),
+        ({"marks": '["x"]'}, "marks is not a JSON list of objects with a span"),
     ],
 )
 def test_what_does_not_hold_together_is_refused_whole(

@@ -8,7 +8,7 @@ from crx import _native
 from crx.errors import UsageError
 from crx.ingest.split import labels_around
 from crx.retrieve.location import locate_passages
-from crx.retrieve.search import place_of, read_marks
+from crx.retrieve.search import pages_around, read_marks
 from crx.types import Passage
 
 # The context window of today's large models. The embedder's tokens are counted, not the model's.
@@ -42,22 +42,22 @@ def read_corpus(
 def _passages(
     store: _native.Store, row: _native.DocumentRow, *, budget_tokens: int
 ) -> Iterator[Passage]:
-    text = store.text(row.doc)
-    marks = read_marks(store.marks(row.doc))
-    for start, end, tokens in _spans(store, row.doc, len(text), budget_tokens=budget_tokens):
-        lines, pages = place_of(text, marks, start, end)
+    length = len(store.text(row.doc))
+    for start, end, tokens in _spans(store, row.doc, length, budget_tokens=budget_tokens):
+        passage = store.passage(row.doc, start, end)
+        marks = read_marks(passage.marks)
         yield Passage(
             uri=row.uri,
             title=row.title,
             start=start,
             end=end,
-            text=text[start:end],
+            text=passage.text,
             score=0.0,
             tokens=tokens,
             hits=(),
             headings=labels_around(marks, start),
-            lines=lines,
-            pages=pages,
+            lines=passage.lines,
+            pages=pages_around(marks, start, end),
         )
 
 

@@ -110,9 +110,8 @@ class Searcher:
         self._lexical = lexical
         self._dense = dense
         self._seq = seq
-        # Both caches hold for one sequence number of the store.
+        # The languages of the index, as of a sequence number of the store.
         self._cached_langs: tuple[int, list[str]] | None = None
-        self._cached_layouts: tuple[int, dict[int, NDArray[np.uint32]]] = (-1, {})
 
     @property
     def seq(self) -> int:
@@ -184,13 +183,17 @@ class Searcher:
         timings = {"retrieve": 1000 * (retrieved - started)}
         rankings: dict[str, Ranking] = dict(by_leg.items())
         fused = fuse(by_leg, weights=weights, k=max(k, reranking.depth) if reranking else k)
+        rows: dict[int, _native.ChunkRow] = {}
         notes: tuple[str, ...] = ()
         if reranking:
             rerank_started = time.perf_counter()
-            reranked = self.rerank(query, fused, reranking=reranking, rrf_k=weights.rrf_k, k=k)
+            rows = self._read_rows(fused.keys[: reranking.depth])
+            reranked = self.rerank(
+                query, fused, reranking=reranking, rrf_k=weights.rrf_k, k=k, rows=rows
+            )
             timings["rerank"] = 1000 * (time.perf_counter() - rerank_started)
             fused, rankings["rerank"], notes = reranked.ranking, reranked.scored, reranked.notes
-        hits = self.hits(fused, rankings)
+        hits = self.hits(fused, rankings, rows=rows)
         rest = 1000 * (time.perf_counter() - retrieved) - timings.get("rerank", 0.0)
         return Found(tuple(hits), fused.keys, notes, {**timings, "fuse": rest})
 
@@ -198,11 +201,26 @@ class Searcher:
         """Return True if a chunk of the ranking has left the store, before or since."""
         return len(self._store.chunks(found.keys)) < len(found.keys)
 
+    def _read_rows(self, keys: NDArray[np.int64]) -> dict[int, _native.ChunkRow]:
+        """Return the chunks of these keys, without those that were removed from the store."""
+        return {row.key: row for row in self._store.chunks(keys)}
+
     def rerank(
-        self, query: str, fused: Ranking, *, reranking: Reranking, rrf_k: float, k: int
+        self,
+        query: str,
+        fused: Ranking,
+        *,
+        reranking: Reranking,
+        rrf_k: float,
+        k: int,
+        rows: Mapping[int, _native.ChunkRow] | None = None,
     ) -> RerankResult:
-        """Return the best k of a fused ranking after reranking its first `depth` candidates."""
-        rows = {row.key: row for row in self._store.chunks(fused.keys[: reranking.depth])}
+        """Return the best k of a fused ranking after reranking its first `depth` candidates.
+
+        `rows` are the chunks of those candidates; by default they are read from the store.
+        """
+        if rows is None:
+            rows = self._read_rows(fused.keys[: reranking.depth])
         # A chunk that was removed from the store since the legs were searched is no candidate.
         head, tail = np.split(fused.keys, [reranking.depth])
         stored = np.array([key in rows for key in head.tolist()], bool)
@@ -221,14 +239,30 @@ class Searcher:
             cache=reranking.cache,
         )
 
-    def hits(self, fused: Ranking, rankings: Mapping[str, Ranking]) -> list[Hit]:
-        """Return the hits of a ranking, without chunks that were removed from the store since."""
+    def hits(
+        self,
+        fused: Ranking,
+        rankings: Mapping[str, Ranking],
+        *,
+        rows: Mapping[int, _native.ChunkRow] | None = None,
+    ) -> list[Hit]:
+        """Return the hits of a ranking, without chunks that were removed from the store since.
+
+        `rows` are chunks that have been read already; the others are read from the store.
+        """
         stages = {name: _stages(rankings[name]) for name in STAGES if name in rankings}
-        score = dict(zip(fused.keys.tolist(), fused.scores.tolist(), strict=True))
+        known = rows or {}
+        unread = [key for key in fused.keys.tolist() if key not in known]
+        known = {**known, **self._read_rows(np.array(unread, dtype=np.int64))}
+        ranked_rows = [
+            (known[key], score)
+            for key, score in zip(fused.keys.tolist(), fused.scores.tolist(), strict=True)
+            if key in known
+        ]
         return [
             Hit(
                 key=row.key,
-                score=score[row.key],
+                score=score,
                 uri=row.uri,
                 title=row.title,
                 ordinal=row.ordinal,
@@ -241,7 +275,7 @@ class Searcher:
                     name: ranked[row.key] for name, ranked in stages.items() if row.key in ranked
                 },
             )
-            for row in self._store.chunks(fused.keys)
+            for row, score in ranked_rows
         ]
 
     def widen(
@@ -260,46 +294,26 @@ class Searcher:
         so that a hit may be in none. "grow" expands each hit up to `window_tokens`; a number
         expands it by that many chunks on each side.
         """
-        rows = self._store.chunks(np.array([hit.key for hit in hits], dtype=np.int64))
-        kept = {row.key: row for row in rows}
-        hits = [hit for hit in hits if hit.key in kept]
-        docs = [kept[hit.key].doc for hit in hits]
-        places = (
-            np.array(docs, dtype=np.int64),
-            np.array([kept[hit.key].ordinal for hit in hits], dtype=np.uint32),
-            np.array([hit.score for hit in hits], dtype=np.float32),
-        )
-        layouts = self._layouts(set(docs))
+        keys = np.array([hit.key for hit in hits], dtype=np.int64)
+        scores = np.array([hit.score for hit in hits], dtype=np.float32)
         if window == "auto":
-            found = _native.choose(
-                *places,
-                layouts=layouts,
+            rows = self._store.select_passages(
+                keys,
+                scores,
                 budget_tokens=budget_tokens,
                 within_section=within_section,
                 order=order,
             )
         else:
-            found = _native.widen(
-                *places,
-                layouts=layouts,
+            rows = self._store.expand_passages(
+                keys,
+                scores,
                 budget_tokens=window_tokens if window == "grow" else None,
                 window=None if window == "grow" else window,
                 within_section=within_section,
                 order=order,
             )
-        texts = {doc: self._store.text(doc) for doc in {row.doc for row in found}}
-        marks = {doc: read_marks(self._store.marks(doc)) for doc in texts}
-        passages = [_passage(row, hits, texts[row.doc], marks[row.doc]) for row in found]
-        return locate_passages(self._store, passages)
-
-    def _layouts(self, docs: set[int]) -> dict[int, NDArray[np.uint32]]:
-        """Return the layouts of documents, each read once while the index is unchanged."""
-        seq = self._store.seq
-        if self._cached_layouts[0] != seq:
-            self._cached_layouts = seq, {}
-        known = self._cached_layouts[1]
-        known.update({doc: self._store.layout(doc) for doc in docs - known.keys()})
-        return {doc: known[doc] for doc in docs}
+        return locate_passages(self._store, [_passage(row, hits) for row in rows])
 
 
 @cache
@@ -340,34 +354,28 @@ def read_marks(marks: str) -> list[Mark]:
     return [Mark(**mark) for mark in orjson.loads(marks)]
 
 
-def _passage(
-    row: _native.PassageRow, hits: Sequence[Hit], text: str, marks: Sequence[Mark]
-) -> Passage:
+def pages_around(marks: Sequence[Mark], start: int, end: int) -> tuple[str, str] | None:
+    """Return the labels of the first and the last page of a span, if it has pages."""
+    pages = [m.label for m in marks if m.kind == "page" and m.start < end and m.end > start]
+    return (pages[0], pages[-1]) if pages else None
+
+
+def _passage(row: _native.PassageRow, hits: Sequence[Hit]) -> Passage:
     best = hits[row.hits[0]]
-    lines, pages = place_of(text, marks, row.start, row.end)
+    marks = read_marks(row.marks)
     return Passage(
         uri=best.uri,
         title=best.title,
         start=row.start,
         end=row.end,
-        text=text[row.start : row.end],
+        text=row.text,
         score=row.score,
         tokens=row.tokens,
         hits=tuple(hits[i] for i in row.hits),
         headings=labels_around(marks, best.start),
-        lines=lines,
-        pages=pages,
+        lines=row.lines,
+        pages=pages_around(marks, row.start, row.end),
     )
-
-
-def place_of(
-    text: str, marks: Sequence[Mark], start: int, end: int
-) -> tuple[tuple[int, int], tuple[str, str] | None]:
-    """Return the first and last line of a span, and its first and last page if it has pages."""
-    pages = [m.label for m in marks if m.kind == "page" and m.start < end and m.end > start]
-    first = text.count("\n", 0, start) + 1
-    last = first + text.count("\n", start, max(start, end - 1))
-    return (first, last), (pages[0], pages[-1]) if pages else None
 
 
 def _stages(ranking: Ranking) -> dict[int, Stage]:

@@ -1,0 +1,218 @@
+//! Passages around hits, read from the store in one transaction.
+//!
+//! Only the chunks within reach of the hits are read, and only the text that is shown, so that the
+//! time does not depend on the length of the documents.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rusqlite::Connection;
+
+use super::chunks::StoredChunk;
+use super::documents::DocumentRow;
+use super::piece_index::{self, PassageText};
+use super::row::value;
+use super::schema::CHUNK;
+use super::{Store, documents};
+use crate::error::{Error, Result};
+use crate::passages::{self, Growth, Hit, LayoutChunk, Order, Passage, REACH_TOKENS};
+
+/// A passage and its text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShownPassage {
+    /// The passage; its hits are indices of the given hits.
+    pub passage: Passage,
+    /// Its text.
+    pub text: PassageText,
+}
+
+/// How far from a hit chunks are read.
+#[derive(Debug, Clone, Copy)]
+enum Reach {
+    /// As long as the chunk before ends within so many tokens.
+    Tokens(u32),
+    /// So many chunks on each side.
+    Chunks(u32),
+}
+
+impl Store {
+    /// Selects the passages of greatest value under a budget of tokens, as [`passages::select`] does.
+    ///
+    /// A hit is the key of a chunk and its score, best first; one whose chunk is gone is skipped.
+    pub fn select_passages(
+        &self,
+        hits: &[(i64, f32)],
+        budget_tokens: u32,
+        within_section: bool,
+        order: Order,
+    ) -> Result<Vec<ShownPassage>> {
+        self.read(|db| {
+            let found = FoundHits::read(db, hits, Reach::Tokens(REACH_TOKENS))?;
+            let layout_of = |doc| found.layouts.get(&doc).map(Vec::as_slice);
+            let budget = budget_tokens;
+            let selected = passages::select(&found.hits, layout_of, budget, within_section, order)?;
+            found.show(db, selected)
+        })
+    }
+
+    /// Expands hits by their neighbours, as [`passages::expand`] does.
+    ///
+    /// A hit is the key of a chunk and its score, best first; one whose chunk is gone is skipped.
+    pub fn expand_passages(
+        &self,
+        hits: &[(i64, f32)],
+        growth: Growth,
+        within_section: bool,
+        order: Order,
+    ) -> Result<Vec<ShownPassage>> {
+        let reach = match growth {
+            Growth::None => Reach::Chunks(0),
+            Growth::Tokens(budget) => Reach::Tokens(budget),
+            Growth::Chunks(window) => Reach::Chunks(window),
+        };
+        self.read(|db| {
+            let found = FoundHits::read(db, hits, reach)?;
+            let layout_of = |doc| found.layouts.get(&doc).map(Vec::as_slice);
+            let expanded = passages::expand(&found.hits, layout_of, growth, within_section, order)?;
+            found.show(db, expanded)
+        })
+    }
+
+    /// Returns `text[start..end]` of a document, in code points, with its lines and marks.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if there is no such document, or the span is empty or not within its text.
+    pub fn passage(&self, doc: i64, start: u32, end: u32) -> Result<PassageText> {
+        self.read(|db| {
+            let document = documents::by_id(db, doc)?;
+            if start >= end || i64::from(end) > chars(db, &document)? {
+                return Err(Error::Invalid(format!(
+                    "{start}..{end}: not a span of document {doc}; `layout()` gives its chunks"
+                )));
+            }
+            piece_index::read(db, document.body, start, end)
+        })
+    }
+}
+
+/// The number of code points of a document's text.
+fn chars(db: &Connection, document: &DocumentRow) -> Result<i64> {
+    let sql = "SELECT max(start + chars) FROM piece WHERE body = ?";
+    let chars = value::<Option<i64>>(db, sql, [document.body])?;
+    Ok(chars.flatten().unwrap_or(0))
+}
+
+/// The hits whose chunks exist, and the layouts around them.
+struct FoundHits {
+    hits: Vec<Hit>,
+    /// The index of each in the given hits.
+    indices: Vec<u32>,
+    layouts: HashMap<i64, Vec<LayoutChunk>>,
+}
+
+impl FoundHits {
+    fn read(db: &Connection, given: &[(i64, f32)], reach: Reach) -> Result<Self> {
+        let (mut hits, mut indices) = (Vec::new(), Vec::new());
+        let mut chunks: HashMap<i64, BTreeMap<u32, LayoutChunk>> = HashMap::new();
+        for (index, &(key, score)) in (0u32..).zip(given) {
+            let Some(chunk) = StoredChunk::find(db, "chunk = ?", [key])?.pop() else {
+                continue;
+            };
+            let (doc, ordinal) = (chunk.doc, chunk.ordinal);
+            hits.push(Hit {
+                doc,
+                ordinal,
+                score,
+            });
+            indices.push(index);
+            let around = chunks.entry(doc).or_default();
+            around.insert(ordinal, chunk.laid_out());
+            read_side(db, doc, chunk.laid_out(), reach, Side::After, around)?;
+            read_side(db, doc, chunk.laid_out(), reach, Side::Before, around)?;
+        }
+        let layouts = chunks
+            .into_iter()
+            .map(|(doc, chunks)| (doc, chunks.into_values().collect()))
+            .collect();
+        Ok(FoundHits {
+            hits,
+            indices,
+            layouts,
+        })
+    }
+
+    /// Reads the texts of passages.
+    fn show(&self, db: &Connection, passages: Vec<Passage>) -> Result<Vec<ShownPassage>> {
+        let mut bodies: HashMap<i64, i64> = HashMap::new();
+        let mut shown = Vec::with_capacity(passages.len());
+        for mut passage in passages {
+            let body = match bodies.get(&passage.doc) {
+                Some(&body) => body,
+                None => documents::by_id(db, passage.doc)?.body,
+            };
+            bodies.insert(passage.doc, body);
+            for hit in &mut passage.hits {
+                *hit = self.indices[*hit as usize];
+            }
+            let text = piece_index::read(db, body, passage.start, passage.end)?;
+            shown.push(ShownPassage { passage, text });
+        }
+        Ok(shown)
+    }
+}
+
+/// A side of a hit.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    After,
+    Before,
+}
+
+/// Adds the chunks within reach on one side of a hit to those that have been read.
+fn read_side(
+    db: &Connection,
+    doc: i64,
+    hit: LayoutChunk,
+    reach: Reach,
+    side: Side,
+    around: &mut BTreeMap<u32, LayoutChunk>,
+) -> Result<()> {
+    let continues = |nearest: &LayoutChunk| match (reach, side) {
+        (Reach::Chunks(window), _) => nearest.ordinal.abs_diff(hit.ordinal) < window,
+        (Reach::Tokens(tokens), Side::After) => {
+            nearest.span.token_end.abs_diff(hit.span.token_end) <= tokens
+        }
+        (Reach::Tokens(tokens), Side::Before) => {
+            nearest.span.token_start.abs_diff(hit.span.token_start) <= tokens
+        }
+    };
+    let mut nearest = hit;
+    while continues(&nearest)
+        && let Some(known) = neighbour(nearest.ordinal, side).and_then(|next| around.get(&next))
+    {
+        nearest = *known;
+    }
+    let condition = match side {
+        Side::After => "ordinal > ?2 ORDER BY ordinal",
+        Side::Before => "ordinal < ?2 ORDER BY ordinal DESC",
+    };
+    let columns = CHUNK.select();
+    let sql = format!("SELECT {columns} FROM chunk WHERE doc = ?1 AND {condition}");
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut rows = statement.query((doc, nearest.ordinal))?;
+    while continues(&nearest)
+        && let Some(row) = rows.next()?
+    {
+        nearest = StoredChunk::read(row)?.laid_out();
+        around.insert(nearest.ordinal, nearest);
+    }
+    Ok(())
+}
+
+/// Returns the ordinal next to another, if there can be one.
+fn neighbour(ordinal: u32, side: Side) -> Option<u32> {
+    match side {
+        Side::After => ordinal.checked_add(1),
+        Side::Before => ordinal.checked_sub(1),
+    }
+}
