@@ -1,9 +1,9 @@
-"""The native core: the whole contract between `rust/` and `python/`.
+"""The native core: the interface between `rust/` and `python/`.
 
-Offsets are code points, half open. Keys of chunks are int64, larger scores are better, and equal
-scores go to the smaller key. Failures raise the classes of `crx.errors`; a bad argument raises
-`ValueError`. Every call that loops or touches a disk releases the GIL; every object may be used
-from several threads.
+Offsets are code points, and spans are half open. Keys of chunks are int64. Larger scores are
+better; equal scores are in ascending order of key. Errors are the classes of `crx.errors`; a bad
+argument raises `ValueError`. Every call that loops or accesses a disk releases the GIL, and every
+object may be used from several threads.
 """
 
 from collections.abc import Sequence
@@ -32,10 +32,10 @@ __all__ = [
 # text: analyze and split
 
 def analyze(text: str, lang: str = "") -> list[str]:
-    """Return the terms of a text, in order, as the index and the query see them."""
+    """Return the terms of a text, in order, as they are indexed."""
 
 def detect_lang(text: str) -> str:
-    """Return the ISO 639-1 code of the text's language, or "" where it is not reliable."""
+    """Return the ISO 639-1 code of a text's language, or "" if detection is not reliable."""
 
 def split(
     text: str,
@@ -45,13 +45,14 @@ def split(
     budget: int,
     overlap: int = 0,
 ) -> NDArray[np.uint32]:
-    """Return (n, 2) spans that cover the text, none longer than the budget where that is possible.
+    """Return (n, 2) spans that cover the text, none longer than the budget if that is possible.
 
-    `cuts` is (m, 2): positions at which the structure allows a cut, with a level (1 is the
-    strongest). Paragraphs, sentences, words and characters are found here. The budget counts
-    tokens (a span holds the tokens that start in it) or, with `token_starts=None`, code points;
-    one token stands for at most 32 code points of it. With `overlap`, a span starts earlier, at
-    the best place within so much of the span before it. A text of nothing but blanks has none.
+    `cuts` is (m, 2): positions at which the structure allows a cut, each with a level (1 is the
+    strongest). Boundaries of paragraphs, sentences, words and characters are found by this
+    function. The budget is in tokens (a span contains the tokens that start in it) or, with
+    `token_starts=None`, in code points; a token counts as at most 32 code points. With `overlap`, a
+    span may start earlier, and repeat up to that much of the span before it. A blank text has no
+    spans.
     """
 
 def digest(*parts: bytes) -> bytes:
@@ -64,8 +65,8 @@ def fuse(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Fuse rankings by weighted reciprocal ranks (Cormack, Clarke, Buettcher 2009).
 
-    A key's score is the sum over rankings of `weight / (rrf_k + rank)`, ranks from 1; a key that a
-    ranking repeats counts at its best rank. Returns the best k keys and their scores.
+    The score of a key is the sum over rankings of `weight / (rrf_k + rank)`, ranks from 1; only the
+    best rank counts if a ranking repeats a key. Returns the best k keys and their scores.
     """
 
 @final
@@ -92,7 +93,7 @@ class PassageRow:
 
 @final
 class Filter:
-    """A set of documents, pushed into both legs."""
+    """A set of documents, to which a search can be restricted."""
 
     def __len__(self) -> int: ...
 
@@ -145,9 +146,9 @@ class Store:
     def open(path: str, *, write: bool = False, create: bool = False) -> Store:
         """Open an index folder.
 
-        `write` takes the writer's lock (raises `Locked`, naming the holder); `create` makes the
-        folder (0700) where there is none. Raises `NotAnIndex`, `Incompatible` (another format),
-        `Damaged`, `NoRoom`.
+        `write` takes the writer's lock, and raises `Locked` with the process that holds it;
+        `create` creates a missing folder, with mode 0700. Raises `NotAnIndex`, `Incompatible` for
+        another format, `Damaged`, `NoRoom`.
         """
 
     def close(self) -> None: ...
@@ -171,7 +172,7 @@ class Store:
         """
 
     def settings(self) -> dict[str, str]:
-        """What the index was built with, by name."""
+        """Return the settings with which the index was built, by name."""
 
     def set_settings(self, settings: dict[str, str]) -> None: ...
     def documents(self) -> list[DocumentRow]:
@@ -180,10 +181,10 @@ class Store:
     def document(self, uri: str) -> DocumentRow | None: ...
     def document_by_id(self, doc: int) -> DocumentRow | None: ...
     def text(self, doc: int) -> str:
-        """Return a document's text, checked against its hash."""
+        """Return a document's text, after checking its hash."""
 
     def marks(self, doc: int) -> str:
-        """Return a document's marks, as the JSON they were put with."""
+        """Return a document's marks, as the JSON with which it was put."""
 
     def layout(self, doc: int) -> NDArray[np.uint32]:
         """Return (n, 5): start, end, token_start, token_end, section of each chunk by ordinal."""
@@ -205,49 +206,53 @@ class Store:
         context_keys: Sequence[bytes],
         vector_keys: Sequence[bytes],
     ) -> int:
-        """Put or replace a document and its chunks in one transaction; return its id.
+        """Insert or replace a document and its chunks in one transaction; return its id.
 
-        `layout` is (n, 5) as `layout()` gives it. `context_keys` are b"" or keys already put
-        (`ValueError` otherwise). `vector_keys` say which vector each chunk wants; those that are
-        in the store are linked at once. A chunk whose span text, outline, context key and vector
-        key, and token length, are unchanged keeps its chunk key. Putting what is there changes
-        nothing; a document whose rows are damaged is written anew.
+        `metadata` is a JSON object; `marks` is a JSON list of objects with `start` and `end`.
+        `layout` is (n, 5) as `layout()` returns it. `context_keys` are keys of existing contexts
+        (`ValueError` otherwise) or b"". `vector_keys` are the vectors that the chunks should have;
+        existing ones are linked at once. A chunk keeps its key if its text, outline, context key,
+        vector key and number of tokens are unchanged. Putting an unchanged document changes
+        nothing; a document with damaged rows is written again.
         """
 
     def touch_document(self, uri: str, *, source_mtime_ns: int, source_size: int) -> None:
-        """Note a source's new time stamp and size; its content and `seq` are unchanged."""
+        """Update the time stamp and size of a source; `seq` does not change."""
 
     def rename_document(self, old: str, new: str, *, metadata: str, source_mtime_ns: int) -> None:
-        """Give a document another URI and metadata (a JSON object); nothing else changes."""
+        """Change the URI, the metadata (a JSON object) and the time stamp of a document."""
 
     def remove_documents(self, uris: Sequence[str]) -> int:
-        """Remove documents with their chunks; contexts and vectors stay until `gc`. Return how many."""
+        """Remove documents with their chunks; return their number. Contexts stay until `gc`."""
 
     def have_vectors(self, keys: Sequence[bytes]) -> list[bool]: ...
     def put_vectors(self, keys: Sequence[bytes], rows: NDArray[np.float32]) -> None:
-        """Keep (n, d) float32 rows as f16 under their keys, and link every chunk that wants one."""
+        """Store (n, d) float32 rows as float16 under their keys; link the chunks that lack them."""
 
     def pending(self, *, after: int = 0, limit: int = 1024) -> NDArray[np.int64]:
-        """Return keys above `after` of chunks whose wanted vector is not there yet, ascending."""
+        """Return the keys above `after` of chunks that lack their vector, ascending."""
 
     def drop_damaged_vectors(self) -> NDArray[np.int64]:
         """Delete the vectors that do not match their hash; return the keys of the chunks that had
         one, ascending. These chunks are then pending."""
 
     def put_contexts(self, rows: Sequence[tuple[bytes, str, str, str]]) -> None:
-        """Keep contexts: (key, generator, outcome, text). An existing key is left as it is."""
+        """Store contexts: (key, generator, outcome, text). Existing ones are not replaced."""
 
     def contexts(self, keys: Sequence[bytes]) -> list[tuple[str, str, str] | None]:
-        """Return (generator, outcome, text) for each key, or None where there is none."""
+        """Return (generator, outcome, text) for each key, or None if there is no context."""
 
     def link_context(self, chunk: int, context_key: bytes, vector_key: bytes) -> None:
-        """Give a chunk its context and the vector it now wants, in one transaction.
+        """Set the context of a chunk and the vector that it should have, in one transaction.
 
-        The chunk keeps its old vector until the wanted one is there. The context must be there.
+        The context must exist. The chunk keeps its present vector until the wanted one exists.
         """
 
     def chunks(self, keys: NDArray[np.int64]) -> list[ChunkRow]:
-        """Return the chunks that exist, in the order of `keys`, each checked against its hash."""
+        """Return the chunks of these keys, in their order, after checking their hashes.
+
+        A key without a chunk is skipped.
+        """
 
     def chunk_keys(self, doc: int) -> NDArray[np.int64]:
         """Return the keys of a document's chunks by ordinal."""
@@ -297,46 +302,47 @@ class Store:
         """
 
     def select(self, where: str) -> Filter:
-        """Return the documents that a filter holds for.
+        """Return the documents that match a filter.
 
-        `where` is a JSON object: field -> condition, all must hold. A field is `uri`, `title`,
-        `lang`, `source` (the URI without its `#fragment`) or a metadata name. A condition is a
-        value (equal), a list (any of; for a metadata list: any in common), a text with `*`, `?` or
-        `[` on `uri` or `source` (glob; `**` crosses slashes), or an object of `=`, `!=`, `<`, `<=`,
-        `>`, `>=`, `prefix`, `glob`, `in`. Numbers compare with numbers, texts with texts; `!=` is
-        "not `=`", so a document without the field matches. Raises `ValueError` on anything else.
+        `where` is a JSON object of field -> condition, all of which must hold. A field is `uri`,
+        `title`, `lang`, `source` (the URI without its `#fragment`) or a metadata name. A condition
+        is a value (equal), a list (any of them; for a metadata list, one in common), a text with
+        `*`, `?` or `[` for `uri` or `source` (glob; `**` crosses slashes), or an object of `=`,
+        `!=`, `<`, `<=`, `>`, `>=`, `prefix`, `glob`, `in`. Numbers compare with numbers, texts with
+        texts; `!=` is "not `=`", so a document without the field matches. Raises `ValueError` for
+        any other filter.
         """
 
     def langs(self) -> list[str]:
         """Return the languages of the documents, most frequent first."""
 
     def stats(self) -> dict[str, int]:
-        """Return counts: documents, chunks, tokens, vectors, pending, contexts, failures, bytes (of
-        the folder) and the chunks of each `outcome:<outcome>`."""
+        """Return the numbers of documents, chunks, tokens, vectors, pending vectors, contexts and
+        failures, the bytes of the folder, and the chunks of each `outcome:<outcome>`."""
 
     def record_failure(self, uri: str, reason: str) -> None:
-        """Note an input that could not be read; putting or removing the document clears it."""
+        """Record an input that could not be read, until its document is put or removed."""
 
     def failures(self) -> list[tuple[str, str]]: ...
     def verify(self) -> list[str]:
-        """Check every row against its hash and SQLite's own checks; return one line a fault."""
+        """Check every row against its hash, and run SQLite's checks; return a line for each fault."""
 
     def gc(self, *, contexts: bool = False) -> dict[str, int]:
-        """Drop vectors and texts (and contexts, if asked) nothing points to; return how many each."""
+        """Delete unused vectors and texts and, if asked, contexts; return the number of each."""
 
 # the legs
 
 @final
 class Lexical:
-    """BM25 over tantivy's postings in `derived/bm25`."""
+    """The BM25 leg, in `derived/bm25`."""
 
     @staticmethod
     def open(folder: str, *, fields: Sequence[str] | None = None, write: bool = False) -> Lexical:
-        """Open or (with `write`) create the folder.
+        """Open the folder; with `write`, create it if necessary.
 
-        `fields` are those indexed of "text", "outline" and "context"; None is all three. Other
-        fields than it was built with, a damaged or unreadable folder: with `write` it is made
-        anew, empty, at seq 0; without, `Damaged`.
+        `fields` are the indexed fields, of "text", "outline" and "context"; None is all three. A
+        folder that has other fields or is damaged raises `Damaged`; with `write` it is rebuilt
+        instead, empty, at seq 0.
         """
 
     def snapshot(self) -> Lexical:
@@ -344,10 +350,10 @@ class Lexical:
 
     @property
     def seq(self) -> int:
-        """The store's sequence number it reflects."""
+        """The store's sequence number that it reflects."""
 
     def __len__(self) -> int:
-        """How many chunks it holds."""
+        """Return the number of chunks."""
 
     def put(
         self,
@@ -358,17 +364,17 @@ class Lexical:
         outlines: Sequence[str],
         contexts: Sequence[str],
     ) -> None:
-        """Replace a document's chunks; seen after `commit`. No keys: the document leaves."""
+        """Replace a document's chunks, or remove them without keys; visible after `commit`."""
 
     def commit(self, seq: int) -> None:
-        """Make what was put durable and seen, as the store's state at `seq`."""
+        """Make all changes durable and visible, as the store's state at `seq`."""
 
     def close(self) -> None:
-        """Wait for merges under way and give the folder back; a later `put` takes it again."""
+        """Wait for running merges and release the folder; a later `put` takes it again."""
 
     def sync(self, store: Store) -> int:
-        """Bring it up to the store; return how many documents were read. A handle that does not
-        write turns to the last commit instead, and returns 0."""
+        """Apply the store's changes; return the number of documents read. A handle opened for
+        reading loads the last commit instead, and returns 0."""
 
     def search(
         self,
@@ -383,16 +389,15 @@ class Lexical:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the best k chunks and their BM25F scores (Robertson, Zaragoza 2009).
 
-        `langs` are the languages whose stems the query's words may take; None is English.
-        `weights` are those of the text, the outline and the context, None being 1 each; a field
-        of weight 0 is as if it were not there.
-        A function word of the query ("the", "how") weighs a quarter. Raises `ValueError` for a
-        setting without meaning, k = 0 among them.
+        `langs` are the languages whose stems the query's words may have; None is English.
+        `weights` are the weights of text, outline and context, by default 1 each; a field of
+        weight 0 is ignored. Function words of the query ("the", "how") have a quarter of the
+        weight. Raises `ValueError` for a parameter that is out of range.
         """
 
 @final
 class Dense:
-    """Exact scan of `derived/vectors-<gen>.f16`, or usearch HNSW above `ann_above` rows."""
+    """The dense leg: a scan of `derived/vectors-<n>.f16`, or HNSW above `ann_above` rows."""
 
     @staticmethod
     def open(
@@ -406,7 +411,7 @@ class Dense:
     def __len__(self) -> int: ...
     @property
     def exact(self) -> bool:
-        """Does a search scan every row?"""
+        """Whether a search scans every row."""
 
     @property
     def faults(self) -> list[str]:
@@ -414,14 +419,14 @@ class Dense:
         damaged vectors, which are left out."""
 
     def sync(self, store: Store) -> int:
-        """Bring it up to the store; return how many documents were read.
+        """Apply the store's changes; return the number of documents read.
 
-        Before the first `sync` it holds no rows. The writer publishes new files where much has
-        changed, or where a file is damaged.
+        Before the first `sync` it has no rows. The writer publishes new files if much has changed,
+        or if a file is damaged.
         """
 
     def publish(self, store: Store) -> None:
-        """Bring it up to the store and publish all rows: what a build ends with. Writer only."""
+        """Apply the store's changes and publish all rows, as the last step of a build."""
 
     def search(
         self, query: NDArray[np.float32], *, k: int, only: Filter | None = None
