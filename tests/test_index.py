@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from pdfs import pdf
 
 import crx
 from crx.errors import Incompatible, Locked, NotAnIndex, UsageError
@@ -108,6 +109,18 @@ def test_a_renamed_file_costs_nothing_and_is_found_under_its_new_name(
     assert done(index.add(docs)) == {"renamed": 1, "unchanged": 1}
     assert index.search("krill")[0].uri == str(docs / "cetacea.md")
     assert index.search("krill", where={"path": str(docs / "cetacea.md")}).passages
+
+
+def test_a_renamed_file_that_has_its_name_as_title_is_read_again(
+    index: crx.Index, docs: Path
+) -> None:
+    (docs / "whale song.pdf").write_bytes(pdf([["they hum"]]))
+    index.add(docs)
+    (docs / "whale song.pdf").rename(docs / "barn dance.pdf")
+    assert done(index.add(docs)) == {"added": 1, "embedded": 1, "unchanged": 2}
+    titles = {document.title for document in index.store.documents()}
+    assert "barn dance" in titles
+    assert "whale song" not in titles
 
 
 def test_a_filter_on_paths_is_a_glob(index: crx.Index, docs: Path) -> None:

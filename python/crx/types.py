@@ -35,7 +35,8 @@ class Document:
     """One source text: its URI, normalized text, title, language and metadata.
 
     `chunks` are spans that must be used as they are, when the source brings them. `title` comes
-    from the content alone, and is "" where the content has none: a renamed file keeps its title.
+    from the content, and is "" where the content has none: a renamed file keeps its title. Where it
+    comes from the file's name, the metadata has a `title_from`.
     """
 
     uri: str

@@ -609,6 +609,31 @@ class TestPdf:
     def test_the_title_is_the_authors_not_the_programs(self, written: str, title: str) -> None:
         assert one(pdf([["words"]], info=f"/Title ({written})"), "a.pdf").title == title
 
+    @pytest.mark.parametrize(
+        ("lines", "large", "title"),
+        [
+            (["7 May", "Annual Report", "of Acme", "We sold"], "Annual Report\nof Acme", None),
+            (["UNITED STATES", "ACME CORP", "We sold"], "UNITED STATES\nACME CORP", "ACME CORP"),
+            (["We sold", "all of it"], "", ""),
+        ],
+    )
+    def test_the_title_is_the_line_in_the_largest_type(
+        self, lines: list[str], large: str, title: str | None
+    ) -> None:
+        wanted = large.replace("\n", " ") if title is None else title
+        assert one(pdf([lines], large=large), "a.pdf").title == wanted
+
+    @pytest.mark.parametrize(
+        ("name", "title"),
+        [("lease_of-the_barn.pdf", "lease of the barn"), ("scan0001.pdf", ""), ("a.pdf", "")],
+    )
+    def test_a_document_without_a_title_has_the_name_of_its_file(
+        self, name: str, title: str
+    ) -> None:
+        document = one(pdf([["we sold", "all of it"]]), name)
+        assert document.title == title
+        assert document.metadata.get("title_from") == ("name" if title else None)
+
     def test_an_encrypted_file_says_so(self) -> None:
         with pytest.raises(InputError, match="is encrypted; save"):
             one(pdf([["a"]], encrypted=True), "a.pdf")

@@ -12,11 +12,12 @@ def pdf(
     outline: Sequence[tuple[str, int]] = (),
     labels: str = "",
     encrypted: bool = False,
+    large: str = "",
 ) -> bytes:
     """Return a PDF with lines of text on pages.
 
     `info` is the body of the information dictionary, `outline` are (title, page) bookmarks,
-    `labels` is a page label number tree.
+    `labels` is a page label number tree. Lines of `large` are set in 24 points, others in 12.
     """
     first = 4
     kids = [first + 2 * i for i in range(len(pages))]
@@ -27,8 +28,9 @@ def pdf(
         3: "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
     }
     for kid, lines in zip(kids, pages, strict=True):
-        shown = "".join(f"({line}) Tj T* " for line in lines)
-        content = f"BT /F1 12 Tf 72 720 Td 14 TL {shown}ET" if lines else ""
+        sizes = ((line, 24 if line in large.split("\n") else 12) for line in lines)
+        shown = "".join(f"/F1 {size} Tf ({line}) Tj T* " for line, size in sizes)
+        content = f"BT 72 720 Td {30 if large else 14} TL {shown}ET" if lines else ""
         objects[kid] = (
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {kid + 1} 0 R "
             "/Resources << /Font << /F1 3 0 R >> >> >>"

@@ -159,13 +159,20 @@ class FilePass:
             self._tally.count("unchanged" if self._store.seq == seq else "changed")
 
     def _rename(self, file: FoundFile, source: Source) -> bool:
-        """Give the documents of a vanished file the new path, if bytes and extension are equal."""
+        """Give the documents of a vanished file the new path, if bytes and extension are equal.
+
+        Documents whose title is the file's name are removed, so that they are read again.
+        """
         old = self._missing.take(source.hash, file.path.suffix)
         if old is None:
             return False
         path, rows = old
+        stored = {row.uri: orjson.loads(row.metadata) for row in rows}
+        if any("title_from" in metadata for metadata in stored.values()):
+            self._store.remove_documents(list(stored))  # the title was that of the old name
+            return False
         for row in rows:
-            metadata = {**orjson.loads(row.metadata), "path": source.path}
+            metadata = {**stored[row.uri], "path": source.path}
             self._store.rename_document(
                 row.uri,
                 file.uri + row.uri.removeprefix(path),

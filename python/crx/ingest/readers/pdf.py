@@ -9,7 +9,7 @@ character is not a small letter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import Any
 
@@ -18,6 +18,7 @@ import pypdfium2 as pdfium  # type: ignore[import-untyped]
 from crx.errors import InputError
 from crx.ingest.readers import text as plain
 from crx.ingest.readers.decode import normalize
+from crx.ingest.readers.pdf_title import largest_line
 from crx.ingest.readers.sections import Heading, in_order, sections
 from crx.types import Document, Mark, Scalar
 
@@ -37,6 +38,15 @@ _NO_TITLE = re.compile(
 )
 
 
+# A file's name that says something has a word; scanners, cameras and downloads give others.
+_NAMED = re.compile(r"[^\W\d_]{4}|[\u3040-\u9fff]{2}")
+_NO_NAME = re.compile(
+    r"(?:scan|document|doc|download|image|img|file|untitled|output|print|page|temp|attachment)?"
+    r"[\W\d_]*(?:[0-9a-f]{8,}[\W\d_]*)*",
+    re.IGNORECASE,
+)
+
+
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the document's text with its pages and its outline's headings."""
     with _PDFIUM:
@@ -46,6 +56,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 
 def _document(data: bytes, name: str) -> Document:
     pdf = _open(data)
+    metadata: dict[str, Scalar | list[Scalar]] = {"format": "pdf"}
     try:
         texts, labels = _pages(pdf)
         if not any(text.strip() for text in texts):
@@ -60,21 +71,23 @@ def _document(data: bytes, name: str) -> Document:
         ]
         outline = _outline(pdf, texts, starts)
         written: dict[str, str] = pdf.get_metadata_dict(skip_empty=True)
+        title = _written_title(written) or _largest_line(pdf, texts) or plain.title(text)
+        if not title and (title := _name_title(name)):
+            metadata["title_from"] = "name"
     except pdfium.PdfiumError as failed:
         raise InputError(f"is a damaged PDF: {str(failed).lower()}") from failed
     finally:
         pdf.close()
     headings = sections(outline, end=len(text)) if outline else plain.headings(text)
-    metadata: dict[str, Scalar | list[Scalar]] = {"format": "pdf", "pages": len(texts)}
+    metadata["pages"] = len(texts)
     if blank := sum(not text.strip() for text in texts):
         metadata["pages_without_text"] = blank
     if author := _line(written.get("Author", "")):
         metadata["author"] = author
-    title = _line(written.get("Title", ""))
     return Document(
         uri=name,
         text=text,
-        title=title if title and not _NO_TITLE.match(title) else plain.title(text),
+        title=title,
         metadata=metadata,
         marks=in_order((*pages, *headings)),
     )
@@ -122,6 +135,31 @@ def _starts(texts: list[str]) -> list[int]:
         starts.append(at)
         at += len(text) + len(_BREAK)
     return starts
+
+
+def _written_title(written: Mapping[str, str]) -> str:
+    """Return the title in the document's information, unless a program wrote it."""
+    title = _line(written.get("Title", ""))
+    return title if not _NO_TITLE.match(title) and plain.is_title(title) else ""
+
+
+def _name_title(name: str) -> str:
+    """Return the words of a file's name, or "" if it is hardly a title."""
+    stem = name.rpartition("/")[2].rpartition(".")[0]
+    words = " ".join(re.split(r"[\s_+-]+", _line(stem))).strip()
+    return words if _NAMED.search(words) and not _NO_NAME.fullmatch(words) else ""
+
+
+def _largest_line(pdf: Any, texts: list[str]) -> str:
+    """Return the title in the largest type of the first page that has text."""
+    number = next(number for number, text in enumerate(texts) if text.strip())
+    page = pdf[number]
+    layer = page.get_textpage()
+    try:
+        return largest_line(layer)
+    finally:
+        layer.close()
+        page.close()
 
 
 def _outline(pdf: Any, texts: list[str], starts: list[int]) -> list[Heading]:

@@ -26,7 +26,9 @@ _GAP = re.compile(r"\n| {3,}")
 _NO_TITLE = re.compile(
     r"(?:execution|confidential|draft|final|exhibit|(?:table of )?contents|page|recitals|whereas"
     r"|witness|background|introduction|abstract|definitions|portions|certain|by and|between|and"
-    r"|redacted|securities)\b|.*\.$",
+    r"|redacted|securities|united states(?: of america)?$|washington|form \w*\d|commission file"
+    r"|commonwealth of|state of|as filed|name$|synopsis|summary$|notice$|copyright)\b"
+    r"|.*\.$|[\W\d_]*$",
     re.IGNORECASE,
 )
 _OPENING = 3000
@@ -59,7 +61,12 @@ def title(text: str) -> str:
         *(line.label for line in lines),
         *(" ".join(piece.split()) for piece in pieces if " " in piece and is_capital_line(piece)),
     ]
-    return next((label for label in labels if not _NO_TITLE.match(label)), "")
+    return next((label for label in labels if is_title(label)), "")
+
+
+def is_title(line: str) -> bool:
+    """Return True unless a line is one that opens many documents, a sentence, or has no letters."""
+    return not _NO_TITLE.match(line)
 
 
 def headings(text: str) -> tuple[Mark, ...]:
