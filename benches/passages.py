@@ -25,7 +25,7 @@ from harness import commit
 import crx
 from crx.evaluate.datasets import GoldSpan, read_set
 from crx.evaluate.metrics import coverage
-from crx.retrieve.search import Searcher, fuse
+from crx.retrieve.search import Searcher
 from crx.types import Hit
 
 DEPTH = 150
@@ -75,7 +75,8 @@ def main() -> None:
         shares = np.zeros((len(methods), len(budgets)))
         for query in questions.queries:
             legs = searcher.retrieve(query.text, weights=weights, embedder=embedder)
-            hits = searcher.hits(fuse(legs, weights=weights, k=DEPTH), legs)
+            fused, _ = searcher.fuse(query.text, legs, weights=weights, embedder=embedder, k=DEPTH)
+            hits = searcher.hits(fused, legs)
             shares += [
                 [coverage(method(hits, b), query.gold) for b in budgets]
                 for method in methods.values()

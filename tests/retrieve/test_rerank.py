@@ -55,7 +55,7 @@ def reranked(
 ) -> RerankResult:
     fused = fused_of(30, 10, 20)
     texts = ["c", "a", "b"]
-    return rerank("q", fused, texts, reranker=table, weight=weight, rrf_k=20.0, k=k, **options)  # type: ignore[arg-type]
+    return rerank("q", fused, texts, reranker=table, weight=weight, k=k, **options)  # type: ignore[arg-type]
 
 
 RISING = {"c": 0.2, "a": 0.4, "b": 0.9}
@@ -87,7 +87,7 @@ def test_keys_without_a_score_follow_in_the_fused_order() -> None:
     keys = range(100, 0, -1)
     texts = [str(key) for key in keys[:10]]
     table = TableReranker({text: int(text) / 1000 for text in texts})
-    found = rerank("q", fused_of(*keys), texts, reranker=table, weight=1.0, rrf_k=20.0, k=100)
+    found = rerank("q", fused_of(*keys), texts, reranker=table, weight=1.0, k=100)
     assert found.ranking.keys.tolist() == list(keys)
     assert (np.diff(found.ranking.scores) < 0).all()
 
@@ -96,9 +96,7 @@ def test_a_time_limit_scores_what_fits_and_notes_it(monkeypatch: pytest.MonkeyPa
     texts = [str(key) for key in range(150)]
     table = TableReranker(dict.fromkeys(texts, 0.5), ms=5)
     monkeypatch.setattr("crx.retrieve.rerank.time.perf_counter", lambda: table.now)
-    found = rerank(
-        "q", fused_of(*range(150)), texts, reranker=table, weight=0.5, rrf_k=20.0, k=9, ms=300
-    )
+    found = rerank("q", fused_of(*range(150)), texts, reranker=table, weight=0.5, k=9, ms=300)
     assert table.texts_scored == texts[: found.scored_count]
     assert 50 <= found.scored_count <= 60
     assert found.notes == (f"reranked {found.scored_count} of 150 within 300 ms",)
@@ -176,7 +174,6 @@ def test_a_query_in_a_language_that_the_reranker_does_not_declare_is_not_reranke
         ["a", "b"],
         reranker=table,
         weight=1.0,
-        rrf_k=20.0,
         k=9,
         langs=["zh"],
     )

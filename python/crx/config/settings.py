@@ -78,9 +78,16 @@ class Settings:
     k: int = _setting(20, "run", "hits wanted", least=1)
     bm25_depth: int = _setting(150, "run", "chunks taken from BM25", least=0)
     dense_depth: int = _setting(150, "run", "chunks taken from the dense leg", least=0)
-    bm25_weight: float = _setting(0.6, "run", "weight of BM25 in the fusion", least=0)
-    dense_weight: float = _setting(0.4, "run", "weight of the dense leg in the fusion", least=0)
-    rrf_k: float = _setting(20.0, "run", "constant of reciprocal rank fusion", least=0)
+    bm25_weight: float = _setting(0.65, "run", "weight of BM25 in the fusion", least=0)
+    dense_weight: float = _setting(0.35, "run", "weight of the dense leg in the fusion", least=0)
+    score_share: float = _setting(
+        0.5,
+        "run",
+        "share of scores against reciprocal ranks in the fusion, 0 to 1; 0: ranks alone",
+        least=0,
+        most=1,
+    )
+    rrf_k: float = _setting(5.0, "run", "constant of the reciprocal ranks in the fusion", least=0)
     k1: float = _setting(1.2, "run", "BM25's saturation of term frequency", least=0)
     b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
     outline_weight: float = _setting(2.0, "run", "BM25 weight of the outline", least=0)

@@ -23,7 +23,7 @@ from crx.evaluate.pipeline_config import PipelineConfig
 from crx.evaluate.results import BUDGETS, MAX_K, METRICS, Values
 from crx.evaluate.timed_models import QueryVectors, TimedReranker
 from crx.index import Index
-from crx.retrieve.search import LEGS, Ranking, Reranking, fuse
+from crx.retrieve.search import LEGS, Ranking, Reranking
 
 if TYPE_CHECKING:
     from crx.retrieve.search import Leg
@@ -103,7 +103,10 @@ class QueryRunner:
         }
         started = time.perf_counter()
         rankings: dict[Leg, Ranking] = {leg: legs[leg].ranking for leg in LEGS}
-        fused = fuse(rankings, weights=self._weights, k=RANKING_DEPTH)
+        fused, notes = self._searcher.fuse(
+            text, rankings, weights=self._weights, embedder=self._vectors, k=RANKING_DEPTH
+        )
+        self.notes.update(notes)
         ms = max(timed.ms for timed in legs.values()) + _ms_since(started)
         return {**legs, "hybrid": TimedRanking(fused, ms)}
 
@@ -121,7 +124,6 @@ class QueryRunner:
             text,
             timed.ranking,
             reranking=self._reranking,
-            rrf_k=self._weights.rrf_k,
             k=RANKING_DEPTH,
         )
         self.notes.update(reranked.notes)

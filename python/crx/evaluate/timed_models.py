@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx.evaluate.score_file import ScoreFile
-from crx.protocols import Embedder, LanguageLimited, Reranker
+from crx.protocols import Embedder, Reranker
+from crx.retrieve.query_language import declared_langs
 from crx.retrieve.rerank import digest_pairs, score_checked
 
 
@@ -32,6 +33,11 @@ class QueryVectors:
     @property
     def max_tokens(self) -> int:
         return self._embedder.max_tokens
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """ISO 639-1 codes; empty if the embedder does not declare them."""
+        return declared_langs(self._embedder)
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         return self._embedder.token_starts(text)
@@ -88,8 +94,7 @@ class TimedReranker:
     @property
     def languages(self) -> tuple[str, ...]:
         """ISO 639-1 codes; empty if the reranker does not declare them."""
-        reranker = self._reranker
-        return reranker.languages if isinstance(reranker, LanguageLimited) else ()
+        return declared_langs(self._reranker)
 
     @property
     def ms_per_text(self) -> float:

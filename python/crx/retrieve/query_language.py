@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from crx import _native
+from crx.protocols import LanguageLimited
 
 # The script, as the first word of a letter's Unicode name, and the languages that use it.
 _LANGS_OF_SCRIPT = {
@@ -53,6 +54,21 @@ def detect_query_langs(query: str, langs: Sequence[str] = ()) -> tuple[str, ...]
         return ()
     candidates = _LANGS_OF_SCRIPT.get(script, (script,))
     return tuple(lang for lang in candidates if lang in langs) or candidates
+
+
+def declared_langs(model: object) -> tuple[str, ...]:
+    """Return the languages (ISO 639-1) that a model declares to read; empty if it declares none."""
+    return model.languages if isinstance(model, LanguageLimited) else ()
+
+
+def unread_langs(model: object, query: str, langs: Sequence[str]) -> tuple[str, ...]:
+    """Return the languages that a query may be in, if a model declares others only, else ().
+
+    `langs` are the languages of the index.
+    """
+    declared = declared_langs(model)
+    detected = detect_query_langs(query, langs) if declared else ()
+    return () if set(detected) & set(declared) else detected
 
 
 def _dominant_script(query: str) -> str:

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.errors import ModelError
-from crx.protocols import LanguageLimited, Reranker
-from crx.retrieve.query_language import detect_query_langs
+from crx.protocols import Reranker
+from crx.retrieve.query_language import declared_langs, unread_langs
 from crx.types import Ranking
 
 # Texts scored before the time that one takes can be estimated.
 _FIRST_BATCH = 4
+# The constant of reciprocal rank fusion that the default of `rerank_weight` was chosen with.
+RRF_K = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,6 @@ def rerank(
     *,
     reranker: Reranker,
     weight: float,
-    rrf_k: float,
     k: int,
     ms: float = 0,
     min_relevance: float = 0,
@@ -123,7 +124,7 @@ def rerank(
     scored = _sort_by_score(fused.keys[: len(scores)], scores)
     order = np.concatenate([scored.keys, fused.keys[len(scores) :]])
     keys, values = _native.fuse(
-        [order, fused.keys], weights=[weight, 1 - weight], rrf_k=rrf_k, k=len(order)
+        [order, fused.keys], weights=[weight, 1 - weight], rrf_k=RRF_K, k=len(order)
     )
     kept = ~np.isin(keys, scored.keys[scored.scores < min_relevance])
     notes = []
@@ -166,13 +167,12 @@ def _not_reranked(fused: Ranking, k: int, note: str) -> RerankResult:
 
 def _language_mismatch(reranker: Reranker, query: str, langs: Sequence[str]) -> str:
     """Return a note if the query is in no language that the reranker declares, or ""."""
-    declared = reranker.languages if isinstance(reranker, LanguageLimited) else ()
-    detected = detect_query_langs(query, langs) if declared else ()
-    if not detected or set(detected) & set(declared):
+    unread = unread_langs(reranker, query, langs)
+    if not unread:
         return ""
     return (
-        f"not reranked: the query is in {' or '.join(detected)}, "
-        f"the reranker reads {', '.join(declared)}"
+        f"not reranked: the query is in {' or '.join(unread)}, "
+        f"the reranker reads {', '.join(declared_langs(reranker))}"
     )
 
 

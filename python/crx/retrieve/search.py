@@ -18,6 +18,8 @@ from crx import _native
 from crx.ingest.embed import embedding_prefix
 from crx.ingest.split import labels_around
 from crx.protocols import Embedder, Reranker
+from crx.retrieve.dense_languages import weigh_by_language
+from crx.retrieve.fusion import WeightedRanking, fuse
 from crx.retrieve.location import locate_passages
 from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
 from crx.types import Hit, Mark, Passage, Stage
@@ -27,6 +29,7 @@ Window = int | Literal["auto", "grow"]
 Leg = Literal["bm25", "dense"]
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
 STAGES = (*LEGS, "rerank")
+EMPTY = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class RankingWeights:
     dense_depth: int
     bm25_weight: float
     dense_weight: float
+    score_share: float
     rrf_k: float
     k1: float
     b: float
@@ -176,26 +180,58 @@ class Searcher:
         only: _native.Filter | None = None,
         reranking: Reranking | None = None,
     ) -> Found:
-        """Return the k best hits, notes on reranking, and the milliseconds of each stage."""
+        """Return the k best hits, notes on the stages, and the milliseconds of each."""
         started = time.perf_counter()
         by_leg = self.retrieve(query, weights=weights, embedder=embedder, legs=legs, only=only)
         retrieved = time.perf_counter()
         timings = {"retrieve": 1000 * (retrieved - started)}
         rankings: dict[str, Ranking] = dict(by_leg.items())
-        fused = fuse(by_leg, weights=weights, k=max(k, reranking.depth) if reranking else k)
+        depth = max(k, reranking.depth) if reranking else k
+        fused, notes = self.fuse(query, by_leg, weights=weights, embedder=embedder, k=depth)
         rows: dict[int, _native.ChunkRow] = {}
-        notes: tuple[str, ...] = ()
         if reranking:
             rerank_started = time.perf_counter()
             rows = self._read_rows(fused.keys[: reranking.depth])
-            reranked = self.rerank(
-                query, fused, reranking=reranking, rrf_k=weights.rrf_k, k=k, rows=rows
-            )
+            reranked = self.rerank(query, fused, reranking=reranking, k=k, rows=rows)
             timings["rerank"] = 1000 * (time.perf_counter() - rerank_started)
-            fused, rankings["rerank"], notes = reranked.ranking, reranked.scored, reranked.notes
+            fused, rankings["rerank"] = reranked.ranking, reranked.scored
+            notes += reranked.notes
         hits = self.hits(fused, rankings, rows=rows)
         rest = 1000 * (time.perf_counter() - retrieved) - timings.get("rerank", 0.0)
         return Found(tuple(hits), fused.keys, notes, {**timings, "fuse": rest})
+
+    def fuse(
+        self,
+        query: str,
+        by_leg: Mapping[Leg, Ranking],
+        *,
+        weights: RankingWeights,
+        embedder: Embedder | None,
+        k: int,
+    ) -> tuple[Ranking, tuple[str, ...]]:
+        """Return the best k of the legs' rankings, and notes; a single leg keeps its ranking."""
+        if len(by_leg) < 2:
+            (only,) = by_leg.values() or [EMPTY]
+            return Ranking(only.keys[:k], only.scores[:k]), ()
+        assert embedder is not None, "a dense ranking, and no embedder"
+        bm25, dense = by_leg["bm25"], by_leg["dense"]
+        by_language, note = weigh_by_language(
+            embedder, query, dense.keys, langs=self._langs(), langs_of=self._langs_of
+        )
+        weighted = [
+            WeightedRanking(bm25, np.full(len(bm25.keys), weights.bm25_weight), 0.0),
+            # A cosine has no natural zero: the last hit counts as 0.
+            WeightedRanking(
+                dense, weights.dense_weight * by_language, float(dense.scores.min(initial=1.0))
+            ),
+        ]
+        fused = fuse(weighted, score_share=weights.score_share, rrf_k=weights.rrf_k, k=k)
+        return fused, (note,) if note else ()
+
+    def _langs_of(self, keys: NDArray[np.int64]) -> list[str]:
+        """Return the language of each chunk, "" for one that was removed from the store since."""
+        rows = self._read_rows(keys)
+        return [rows[key].lang if key in rows else "" for key in keys.tolist()]
 
     def missing(self, found: Found) -> bool:
         """Return True if a chunk of the ranking has left the store, before or since."""
@@ -211,7 +247,6 @@ class Searcher:
         fused: Ranking,
         *,
         reranking: Reranking,
-        rrf_k: float,
         k: int,
         rows: Mapping[int, _native.ChunkRow] | None = None,
     ) -> RerankResult:
@@ -231,7 +266,6 @@ class Searcher:
             [situated_text(rows[key]) for key in head.tolist() if key in rows],
             reranker=reranking.reranker,
             weight=reranking.weight,
-            rrf_k=rrf_k,
             k=k,
             ms=reranking.ms,
             min_relevance=reranking.min_relevance,
@@ -325,22 +359,6 @@ def _bm25_threads() -> ThreadPoolExecutor:
 if hasattr(os, "register_at_fork"):
     # A child has none of its parent's threads.
     os.register_at_fork(after_in_child=_bm25_threads.cache_clear)
-
-
-def fuse(rankings: Mapping[Leg, Ranking], *, weights: RankingWeights, k: int) -> Ranking:
-    """Fuse the legs' rankings and return the best k; a single leg keeps its ranking."""
-    if len(rankings) == 1:
-        (only,) = rankings.values()
-        return Ranking(only.keys[:k], only.scores[:k])
-    weight = {"bm25": weights.bm25_weight, "dense": weights.dense_weight}
-    return Ranking(
-        *_native.fuse(
-            [ranking.keys for ranking in rankings.values()],
-            weights=[weight[leg] for leg in rankings],
-            rrf_k=weights.rrf_k,
-            k=k,
-        )
-    )
 
 
 def situated_text(row: _native.ChunkRow) -> str:

@@ -1,0 +1,88 @@
+"""Fusion of rankings by relative scores and reciprocal ranks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crx import _native
+from crx.retrieve.fusion import WeightedRanking, fuse
+from crx.types import Ranking
+
+
+def ranked(scores: dict[int, float], *, weight: float = 1.0, floor: float = 0.0) -> WeightedRanking:
+    ranking = Ranking(np.array([*scores], np.int64), np.array([*scores.values()], np.float32))
+    return WeightedRanking(ranking, np.full(len(scores), weight), floor)
+
+
+def fused(*rankings: WeightedRanking, share: float, rrf_k: float = 4.0) -> dict[int, float]:
+    found = fuse(rankings, score_share=share, rrf_k=rrf_k, k=100)
+    return dict(zip(found.keys.tolist(), found.scores.tolist(), strict=True))
+
+
+def test_a_part_is_half_the_relative_score_and_half_the_reciprocal_rank() -> None:
+    a = ranked({1: 8.0, 2: 6.0}, weight=0.75)
+    b = ranked({2: 0.9, 3: 0.8, 1: 0.7}, weight=0.25, floor=0.7)
+    expected = {
+        1: 0.75 + 0.25 * (0.5 * 0.0 + 0.5 * 5 / 7),
+        2: 0.75 * (0.5 * 0.75 + 0.5 * 5 / 6) + 0.25,
+        3: 0.25 * (0.5 * 0.5 + 0.5 * 5 / 6),
+    }
+    found = fused(a, b, share=0.5)
+    assert list(found) == [2, 1, 3]
+    assert found == pytest.approx(expected)
+
+
+def test_the_best_of_all_rankings_scores_the_sum_of_the_weights() -> None:
+    found = fused(ranked({7: 3.0, 8: 1.0}, weight=0.65), ranked({7: 0.2}, weight=0.35), share=0.5)
+    assert found[7] == pytest.approx(1.0)
+
+
+RANKINGS = st.lists(st.lists(st.integers(-50, 50), max_size=30, unique=True), min_size=1)
+
+
+@given(rankings=RANKINGS)
+def test_a_share_of_0_is_reciprocal_rank_fusion(rankings: list[list[int]]) -> None:
+    weights = [1.0 / (n + 1) for n in range(len(rankings))]
+    lists = [
+        ranked({key: 100.0 - n for n, key in enumerate(keys)}, weight=weight)
+        for keys, weight in zip(rankings, weights, strict=True)
+    ]
+    keys, scores = _native.fuse(
+        [np.array(each, np.int64) for each in rankings], weights=weights, rrf_k=20, k=100
+    )
+    expected = dict(zip(keys.tolist(), (21 * scores).tolist(), strict=True))
+    found = fused(*lists, share=0.0, rrf_k=20)
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_share_of_1_leaves_the_ranks_out() -> None:
+    assert fused(ranked({1: 4.0, 2: 3.0, 3: 1.0}), share=1.0) == {1: 1.0, 2: 0.75, 3: 0.25}
+
+
+def test_equal_sums_go_to_the_better_rank_then_to_the_smaller_key() -> None:
+    a, b = ranked({5: 1.0, 9: 1.0}), ranked({4: 1.0, 3: 1.0})
+    assert list(fused(a, b, share=1.0)) == [4, 5, 3, 9]
+
+
+def test_scores_that_are_all_at_the_floor_leave_the_ranks() -> None:
+    assert fused(ranked({1: 0.5, 2: 0.5}, floor=0.5), share=0.5) == pytest.approx(
+        {1: 0.5, 2: 0.5 * 5 / 6}
+    )
+
+
+def test_a_weight_may_differ_by_key() -> None:
+    ranking = ranked({1: 1.0, 2: 1.0})
+    weighted = WeightedRanking(ranking.ranking, np.array([0.1, 1.0]), 0.0)
+    assert fused(weighted, share=1.0) == pytest.approx({2: 1.0, 1: 0.1})
+
+
+@pytest.mark.parametrize("rankings", [[], [ranked({})], [ranked({}), ranked({})]])
+def test_nothing_fused_is_nothing(rankings: list[WeightedRanking]) -> None:
+    assert fuse(rankings, score_share=0.5, rrf_k=5.0, k=3).keys.tolist() == []
+
+
+def test_k_limits_the_keys() -> None:
+    assert fuse([ranked({1: 2.0, 2: 1.0})], score_share=0.5, rrf_k=5.0, k=1).keys.tolist() == [1]
