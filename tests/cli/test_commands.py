@@ -68,7 +68,7 @@ def test_status_and_doctor_name_the_reranker(
 
 def test_search_explains_each_stage(crx: Crx, indexed: Path) -> None:
     out = crx("search", "krill", "-k", 1, "--explain").out
-    assert re.search(r"chunk 0: score 0\.\d{4}; bm25 1 \(\d\.\d{3}\), dense \d \(", out)
+    assert re.search(r"chunk 0: score 1\.0000; bm25 1 \(\d\.\d{3}\), dense \d \(", out)
 
 
 def test_search_takes_filters_legs_and_windows(crx: Crx, indexed: Path) -> None:
