@@ -164,6 +164,16 @@ class Store:
     def log_lost(self) -> bool:
         """True if the database was being written and its write-ahead log is missing."""
 
+    def begin_read(self) -> None:
+        """Begin a read transaction: later reads see the last commit as of now.
+
+        It lasts until `end_read`; the write-ahead log cannot be shortened meanwhile. Raises
+        `UsageError` for a writer, and if a read transaction has begun already.
+        """
+
+    def end_read(self) -> None:
+        """End the read transaction, if there is one."""
+
     def backup(self, folder: str) -> None:
         """Copy the database, as of the last commit, into a new index folder.
 

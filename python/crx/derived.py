@@ -1,8 +1,8 @@
 """The derived files behind an index: writers, catch-up with the store, damage and the seal key.
 
-One writer a folder and process at a time; readers are never blocked by it. A search takes the
-newest pair of legs that reflect one and the same sequence number of the store, so that what a
-writer commits meanwhile changes nothing in its answer.
+One writer a folder and process at a time; readers are never blocked by it. A search reads a
+snapshot: both legs and the store as of one sequence number, so that what a writer commits meanwhile
+changes nothing in its answer.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from crx import _native
 from crx.config import user_file
@@ -26,7 +26,7 @@ from crx.protocols import Embedder
 from crx.retrieve.search import Searcher
 from crx.types import Verification
 
-# Seconds between two catch-ups of searches with a writer of the same process: each is a commit.
+# Age that a snapshot may have while a thread of the process writes: each new one is a commit.
 SECONDS_BETWEEN_COMMITS = 0.5
 # Tries to find both legs at one sequence number while a writer commits.
 CONSISTENCY_TRIES = 5
@@ -41,16 +41,25 @@ class Writer:
     store: _native.Store
     lexical: _native.Lexical
     dense: _native.Dense
+    on_commit: Callable[[], None] = lambda: None
+    _committing: threading.Lock = field(default_factory=threading.Lock)
 
     def sync(self) -> None:
         """Bring the legs up to the store."""
-        self.lexical.sync(native_store(self.store))
+        self.commit_lexical(self.store)
         self.dense.sync(native_store(self.store))
+        self.on_commit()
 
     def publish(self) -> None:
         """Bring the legs up to the store and write out their files, as at the end of a build."""
-        self.lexical.sync(native_store(self.store))
+        self.commit_lexical(self.store)
         self.dense.publish(native_store(self.store))
+
+    def commit_lexical(self, store: _native.Store) -> None:
+        """Commit to BM25 what it lacks of `store`, which may be a snapshot."""
+        with self._committing:
+            if self.lexical.seq < store.seq or store is self.store:
+                self.lexical.sync(native_store(store))
 
     def close(self) -> None:
         """Wait for background merges, then release the lock."""
@@ -58,6 +67,32 @@ class Writer:
             self.lexical.close()
         finally:
             self.store.close()
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """Both legs and a store as of one sequence number; `store` is in a read transaction if `held`.
+
+    `users` are the searches that read it.
+    """
+
+    searcher: Searcher
+    store: _native.Store
+    users: int = 0
+    held: bool = True
+
+    def hold(self) -> bool:
+        """Begin the read transaction again; returns whether the store is still the same."""
+        self.store.begin_read()
+        self.held = True
+        if self.store.seq != self.searcher.seq:
+            self.release()
+        return self.held
+
+    def release(self) -> None:
+        """End the read transaction, so that the write-ahead log can be shortened."""
+        self.store.end_read()
+        self.held = False
 
 
 class WriteAccess:
@@ -71,6 +106,7 @@ class WriteAccess:
         self._holder: Literal["", "writer", "catch-up"] = ""
         self._writer: Writer | None = None
         self._next_commit = 0.0
+        self._readers: WeakSet[DerivedFiles] = WeakSet()
 
     @staticmethod
     def to(folder: Path) -> WriteAccess:
@@ -114,19 +150,41 @@ class WriteAccess:
         """Let searches of this process commit the open writer's changes to BM25, or no longer."""
         with self._changed:
             self._writer = writer
+        self.release_idle()
 
-    def commit(self, *, now: bool) -> bool:
-        """Commit the changes of this process's writer to BM25, at most twice a second unless `now`.
+    def watch(self, files: DerivedFiles) -> None:
+        """Release the snapshots of `files` that no search reads, whenever a writer commits."""
+        with self._changed:
+            self._readers.add(files)
+
+    def release_idle(self) -> None:
+        """Release the snapshots that no search reads, so that the write-ahead log can shrink."""
+        with self._changed:
+            readers = list(self._readers)
+        for files in readers:
+            files.release_idle()
+
+    def commit(self, store: _native.Store) -> bool:
+        """Commit to BM25 what the writer of this process has written, as far as `store` has it.
 
         Returns False if no thread of this process writes.
         """
         with self._changed:
             if self._writer is None:
                 return False
-            if now or time.monotonic() >= self._next_commit:
-                self._writer.lexical.sync(native_store(self._writer.store))
-                self._next_commit = time.monotonic() + SECONDS_BETWEEN_COMMITS
+            self._writer.commit_lexical(store)
+            self._next_commit = time.monotonic() + SECONDS_BETWEEN_COMMITS
             return True
+
+    def has_just_committed(self) -> bool:
+        """Return whether a writer of this process committed for a search less than 0.5 s ago."""
+        with self._changed:
+            return self._writer is not None and time.monotonic() < self._next_commit
+
+    def is_writing(self) -> bool:
+        """Return whether a thread of this process writes."""
+        with self._changed:
+            return self._writer is not None
 
 
 class DerivedFiles:
@@ -140,29 +198,51 @@ class DerivedFiles:
         self._refreshing = threading.Lock()
         self._lexical: _native.Lexical | None = None
         self._dense: _native.Dense | None = None
-        self._searcher: Searcher | None = None
+        self._snapshot: Snapshot | None = None
+        self._idle: list[_native.Store] = []
+        self._closed = False
+        self._access.watch(self)
 
-    def searcher(self) -> tuple[Searcher, list[str]]:
-        """Return the newest legs, and notes on what they lack, one line each.
+    @contextlib.contextmanager
+    def searching(self) -> Iterator[tuple[Searcher, list[str]]]:
+        """Give the newest snapshot for a search, and notes on what it lacks, one line each.
 
         Raises `Incompatible` if the store is older than the legs, `Damaged` if BM25 is damaged
         and cannot be rebuilt here.
         """
         self._refuse_lost_log()
+        notes: list[str] = []
         with self._refreshing:
-            notes: list[str] = []
-            searcher = self._searcher
-            if searcher is None or searcher.seq != self._store.seq:
-                searcher, notes = self._refreshed()
-        if len(self._store.pending(limit=1)):
-            pending = self._store.stats()["pending"]
-            notes.append(f'{pending} chunks are not embedded yet; "crx index" goes on with them')
-        return searcher, notes
+            snapshot = self._newest(notes)
+            snapshot.users += 1
+        try:
+            if len(snapshot.store.pending(limit=1)):
+                pending = snapshot.store.stats()["pending"]
+                notes.append(
+                    f'{pending} chunks are not embedded yet; "crx index" goes on with them'
+                )
+            yield snapshot.searcher, notes
+        finally:
+            with self._refreshing:
+                snapshot.users -= 1
+                self._settle(snapshot)
+
+    def release_idle(self) -> None:
+        """Release the snapshot if no search reads it."""
+        with self._refreshing:
+            snapshot = self._snapshot
+            if snapshot is not None and snapshot.held and not snapshot.users:
+                snapshot.release()
 
     def close(self) -> None:
         """Release the files."""
         with self._refreshing:
-            self._lexical = self._dense = self._searcher = None
+            stores = self._idle + ([self._snapshot.store] if self._snapshot else [])
+            for store in stores:
+                store.close()
+            self._idle = []
+            self._lexical = self._dense = self._snapshot = None
+            self._closed = True
 
     def damaged(self) -> list[str]:
         """Return the derived files that do not match their hashes or their store, a line each."""
@@ -198,7 +278,8 @@ class DerivedFiles:
     def _writing(self) -> Iterator[Writer]:
         self._access.take(self._folder)
         try:
-            with contextlib.closing(self._open_writer(LOCK_WAITS_S)) as writer:
+            writer = replace(self._open_writer(LOCK_WAITS_S), on_commit=self._access.release_idle)
+            with contextlib.closing(writer):
                 self._access.share(writer)
                 try:
                     yield writer
@@ -207,55 +288,99 @@ class DerivedFiles:
         finally:
             self._access.release()
 
-    def _refreshed(self) -> tuple[Searcher, list[str]]:
-        notes: list[str] = []
+    def _newest(self, notes: list[str]) -> Snapshot:
+        known = self._snapshot
+        if known is not None and self._is_new_enough(known):
+            return known
+        self._snapshot = self._make_snapshot(notes)
+        if known is not None:
+            self._settle(known)
+        return self._snapshot
+
+    def _is_new_enough(self, snapshot: Snapshot) -> bool:
+        """Return whether a snapshot has the last commit, or one of less than 0.5 s ago."""
+        if not snapshot.held:
+            return snapshot.hold()
+        return snapshot.searcher.seq == self._store.seq or self._access.has_just_committed()
+
+    def _settle(self, snapshot: Snapshot) -> None:
+        """Release a snapshot that is no longer read; the newest is kept while a thread writes."""
+        if snapshot.users or self._closed:
+            return
+        if snapshot is not self._snapshot:
+            snapshot.release()
+            self._idle.append(snapshot.store)
+        elif not self._access.is_writing():
+            snapshot.release()
+
+    def _make_snapshot(self, notes: list[str]) -> Snapshot:
+        store = self._idle.pop() if self._idle else open_store(self._folder)
+        try:
+            return self._fill_snapshot(store, notes)
+        except BaseException:
+            store.close()
+            raise
+
+    def _fill_snapshot(self, store: _native.Store, notes: list[str]) -> Snapshot:
+        """Begin a read transaction of `store` and bring the legs up to it."""
         why = ""
         for _ in range(CONSISTENCY_TRIES):
-            seq = self._store.seq
-            lexical, dense = self._opened(notes)
+            store.end_read()
+            store.begin_read()
+            seq = store.seq
+            lexical, dense = self._opened_or_rebuilt(store, notes)
             if lexical.seq > seq and self._store.seq < lexical.seq:
                 raise Incompatible(self._older_store(lexical.seq))
-            if lexical.seq < seq:
-                why = self._catch_up(now=self._searcher is None)
-                lexical, dense = self._opened(notes)
-            dense.sync(native_store(self._store))
-            if lexical.seq == dense.seq:
-                self._searcher = self._snapshot(lexical, dense)
+            if lexical.seq < seq and self._access.commit(store):
+                lexical, dense = self._opened(store)
+            elif lexical.seq < seq and not why:
+                why = self._catch_up(store)
+                continue
+            dense.sync(native_store(store))
+            if lexical.seq == dense.seq == seq:
                 break
-        else:
-            # A writer that this process cannot join goes on: what was consistent before stays.
-            self._searcher = self._searcher or self._snapshot(lexical, dense)
         notes += dense.faults
-        if lag := self._store.seq - self._searcher.seq:
+        # Beside a writer that this process cannot join, the legs may lack its last changes.
+        if lag := seq - lexical.seq:
             notes.append(f"BM25 is {lag} changes behind: {why or 'another process is writing'}")
-        return self._searcher, notes
+        searcher = Searcher(store, lexical.snapshot(), dense.snapshot(), seq=lexical.seq)
+        return Snapshot(searcher, store)
 
-    def _snapshot(self, lexical: _native.Lexical, dense: _native.Dense) -> Searcher:
-        return Searcher(self._store, lexical.snapshot(), dense.snapshot(), seq=lexical.seq)
+    def _opened_or_rebuilt(
+        self, store: _native.Store, notes: list[str]
+    ) -> tuple[_native.Lexical, _native.Dense]:
+        """Return both legs for reading; damaged BM25 is rebuilt, which ends a read transaction."""
+        try:
+            return self._opened(store)
+        except Damaged as error:
+            notes.append(f"{fact(str(error))}; made anew from the store")
+        why = self._catch_up(store)
+        try:
+            return self._opened(store)
+        except Damaged:
+            raise Damaged(
+                f"{self._folder}: BM25 is damaged and cannot be rebuilt here: {why}"
+            ) from None
 
-    def _opened(self, notes: list[str]) -> tuple[_native.Lexical, _native.Dense]:
-        """Return both legs for reading, BM25 at its last commit; damaged BM25 is rebuilt."""
+    def _opened(self, store: _native.Store) -> tuple[_native.Lexical, _native.Dense]:
+        """Return both legs for reading, BM25 at its last commit; raises `Damaged`."""
         if self._dense is None:
             self._dense = self._open_dense(write=False)
         try:
             if self._lexical is None:
                 self._lexical = self._open_lexical(write=False)
-            self._lexical.sync(native_store(self._store))
-        except Damaged as error:
-            notes.append(f"{fact(str(error))}; made anew from the store")
-            why = self._catch_up(now=True)
-            try:
-                self._lexical = self._open_lexical(write=False)
-            except Damaged:
-                raise Damaged(
-                    f"{self._folder}: BM25 is damaged and cannot be rebuilt here: {why}"
-                ) from None
+            self._lexical.sync(native_store(store))
+        except Damaged:
+            self._lexical = None
+            raise
         return self._lexical, self._dense
 
-    def _catch_up(self, *, now: bool) -> str:
-        """Bring the legs up to the store. Returns why that is not possible, or ""."""
-        if self._access.commit(now=now):
-            return ""
+    def _catch_up(self, store: _native.Store) -> str:
+        """Bring BM25 up to the store as a writer. Returns why that is not possible, or "".
+
+        Any read transaction of `store` ends: the writer's close would wait for it.
+        """
+        store.end_read()
         if not self._access.take_for_catch_up():
             return "another thread is writing"
         try:

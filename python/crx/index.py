@@ -291,8 +291,9 @@ class Index:
             reranking=self._reranking(asked=rerank),
             embedder=self._query_embedder(legs),
         )
-        newest = self._files.get().derived.searcher
-        return run_search(request, parameters=parameters, store=self.store, newest=newest)
+        with self._files.get().derived.searching() as (searcher, notes):
+            result = run_search(request, parameters=parameters, searcher=searcher)
+        return replace(result, notes=(*notes, *result.notes))
 
     def prompt(
         self,
@@ -371,14 +372,15 @@ class Index:
 
     def status(self) -> Status:
         """Return what the index holds and what is still to be embedded."""
-        searcher, notes = self._files.get().derived.searcher()
+        with self._files.get().derived.searching() as (searcher, notes):
+            exact = searcher.exact
         return Status(
             path=str(self.path),
             counts=self.store.stats(),
             settings=self._built,
             notes=tuple(notes),
             failures=tuple(self.store.failures()),
-            exact=searcher.exact,
+            exact=exact,
             reranker=self._settings.reranker,
         )
 
@@ -415,7 +417,8 @@ class Index:
 
     def searcher(self) -> Searcher:
         """Return both legs, brought up to the store if that is possible."""
-        return self._files.get().derived.searcher()[0]
+        with self._files.get().derived.searching() as (searcher, _):
+            return searcher
 
     @contextlib.contextmanager
     def _indexing(

@@ -157,6 +157,14 @@ impl Store {
         self.run(py, |store| store.backup(&folder))
     }
 
+    fn begin_read(&self, py: Python<'_>) -> PyResult<()> {
+        self.run(py, store::Store::begin_read)
+    }
+
+    fn end_read(&self, py: Python<'_>) -> PyResult<()> {
+        self.run(py, store::Store::end_read)
+    }
+
     #[getter]
     fn seq(&self, py: Python<'_>) -> PyResult<i64> {
         self.run(py, store::Store::seq)

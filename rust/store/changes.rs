@@ -39,7 +39,7 @@ pub(super) fn log(db: &Connection, docs: &[i64]) -> Result<()> {
     Ok(())
 }
 
-fn last(db: &Connection) -> Result<i64> {
+pub(super) fn last(db: &Connection) -> Result<i64> {
     let sql = "SELECT doc, seq, hash FROM change ORDER BY seq DESC LIMIT 1";
     let last = first(db, sql, [], |row| {
         check(&CHANGE, row, 0)?;

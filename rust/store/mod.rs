@@ -1,6 +1,7 @@
 //! The store: documents, texts, chunks, contexts, vectors and pointers, in one SQLite file.
 //!
-//! A handle has one connection behind a mutex, and every call is a transaction. A change that a leg
+//! A handle has one connection behind a mutex, and every call is a transaction, unless several calls
+//! are made one by [`Store::begin_read`]. A change that a leg
 //! of the search reads increments the sequence number, and the change log records the documents.
 
 mod backup;
@@ -156,15 +157,55 @@ impl Store {
         self.writable
     }
 
+    /// Begins a read transaction: later reads see the last commit as of now, until
+    /// [`Store::end_read`]. The write-ahead log cannot be shortened meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for a writer, and if a read transaction has begun already.
+    pub fn begin_read(&self) -> Result<()> {
+        self.run(|db| {
+            if self.writable || !db.is_autocommit() {
+                return Err(Error::Invalid(
+                    "begin_read: needs a handle opened for reading, without a read transaction"
+                        .into(),
+                ));
+            }
+            db.execute_batch("BEGIN")?;
+            // The first read fixes the state that is seen.
+            if let Err(error) = changes::last(db) {
+                db.execute_batch("ROLLBACK")?;
+                return Err(error);
+            }
+            Ok(())
+        })
+    }
+
+    /// Ends the read transaction of [`Store::begin_read`], if there is one.
+    pub fn end_read(&self) -> Result<()> {
+        self.run(|db| {
+            if !db.is_autocommit() {
+                db.execute_batch("ROLLBACK")?;
+            }
+            Ok(())
+        })
+    }
+
     fn guard(&self) -> MutexGuard<'_, Option<Resources>> {
         // A panic has rolled its transaction back, so the connection can be used.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `read` in one read transaction, which is rolled back: a commit would fail if a damaged
-    /// page was read, and hide what was read.
+    /// Runs `read` in the read transaction that has begun, or else in one of its own. That one is
+    /// rolled back: a commit would fail if a damaged page was read, and hide what was read.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        self.run(|db| read(&*db.transaction()?))
+        self.run(|db| {
+            if db.is_autocommit() {
+                read(&*db.transaction()?)
+            } else {
+                read(db)
+            }
+        })
     }
 
     /// Runs `write` in one transaction, which is committed if it succeeds.

@@ -86,6 +86,21 @@ def test_readers_see_what_a_writer_has_committed(store: Store) -> None:
         put(reader, "b", ["x"])
 
 
+def test_a_read_transaction_sees_one_state_until_it_ends(store: Store) -> None:
+    put(store, "a", ["one"])
+    reader = Store.open(store.path)
+    reader.begin_read()
+    put(store, "b", ["two"])
+    assert [row.uri for row in reader.documents()] == ["a"]
+    with pytest.raises(ValueError, match="without a read transaction"):
+        reader.begin_read()
+    reader.end_read()
+    reader.end_read()
+    assert [row.uri for row in reader.documents()] == ["a", "b"]
+    with pytest.raises(ValueError, match="opened for reading"):
+        store.begin_read()
+
+
 def test_a_closed_handle_says_so_and_frees_the_lock(store: Store) -> None:
     store.close()
     with pytest.raises(ValueError, match="this handle is closed; open it again"):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import orjson
 
-from crx import _native
 from crx.errors import UsageError
 from crx.protocols import Embedder
 from crx.retrieve.filter_fields import describe_missing_fields
@@ -22,8 +21,6 @@ Where: TypeAlias = Mapping[str, Condition]
 
 # The native core takes counts as 32-bit integers.
 MAX_COUNT = 2**31 - 1
-# Searches of one request that may meet a document which a writer replaces meanwhile.
-SEARCH_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,47 +73,33 @@ class SearchParameters:
 
 
 def run_search(
-    request: SearchRequest,
-    *,
-    parameters: SearchParameters,
-    store: _native.Store,
-    newest: Callable[[], tuple[Searcher, list[str]]],
+    request: SearchRequest, *, parameters: SearchParameters, searcher: Searcher
 ) -> Result:
-    """Return the passages that answer a query, best first, with notes on what was left out.
-
-    `newest` returns the legs as of the last commit and notes on what they lack. If a writer
-    replaces a document during the search, the search is repeated.
-    """
-    budget = request.budget_tokens or parameters.budget_tokens
-    for attempt in range(1, SEARCH_TRIES + 1):
-        searcher, notes = newest()
-        only = store.select(orjson.dumps(request.where).decode()) if request.where else None
-        found = searcher.search(
-            request.query,
-            weights=parameters.weights,
-            k=request.k or parameters.k,
-            legs=request.legs,
-            only=only,
-            embedder=parameters.embedder,
-            reranking=parameters.reranking,
-        )
-        passages = searcher.widen(
-            found.hits,
-            window=request.window,
-            budget_tokens=budget,
-            window_tokens=parameters.window_tokens,
-            within_section=request.within_section,
-            order=request.order,
-        )
-        if store.seq == searcher.seq or not searcher.missing(found):
-            break
-        if attempt == SEARCH_TRIES:
-            notes.append("documents were replaced during the search; some hits are missing")
-    if request.where and not passages:
-        notes += describe_missing_fields(request.where, store.documents())
+    """Return the passages that answer a query, best first, with notes on what was left out."""
+    where, budget = request.where, request.budget_tokens or parameters.budget_tokens
+    found = searcher.search(
+        request.query,
+        weights=parameters.weights,
+        k=request.k or parameters.k,
+        legs=request.legs,
+        only=searcher.store.select(orjson.dumps(where).decode()) if where else None,
+        embedder=parameters.embedder,
+        reranking=parameters.reranking,
+    )
+    passages = searcher.widen(
+        found.hits,
+        window=request.window,
+        budget_tokens=budget,
+        window_tokens=parameters.window_tokens,
+        within_section=request.within_section,
+        order=request.order,
+    )
+    notes = list(found.notes)
+    if where and not passages:
+        notes += describe_missing_fields(where, searcher.store.documents())
     if over := len(found.hits) - sum(len(passage.hits) for passage in passages):
         notes.append(f"{over} of {len(found.hits)} hits are in no passage: over {budget} tokens")
-    return Result(tuple(passages), found.hits, (*notes, *found.notes), found.timings_ms)
+    return Result(tuple(passages), found.hits, tuple(notes), found.timings_ms)
 
 
 def refuse_threshold(min_relevance: float) -> None:

@@ -90,10 +90,9 @@ class Reranking:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The hits of one search, best first; `keys` are those of the ranking they were read for."""
+    """The hits of one search, best first."""
 
     hits: tuple[Hit, ...]
-    keys: NDArray[np.int64]
     notes: tuple[str, ...]
     timings_ms: Mapping[str, float]
 
@@ -116,6 +115,11 @@ class Searcher:
         self._seq = seq
         # The languages of the index, as of a sequence number of the store.
         self._cached_langs: tuple[int, list[str]] | None = None
+
+    @property
+    def store(self) -> _native.Store:
+        """The store that hits and passages are read from."""
+        return self._store
 
     @property
     def seq(self) -> int:
@@ -198,7 +202,7 @@ class Searcher:
             notes += reranked.notes
         hits = self.hits(fused, rankings, rows=rows)
         rest = 1000 * (time.perf_counter() - retrieved) - timings.get("rerank", 0.0)
-        return Found(tuple(hits), fused.keys, notes, {**timings, "fuse": rest})
+        return Found(tuple(hits), notes, {**timings, "fuse": rest})
 
     def fuse(
         self,
@@ -232,10 +236,6 @@ class Searcher:
         """Return the language of each chunk, "" for one that was removed from the store since."""
         rows = self._read_rows(keys)
         return [rows[key].lang if key in rows else "" for key in keys.tolist()]
-
-    def missing(self, found: Found) -> bool:
-        """Return True if a chunk of the ranking has left the store, before or since."""
-        return len(self._store.chunks(found.keys)) < len(found.keys)
 
     def _read_rows(self, keys: NDArray[np.int64]) -> dict[int, _native.ChunkRow]:
         """Return the chunks of these keys, without those that were removed from the store."""
