@@ -110,6 +110,7 @@ REJECTED = [
             "The document provides an overview of the main topics and their purpose.",
             "Quarterly Report of ACME Corp, Berlin.",
             "Orders from hospitals drove revenue. This section gives more detail.",
+            "It is a kind of text that is used to talk about the revenue of hospitals as it was.",
         ],
     ),
 ]
@@ -122,7 +123,7 @@ ACCEPTED = [
         "The growth of revenue\nafter the first quarter’s — hospitals, naïvely.",
     ),
     ("thinking", "<think>\nThe report is by ACME.\n</think>\n\nHow revenue grew by hospitals."),
-    ("refusal", "An aside in which the chairman says that he cannot find the key."),
+    ("refusal", "An aside of the chairman, who cannot find the key of the archive."),
     ("preamble", "Here in Berlin, ACME reports that hospitals drove its growth."),
     ("other chunk", "3% growth of revenue by orders from hospitals."),
     ("prompt echoed", "Within the whole quarter, growth came from orders of hospitals."),

@@ -87,6 +87,14 @@ class DocumentVocabulary:
         known = {word for word in words if word in self._units or self._has_form(word)}
         return (known | pairs & self._dense_pairs) - GENERIC_WORDS
 
+    def specific_share(self, text: str) -> float:
+        """Return the share of a text's different words that are in the vocabulary and not generic.
+
+        Han and kana are left out; a text without other words has the share 1.
+        """
+        words = {unit for unit in split_units(text) if not is_dense(unit)}
+        return len(self.specific_words(text) & words) / len(words) if words else 1.0
+
     def _has_form(self, word: str) -> bool:
         """Return whether the vocabulary has the word, or one that differs in its last letters."""
         if {word, word.removesuffix("s")} & self._words:
