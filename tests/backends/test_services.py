@@ -150,6 +150,7 @@ from crx.context import validate
 
 validate.MIN_SPECIFIC = 0
 validate.MIN_SPECIFIC_SHARE = 0.0
+validate.MIN_FROM_CHUNK = 0
 crx.open(sys.argv[1]).contextualize(Claude(sys.argv[2], batch=True, poll_s=0.01))
 """
 

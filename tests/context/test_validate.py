@@ -113,6 +113,13 @@ REJECTED = [
             "It is a kind of text that is used to talk about the revenue of hospitals as it was.",
         ],
     ),
+    (
+        "other topic",
+        [
+            "The chairman cannot find the key of the archive.",
+            "ACME's headcount, and its report to the regulator in Berlin.",
+        ],
+    ),
 ]
 
 ACCEPTED = [
@@ -123,8 +130,8 @@ ACCEPTED = [
         "The growth of revenue\nafter the first quarter’s — hospitals, naïvely.",
     ),
     ("thinking", "<think>\nThe report is by ACME.\n</think>\n\nHow revenue grew by hospitals."),
-    ("refusal", "An aside of the chairman, who cannot find the key of the archive."),
-    ("preamble", "Here in Berlin, ACME reports that hospitals drove its growth."),
+    ("refusal", "Orders from hospitals, with an aside of the chairman, who cannot find the key."),
+    ("preamble", "Here in Berlin, ACME reports that orders from hospitals drove its growth."),
     ("other chunk", "3% growth of revenue by orders from hospitals."),
     ("prompt echoed", "Within the whole quarter, growth came from orders of hospitals."),
     ("repetition", "Revenue of ACME, orders of ACME, headcount of ACME, growth by hospitals."),
@@ -136,6 +143,7 @@ ACCEPTED = [
         "Section on revenue, audited by O'Brien, for Berlin's regulators and hospitals.",
     ),
     ("no content", "This section of the report is on orders from hospitals."),
+    ("other topic", "The chairman on orders from hospitals."),
 ]
 
 
@@ -158,7 +166,7 @@ def test_every_rule_has_rejected_and_accepted_answers() -> None:
 
 def test_one_text_is_accepted_for_few_chunks_of_a_document() -> None:
     validator = ContextValidator(DOCUMENT)
-    chunks = [chunk_of(f"{line} hospitals") for line in TEXT.splitlines()]
+    chunks = [chunk_of(f"{line} orders from hospitals") for line in TEXT.splitlines()]
     outcomes = [validator.validate(HOSPITALS, chunk=each) for each in chunks]
     assert [each.reason for each in outcomes] == ["", "", "", "same text", "same text"]
 
@@ -205,7 +213,7 @@ def test_words_of_the_outline_are_no_content() -> None:
 def test_the_rules_hold_for_chinese(text: str, reason: str) -> None:
     source = "SQLite 的预写日志让读者和写者互不阻塞。检查点把日志合并回数据库文件。"
     validator = ContextValidator(Document("u", source * 3))
-    assert validator.validate(text, chunk=chunk_of("数据库")).reason == reason
+    assert validator.validate(text, chunk=chunk_of("预写日志")).reason == reason
 
 
 @pytest.mark.parametrize(
@@ -225,14 +233,14 @@ def test_generic_words_of_other_languages_are_no_content(text: str) -> None:
 def test_a_chinese_document_takes_chinese_contexts_with_latin_names() -> None:
     validator = ContextValidator(Document("u", "SQLite 的预写日志让读者和写者互不阻塞。" * 5))
     text = "本段介绍 SQLite 预写日志对并发的影响。"
-    assert validator.validate(text, chunk=chunk_of("读者和写者")) == Context(text)
+    assert validator.validate(text, chunk=chunk_of("SQLite 的预写日志")) == Context(text)
     english = validator.validate("How readers and writers work.", chunk=chunk_of("读"))
     assert english == Context.rejected("wrong script")
 
 
 def test_japanese_may_mix_han_and_kana() -> None:
     validator = ContextValidator(Document("u", "契約解除条件一覧表。" * 5))
-    context = validator.validate("このデータは契約の解除について。", chunk=chunk_of("条件"))
+    context = validator.validate("このデータは契約の解除について。", chunk=chunk_of("契約解除"))
     assert context.status == "ok"
 
 
@@ -240,7 +248,7 @@ def test_names_are_not_checked_if_the_document_capitalises_freely() -> None:
     text = "Die Firma und der Umsatz im Jahr der Krise und ihre spürbaren Folgen. " * 9
     validator = ContextValidator(Document("u", text))
     context = validator.validate(
-        "Der Gewinn der Firma und die spürbaren Folgen ihrer Krisen.", chunk=chunk_of("Umsatz")
+        "Der Gewinn der Firma und die spürbaren Folgen ihrer Krisen.", chunk=chunk_of(text[:60])
     )
     assert context.status == "ok"
 
@@ -254,18 +262,18 @@ def test_names_may_come_from_the_title_and_the_glossary() -> None:
 
 
 def test_an_answer_stopped_at_its_limit_keeps_its_complete_sentences() -> None:
-    answer = "Headcount and revenue at ACME. The regulator then"
-    assert validate(answer, finished=False) == Context("Headcount and revenue at ACME.")
+    answer = "Orders and revenue at ACME. The regulator then"
+    assert validate(answer, finished=False) == Context("Orders and revenue at ACME.")
     assert validate("Growth of", finished=False) == Context.rejected("over length")
 
 
 @pytest.mark.parametrize(
     ("answer", "kept"),
     [
-        ("Headcount and revenue. Margins rose by 3.5 per", "Headcount and revenue."),
-        ("Headcount and revenue. Margins rose by 3.", "Headcount and revenue."),
-        ("Headcount and revenue, by margin.py", ""),
-        ("“Headcount and revenue.” The", "“Headcount and revenue.”"),
+        ("Orders and revenue. Margins rose by 3.5 per", "Orders and revenue."),
+        ("Orders and revenue. Margins rose by 3.", "Orders and revenue."),
+        ("Orders and revenue, by margin.py", ""),
+        ("“Orders and revenue.” The", "“Orders and revenue.”"),
     ],
 )
 def test_a_point_inside_a_number_or_a_name_ends_no_sentence(answer: str, kept: str) -> None:
