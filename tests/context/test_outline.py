@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.context.outline import outline, proper_names
+from crx.context.names import OPENING_CHARS, proper_names
+from crx.context.outline import outline
 from crx.ingest.readers.structure import structure
 from crx.ingest.split import sections_at
 from crx.types import Chunk, Document, Mark
@@ -57,6 +59,45 @@ def test_the_first_word_of_a_sentence_is_not_a_name() -> None:
     assert proper_names(text) == ["Warsaw"]
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Since the Debian kernel is free, use Debian.", ["Debian"]),
+        ("B.1.1. Les étapes\nChapter 2\nTable of Contents\nSat, 4 Feb\nZip Code: Yes", []),
+        ("Cliquez sur Kate. Ici, Kate édite.", ["Kate"]),
+        ("Recent kernels boot Alpha. A recent disk boots Alpha.", ["Alpha"]),
+        ("Recent Alpha disks boot. Alpha is a recent disk.", ["Alpha"]),
+        ("First Data Corp sells. At first, First Data Corp paid.", ["First Data Corp"]),
+        ("Some say so: the UN and a Dr met. Later the UN met.", ["UN"]),
+    ],
+)
+def test_common_words_numbers_and_abbreviated_dates_are_not_names(
+    text: str, names: list[str]
+) -> None:
+    assert proper_names(text) == names
+
+
+def test_a_vietnamese_syllable_is_not_a_name() -> None:
+    text = "Sửa ký hiệu của Calc. Nếu Calc chạy ở Hà Nội thì Văn bản đổi."
+    assert proper_names(text, lang="vi") == ["Calc", "Hà Nội"]
+
+
+def test_bracketed_titles_and_transcribed_names_are_names_without_capitals() -> None:
+    assert proper_names("《紅樓夢》有一百二十回。") == ["紅樓夢"]
+    assert proper_names("ジョン・スミスは『雪国』を読む。") == ["雪国", "ジョン・スミス"]
+
+
+def test_a_name_is_not_cut_where_the_opening_ends() -> None:
+    text = f"an Alpha {'x' * (OPENING_CHARS - 12)} Thunderbird"
+    assert proper_names(text) == ["Alpha"]
+
+
+def test_the_outline_of_a_page_has_its_book_and_its_keywords() -> None:
+    metadata = {"part_of": "The Guide > 2. Roads", "keywords": "gravel, tar"}
+    lines = situated("They cross.", "They", title="2.1. Bridges", metadata=metadata)
+    assert lines == ["The Guide > 2. Roads > 2.1. Bridges", "gravel, tar"]
+
+
 def test_joining_words_are_part_of_a_name() -> None:
     text = "Il écrit au Ministère de la Jeunesse, puis à Jean de La Fontaine."
     assert proper_names(text) == ["Ministère de la Jeunesse", "Jean de La Fontaine"]
@@ -71,7 +112,7 @@ def test_the_outline_of_a_method_has_its_class_and_the_definitions_of_its_file()
 
 def test_the_outline_of_a_paragraph_has_its_headings() -> None:
     text = "# Whales\n\n## Food\n\nThey eat krill.\n"
-    assert situated(text, "They eat", name="w.md", title="Whales") == ["Whales | Whales > Food"]
+    assert situated(text, "They eat", name="w.md", title="Whales") == ["Whales | Food"]
 
 
 def test_the_outline_of_a_chinese_text_has_its_title_and_latin_names() -> None:
