@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 import shlex
@@ -204,12 +205,19 @@ def test_the_table_of_prompts_that_is_shown_is_read(folder: Path) -> None:
 
 
 def test_the_question_set_that_is_shown_is_read(folder: Path) -> None:
-    (_, corpus), (_, queries) = fenced((DOCS / "guides" / "evaluation.md").read_text(), "json")
+    guide = (DOCS / "guides" / "evaluation.md").read_text()
+    (_, corpus), (_, queries), (_, listed) = fenced(guide, "json")
     (folder / "questions" / "corpus.jsonl").write_text(corpus)
     (folder / "questions" / "queries.jsonl").write_text(queries)
     assert [query.text for query in evaluate.read_set(folder / "questions").queries] == [
         "when does the lease end?"
     ]
+    own = folder / "own"
+    (own / "contracts").mkdir(parents=True)
+    (own / "questions.jsonl").write_text(listed)
+    (own / "contracts" / "lease.md").write_text(json.loads(corpus)["text"])
+    (query,) = evaluate.read_questions(own).queries
+    assert query.gold[0].any[0].doc_id == "contracts/lease.md"
 
 
 def test_the_tutorial_runs_and_prints_what_it_shows(folder: Path) -> None:

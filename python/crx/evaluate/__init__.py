@@ -4,6 +4,7 @@ from crx.evaluate.ablate import ablate, measure
 from crx.evaluate.datasets import Gold, GoldSpan, Query, QuestionSet, read_set
 from crx.evaluate.experiment import Options
 from crx.evaluate.pipeline_config import PipelineConfig
+from crx.evaluate.quotes import read_questions
 from crx.evaluate.results import Results, load, save
 from crx.evaluate.run import run
 from crx.evaluate.statistics import Difference, difference
@@ -21,6 +22,7 @@ __all__ = [
     "difference",
     "load",
     "measure",
+    "read_questions",
     "read_set",
     "run",
     "save",

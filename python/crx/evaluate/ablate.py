@@ -88,7 +88,7 @@ def measure(questions: QuestionSet, rows: Sequence[PipelineConfig], *, options: 
         queries=tuple(query.id for query in questions.queries),
         rows=tuple(row for group in groups for row in group),
         indexed=indexed,
-        notes=tuple(experiment.notes),
+        notes=(*questions.notes, *experiment.notes),
         values={name: np.concatenate([each[name] for each in values]) for name in METRICS},
     )
 

@@ -45,11 +45,12 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Documents and questions about them."""
+    """Documents and questions about them; `notes` are warnings of one line each."""
 
     name: str
     documents: tuple[Document, ...]
     queries: tuple[Query, ...]
+    notes: tuple[str, ...] = ()
 
 
 def read_set(folder: Path) -> QuestionSet:
@@ -69,8 +70,8 @@ def read_set(folder: Path) -> QuestionSet:
 
 def _documents(path: Path) -> Iterator[Document]:
     seen: set[str] = set()
-    for where, row in _rows(path):
-        uri, text = _required_text(row, "doc_id", where), _required_text(row, "text", where)
+    for where, row in read_rows(path):
+        uri, text = required_text(row, "doc_id", where), required_text(row, "text", where)
         if uri in seen:
             raise UsageError(f"{where}: doc_id {uri!r} occurs twice")
         seen.add(uri)
@@ -87,8 +88,8 @@ def _documents(path: Path) -> Iterator[Document]:
 
 def _queries(path: Path, sizes: dict[str, int]) -> Iterator[Query]:
     seen: set[str] = set()
-    for where, row in _rows(path):
-        query_id = _required_text(row, "query_id", where)
+    for where, row in read_rows(path):
+        query_id = required_text(row, "query_id", where)
         if query_id in seen:
             raise UsageError(f"{where}: query_id {query_id!r} occurs twice")
         seen.add(query_id)
@@ -97,7 +98,7 @@ def _queries(path: Path, sizes: dict[str, int]) -> Iterator[Query]:
             raise UsageError(f"{where}: query {query_id!r} has no gold; give at least one span")
         yield Query(
             query_id,
-            _required_text(row, "query", where),
+            required_text(row, "query", where),
             tuple(_gold(g, sizes, where) for g in gold),
         )
 
@@ -145,7 +146,8 @@ def _spans(spans: Any, size: int, where: str) -> tuple[tuple[int, int], ...] | N
     return pairs
 
 
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place ("file:line") and the object of each line of a file of JSON lines."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -160,7 +162,8 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield where, row
 
 
-def _required_text(row: dict[str, Any], name: str, where: str) -> str:
+def required_text(row: dict[str, Any], name: str, where: str) -> str:
+    """Return a text of a row; raises `UsageError` if there is none."""
     value = row.get(name)
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f"{where}: {name} is missing or empty")

@@ -22,7 +22,7 @@ from crx.cli.output import display_path, print_json, print_line, print_note, pri
 from crx.cli.progress import Form
 from crx.config import write as write_config
 from crx.errors import UsageError
-from crx.evaluate import PipelineConfig, Results, ablate, plots, read_set, save
+from crx.evaluate import PipelineConfig, Results, ablate, plots, read_questions, save
 from crx.evaluate.html_report import render_report
 from crx.evaluate.recommend import recommend, settings_of
 from crx.evaluate.results import check_metric
@@ -91,6 +91,7 @@ def command(
     *,
     folder: Path,
     contexts: str,
+    files: Path | None,
     index: Path | None,
     chunk_chars: int | None,
     rerank: str | None,
@@ -120,7 +121,7 @@ def command(
     sources = _names(contexts)
     if not sources:
         raise UsageError(f"--contexts {contexts!r}: give at least one, such as none,outline")
-    questions = read_set(folder)
+    questions = read_questions(folder, files=files)
     with options_of(
         index=index,
         chunk_chars=chunk_chars,

@@ -10,7 +10,7 @@ from crx.cli.eval.options import contexts_option, measuring_options, options_of,
 from crx.cli.options import json_option, progress_options, set_option
 from crx.cli.output import print_json, print_line, print_note
 from crx.cli.progress import Form
-from crx.evaluate import Results, load, read_set, run
+from crx.evaluate import Results, load, read_questions, run
 from crx.evaluate.results import COST_METRICS
 
 
@@ -36,6 +36,7 @@ def command(
     minima: tuple[str, ...],
     row: str,
     contexts: str,
+    files: Path | None,
     index: Path | None,
     chunk_chars: int | None,
     rerank: str | None,
@@ -52,7 +53,7 @@ def command(
     if place.is_file():
         results = load(place)
     else:
-        questions = read_set(place)
+        questions = read_questions(place, files=files)
         with options_of(
             index=index,
             chunk_chars=chunk_chars,

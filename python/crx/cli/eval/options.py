@@ -112,6 +112,12 @@ def parse_minimum(text: str) -> tuple[str, float]:
 
 _MEASURING = (
     click.option(
+        "--files",
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        metavar="DIR",
+        help="Folder of the documents that the questions.jsonl of SET quotes.  [default: SET]",
+    ),
+    click.option(
         "--index",
         type=click.Path(path_type=Path),
         metavar="DIR",

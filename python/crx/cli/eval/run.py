@@ -12,7 +12,7 @@ from crx.cli.options import json_option, progress_options, set_option
 from crx.cli.output import print_json, print_text
 from crx.cli.progress import Form
 from crx.errors import UsageError
-from crx.evaluate import Results, read_set, run, save
+from crx.evaluate import Results, read_questions, run, save
 from crx.evaluate.pipeline_config import CHUNKS, PromptFill, contexts_name
 
 
@@ -34,6 +34,7 @@ def command(
     *,
     folder: Path,
     contexts: str,
+    files: Path | None,
     index: Path | None,
     chunk_chars: int | None,
     rerank: str | None,
@@ -45,11 +46,12 @@ def command(
 ) -> None:
     """Measure what each leg finds on the question set SET, and both, reranked if asked.
 
-    SET holds corpus.jsonl and queries.jsonl. A gold item is found at k when the top k chunks
+    SET holds corpus.jsonl and queries.jsonl, or questions.jsonl with a quote of a file of --files
+    for each question. A gold item is found at k when the top k chunks
     cover at least half of it; the failure rate is 1 - recall@20. Coverage is the share of the
     gold characters that a prompt of 1,000 to 8,000 tokens holds.
     """
-    questions = read_set(folder)
+    questions = read_questions(folder, files=files)
     with options_of(
         index=index,
         chunk_chars=chunk_chars,
