@@ -18,6 +18,7 @@ from crx.errors import UsageError
 from crx.ingest.create import create_index, is_complete, require_utf_8
 from crx.per_process import PerProcess
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
+from crx.retrieve.dense_languages import describe_unread_documents
 from crx.retrieve.request import (
     SearchParameters,
     SearchRequest,
@@ -374,11 +375,12 @@ class Index:
         """Return what the index holds and what is still to be embedded."""
         with self._files.get().derived.searching() as (searcher, notes):
             exact = searcher.exact
+        unread = describe_unread_documents(self._built, langs=self.store.langs())
         return Status(
             path=str(self.path),
             counts=self.store.stats(),
             settings=self._built,
-            notes=tuple(notes),
+            notes=(*notes, unread) if unread else tuple(notes),
             failures=tuple(self.store.failures()),
             exact=exact,
             reranker=self._settings.reranker,
@@ -435,7 +437,7 @@ class Index:
         sources = registry.load_context_sources(contexts or self._built["contexts"])
         embedder = self.embedder
         with self._writing() as writer:
-            self._record(writer.store, embedder_fingerprint=embedder.fingerprint)
+            self._record(writer.store, **registry.record_embedder(embedder))
             origins = read_origins(self._built) if keep_contexts else ()
             yield Indexer(
                 writer.store,
@@ -454,7 +456,7 @@ class Index:
     def _note_origins(self, store: _native.Store, origins: Iterable[Origin]) -> None:
         for each in origins:
             origin = with_origin(store.settings(), each)
-            self._record(store, embedder_fingerprint=self.embedder.fingerprint, **origin)
+            self._record(store, **registry.record_embedder(self.embedder), **origin)
 
     def _record(self, store: _native.Store, **settings: str) -> None:
         """Record in the index what it is built with; another process may have done so, too."""

@@ -40,6 +40,7 @@ from crx.protocols import (
     Promptable,
     Reranker,
 )
+from crx.retrieve.dense_languages import record_languages
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -135,6 +136,11 @@ def load_embedder_of_index(folder: Path, *, built: Mapping[str, str]) -> Embedde
             f"folder: crx index PATH --index DIR"
         )
     return embedder
+
+
+def record_embedder(embedder: Embedder) -> dict[str, str]:
+    """Return the settings that record in an index which embedder it was built with."""
+    return {"embedder_fingerprint": embedder.fingerprint, **record_languages(embedder)}
 
 
 def load_reranker(spec: str) -> Reranker:

@@ -92,3 +92,17 @@ def test_a_search_in_an_unread_language_keeps_the_order_of_bm25_and_says_so(
         "the dense leg weighs less: the query is in ja, which the embedder does not read",
     )
     assert bm25.notes == ()
+
+
+def test_an_index_records_what_its_embedder_reads_and_notes_other_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.registry.load_embedder", lambda spec: EnglishEmbedder())
+    with crx.open(tmp_path / "n.crx", settings={"embedder": "hashed", "chunk_chars": 80}) as index:
+        index.add_documents([Document("a", "The library opens at nine.", lang="en")])
+        assert (index.settings["embedder_languages"], index.status().notes) == ("en", ())
+        index.add_documents([Document("b", TEXTS[0], lang="ja")])
+        assert index.status().notes == (
+            "documents in ja are found by BM25 rather than by vectors: the embedder hashed does "
+            "not read them",
+        )

@@ -24,7 +24,10 @@ from crx.ingest.roots import MOUNTS, ROOTS
 from crx.ingest.skipped import read_skipped
 from crx.registry import NO_EMBEDDER
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
+from crx.retrieve.dense_languages import EMBEDDER_LANGUAGES
 from crx.types import Status
+
+MAX_LANGUAGES_SHOWN = 8
 
 
 @click.command()
@@ -88,8 +91,12 @@ def _print(status: Status) -> None:
 
 
 def _built_with(status: Status) -> list[list[str]]:
-    hidden = (ORIGINS, PENDING_JOBS, BASE, ROOTS, MOUNTS)
+    hidden = (ORIGINS, PENDING_JOBS, BASE, ROOTS, MOUNTS, EMBEDDER_LANGUAGES)
     built = [[name, value] for name, value in status.settings.items() if name not in hidden]
+    if languages := status.settings.get(EMBEDDER_LANGUAGES, "").split():
+        few = len(languages) <= MAX_LANGUAGES_SHOWN
+        shown = ", ".join(languages) if few else f"{len(languages)} languages"
+        built.append(["the embedder reads", shown])
     built += [["contexts by", origin.fingerprint] for origin in read_origins(status.settings)]
     built += [
         ["under way", f"{name}, of {fingerprint}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from crx.retrieve.query_language import declared_langs, unread_langs
 
 # From 0.05 to 0.3, all values were equally good on Chinese and Vietnamese with an English embedder.
 UNREAD_WEIGHT = 0.2
+# The setting of an index that records which languages its embedder declares to read.
+EMBEDDER_LANGUAGES = "embedder_languages"
 
 
 def weigh_by_language(
@@ -29,7 +31,7 @@ def weigh_by_language(
     """
     if query_langs := unread_langs(embedder, query, langs):
         return _all(UNREAD_WEIGHT, keys), _note(f"the query is in {' or '.join(query_langs)}")
-    unread = _unread(embedder, langs)
+    unread = _unread(declared_langs(embedder), langs)
     if not unread:
         return _all(1.0, keys), ""
     if len(unread) == len(langs):
@@ -39,9 +41,27 @@ def weigh_by_language(
     return np.where(is_unread, UNREAD_WEIGHT, 1.0), note if is_unread.any() else ""
 
 
-def _unread(embedder: Embedder, langs: Sequence[str]) -> list[str]:
-    """Return the languages that an embedder does not declare to read, none if it declares none."""
-    declared = declared_langs(embedder)
+def record_languages(embedder: Embedder) -> dict[str, str]:
+    """Return the setting that records in an index which languages its embedder reads."""
+    return {EMBEDDER_LANGUAGES: " ".join(declared_langs(embedder))}
+
+
+def describe_unread_documents(built: Mapping[str, str], *, langs: Sequence[str]) -> str:
+    """Return a note on documents in languages that the embedder of an index does not read, or "".
+
+    `built` are the settings of the index, `langs` its languages.
+    """
+    unread = _unread(built.get(EMBEDDER_LANGUAGES, "").split(), langs)
+    if not unread:
+        return ""
+    return (
+        f"documents in {', '.join(unread)} are found by BM25 rather than by vectors: "
+        f"the embedder {built['embedder']} does not read them"
+    )
+
+
+def _unread(declared: Sequence[str], langs: Sequence[str]) -> list[str]:
+    """Return the languages of an index that are not declared, none if none is declared."""
     return [lang for lang in langs if declared and lang and _primary(lang) not in declared]
 
 
