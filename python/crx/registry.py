@@ -31,7 +31,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from crx.errors import Incompatible, ModelError, UsageError
-from crx.models.store import is_here
+from crx.models.store import is_installed
 from crx.protocols import (
     Contextualizer,
     CostEstimator,
@@ -109,7 +109,7 @@ def load_embedder(spec: str = DEFAULT_EMBEDDER) -> Embedder:
     kind, _, rest = spec.partition(":")
     if kind in _EMBEDDERS:
         return _checked(import_module(_EMBEDDERS[kind]).load_embedder(rest), Embedder, kind)
-    if not is_here(kind) and (plugin := _plugins("crx.embedders").get(kind)):
+    if not is_installed(kind) and (plugin := _plugins("crx.embedders").get(kind)):
         return _checked(plugin.load()(rest), Embedder, kind)
     return _checked(import_module(_EMBEDDERS["onnx"]).load_embedder(spec), Embedder, kind)
 
@@ -148,7 +148,7 @@ def load_reranker(spec: str) -> Reranker:
     kind, _, rest = spec.partition(":")
     if kind in _RERANKERS:
         return _checked(import_module(_RERANKERS[kind]).load_reranker(rest), Reranker, kind)
-    if not is_here(kind) and (plugin := _plugins("crx.rerankers").get(kind)):
+    if not is_installed(kind) and (plugin := _plugins("crx.rerankers").get(kind)):
         return _checked(plugin.load()(rest), Reranker, kind)
     return _checked(import_module(_RERANKERS["onnx"]).load_reranker(spec), Reranker, kind)
 

@@ -15,8 +15,8 @@ from tiny_model import make_model
 
 from crx.backends.fake.contextualizer import Fake, Faults
 from crx.backends.fork import ForkGuard
-from crx.models import add
-from crx.models.store import is_here
+from crx.models import add_model
+from crx.models.store import is_installed
 from crx.protocols import Embedder
 from crx.registry import load_embedder, load_reranker
 from crx.types import Chunk, Context, Document
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 TEXTS = ["the revenue of the second grew" + " the revenue" * (n % 7) for n in range(200)]
 
 # The default model is not part of the repository.
-MINILM = pytest.mark.skipif(not is_here("minilm"), reason="minilm is not installed")
+MINILM = pytest.mark.skipif(not is_installed("minilm"), reason="minilm is not installed")
 
 
 @pytest.fixture(params=["hashed", "tiny", pytest.param("minilm", marks=MINILM)])
@@ -35,7 +35,7 @@ def embedder(
 ) -> Embedder:
     if request.param == "tiny":
         monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
-        add(make_model(tmp_path / "tiny"))
+        add_model(make_model(tmp_path / "tiny"))
     return load_embedder(request.param)
 
 
@@ -76,7 +76,7 @@ def test_a_reranker_that_was_used_gives_the_same_scores_in_a_fork() -> None:
 @installed("openvino")
 def test_openvino_refuses_to_run_in_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
-    add(make_model(tmp_path / "tiny"))
+    add_model(make_model(tmp_path / "tiny"))
     embedder = load_embedder("openvino:tiny")
     with pytest.raises(ChildProcessError, match="tiny: cannot run in a fork of the process"):
         call_in_fork(lambda: embedder.embed(TEXTS[:1]))

@@ -19,7 +19,7 @@ from optional import installed
 from tiny_model import WORDS, make_model
 
 from crx.errors import ModelError
-from crx.models import add, find
+from crx.models import add_model, find_model
 from crx.models.card import read_card
 from crx.models.convert import reference
 from crx.models.convert.weights import read_weights
@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("source")
     make_model(place / "tiny", head=True)
     bare = make_model(place / "bare", head=True)
-    add(bare, into=place / "graphs")
+    add_model(bare, into=place / "graphs")
     (bare / "onnx").mkdir()
     (place / "graphs" / "bare" / "model.onnx").rename(bare / "onnx" / "model.onnx")
     (bare / "model.safetensors").unlink()
@@ -55,8 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def store(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     place = tmp_path_factory.mktemp("store")
-    add(folder / "tiny", into=place)
-    add(folder / "tiny", into=place, precision="int8")
+    add_model(folder / "tiny", into=place)
+    add_model(folder / "tiny", into=place, precision="int8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CRX_MODELS", str(place))
         patch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(place / "none"))
@@ -109,7 +109,7 @@ def test_a_score_is_the_sigmoid_of_the_references_logit(
     family: str, labels: int, tmp_path: Path
 ) -> None:
     folder = make_model(tmp_path / "one", family=family, head=True, labels=labels, seed=3)
-    card = add(folder, into=tmp_path / "store")
+    card = add_model(folder, into=tmp_path / "store")
     read = read_folder(folder)
     shape = read.architecture()
     if family == "bert":
@@ -177,11 +177,11 @@ def test_a_text_longer_than_the_window_scores_as_its_best_window() -> None:
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 60), max_size=8), st.integers(0, 10))
 def test_windows_hold_every_token_of_query_and_text(lengths: list[int], asked: int) -> None:
-    pairs = PairEncoder(find("tiny") / "tokenizer.json", sequence=20)
+    pairs = PairEncoder(find_model("tiny") / "tokenizer.json", sequence=20)
     texts = ["revenue of " * (length // 2) + "grew" * (length % 2) for length in lengths]
     grew, the = WORDS.index("grew"), WORDS.index("the")
-    for text, windows in zip(texts, pairs.windows("the " * asked, texts), strict=True):
-        read = [pair.ids[pair.segments == 1][:-1].tolist() for pair in windows]
+    for text, windows in zip(texts, pairs.encode_windows("the " * asked, texts), strict=True):
+        read = [pair.ids[pair.segment_ids == 1][:-1].tolist() for pair in windows]
         assert [WORDS[at] for ids in read for at in ids] == text.split()
         assert all(len(pair.ids) <= 20 for pair in windows)
         assert all((pair.ids == the).sum() == asked for pair in windows)
@@ -231,14 +231,14 @@ def test_a_custom_graph_may_have_one_label_or_two(
     bare = bare_copy(folder, tmp_path / "own", output=output)
     found = load_reranker(f"onnx:{bare}").score("revenue", TEXTS)
     assert found == pytest.approx(load_reranker("tiny").score("revenue", TEXTS), abs=1e-6)
-    add(bare, name="own", into=tmp_path / "store")
+    add_model(bare, name="own", into=tmp_path / "store")
     kept = load_reranker(str(tmp_path / "store" / "own"))
     assert (kept.score("revenue", TEXTS) == found).all()
 
 
 def test_a_graph_of_three_labels_is_refused(folder: Path, tmp_path: Path) -> None:
     bare = bare_copy(folder, tmp_path / "own", output=[1.0, 2.0, 3.0])
-    with pytest.raises(ModelError, match=r"gives \(1, 3\), not one or two labels a pair"):
+    with pytest.raises(ModelError, match=r"the shape \(1, 3\), not one or two labels per pair"):
         load_reranker(f"onnx:{bare}")
 
 
@@ -248,7 +248,9 @@ def test_a_graph_of_unknown_inputs_is_refused_by_their_names(folder: Path, tmp_p
     extra = onnx.helper.make_tensor_value_info("pixels", onnx.TensorProto.INT64, ["n"])
     model.graph.input.append(extra)
     onnx.save(model, bare / "model.onnx")
-    with pytest.raises(ModelError, match="the graph wants pixels; crx cannot feed it"):
+    with pytest.raises(
+        ModelError, match="the graph needs the inputs pixels, which crx does not provide"
+    ):
         load_reranker(f"onnx:{bare}")
 
 
@@ -266,7 +268,7 @@ def test_a_card_lists_the_languages_of_the_source_folder(tmp_path: Path) -> None
     for name, front in {"one": "language: en", "two": "language:\n- en\n- fr"}.items():
         folder = make_model(tmp_path / name, head=True)
         (folder / "README.md").write_text(f"---\nlicense: mit\n{front}\n---\n")
-    cards = [add(tmp_path / name, into=tmp_path / "store") for name in ("one", "two")]
+    cards = [add_model(tmp_path / name, into=tmp_path / "store") for name in ("one", "two")]
     assert [card.languages for card in cards] == [("en",), ("en", "fr")]
     assert [read_card(tmp_path / "store" / card.name) for card in cards] == cards
 
@@ -305,7 +307,9 @@ def test_a_model_of_ones_own_named_crx_takes_the_place_of_the_shipped_one(
 
 
 def test_an_unknown_name_lists_the_installed_models() -> None:
-    with pytest.raises(ModelError, match="bge: no such model; here: crx, tiny, tiny@int8; add one"):
+    with pytest.raises(
+        ModelError, match="bge: no such model; installed: crx, tiny, tiny@int8; add one"
+    ):
         load_reranker("bge")
 
 
@@ -337,7 +341,7 @@ def test_scores_are_those_of_sentence_transformers(
 ) -> None:
     package = pytest.importorskip("sentence_transformers")
     source = make_model(tmp_path / "one", family=family, head=True, labels=labels)
-    add(source, into=tmp_path / "store")
+    add_model(source, into=tmp_path / "store")
     ours = load_reranker(str(tmp_path / "store" / "one"))
     theirs = load_reranker(f"st:{source}")
     assert ours.score("the revenue", TEXTS) == pytest.approx(

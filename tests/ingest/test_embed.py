@@ -20,8 +20,8 @@ from tiny_model import make_model
 from crx.backends.hashed import HashedEmbedder
 from crx.errors import ModelError, UsageError
 from crx.ingest.embed import Situated, embed_situated
-from crx.models import add, find
-from crx.models.tokenizer import Tokens, equal_lengths
+from crx.models import add_model, find_model
+from crx.models.tokenizer import ModelTokenizer, batch_by_length
 from crx.protocols import Embedder
 from crx.registry import load_embedder
 
@@ -47,8 +47,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def store(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     place = tmp_path_factory.mktemp("store")
-    add(folder, into=place)
-    add(folder, into=place, precision="int8")
+    add_model(folder, into=place)
+    add_model(folder, into=place, precision="int8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CRX_MODELS", str(place))
         patch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(place / "none"))
@@ -171,11 +171,11 @@ def test_a_number_of_threads_that_is_none_is_refused(
 
 
 def test_a_long_text_has_the_tokens_that_it_has_as_a_whole() -> None:
-    tokens = Tokens(find("tiny") / "tokenizer.json", sequence=20)
+    tokens = ModelTokenizer(find_model("tiny") / "tokenizer.json", sequence=20)
     text = "the revenue of 第二 grew " * 9000
     expected = [at + start for at in range(0, len(text), 23) for start in (0, 4, 12, 15, 16, 18)]
     assert len(text) > 1 << 17
-    assert tokens.starts(text).tolist() == expected
+    assert tokens.token_starts(text).tolist() == expected
 
 
 @settings(deadline=None)
@@ -196,7 +196,7 @@ def load_embedder_once() -> Embedder:
 @given(st.lists(st.integers(1, 9), max_size=40), st.integers(1, 30))
 def test_batches_hold_each_text_once_and_lengths_are_equal(lengths: list[int], tokens: int) -> None:
     texts = [np.full(length, at) for at, length in enumerate(lengths)]
-    batches = list(equal_lengths(texts, tokens=tokens))
+    batches = list(batch_by_length(texts, tokens=tokens))
     assert sorted(row for rows, _ in batches for row in rows) == list(range(len(lengths)))
     for rows, ids in batches:
         assert ids.tolist() == [texts[row].tolist() for row in rows]
@@ -291,8 +291,10 @@ def test_a_row_too_few_is_an_error() -> None:
         embed_situated(Short(), [Situated("", "one"), Situated("", "two")])
 
 
-def test_an_unknown_name_says_what_is_here() -> None:
-    with pytest.raises(ModelError, match="bge: no such model; here: crx, tiny, tiny@int8; add one"):
+def test_an_unknown_name_lists_the_installed_models() -> None:
+    with pytest.raises(
+        ModelError, match="bge: no such model; installed: crx, tiny, tiny@int8; add one"
+    ):
         load_embedder("bge")
 
 
@@ -357,7 +359,7 @@ def test_vectors_are_those_of_sentence_transformers(
 ) -> None:
     pytest.importorskip("sentence_transformers")
     source = make_model(tmp_path / "one", family=family, pooling=pooling, dense=dense)
-    add(source, into=tmp_path / "store")
+    add_model(source, into=tmp_path / "store")
     ours, theirs = (
         load_embedder(f"onnx:{tmp_path / 'store' / 'one'}"),
         load_embedder(f"st:{source}"),

@@ -1,4 +1,4 @@
-"""The file of a large vocabulary, and the tokenizers made of parts of it."""
+"""The piece file of a large vocabulary, and the tokenizers built from it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crx.errors import ModelError
-from crx.models.pieces import Pieces, is_large_unigram, write_pieces
-from crx.models.tokenizer import Tokens
+from crx.models.pieces import PieceVocabulary, is_large_unigram, write_pieces
+from crx.models.tokenizer import ModelTokenizer
 
 LETTERS = "abcé第 \n"
 
 
 def unigram() -> str:
-    """A tokenizer of all parts of two letters and some of three, with added tokens at its end."""
+    """Return the JSON of a Unigram tokenizer with pieces of one to four characters."""
     pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁", *(letter for letter in "abc第")]
     pieces += [first + second for first in "▁abc第" for second in "abc第"]
     pieces += ["▁abc", "abc", "cab", "第ab", "<mask>"]
@@ -44,42 +44,44 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=300)
 @given(texts=st.lists(st.text(LETTERS, max_size=30), max_size=3))
-def test_parts_of_a_vocabulary_cut_a_text_as_the_whole_does(path: Path, texts: list[str]) -> None:
-    whole, parts = Tokens(unigram(), sequence=12), Tokens("", sequence=12, pieces=path)
-    for found, wanted in zip(parts.encode(texts), whole.encode(texts), strict=True):
-        assert found.tolist() == wanted.tolist()
+def test_a_subset_of_the_vocabulary_gives_the_same_tokens(path: Path, texts: list[str]) -> None:
+    full = ModelTokenizer(unigram(), sequence=12)
+    subset = ModelTokenizer("", sequence=12, pieces=path)
+    for found, expected in zip(subset.encode(texts), full.encode(texts), strict=True):
+        assert found.tolist() == expected.tolist()
     for text in texts:
-        assert parts.starts(text).tolist() == whole.starts(text).tolist()
+        assert subset.token_starts(text).tolist() == full.token_starts(text).tolist()
 
 
 @pytest.mark.parametrize("text", ["<mask> a", "<s>a</s>", "<unk>", "zzz", "第ab<mask>"])
-def test_special_tokens_in_a_text_mean_the_same(path: Path, text: str) -> None:
-    whole, parts = Tokens(unigram(), sequence=12), Tokens("", sequence=12, pieces=path)
-    assert parts.encode([text])[0].tolist() == whole.encode([text])[0].tolist()
+def test_special_tokens_in_a_text_get_the_same_ids(path: Path, text: str) -> None:
+    full = ModelTokenizer(unigram(), sequence=12)
+    subset = ModelTokenizer("", sequence=12, pieces=path)
+    assert subset.encode([text])[0].tolist() == full.encode([text])[0].tolist()
 
 
-def test_two_pieces_with_one_checksum_are_told_apart(tmp_path: Path) -> None:
-    described = json.loads(unigram())
-    # CRC-32 is the same for both.
-    described["model"]["vocab"] += [["plumless", -1.0], ["buckeroo", -2.0]]
-    write_pieces(json.dumps(described), tmp_path / "pieces.npz")
-    whole = Tokens(json.dumps(described), sequence=12)
-    parts = Tokens("", sequence=12, pieces=tmp_path / "pieces.npz")
+def test_pieces_with_equal_checksums_are_distinguished(tmp_path: Path) -> None:
+    config = json.loads(unigram())
+    # Both have the same CRC-32.
+    config["model"]["vocab"] += [["plumless", -1.0], ["buckeroo", -2.0]]
+    write_pieces(json.dumps(config), tmp_path / "pieces.npz")
+    full = ModelTokenizer(json.dumps(config), sequence=12)
+    subset = ModelTokenizer("", sequence=12, pieces=tmp_path / "pieces.npz")
     for text in ("plumless", "buckeroo"):
-        assert parts.encode([text])[0].tolist() == whole.encode([text])[0].tolist()
+        assert subset.encode([text])[0].tolist() == full.encode([text])[0].tolist()
 
 
-def test_the_whole_tokenizer_is_loaded_for_long_texts_alone(path: Path, tmp_path: Path) -> None:
+def test_the_full_tokenizer_is_loaded_only_for_long_texts(path: Path, tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
-    tokens = Tokens(tmp_path / "tokenizer.json", sequence=12, pieces=path)
+    tokens = ModelTokenizer(tmp_path / "tokenizer.json", sequence=12, pieces=path)
     tokens.encode(["abc " * 10])
     with pytest.raises(ModelError, match=r"tokenizer\.json: not a tokenizer"):
         tokens.encode(["abc " * 10_000])
 
 
-def test_only_a_large_unigram_vocabulary_gets_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_large_unigram_vocabulary_gets_a_piece_file(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_large_unigram(unigram())
-    monkeypatch.setattr("crx.models.pieces.LARGE", 30)
+    monkeypatch.setattr("crx.models.pieces.LARGE_VOCABULARY", 30)
     assert is_large_unigram(unigram())
 
 
@@ -88,11 +90,11 @@ def test_the_same_vocabulary_gives_the_same_file(path: Path, tmp_path: Path) -> 
     assert (tmp_path / "pieces.npz").read_bytes() == path.read_bytes()
 
 
-def test_a_file_that_cannot_be_read_is_named(path: Path, tmp_path: Path) -> None:
+def test_a_damaged_piece_file_is_named(path: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "pieces.npz"
     damaged.write_bytes(path.read_bytes()[:300])
     with pytest.raises(ModelError, match=r"pieces\.npz: not readable"):
-        Pieces(damaged)
+        PieceVocabulary(damaged)
     np.savez(damaged, text=np.zeros(1, np.uint8))
     with pytest.raises(ModelError, match=r"pieces\.npz: not readable"):
-        Pieces(damaged)
+        PieceVocabulary(damaged)

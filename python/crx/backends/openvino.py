@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.errors import ModelError
-from crx.models.card import GRAPH, ModelCard, check_files, read_card
-from crx.models.store import find
-from crx.models.threads import threads
-from crx.models.tokenizer import equal_lengths, feed, load_tokens
+from crx.models.card import GRAPH_FILE, ModelCard, check_files, read_card
+from crx.models.store import find_model
+from crx.models.threads import thread_count
+from crx.models.tokenizer import batch_by_length, graph_inputs, load_model_tokenizer
 
 Arithmetic = Literal["f32", "bf16"]
 
@@ -30,7 +30,7 @@ def load_embedder(spec: str) -> OpenVinoEmbedder:
     arithmetic = options.get("arithmetic", "f32")
     if arithmetic not in ("f32", "bf16"):
         raise ModelError(f"arithmetic={arithmetic}: no such arithmetic; take f32 or bf16")
-    return OpenVinoEmbedder(find(name), arithmetic="bf16" if arithmetic == "bf16" else "f32")
+    return OpenVinoEmbedder(find_model(name), arithmetic="bf16" if arithmetic == "bf16" else "f32")
 
 
 class OpenVinoEmbedder:
@@ -49,8 +49,8 @@ class OpenVinoEmbedder:
         # The queue has one callback, so calls from several threads take turns.
         self._lock = Lock()
         self._fork_guard = ForkGuard()
-        self._tokens = load_tokens(folder, card)
-        self._compiled, self._queue = _compile(folder / GRAPH, arithmetic)
+        self._tokens = load_model_tokenizer(folder, card)
+        self._compiled, self._queue = _compile(folder / GRAPH_FILE, arithmetic)
         self._inputs = [entry.get_any_name() for entry in self._compiled.inputs]
 
     @property
@@ -73,7 +73,7 @@ class OpenVinoEmbedder:
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         """Return the code point at which each token of the whole text starts, ascending."""
-        return self._tokens.starts(text)
+        return self._tokens.token_starts(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Return (n, d) float32 unit rows, in order; `ModelError` if a vector is not finite."""
@@ -87,8 +87,8 @@ class OpenVinoEmbedder:
 
         with self._lock:
             self._queue.set_callback(copy_rows)
-            for rows, batch in equal_lengths(ids, tokens=_BATCH_TOKENS):
-                self._queue.start_async(feed(self._inputs, batch), rows)
+            for rows, batch in batch_by_length(ids, tokens=_BATCH_TOKENS):
+                self._queue.start_async(graph_inputs(self._inputs, batch), rows)
             self._queue.wait_all()
         if not np.isfinite(vectors).all():
             raise ModelError(f"{self.card.name}: gave a vector that is not finite; add it again")
@@ -108,11 +108,11 @@ def _compile(path: Path, arithmetic: Arithmetic) -> tuple[Any, Any]:
         raise ModelError("arithmetic=bf16: this CPU has no AMX; take arithmetic=f32")
     settings = {
         "INFERENCE_PRECISION_HINT": arithmetic,
-        "INFERENCE_NUM_THREADS": threads(),
-        "NUM_STREAMS": threads(),
+        "INFERENCE_NUM_THREADS": thread_count(),
+        "NUM_STREAMS": thread_count(),
     }
     try:
         compiled = core.compile_model(core.read_model(path), "CPU", settings)
     except RuntimeError as error:
         raise ModelError(f"{path}: not loaded by OpenVINO ({error})") from error
-    return compiled, openvino.AsyncInferQueue(compiled, threads())
+    return compiled, openvino.AsyncInferQueue(compiled, thread_count())

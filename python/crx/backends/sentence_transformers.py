@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.errors import ModelError
-from crx.models.cross_encoder import PairEncoder, best_windows, one_logit
+from crx.models.cross_encoder import PairEncoder, relevance_logits, score_by_best_window
 from crx.models.source_folder import first_position
-from crx.models.threads import threads
-from crx.models.tokenizer import Ids, Tokens, equal_lengths
+from crx.models.threads import thread_count
+from crx.models.tokenizer import Ids, ModelTokenizer, batch_by_length
 
 _BATCH_TOKENS = 8192
 
@@ -49,7 +49,7 @@ class SentenceTransformersEmbedder:
         self._fork_guard = ForkGuard()
         # A copy of the tokenizer: the model's own pads and truncates as in its last call.
         tokenizer = self._model.tokenizer.backend_tokenizer.to_str()
-        self._tokens = Tokens(tokenizer, sequence=int(self._model.max_seq_length))
+        self._tokens = ModelTokenizer(tokenizer, sequence=int(self._model.max_seq_length))
         self._query, self._passage = _prefixes(self._model.prompts, self._model.default_prompt_name)
         self._fingerprint = f"st:{self.dimensions}:{_digest(self._model, tokenizer)}"
 
@@ -64,11 +64,11 @@ class SentenceTransformersEmbedder:
     @property
     def max_tokens(self) -> int:
         """Tokens of a passage that are read, not counting special tokens and the prefix."""
-        return self._tokens.room(self._passage)
+        return self._tokens.max_text_tokens(self._passage)
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         """Return the code point at which each token of the whole text starts, ascending."""
-        return self._tokens.starts(text)
+        return self._tokens.token_starts(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Return (n, d) float32 unit rows, in order; `ModelError` if a vector is not finite."""
@@ -76,7 +76,7 @@ class SentenceTransformersEmbedder:
         prefix = self._query if query else self._passage
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         ids = self._tokens.encode(texts, prefix=prefix)
-        for rows, _ in equal_lengths(ids, tokens=_BATCH_TOKENS):
+        for rows, _ in batch_by_length(ids, tokens=_BATCH_TOKENS):
             vectors[rows] = self._model.encode(
                 [prefix + texts[row] for row in rows],
                 prompt="",
@@ -116,15 +116,15 @@ class SentenceTransformersReranker:
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return (n,) float32 scores in (0, 1), in order; a text scores as its best window."""
         self._fork_guard.check(f"st:{self._name}")
-        windows = self._pairs.windows(query, texts)
+        windows = self._pairs.encode_windows(query, texts)
         pairs = [pair for each in windows for pair in each]
         logits = np.empty(len(pairs), np.float32)
-        for rows, ids in equal_lengths([pair.ids for pair in pairs], tokens=_BATCH_TOKENS):
-            output = self._run(ids, np.stack([pairs[row].segments for row in rows]))
-            logits[rows] = one_logit(output, name=self._name)
+        for rows, ids in batch_by_length([pair.ids for pair in pairs], tokens=_BATCH_TOKENS):
+            output = self._run(ids, np.stack([pairs[row].segment_ids for row in rows]))
+            logits[rows] = relevance_logits(output, name=self._name)
         if not np.isfinite(logits).all():
             raise ModelError(f"st:{self._name}: gave a score that is not finite; use another model")
-        return best_windows(logits, windows)
+        return score_by_best_window(logits, windows)
 
     def _run(self, ids: Ids, segments: Ids) -> NDArray[np.float32]:
         torch = import_module("torch")
@@ -147,7 +147,7 @@ def _model(kind: str, name: str, device: str) -> Any:
         raise ModelError(
             f'st:{name}: needs {error.name}; install it with pip install "crx[st]"'
         ) from error
-    import_module("torch").set_num_threads(threads())
+    import_module("torch").set_num_threads(thread_count())
     try:
         return getattr(package, kind)(
             name, device=device, local_files_only=True, trust_remote_code=False

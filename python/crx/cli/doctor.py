@@ -145,15 +145,15 @@ def _seal_key() -> Iterator[tuple[State, str]]:
 
 
 def _models() -> Iterator[tuple[State, str]]:
-    from crx.models import folders
+    from crx.models import list_models
     from crx.models.card import read_card
-    from crx.models.store import places
+    from crx.models.store import search_path
 
-    for place in places():
-        here = [name for name, folder in folders().items() if folder.parent == place]
+    for place in search_path():
+        here = [name for name, folder in list_models().items() if folder.parent == place]
         none = "no models" if place.is_dir() else "no such folder"
         yield "ok", f"{place}: {', '.join(here) or none}"
-    for folder in folders().values():
+    for folder in list_models().values():
         try:
             read_card(folder)
         except ModelError as error:
@@ -192,10 +192,10 @@ def _reranker() -> Iterator[tuple[State, str]]:
 
 
 def _threads() -> Iterator[tuple[State, str]]:
-    from crx.models.threads import threads
+    from crx.models.threads import thread_count
 
     source = " (CRX_THREADS)" if os.environ.get("CRX_THREADS") else ""
-    yield "ok", f"{threads()} of {os.cpu_count()} processors{source}"
+    yield "ok", f"{thread_count()} of {os.cpu_count()} processors{source}"
 
 
 def _devices() -> Iterator[tuple[State, str]]:

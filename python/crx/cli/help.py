@@ -90,7 +90,7 @@ def exit_codes() -> str:
 
 def files() -> str:
     """Return the files and folders that crx reads and writes, as they are on this machine."""
-    from crx.models.store import places  # needed by this topic alone
+    from crx.models.store import search_path  # needed by this topic alone
 
     user = user_file(os.environ)
     project = project_file(Path.cwd())
@@ -100,7 +100,7 @@ def files() -> str:
         ["settings of the project", str(project or f"{PROJECT_FILE} here or above")],
         ["trusted project files", str(user.with_name("trusted"))],
         ["key that seals derived files", str(user.with_name("seal.key"))],
-        *([["models" if n == 0 else "", str(place)] for n, place in enumerate(places())]),
+        *([["models" if n == 0 else "", str(place)] for n, place in enumerate(search_path())]),
     ]
     return _table(rows)
 

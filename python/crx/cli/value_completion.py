@@ -24,16 +24,16 @@ def complete_assignment(_: click.Context, __: click.Parameter, incomplete: str) 
 
 def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Return the models of the store whose names begin so."""
-    from crx.models import folders
+    from crx.models import list_models
 
-    return beginning(folders(), incomplete)
+    return beginning(list_models(), incomplete)
 
 
-def complete_carried_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+def complete_pullable_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Return the models that can be pulled whose names begin so."""
-    from crx.models.carriers import CARRIERS
+    from crx.models.pinned_wheels import PINNED_WHEELS
 
-    return beginning((carrier.model for carrier in CARRIERS), incomplete)
+    return beginning((pin.model for pin in PINNED_WHEELS), incomplete)
 
 
 def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

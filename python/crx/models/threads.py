@@ -1,4 +1,4 @@
-"""How many threads a model runs on: `CRX_THREADS`, else one a physical core."""
+"""The number of threads a model runs on: `CRX_THREADS`, else one per physical core."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from pathlib import Path
 from crx.errors import UsageError
 
 
-def threads() -> int:
-    """Return the threads a model runs on, at least 1; `UsageError` for a bad `CRX_THREADS`."""
-    asked = os.environ.get("CRX_THREADS", "")
-    if not asked:
+def thread_count() -> int:
+    """Return the number of threads for a model, at least 1.
+
+    Raises `UsageError` for an invalid `CRX_THREADS`.
+    """
+    requested = os.environ.get("CRX_THREADS", "")
+    if not requested:
         return _physical_cores()
-    if not asked.isdecimal() or int(asked) < 1:
-        raise UsageError(f"CRX_THREADS={asked}: not a number of threads; give 1 or more")
-    return int(asked)
+    if not requested.isdecimal() or int(requested) < 1:
+        raise UsageError(f"CRX_THREADS={requested}: not a number of threads; set it to 1 or more")
+    return int(requested)
 
 
 def _physical_cores() -> int:
-    """Count the cores this process may use; two threads of one core count once, on Linux."""
+    """Count the cores this process may use. On Linux, hardware threads of a core count once."""
     if not hasattr(os, "sched_getaffinity"):
         return os.cpu_count() or 1
     allowed = os.sched_getaffinity(0)

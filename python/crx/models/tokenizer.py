@@ -1,4 +1,4 @@
-"""Texts to token ids, and where the tokens of a text start."""
+"""Tokenization: token ids of texts, and the positions at which their tokens start."""
 
 from __future__ import annotations
 
@@ -11,110 +11,113 @@ import tokenizers
 from numpy.typing import NDArray
 
 from crx.errors import ModelError
-from crx.models.card import PIECES, TOKENIZER, ModelCard
-from crx.models.pieces import Pieces
+from crx.models.card import PIECES_FILE, TOKENIZER_FILE, ModelCard
+from crx.models.pieces import PieceVocabulary
 
-# Code points encoded at once by `starts`: an encoding takes some 200 bytes a token.
-_SLICE = 1 << 16
-# Code points cut with parts of a large vocabulary before the whole of it is loaded: to cut so many
-# takes as long as the load.
-_IN_PARTS = 20_000
+# Characters encoded at once by `token_starts`; an encoding takes about 200 bytes per token.
+_SLICE_CHARS = 1 << 16
+# Characters encoded with subsets of a large vocabulary before the full tokenizer is loaded.
+# Encoding this many takes as long as loading it.
+_SUBSET_CHARS = 20_000
 
 Ids = NDArray[np.int64]
 
 
-class Tokens:
-    """The tokenizer of a model that reads `sequence` tokens at once, special tokens included."""
+class ModelTokenizer:
+    """The tokenizer of a model that reads at most `sequence` tokens, including special tokens."""
 
     def __init__(self, source: Path | str, *, sequence: int, pieces: Path | None = None) -> None:
-        """Load a tokenizer from a file or from its JSON; `ModelError` where it is neither.
+        """Load a tokenizer from a file or a JSON string; `ModelError` if it is invalid.
 
-        `pieces` is the file of the tokenizer's large vocabulary, if it has one: then the tokenizer
-        is loaded whole only for longer texts than queries are.
+        `pieces` is the piece file of a tokenizer with a large vocabulary. With it, the full
+        tokenizer is loaded only for texts that are longer than queries.
         """
         self._source = source
-        self._pieces = Pieces(pieces) if pieces else None
-        self._in_parts = 0
-        self._whole = None if pieces else load_tokenizer(source)
-        tokenizer, _ = self._for([])
-        self._special = int(tokenizer.num_special_tokens_to_add(is_pair=False))
+        self._vocabulary = PieceVocabulary(pieces) if pieces else None
+        self._subset_chars = 0
+        self._full = None if pieces else load_plain_tokenizer(source)
+        tokenizer, _ = self._tokenizer_for([])
+        self._special_tokens = int(tokenizer.num_special_tokens_to_add(is_pair=False))
         self.sequence = sequence
 
     @property
-    def vocabulary(self) -> int:
-        """How many different tokens there are."""
-        return int(self._all().get_vocab_size(with_added_tokens=True))
+    def vocabulary_size(self) -> int:
+        """The number of distinct tokens, including added ones."""
+        return int(self._full_tokenizer().get_vocab_size(with_added_tokens=True))
 
-    def room(self, prefix: str = "") -> int:
+    def max_text_tokens(self, prefix: str = "") -> int:
         """Return how many tokens of a text the model reads after this prefix."""
-        tokenizer, _ = self._for([prefix])
-        taken = len(tokenizer.encode(prefix, add_special_tokens=False).ids)
-        return self.sequence - self._special - taken
+        tokenizer, _ = self._tokenizer_for([prefix])
+        prefix_tokens = len(tokenizer.encode(prefix, add_special_tokens=False).ids)
+        return self.sequence - self._special_tokens - prefix_tokens
 
     def encode(self, texts: Sequence[str], *, prefix: str = "") -> list[Ids]:
-        """Return the ids of each text, special tokens included, cut to `sequence`."""
-        room = self.sequence - self._special
-        read = [prefix + text for text in texts]
-        tokenizer, meaning = self._for(read)
-        encodings = tokenizer.encode_batch_fast(read, add_special_tokens=False)
+        """Return the token ids of each text with special tokens, truncated to `sequence`."""
+        max_tokens = self.sequence - self._special_tokens
+        prefixed = [prefix + text for text in texts]
+        tokenizer, full_ids = self._tokenizer_for(prefixed)
+        encodings = tokenizer.encode_batch_fast(prefixed, add_special_tokens=False)
         for encoding in encodings:
-            encoding.truncate(room)
+            encoding.truncate(max_tokens)
         ids = [np.array(tokenizer.post_process(each).ids, dtype=np.int64) for each in encodings]
-        return ids if meaning is None else [meaning[each] for each in ids]
+        return ids if full_ids is None else [full_ids[each] for each in ids]
 
-    def starts(self, text: str) -> NDArray[np.uint32]:
-        """Return the code point at which each token starts, ascending; no special tokens.
+    def token_starts(self, text: str) -> NDArray[np.uint32]:
+        """Return the code point at which each token starts, ascending, without special tokens.
 
-        A long text is encoded in slices cut before white space, so memory stays bounded; where a
-        slice has none, a token that lies across the cut counts as two.
+        A long text is encoded in slices that end before white space, so that memory use is
+        bounded. In a slice without white space, a token across the cut counts as two.
         """
-        tokenizer, _ = self._for([text])
+        tokenizer, _ = self._tokenizer_for([text])
         parts = []
         for start, end in _slices(text):
             encoding = tokenizer.encode(text[start:end], add_special_tokens=False)
-            firsts = [first for first, _ in encoding.offsets]
-            parts.append(np.array(firsts, np.uint32) + np.uint32(start))
+            starts = [first for first, _ in encoding.offsets]
+            parts.append(np.array(starts, np.uint32) + np.uint32(start))
         return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
-    def _for(self, texts: Sequence[str]) -> tuple[tokenizers.Tokenizer, Ids | None]:
-        """Return a tokenizer for some texts, and what its ids mean if they are its own."""
-        size = sum(map(len, texts))
-        if self._whole is None and self._pieces and self._in_parts + size <= _IN_PARTS:
-            self._in_parts += size
-            return self._pieces.tokenizer(texts)
-        return self._all(), None
+    def _tokenizer_for(self, texts: Sequence[str]) -> tuple[tokenizers.Tokenizer, Ids | None]:
+        """Return a tokenizer for these texts, and the map of its ids to the full tokenizer's.
 
-    def _all(self) -> tokenizers.Tokenizer:
-        self._whole = self._whole or load_tokenizer(self._source)
-        return self._whole
+        The map is None for the full tokenizer.
+        """
+        chars = sum(map(len, texts))
+        if self._full is None and self._vocabulary and self._subset_chars + chars <= _SUBSET_CHARS:
+            self._subset_chars += chars
+            return self._vocabulary.build_tokenizer(texts)
+        return self._full_tokenizer(), None
 
-
-def load_tokens(folder: Path, card: ModelCard) -> Tokens:
-    """Load the tokenizer of a model of the store, whose files are to be checked by the caller."""
-    pieces = folder / PIECES if PIECES in card.files else None
-    return Tokens(folder / TOKENIZER, sequence=card.sequence, pieces=pieces)
+    def _full_tokenizer(self) -> tokenizers.Tokenizer:
+        self._full = self._full or load_plain_tokenizer(self._source)
+        return self._full
 
 
-def load_tokenizer(source: Path | str) -> tokenizers.Tokenizer:
-    """Load a tokenizer that neither pads nor cuts, from a file or from its JSON."""
+def load_model_tokenizer(folder: Path, card: ModelCard) -> ModelTokenizer:
+    """Load the tokenizer of a model in the store. The caller checks the model's files."""
+    pieces = folder / PIECES_FILE if PIECES_FILE in card.files else None
+    return ModelTokenizer(folder / TOKENIZER_FILE, sequence=card.sequence, pieces=pieces)
+
+
+def load_plain_tokenizer(source: Path | str) -> tokenizers.Tokenizer:
+    """Load a tokenizer from a file or a JSON string, with padding and truncation off."""
     try:
         if isinstance(source, Path):
             tokenizer = tokenizers.Tokenizer.from_file(str(source))
         else:
             tokenizer = tokenizers.Tokenizer.from_str(source)
     except Exception as error:  # the library raises nothing narrower
-        where = source if isinstance(source, Path) else "tokenizer"
-        raise ModelError(f"{where}: not a tokenizer ({error})") from error
+        name = source if isinstance(source, Path) else "tokenizer"
+        raise ModelError(f"{name}: not a tokenizer ({error})") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
 
 
-def equal_lengths(ids: Sequence[Ids], *, tokens: int) -> Iterator[tuple[list[int], Ids]]:
-    """Yield batches of texts of one length, longest first, as (rows, (n, length) ids).
+def batch_by_length(ids: Sequence[Ids], *, tokens: int) -> Iterator[tuple[list[int], Ids]]:
+    """Yield batches of texts of equal length, longest first, as (row numbers, (n, length) ids).
 
-    A batch holds at least one text and at most `tokens` tokens. Texts of one length need neither
-    padding nor mask, so nothing is computed in vain and no text sees its neighbours.
+    A batch holds at least one text and at most `tokens` tokens. Texts of equal length need no
+    padding and no attention mask, so no computation is wasted and texts do not affect each other.
     """
     by_length: dict[int, list[int]] = defaultdict(list)
     for row, text in enumerate(ids):
@@ -127,19 +130,24 @@ def equal_lengths(ids: Sequence[Ids], *, tokens: int) -> Iterator[tuple[list[int
             yield batch, np.stack([ids[row] for row in batch])
 
 
-def feed(inputs: Sequence[str], ids: Ids, segments: Ids | None = None) -> dict[str, Ids]:
-    """Return what a graph with these inputs takes for one batch of texts of one length."""
-    known = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-    known["token_type_ids"] = np.zeros_like(ids) if segments is None else segments
-    if unknown := set(inputs) - known.keys():
-        raise ModelError(f"the graph wants {', '.join(sorted(unknown))}; crx cannot feed it")
-    return {name: known[name] for name in inputs}
+def graph_inputs(names: Sequence[str], ids: Ids, segment_ids: Ids | None = None) -> dict[str, Ids]:
+    """Return the input tensors of a graph for a batch of texts of equal length, by name.
+
+    Segment ids default to zeros. Raises `ModelError` for an unknown input name.
+    """
+    tensors = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+    tensors["token_type_ids"] = np.zeros_like(ids) if segment_ids is None else segment_ids
+    if unknown := set(names) - tensors.keys():
+        raise ModelError(
+            f"the graph needs the inputs {', '.join(sorted(unknown))}, which crx does not provide"
+        )
+    return {name: tensors[name] for name in names}
 
 
 def _slices(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(text):
-        end = start + _SLICE
+        end = start + _SLICE_CHARS
         if end < len(text):
             end = _last_space(text, start + 1, end)
         yield start, min(end, len(text))
@@ -147,5 +155,5 @@ def _slices(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _last_space(text: str, start: int, end: int) -> int:
-    """Return the last white space of the range, or its end where there is none."""
+    """Return the position of the last white space in the range, or `end` if there is none."""
     return next((at for at in range(end, start, -1) if text[at].isspace()), end)

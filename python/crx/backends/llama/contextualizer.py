@@ -33,8 +33,8 @@ from crx.context.ordering import Answers, restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import ModelError
-from crx.models.store import find_gguf
-from crx.models.threads import threads
+from crx.models.store import find_gguf_file
+from crx.models.threads import thread_count
 from crx.types import Chunk, Context, Document
 
 # Part of the fingerprint: raised when the same file and prompt may give another text.
@@ -65,7 +65,7 @@ class Llama:
         prompt: Prompt | None = None,
         settings: LlamaOptions | None = None,
     ) -> None:
-        self._path = find_gguf(path)
+        self._path = find_gguf_file(path)
         self._prompt = prompt or Prompt.of()
         self._settings = settings or LlamaOptions()
         self.notes: tuple[str, ...] = ()
@@ -153,7 +153,7 @@ class Llama:
             opening: Message = {
                 **asdict(self._settings),
                 "path": str(self._path),
-                "threads": self._settings.threads or threads(),
+                "threads": self._settings.threads or thread_count(),
                 "extra_buffers": extra_buffers,
             }
             self._supervisor = Supervisor(

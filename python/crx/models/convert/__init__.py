@@ -1,1 +1,1 @@
-"""Conversion of model folders to ONNX graphs of the store."""
+"""Conversion of models to the ONNX graphs of the model store."""

