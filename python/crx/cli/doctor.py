@@ -23,7 +23,6 @@ State = Literal["ok", "warn", "fail"]
 
 # The module of each extra, which is searched for and not imported.
 EXTRAS = {
-    "onnx": "onnx",
     "st": "sentence_transformers",
     "openvino": "openvino",
     "llama": "llama_cpp",

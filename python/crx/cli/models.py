@@ -221,7 +221,8 @@ def _print_stored(card: ModelCard, into: Path | None, *, as_json: bool) -> None:
         print_json(as_object(card, folder))
     else:
         print_line(f"{card.name}: added to {display_path(folder)}")
-    if list_models().get(card.name) != folder:
+    found = list_models().get(card.name)
+    if found is None or not found.samefile(folder):
         print_note(f"{display_path(folder.parent)}: not searched for models; add it to CRX_MODELS")
 
 

@@ -213,7 +213,7 @@ def import_converter() -> ModuleType:
         from crx.models.convert import convert
     except ModuleNotFoundError as error:
         raise ModelError(
-            f'adding a model needs {error.name}; install it with pip install "crx[onnx]"'
+            f"adding a model needs {error.name}; install crx again with its dependencies"
         ) from error
     return convert
 
