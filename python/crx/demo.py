@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from crx import index as handle
+from crx.cli.copies import fold_copies
 from crx.cli.index import summarize
 from crx.cli.output import print_line
 from crx.cli.passages import print_passages
@@ -49,7 +50,7 @@ def main() -> None:
             result = index.search(question, window=1)
             print_line(f"? {question}  [{1000 * (time.perf_counter() - started):.0f} ms]")
             print_line()
-            print_passages(result[:PASSAGES_SHOWN], query=question)
+            print_passages(fold_copies(result.passages)[:PASSAGES_SHOWN], query=question)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from command_line import Crx, run_process, run_terminal
 
-from crx.cli.passages import columns, excerpt, wrap
+from crx import _native
+from crx.cli.excerpt import columns, excerpt, share_rows, split_matches, wrap
 from crx.types import Hit, Passage
 
 STYLE = re.compile(r"\x1b\[\d+m")
@@ -44,7 +45,8 @@ def test_a_default_search_fits_on_the_screen(many: Path, lines: int, width: int)
 def test_a_default_search_in_a_pipe_is_as_short(many: Path) -> None:
     done = run_process("search", "what eats krill")
     assert len(done.out.splitlines()) <= 24
-    assert re.search(r" \.\.\. \(\+\d+ lines\)$", done.out, re.MULTILINE)
+    assert re.search(r"^1\. docs/\S+  \(\+\d+ lines\)  \w", done.out)
+    assert re.search(r" \.\.\.$", done.out, re.MULTILINE)
     hints = r"crx: 5 of \d+ passages; --more prints all, --full prints them whole\n"
     assert re.match(hints, done.err)
 
@@ -70,9 +72,53 @@ def test_the_lines_shown_are_those_of_the_chunk_that_hold_the_query() -> None:
     text = "".join(f"line {n}\n" for n in range(30)) + "whales eat krill\n" + "rest\n" * 20
     found = passage(text, start=text.index("line 20"), end=len(text))
     assert excerpt(found, query="krill of whales", count=3, width=40) == (
-        ["... line 28", "line 29", "whales eat krill ... (+48 lines)"],
+        ["... line 29", "whales eat krill", "rest ..."],
         "(+48 lines)",
     )
+
+
+def test_a_rare_word_of_the_query_outweighs_common_ones() -> None:
+    text = "whales eat and whales sing\n" * 20 + "krill is small\n" + "whales eat\n" * 20
+    found = passage(text, start=0, end=len(text))
+    lines, _ = excerpt(found, query="do whales eat krill", count=2, width=40)
+    assert lines == ["... whales eat and whales sing", "krill is small ..."]
+
+
+def test_rows_that_short_passages_leave_go_to_the_best() -> None:
+    assert share_rows([40, 1, 9], total=15, least=2) == [11, 2, 2]
+    assert share_rows([40, 40], total=1, least=2) == [2, 2]
+
+
+def test_a_text_in_several_files_is_printed_once_with_its_other_places(
+    here: Path, crx: Crx
+) -> None:
+    (here / "docs").mkdir()
+    text = "Whales eat four tonnes of krill a day in the cold seas of the south pole."
+    (here / "docs" / "a.md").write_text(f"# Whales\n\n{text}\n")
+    (here / "docs" / "b.txt").write_text(text.replace(" of ", " of\n"))
+    (here / "docs" / "c.txt").write_text("Krill is small, red and lives for six years in all seas.")
+    assert crx("index", "docs", "-q").code == 0
+    shown = crx("search", "krill whales").out
+    assert re.findall(r"^\d\. docs/\S+(  \(1 more like it\))?", shown, re.MULTILINE) == [
+        "  (1 more like it)",
+        "",
+    ]
+    out = crx("search", "krill whales", "--full").out
+    assert re.search(r"^   also in docs/(?:a\.md|b\.txt):1-\d$", out, re.MULTILINE)
+
+
+def test_the_words_of_the_query_are_marked_in_any_form() -> None:
+    terms = set(_native.analyze("singing whales 鯨の歌"))
+    assert split_matches("A whale sings; 白鯨の歌。", terms) == [
+        ("A ", False),
+        ("whale", True),
+        (" ", False),
+        ("sings", True),
+        ("; 白", False),
+        ("鯨の", True),
+        ("歌", True),
+        ("。", False),
+    ]
 
 
 def test_a_passage_that_fits_is_printed_as_it_is() -> None:

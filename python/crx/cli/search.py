@@ -8,6 +8,7 @@ from typing import cast
 import click
 
 from crx import index as handle
+from crx.cli.copies import fold_copies
 from crx.cli.filters import parse_where, parse_window
 from crx.cli.options import (
     existing_index,
@@ -155,8 +156,9 @@ def as_object(query: str, result: Result, *, count: int | None = None) -> dict[s
 
 
 def _print(query: str, result: Result, *, count: int | None, full: bool, explain: bool) -> None:
-    shown = result.passages[:count]
+    found = fold_copies(result.passages)
+    shown = found[:count]
     cut = print_passages(shown, query=query, full=full, explain=explain)
-    hints = ["--more prints all"] * (len(shown) < len(result)) + ["--full prints them whole"] * cut
+    hints = ["--more prints all"] * (len(shown) < len(found)) + ["--full prints them whole"] * cut
     if hints:
-        print_note(f"{len(shown)} of {len(result)} passages; {', '.join(hints)}")
+        print_note(f"{len(shown)} of {len(found)} passages; {', '.join(hints)}")
