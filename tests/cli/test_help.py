@@ -90,7 +90,7 @@ def test_every_option_of_every_command_says_what_it_does() -> None:
         ("models", ["llama:PATH", "onnx:FOLDER", "openvino:minilm"]),
         ("environment", [each.name for each in ENVIRONMENT] + ["CRX_RRF_K"]),
         ("filters", ["lang=en,fr", "year>=2020"]),
-        ("search", ["Usage: crx search [OPTIONS] QUERY", "--where"]),
+        ("search", ["Usage: crx search [OPTIONS] QUERY...", "--where"]),
     ],
 )
 def test_help_explains_a_topic_from_the_code(crx: Crx, topic: str, parts: list[str]) -> None:

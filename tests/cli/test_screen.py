@@ -51,6 +51,12 @@ def test_a_default_search_in_a_pipe_is_as_short(many: Path) -> None:
     assert re.match(hints, done.err)
 
 
+def test_the_words_of_a_query_need_no_quotes(crx: Crx, many: Path) -> None:
+    assert crx("search", "what", "eats", "krill", "-n", 1).out == (
+        crx("search", "what eats krill", "-n", 1).out
+    )
+
+
 def test_full_more_and_n_print_more(crx: Crx, many: Path) -> None:
     def passages(*options: object) -> list[str]:
         return re.findall(r"^\d+\. ", crx("search", "krill", *options).out, re.MULTILINE)

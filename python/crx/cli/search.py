@@ -25,7 +25,7 @@ from crx.retrieve.search import LEGS, Leg, Result
 
 
 @click.command()
-@click.argument("query")
+@click.argument("words", nargs=-1, required=True, metavar="QUERY...")
 @index_option
 @click.option(
     "-n",
@@ -95,7 +95,7 @@ from crx.retrieve.search import LEGS, Leg, Result
 @json_option
 def command(
     *,
-    query: str,
+    words: tuple[str, ...],
     folder: str | None,
     count: int | None,
     more: bool,
@@ -114,11 +114,13 @@ def command(
     assignments: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Print the passages that answer QUERY, best first.
+    """Print the passages that answer QUERY, best first; its words need no quotes.
 
-    What is printed fits on a screen: the best passages, each cut to the lines around the chunk
-    that was found. --full, --more and -n print more.
+    What is printed fits on a screen: the best passages, each cut to the lines that hold its words.
+    --full, --more and -n print more. An error message, an identifier or a "quoted phrase" that a
+    document holds as it is comes first.
     """
+    query = " ".join(words)
     place = existing_index(folder)
     flags = {"rerank_ms": rerank_ms, "min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}

@@ -19,6 +19,7 @@ from crx.ingest.embed import embedding_prefix
 from crx.ingest.split import labels_around
 from crx.protocols import Embedder, Reranker
 from crx.retrieve.dense_languages import weigh_by_language
+from crx.retrieve.exact import EXACT_DEPTH, find_phrases, promote_exact
 from crx.retrieve.fusion import WeightedRanking, fuse
 from crx.retrieve.location import locate_passages
 from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
@@ -200,6 +201,8 @@ class Searcher:
             timings["rerank"] = 1000 * (time.perf_counter() - rerank_started)
             fused, rankings["rerank"] = reranked.ranking, reranked.scored
             notes += reranked.notes
+        if phrases := find_phrases(query):
+            fused, rows = self._promote_exact(phrases, fused, by_leg, rows)
         hits = self.hits(fused, rankings, rows=rows)
         rest = 1000 * (time.perf_counter() - retrieved) - timings.get("rerank", 0.0)
         return Found(tuple(hits), notes, {**timings, "fuse": rest})
@@ -231,6 +234,19 @@ class Searcher:
         ]
         fused = fuse(weighted, score_share=weights.score_share, rrf_k=weights.rrf_k, k=k)
         return fused, (note,) if note else ()
+
+    def _promote_exact(
+        self,
+        phrases: Sequence[str],
+        fused: Ranking,
+        by_leg: Mapping[Leg, Ranking],
+        rows: Mapping[int, _native.ChunkRow],
+    ) -> tuple[Ranking, dict[int, _native.ChunkRow]]:
+        """Return the ranking with the exact matches first, and the chunks that were read."""
+        bm25 = by_leg.get("bm25", EMPTY).keys[:EXACT_DEPTH].tolist()
+        unread = [key for key in {*bm25, *fused.keys.tolist()} if key not in rows]
+        read = {**rows, **self._read_rows(np.array(sorted(unread), dtype=np.int64))}
+        return promote_exact(phrases, fused, bm25, read), read
 
     def _langs_of(self, keys: NDArray[np.int64]) -> list[str]:
         """Return the language of each chunk, "" for one that was removed from the store since."""

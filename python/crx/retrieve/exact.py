@@ -1,0 +1,86 @@
+"""Exact matches first: chunks that hold the whole query, or the phrases that it quotes.
+
+Somebody who pastes an error message, an identifier or a phrase wants the place where it is written.
+BM25 sees its words, but neither their order nor what is between them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from crx import _native
+from crx.types import Ranking
+
+# Candidates of a ranking whose texts are read: a chunk with all words of a phrase ranks high.
+EXACT_DEPTH = 50
+_SHORTEST = 4
+_QUOTED = re.compile(r"[\"“«]([^\"”»]{2,})[\"”»]")
+# A word that is no ordinary one: parseArgs, snake_case, v1.2.3, TS-999, --amend, $HOME.
+_IDENTIFIER = re.compile(r"\S*(?:[\w)][._/:@=-]+\w|[a-z][A-Z]|\d|__|[A-Z]{3})\S*|[-$%@/]+\w\S*")
+_WORD_END = re.compile(r"[^\W\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7af]")
+
+
+def find_phrases(query: str) -> list[str]:
+    """Return the phrases that a chunk must hold to be an exact match; none for a single word.
+
+    They are what the query quotes, else the query as a whole, if it is an identifier or has
+    several words. A question is written in no document: it has no phrase but what it quotes.
+    """
+    quoted = [phrase for phrase in map(_normalize, _QUOTED.findall(query)) if " " in phrase]
+    if quoted:
+        return quoted
+    whole = _normalize(query)
+    if whole.endswith(("?", "？")):
+        return []
+    is_phrase = " " in whole or bool(_IDENTIFIER.fullmatch(query.strip()))
+    return [whole] if is_phrase and len(whole) >= _SHORTEST else []
+
+
+def promote_exact(
+    phrases: Sequence[str],
+    ranking: Ranking,
+    candidates: Sequence[int],
+    rows: Mapping[int, _native.ChunkRow],
+) -> Ranking:
+    """Return a ranking in which the candidates that hold all phrases come first.
+
+    `rows` are the candidates' chunks. Their order is that of the ranking, then of the candidates;
+    the ranking keeps its length. Their scores are raised above the best of the others by as much
+    as they had.
+    """
+    scores = dict(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
+    wanted = [_pattern(phrase) for phrase in phrases]
+    exact = [
+        key
+        for key in dict.fromkeys([*scores, *candidates])
+        if key in rows and _holds(rows[key].text, wanted)
+    ]
+    if not exact:
+        return ranking
+    best = max(scores.values(), default=0.0)
+    rest = [key for key in scores if key not in set(exact)]
+    keys = [*exact, *rest][: max(1, len(scores))]
+    raised = {key: best + scores.get(key, 0.0) for key in exact}
+    return Ranking(
+        np.array(keys, dtype=np.int64),
+        np.array([raised.get(key, scores.get(key, 0.0)) for key in keys], dtype=np.float32),
+    )
+
+
+def _holds(text: str, wanted: Sequence[re.Pattern[str]]) -> bool:
+    normalized = _normalize(text)
+    return all(pattern.search(normalized) for pattern in wanted)
+
+
+def _pattern(phrase: str) -> re.Pattern[str]:
+    """Return the pattern of a phrase that neither begins nor ends within a word."""
+    before = r"(?<!\w)" if _WORD_END.match(phrase[0]) else ""
+    after = r"(?!\w)" if _WORD_END.match(phrase[-1]) else ""
+    return re.compile(before + re.escape(phrase) + after)
+
+
+def _normalize(text: str) -> str:
+    return " ".join(text.split()).casefold()
