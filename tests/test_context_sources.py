@@ -26,7 +26,7 @@ def test_a_specification_names_the_outline_and_a_source(text: str, spec: Context
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("nowhere.jsonl", "no such contexts file"),
+        ("nowhere.jsonl", "no such file of contexts"),
         ("fake:sleepy=1", "no such setting"),
         ("llama:nowhere.gguf", "no such model"),
         ("llama:x.gguf:places=many", "wants int"),

@@ -138,7 +138,7 @@ def test_an_index_whose_log_is_lost_says_so_until_it_is_accepted(
         ):
             with pytest.raises(Damaged, match=r"crx\.db-wal is missing.*crx verify"):
                 use()
-        assert "crx.db-wal is missing" in lost.verify().mended[0]
+        assert "crx.db-wal is missing" in lost.verify().repaired[0]
     with crx.open(folder) as accepted:
         assert uris(accepted, "krill") == ["a"]
 
@@ -155,7 +155,7 @@ def test_a_store_older_than_its_derived_files_is_refused_until_it_is_accepted(
     with crx.open(folder) as older:
         with pytest.raises(Incompatible, match=r"older than its derived files.*crx verify"):
             older.search("fish")
-        assert "older than its derived files" in older.verify().mended[0]
+        assert "older than its derived files" in older.verify().repaired[0]
         assert uris(older, "krill") == ["a"]
 
 

@@ -6,7 +6,7 @@
 >>> for passage in index.search("how is revenue recognised?"):
 ...     print(passage.uri, passage.text)
 
-A name is imported when it is first asked for, so that `import crx` costs next to nothing.
+Names are imported on first access, so that `import crx` is fast.
 """
 
 from importlib import import_module
@@ -72,7 +72,7 @@ __all__ = [
     "open",
 ]
 
-# Names that are not of `errors`, by the module that has them.
+# Names by module. All other names are in `errors`.
 _MODULE_NAMES = {
     "ingest.report": ("Failure", "Progress", "Report"),
     "index": ("Index", "open"),

@@ -1,6 +1,6 @@
-"""Demonstration of `make demo`: index files of every machine, print passages for three questions.
+"""Demonstration for `make demo`: index some files and print passages for three questions.
 
-The files are the sources and documents of this repository, if crx runs from it, and some sources
+The files are the sources and documents of this repository, if crx runs from it, and some modules
 of the standard library.
 """
 
@@ -18,10 +18,18 @@ from crx.cli.output import print_line
 from crx.cli.passages import print_passages
 from crx.cli.progress import show_build
 
-OWN = ("README.md", "ARCHITECTURE.md", "rust", "python")
-LIBRARY = ("json", "sqlite3", "tempfile.py", "textwrap.py", "shutil.py", "heapq.py", "bisect.py")
-# The tokenizer of a model is text that nobody searches.
-NOT_OWN = ("shipped/",)
+REPOSITORY_PATHS = ("README.md", "ARCHITECTURE.md", "rust", "python")
+LIBRARY_PATHS = (
+    "json",
+    "sqlite3",
+    "tempfile.py",
+    "textwrap.py",
+    "shutil.py",
+    "heapq.py",
+    "bisect.py",
+)
+# The tokenizer of the shipped model is text, but not worth searching.
+EXCLUDED = ("shipped/",)
 QUESTIONS = (
     "how is a temporary file name chosen so that nobody else can take it?",
     "where are two rankings fused, and how are ties broken?",
@@ -34,15 +42,17 @@ def main() -> None:
     """Run the demonstration in a temporary folder."""
     library = Path(sysconfig.get_paths()["stdlib"])
     root = Path(__file__).parent.parent.parent
-    own = [root / name for name in OWN] if (root / "Cargo.toml").is_file() else []
-    places = own + [library / name for name in LIBRARY]
+    repository = (
+        [root / name for name in REPOSITORY_PATHS] if (root / "Cargo.toml").is_file() else []
+    )
+    paths = repository + [library / name for name in LIBRARY_PATHS]
     with (
         tempfile.TemporaryDirectory(prefix="crx-demo-") as folder,
         handle.open(Path(folder) / "demo.crx") as index,
     ):
         started = time.perf_counter()
         with show_build() as show:
-            report = index.add(*places, exclude=NOT_OWN, on_progress=show)
+            report = index.add(*paths, exclude=EXCLUDED, on_progress=show)
         print_line(f"indexed in {time.perf_counter() - started:.1f} s: {summarize(report)}")
         print_line()
         for question in QUESTIONS:

@@ -1,4 +1,4 @@
-"""Everything crx raises, and the exit code of each.
+"""Exceptions of crx, and the exit code of each.
 
 - CrxError
   - UsageError (2)
@@ -15,8 +15,8 @@
   - ModelError (7)
   - BudgetSpent (0)
 
-A message is one line, lower case: the thing, the fact, the next step. A bad argument of a
-function is a `ValueError`.
+A message is one lower-case line that names the thing, the fact and the next step. An invalid
+argument of a function raises `ValueError`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from typing import ClassVar
 
 
 class CrxError(Exception):
-    """The root of the tree. `exit_code` is what the command line exits with."""
+    """The base class of all exceptions of crx. `exit_code` is the exit code of the command line."""
 
     exit_code: ClassVar[int] = 1
 
 
 class UsageError(CrxError):
-    """The command or a setting is wrong, or a path does not exist."""
+    """A command or a setting is invalid, or a path does not exist."""
 
     exit_code = 2
 
@@ -41,22 +41,25 @@ class NotAnIndex(UsageError):
 
 
 class Offline(UsageError):
-    """`CRX_OFFLINE` is set and the command's purpose is the network."""
+    """`CRX_OFFLINE` is set and the command needs the network."""
 
 
 class InputError(CrxError):
-    """An input could not be read. The message is the reason alone; the caller names the file."""
+    """An input could not be read. The message is only the reason; the caller adds the file."""
 
     exit_code = 3
 
 
 class NotText(InputError):
-    """The input is no text, or holds none. Found in a folder it is skipped and counted, unless its
-    name promises text; named outright, it failed."""
+    """The input is not text or contains none.
+
+    A file in a folder is then skipped and counted, unless its suffix is that of a text format. A
+    file that was named explicitly counts as failed.
+    """
 
 
 class IndexFailure(CrxError):
-    """The index cannot be used as it is."""
+    """The index cannot be used in its current state."""
 
     exit_code = 4
 
@@ -66,7 +69,7 @@ class Damaged(IndexFailure):
 
 
 class Incompatible(IndexFailure):
-    """The index was built with another format, embedder, splitter or context than asked for."""
+    """The format, embedder, splitter or contexts of the index differ from those requested."""
 
 
 class Locked(CrxError):
@@ -76,24 +79,24 @@ class Locked(CrxError):
 
 
 class NoRoom(CrxError):
-    """A disk is full or read-only, or memory ran out."""
+    """A disk is full or read-only, or memory is exhausted."""
 
     exit_code = 6
 
 
 class SystemFailure(CrxError):
-    """The operating system or a library refused."""
+    """A call of the operating system or of a library failed."""
 
     exit_code = 6
 
 
 class ModelError(CrxError):
-    """A model is missing, damaged, of an unknown kind, or failed."""
+    """A model is missing, damaged or of an unknown kind, or it failed."""
 
     exit_code = 7
 
 
 class BudgetSpent(CrxError):
-    """The run stopped where it was told to; what was done before is kept."""
+    """The run reached its budget and stopped; completed work is kept."""
 
     exit_code = 0

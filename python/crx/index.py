@@ -394,7 +394,7 @@ class Index:
         as it is. Raises `ModelError` if a vector is damaged and the embedder cannot be loaded.
         """
         found = verify_files(self._files.get(), load_embedder=self._embedder.get)
-        if found.mended:
+        if found.repaired:
             self.close()
             self._files.forget()
         return found

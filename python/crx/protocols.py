@@ -1,7 +1,8 @@
-"""The plugs: one verb each, a batch in and one result an item out, in order.
+"""Protocols of plugins: embedders, contextualizers, rerankers and generators.
 
-Every plug has a `fingerprint`: a short text that changes whenever its output may. It is part of
-the key under which results are kept, so two plugs with one fingerprint must agree.
+A plugin has one main method, which takes a batch and returns one result per item, in order. It also
+has a `fingerprint`, a short text that changes whenever the output may change. The fingerprint is
+part of the cache key of the results, so plugins with equal fingerprints must give equal results.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """Where an embedder's tokens start."""
+    """The tokenizer of an embedder."""
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         """Return the code point at which each token of the whole text starts, ascending."""
@@ -33,7 +34,7 @@ class Tokenizer(Protocol):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Texts to unit vectors."""
+    """Maps texts to unit vectors."""
 
     @property
     def fingerprint(self) -> str: ...
@@ -43,7 +44,7 @@ class Embedder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of a text that the model reads; what lies beyond is not seen."""
+        """The maximum length of a text in tokens; the model does not read what follows."""
         ...
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
@@ -51,58 +52,61 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Return (n, d) float32 unit rows, in order; a row does not depend on its batch."""
+        """Return (n, d) float32 unit rows, in order; a row does not depend on its batch.
+
+        `query` is true if the texts are queries and not passages.
+        """
         ...
 
 
 @runtime_checkable
 class Contextualizer(Protocol):
-    """Chunks to the texts that situate them."""
+    """Writes contexts, the texts that situate chunks in their document."""
 
     @property
     def fingerprint(self) -> str: ...
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
-        """Yield one context a chunk, in the order of `chunks`."""
+        """Yield one context per chunk, in the order of `chunks`."""
         ...
 
 
 @runtime_checkable
 class Reranker(Protocol):
-    """A query and texts to relevance."""
+    """Scores the relevance of texts to a query."""
 
     @property
     def fingerprint(self) -> str: ...
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return (n,) float32 scores in (0, 1), larger is better, in order."""
+        """Return (n,) float32 scores in (0, 1), in the order of `texts`; larger is better."""
         ...
 
 
 @runtime_checkable
 class Generator(Protocol):
-    """A prompt to text, as it comes."""
+    """Streams the answer of a language model to a prompt."""
 
     @property
     def fingerprint(self) -> str: ...
 
     def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
-        """Yield the answer to `prefix + prompt`, sent as one user's turn, piece by piece.
+        """Yield the answer to `prefix + prompt`, sent as one user message, in pieces.
 
-        `prefix` is what several prompts begin with: what it took to read may be kept between them.
-        Thoughts are left out. Raises `ModelError` where the answer does not come to its end, after
-        what came of it.
+        `prefix` is shared by several prompts, so its computation may be cached between calls.
+        Reasoning is left out of the answer. Raises `ModelError` if the answer is incomplete, after
+        yielding the part that was received.
         """
         ...
 
     def close(self) -> None:
-        """Let go of processes and memory."""
+        """Release processes and memory."""
         ...
 
 
 @runtime_checkable
 class Closeable(Protocol):
-    """A plugin that holds a process or memory."""
+    """A plugin that holds a process or memory until it is closed."""
 
     def close(self) -> None:
         """Release processes and memory."""
@@ -114,7 +118,7 @@ class Promptable(Protocol):
     """A contextualizer whose prompt can be replaced."""
 
     def with_prompt(self, prompt: Prompt) -> Contextualizer:
-        """Return one with another prompt and fingerprint that shares the model and its meter."""
+        """Return a contextualizer with this prompt that shares the model and the usage counts."""
         ...
 
 
@@ -135,11 +139,11 @@ class Resumable(Protocol):
 
     @property
     def has_remote_jobs(self) -> bool:
-        """Whether this instance submits such jobs."""
+        """Whether this instance submits remote jobs."""
         ...
 
     def resume(self, jobs: PendingJobs | None) -> None:
-        """Record submitted jobs in `jobs` from now on and adopt those it lists; None stops it."""
+        """Adopt the jobs listed in `jobs` and record new ones there; None stops recording."""
         ...
 
 
@@ -154,27 +158,27 @@ class CostEstimator(Protocol):
 
 @runtime_checkable
 class TimeEstimator(Protocol):
-    """A contextualizer that predicts times from what it has computed so far."""
+    """A contextualizer that estimates times from the work it has done so far."""
 
     @property
     def usage(self) -> ComputeUsage:
-        """What has been computed so far."""
+        """The work done so far."""
         ...
 
     def estimate_seconds(
         self, documents: Iterable[tuple[Document, Sequence[Chunk]]], *, asks: float
     ) -> float:
-        """Return the seconds for these chunks, each asked for `asks` times on average."""
+        """Return the time for these chunks in seconds, given `asks` requests per chunk."""
         ...
 
 
 @runtime_checkable
 class Metered(Protocol):
-    """A plugin that counts what it uses."""
+    """A plugin that counts its usage."""
 
     @property
     def usage(self) -> ServiceUsage | ComputeUsage:
-        """What was used so far."""
+        """The usage so far."""
         ...
 
 
@@ -190,7 +194,7 @@ class Remote(Protocol):
 
 @runtime_checkable
 class Annotated(Protocol):
-    """A plugin with remarks on its model that a user should see."""
+    """A plugin with remarks about its model that are shown to the user."""
 
     @property
     def notes(self) -> tuple[str, ...]:

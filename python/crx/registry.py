@@ -1,6 +1,6 @@
 """Loading of embedders, rerankers, contextualizers and generators by specification.
 
-A specification is a name and what that kind of plugin takes after a colon:
+A specification is a name, optionally followed by a colon and an argument:
 
 | kind | specifications |
 |---|---|
@@ -11,12 +11,12 @@ A specification is a name and what that kind of plugin takes after a colon:
 
 Options follow the last colon, as in `minilm:device=cuda` or `llama:PATH:max_tokens=80`. Any other
 name is looked up among the models of the store, then among the entry points of the group
-`crx.embedders`, `crx.rerankers`, `crx.contextualizers` or `crx.generators`, which are called with
-what follows the colon.
+`crx.embedders`, `crx.rerankers`, `crx.contextualizers` or `crx.generators`. An entry point is
+called with the text after the colon.
 
-What an index reads before each chunk is named `none`, `outline`, `SOURCE`, `outline+SOURCE` or
-`none+SOURCE`. A file stands without the outline, so that its contexts are measured alone; a model
-joins the outline, and `none+SOURCE` leaves the outline out.
+The contexts of an index are specified as `none`, `outline`, `SOURCE`, `outline+SOURCE` or
+`none+SOURCE`. `SOURCE` alone means `none+SOURCE` for a file of contexts, so that its contexts are
+measured without the outline, and `outline+SOURCE` for a model.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ DEFAULT_EMBEDDER = "minilm"
 SHIPPED_RERANKER = "crx"
 # The embedder of an index that is searched with BM25 alone.
 NO_EMBEDDER = "none"
-# The model whose prices are shown when no other is named: the cheapest of those known.
+# The model whose prices are shown by default: the cheapest one with known prices.
 PRICED = "claude:claude-haiku-5-5"
 
 _EMBEDDERS = {
@@ -89,22 +89,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ContextSpec:
-    """A parsed context specification: with the outline or not, and a source, "" for none."""
+    """A parsed context specification: whether the outline is included, and a source or ""."""
 
     outline: bool
     source: str = ""
 
     @property
     def is_file(self) -> bool:
-        """True if the source is a file of contexts, so that no model is run."""
+        """Whether the source is a file of contexts, so that no model is run."""
         return bool(self.source) and is_context_file(self.source)
 
 
 def load_embedder(spec: str = DEFAULT_EMBEDDER) -> Embedder:
     """Return the embedder that a specification names.
 
-    Raises `ModelError` for an unknown one, listing the models that are here, and for a backend
-    whose package is not installed, naming the command that installs it.
+    Raises `ModelError` for an unknown name, with the installed models, and for a backend whose
+    package is not installed, with the command that installs it.
     """
     kind, _, rest = spec.partition(":")
     if kind in _EMBEDDERS:
@@ -115,7 +115,7 @@ def load_embedder(spec: str = DEFAULT_EMBEDDER) -> Embedder:
 
 
 def load_embedder_of_new_index(spec: str) -> Embedder:
-    """Return an embedder; the `ModelError` of a missing one also names the way without a model."""
+    """Return an embedder; the `ModelError` for a missing model also names `--embedder none`."""
     try:
         return load_embedder(spec)
     except ModelError as error:
@@ -123,16 +123,16 @@ def load_embedder_of_new_index(spec: str) -> Embedder:
 
 
 def load_embedder_of_index(folder: Path, *, built: Mapping[str, str]) -> Embedder:
-    """Return the embedder that an index was built with; `built` are its settings.
+    """Return the embedder that an index was built with; `built` are the index's settings.
 
-    Raises `Incompatible` if the embedder of that name is another one now.
+    Raises `Incompatible` if the embedder of that name now has another fingerprint.
     """
     embedder = load_embedder(built["embedder"])
     fingerprint = built.get("embedder_fingerprint", embedder.fingerprint)
     if fingerprint != embedder.fingerprint:
         raise Incompatible(
             f"{folder}: built with the embedder {fingerprint}, but {built['embedder']} "
-            f"is now {embedder.fingerprint}; bring the old model back, or index into a new "
+            f"is now {embedder.fingerprint}; restore the old model, or index into a new "
             f"folder: crx index PATH --index DIR"
         )
     return embedder
@@ -158,8 +158,8 @@ def load_contextualizer(
 ) -> Contextualizer:
     """Return the contextualizer that a source names.
 
-    Raises `UsageError` for an unknown one and for a prompt or a spending cap that it cannot take,
-    `ModelError` when its model, package or key is missing, `Offline`.
+    Raises `UsageError` for an unknown source and for a prompt or a spending cap that the source
+    does not support, `ModelError` if its model, package or key is missing, and `Offline`.
     """
     name, _, rest = source.partition(":")
     if name in _CONTEXTUALIZERS and not is_context_file(source):
@@ -178,8 +178,8 @@ def load_contextualizer(
 def load_generator(spec: str) -> Generator:
     """Return the generator that a specification names.
 
-    Raises `UsageError` for an unknown one, `ModelError` when its model, package or key is
-    missing, `Offline`.
+    Raises `UsageError` for an unknown name, `ModelError` if the model, package or key is missing,
+    and `Offline`.
     """
     name, _, rest = spec.partition(":")
     if name in _GENERATORS:
@@ -195,9 +195,9 @@ def load_generator(spec: str) -> Generator:
 
 @contextlib.contextmanager
 def open_generator(generator: str | Generator) -> Iterator[Generator]:
-    """Load the generator of a specification and close it afterwards; another is left open.
+    """Load the generator of a specification and close it afterwards.
 
-    Raises as `load_generator`.
+    A generator object is yielded and not closed. Raises what `load_generator` raises.
     """
     if not isinstance(generator, str):
         yield generator
@@ -214,14 +214,15 @@ def load_router(
     templates: Mapping[str, str] = MappingProxyType({}),
     cap_dollars: float = math.inf,
 ) -> ContextRouter:
-    """Return which contextualizer writes the contexts of which folder.
+    """Return the router that selects the contextualizer of each folder.
 
-    `source` names a contextualizer or is one. `templates` are prompt files by folder; the glossary
-    of `prompt` goes into each. A file of contexts takes none. Raises what `load_contextualizer`
-    raises, and `UsageError` for a template that cannot work or that the source cannot take, and
-    for a prompt or a cap beside a contextualizer, which has its own.
+    `source` is a specification or a contextualizer. `templates` are prompt files by folder; each
+    gets the glossary of `prompt`. They are ignored for a file of contexts. Raises what
+    `load_contextualizer` raises, and `UsageError` for an invalid template, for templates that the
+    source does not support, and for a prompt or a cap if `source` is a contextualizer, which has
+    its own.
     """
-    # Imported here, as in the functions below: a search needs none of it.
+    # Imported here, as in the functions below, because a search does not need these modules.
     from crx.context.prompt import Prompt
     from crx.context.routing import ContextRouter
 
@@ -230,23 +231,23 @@ def load_router(
     if isinstance(source, str):
         contextualizer = load_contextualizer(source, prompt=prompt, cap_dollars=cap_dollars)
     else:
-        _refuse_options_beside(source, prompt=prompt, cap_dollars=cap_dollars)
+        _refuse_options(source, prompt=prompt, cap_dollars=cap_dollars)
         contextualizer = source
     if not prompts or (isinstance(source, str) and is_context_file(source)):
         return ContextRouter(contextualizer, refresh)
     if not isinstance(contextualizer, Promptable):
         raise UsageError(
-            f"{contextualizer.fingerprint}: takes no prompt; take [prompts] out of crx.toml"
+            f"{contextualizer.fingerprint}: takes no prompt; remove [prompts] from crx.toml"
         )
     by_folder = {folder: contextualizer.with_prompt(each) for folder, each in prompts.items()}
     return ContextRouter(contextualizer, refresh, by_folder)
 
 
 def load_cost_model(source: str = "", *, prompt: Prompt | None = None) -> CostModel:
-    """Return how to estimate what contexts from a source take; "" is the outline alone.
+    """Return the cost model of contexts from a source; "" is the outline alone.
 
-    A source that charges is not run: `contextualizer` is None and `pricing` is its own. For any
-    other source, and for none, `pricing` is that of the model `PRICED`. Raises what
+    For a source that costs money, `contextualizer` is None, so that it is not run, and `pricing` is
+    its own. For any other source, and for "", `pricing` is that of the model `PRICED`. Raises what
     `load_contextualizer` raises.
     """
     from crx.context.estimate import CostModel
@@ -272,23 +273,23 @@ def parse_contexts(text: str) -> ContextSpec:
 
 
 def load_context_sources(text: str) -> ContextSources:
-    """Return the context sources of a specification that a build can use without a model.
+    """Return the context sources of a specification, which an index uses while it is built.
 
-    Raises `UsageError` for a model: it writes contexts after the index is built.
+    Raises `UsageError` for a model, because models write contexts after the index is built.
     """
     from crx.context.contextualize import ContextSources
 
     spec = parse_contexts(text)
     if spec.source and not spec.is_file:
         raise UsageError(
-            f"{text}: a model writes contexts after the index is made; "
-            f'"crx contextualize --with {spec.source}" has it do so'
+            f"{text}: a model writes contexts after the index is built; "
+            f'run "crx contextualize --with {spec.source}"'
         )
     return ContextSources(spec.outline, load_contextualizer(spec.source) if spec.source else None)
 
 
 def is_context_file(source: str) -> bool:
-    """Return True if a source is the path of a file of contexts, whether it exists or not."""
+    """Return whether a source is the path of a file of contexts; the file may be missing."""
     name, colon, _ = source.partition(":")
     return not (colon and (name in _CONTEXTUALIZERS or name in _plugins("crx.contextualizers")))
 
@@ -296,8 +297,8 @@ def is_context_file(source: str) -> bool:
 def _file(source: str) -> FileContexts:
     if not Path(source).is_file():
         raise UsageError(
-            f"{source}: no such contexts file; want none, outline, FILE, outline+FILE, or a model "
-            f"such as llama:PATH or claude:MODEL"
+            f"{source}: no such file of contexts; use none, outline, FILE, outline+FILE, or a "
+            f"model such as llama:PATH or claude:MODEL"
         )
     from crx.context.file_contexts import FileContexts
 
@@ -312,19 +313,19 @@ def _claude_pricing(priced: str, prompt: Prompt | None) -> CostEstimator:
     return pricing
 
 
-def _refuse_options_beside(
+def _refuse_options(
     contextualizer: Contextualizer, *, prompt: Prompt | None, cap_dollars: float
 ) -> None:
-    """Raise for a prompt or a cap beside a contextualizer object, which was built with its own."""
+    """Raise `UsageError` for a prompt or a cap, which a contextualizer object has already."""
     name = contextualizer.fingerprint
     if prompt is not None:
-        raise UsageError(f"{name}: has its own; give the prompt to the contextualizer itself")
+        raise UsageError(f"{name}: has a prompt of its own; pass the prompt to the contextualizer")
     if cap_dollars < math.inf:
-        raise UsageError(f"{name}: has its own; give the cap to the contextualizer itself")
+        raise UsageError(f"{name}: has a cap of its own; pass the cap to the contextualizer")
 
 
 def _checked(loaded: object, protocol: type[T], name: str) -> T:
-    """Return what a plugin gave if it has the protocol's members, else raise `ModelError`."""
+    """Return a loaded plugin; `ModelError` if it does not implement the protocol."""
     if not isinstance(loaded, protocol):
         wanted = protocol.__name__
         article = "an" if wanted[0] in "AEIO" else "a"
@@ -335,7 +336,7 @@ def _checked(loaded: object, protocol: type[T], name: str) -> T:
 
 
 def _plugins(group: str) -> dict[str, EntryPoint]:
-    # Imported here: it takes a tenth of a cold start, and a model of the store needs no plugin.
+    # Imported here: it takes a tenth of a cold start, and models of the store do not need it.
     from importlib.metadata import entry_points
 
     return {plugin.name: plugin for plugin in entry_points(group=group)}

@@ -1,4 +1,4 @@
-"""The words of crx, as frozen values."""
+"""Value types that all packages share; all are frozen."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ContextStatus = Literal["ok", "retried", "rejected", "failed"]
 class Mark:
     """A labelled span of a document's text.
 
-    A heading's span is the section it opens (to the next heading of its level or above), a
-    definition's is the whole definition, a page's the page. `level` is 1 for the outermost
-    heading or definition; 0 for pages. Offsets are code points, half open.
+    The span of a heading is its section, up to the next heading of the same or a higher level; the
+    span of a definition or a page is the whole of it. `level` is 1 for the outermost heading or
+    definition and 0 for pages. Offsets are code points, half open.
     """
 
     kind: MarkKind
@@ -34,9 +34,10 @@ class Mark:
 class Document:
     """One source text: its URI, normalized text, title, language and metadata.
 
-    `chunks` are spans that must be used as they are, when the source brings them. `title` comes
-    from the content, and is "" where the content has none: a renamed file keeps its title. Where it
-    comes from the file's name, the metadata has a `title_from`.
+    `chunks` are the spans of chunks that the source itself defines, which are used unchanged; None
+    if it defines none. `title` comes from the content and is "" if the content has none, so a
+    renamed file keeps its title. If the title comes from the file's name, the metadata has the key
+    `title_from`.
     """
 
     uri: str
@@ -52,7 +53,7 @@ class Document:
 class Chunk:
     """A span of one document: `document.text[start:end] == text`, always.
 
-    `token_start` and `token_end` count the embedder's tokens from the document's start;
+    `token_start` and `token_end` count the embedder's tokens from the start of the document.
     `section` is 1 + the index of the innermost heading or definition in `document.marks`, or 0.
     """
 
@@ -67,10 +68,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The text that situates a chunk, and how writing it ended.
+    """The text that situates a chunk, and the outcome of writing it.
 
-    `status` is "ok", "retried" (accepted at the second try), "rejected" (by validation) or
-    "failed" (no answer); the last two have no text and a `reason`.
+    `status` is "ok", "retried" (accepted on the second attempt), "rejected" (by validation) or
+    "failed" (the model did not answer). A rejected or failed context has no text and a `reason`.
     """
 
     text: str
@@ -79,17 +80,17 @@ class Context:
 
     @staticmethod
     def rejected(reason: str) -> Context:
-        """Return a context that validation refused."""
+        """Return a context that validation rejected."""
         return Context("", "rejected", reason)
 
     @staticmethod
     def failed(reason: object) -> Context:
-        """Return a context that no answer came for; `reason` is shown as text."""
+        """Return a context for which the model gave no answer; `reason` is converted to text."""
         return Context("", "failed", str(reason))
 
     @staticmethod
     def stored(text: str, outcome: str) -> Context:
-        """Return a context as an index stores it: its text and its `outcome`."""
+        """Return the context that an index stores as a text and an `outcome`."""
         return Context(text, *parse_outcome(outcome))
 
     @property
@@ -108,7 +109,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one stage of a search said of a chunk: its rank, from 1, and its raw score."""
+    """The rank, from 1, and the raw score that one stage of a search gave to a chunk."""
 
     rank: int
     score: float
@@ -116,7 +117,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk that answers, with its score and the rank and raw score each stage gave it."""
+    """A chunk that matches a query: its score, and the rank and raw score of each stage."""
 
     key: int
     score: float
@@ -135,9 +136,9 @@ class Hit:
 class Passage:
     """One stretch of one document around one or more hits: `document.text[start:end] == text`.
 
-    It scores as its best hit does. `pages` and `lines` are (first, last), lines from 1; lines are
-    those of the file, None if the text was extracted from it. `fragment` is the end of a URL by
-    which a browser finds the passage in a page, or "".
+    `score` is the score of its best hit. `pages` and `lines` are (first, last). Lines are those of
+    the file, from 1; None if the text was extracted from the file. `fragment` is a URL fragment
+    with which a browser scrolls to the passage, or "".
     """
 
     uri: str
@@ -156,7 +157,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A passage that an answer names: `document.text[start:end]` is what the model was shown.
+    """A passage that an answer cites: `document.text[start:end]` is the text the model read.
 
     `lines`, `pages` and `fragment` are those of the passage.
     """
@@ -173,11 +174,11 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model says to a question, and the passages it names.
+    """A model's answer to a question, and the passages it cites.
 
-    Citations in `text` that name no passage were taken out; `removed` counts them. `found` is
-    false where the documents do not say. `model` is the generator's fingerprint, "" where none was
-    asked; `usage` holds its counts, by its own names.
+    Citations of passages that do not exist were removed from `text`; `removed` counts them. `found`
+    is false if the documents do not contain the answer. `model` is the generator's fingerprint, ""
+    if no generator was called; `usage` holds the counts that the generator reports, by name.
     """
 
     text: str
@@ -191,9 +192,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What an index holds: counts by name, settings, what it owes, failed inputs.
+    """The state of an index: counts by name, settings, notes and inputs that failed.
 
-    `reranker` is the one that searches use here, "" where none is set.
+    `failures` are (URI, reason). `exact` says whether the vectors are scanned exactly. `reranker`
+    is the reranker that searches use, "" if none is set.
     """
 
     path: str
@@ -207,15 +209,15 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a check of every row found: faults of the truth, and derived files that were mended."""
+    """The result of a check of every row: damaged rows, and what was repaired; one line each."""
 
     faults: tuple[str, ...]
-    mended: tuple[str, ...]
+    repaired: tuple[str, ...]
 
 
 def parse_outcome(outcome: str) -> tuple[ContextStatus, str]:
     """Return the status and reason of a stored outcome; `ValueError` for an unknown status."""
     status, _, reason = outcome.partition(":")
     if status not in get_args(ContextStatus):
-        raise ValueError(f'"{outcome}" is not the outcome of a context')
+        raise ValueError(f'"{outcome}" is not an outcome of a context')
     return cast(ContextStatus, status), reason

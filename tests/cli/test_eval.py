@@ -164,7 +164,7 @@ def test_gate_exits_with_1_under_a_bound_and_0_above(crx: Crx, saved: str) -> No
         (("compare", "run.npz", "gone.npz"), "gone.npz: no such file"),
         (("run", "set", "--window", "grow"), "--window grow: cannot fill a prompt"),
         (("ablate", "set", "--contexts", ","), "give at least one"),
-        (("ablate", "set", "--contexts", "gone.jsonl"), "gone.jsonl: no such contexts file"),
+        (("ablate", "set", "--contexts", "gone.jsonl"), "gone.jsonl: no such file of contexts"),
         (("ablate", "set", "--baselines", "hyde"), "need a generator, such as --with llama:PATH"),
         (("ablate", "set", "--metric", "f1"), "f1: no such metric"),
         (("init", "gone", "--out", "mine"), "gone: no such file or folder"),

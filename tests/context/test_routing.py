@@ -157,7 +157,7 @@ class Plain:
 
 def test_a_contextualizer_without_prompts_is_refused_with_folder_prompts(here: Path) -> None:
     prompts(here, legal="lawyers")
-    with pytest.raises(UsageError, match=r"plain: takes no prompt; take \[prompts\] out"):
+    with pytest.raises(UsageError, match=r"plain: takes no prompt; remove \[prompts\]"):
         indexed().contextualize(Plain())
 
 

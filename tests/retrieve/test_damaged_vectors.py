@@ -78,7 +78,7 @@ def test_verify_embeds_the_chunk_of_a_damaged_vector_again(
     with crx.open(folder) as index:
         verified = index.verify()
         assert verified.faults == ()
-        assert "egret: the vector of chunk 0 was damaged; embedded again" in verified.mended
+        assert "egret: the vector of chunk 0 was damaged; embedded again" in verified.repaired
         assert len(embedded) == 1
         assert found(index, legs=("dense",)) == ["crane", "egret", "heron"]
         assert index.search("nests").notes == ()

@@ -229,7 +229,7 @@ def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
             found = index.verify()
             for fault in found.faults:
                 yield "fail", fault
-            for line in found.mended:
+            for line in found.repaired:
                 yield "warn", line
             if not found.faults:
                 yield "ok", "every row matches its hash"

@@ -27,7 +27,7 @@ def command(*, folder: str | None, as_json: bool) -> int:
     if as_json:
         print_json(asdict(found))
     else:
-        for line in (*found.faults, *found.mended):
+        for line in (*found.faults, *found.repaired):
             print_line(line)
         if not found.faults:
             print_line(f"{display_path(place)}: every row matches its hash")
