@@ -52,7 +52,7 @@ COMPLETE_VARIABLE = "_CRX_COMPLETE"
 # Commands whose name is not that of a module.
 _MODULES = {"import": "import_"}
 # Arguments that hold free text, which may begin with "-".
-_FREE_TEXT = frozenset({"query", "question"})
+_FREE_TEXT = frozenset({"query", "words", "question"})
 
 
 class _Commands(click.Group):
