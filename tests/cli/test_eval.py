@@ -162,6 +162,9 @@ def test_gate_exits_with_1_under_a_bound_and_0_above(crx: Crx, saved: str) -> No
         (("gate", "run.npz", "--min", "mrr=1", "--row", "x"), "x: no such row; use one of:"),
         (("compare", "run.npz", "set/corpus.jsonl"), "holds no saved results"),
         (("compare", "run.npz", "gone.npz"), "gone.npz: no such file"),
+        (("compare", "run.npz", "run.npz", "--with-row", "x"), "--with-row x: needs --row"),
+        (("compare", "run.npz", "run.npz", "--row", "x"), "x: no such row; use one of: outline"),
+        (("compare", "a", "b", "--in", "run.npz", "--row", "x"), "--row is for two saved runs"),
         (("run", "set", "--window", "grow"), "--window grow: cannot fill a prompt"),
         (("ablate", "set", "--contexts", ","), "give at least one"),
         (("ablate", "set", "--contexts", "gone.jsonl"), "gone.jsonl: no such file of contexts"),
@@ -190,6 +193,51 @@ def test_compare_tells_two_runs_and_two_rows_apart(crx: Crx, saved: str) -> None
     assert code == 0
     assert "outline bm25 -> outline dense" in out
     assert len(load(Path(saved)).rows) == 3
+
+
+@pytest.fixture
+def bare(crx: Crx) -> str:
+    """A saved run without contexts, reranked, on all questions but six."""
+    lines = Path("set/queries.jsonl").read_text().splitlines()
+    Path("set/queries.jsonl").write_text("\n".join(lines[6:]))
+    arguments = ("--contexts", "none", "--rerank", "overlap", "--save", "bare.npz")
+    assert crx("eval", "run", "set", "-q", *arguments)[0] == 0
+    return "bare.npz"
+
+
+def test_compare_pairs_runs_with_other_contexts_and_names_what_has_no_pair(
+    crx: Crx, saved: str, bare: str
+) -> None:
+    code, out, err = crx("eval", "compare", saved, bare, "--json", "--metric", "mrr")
+    found = json.loads(out)
+    assert (code, found["queries"]) == (0, 24)
+    assert [each["row"] for each in found["compared"]] == [
+        f"outline {legs} -> none {legs}" for legs in ("bm25", "dense", "hybrid")
+    ]
+    assert (found["only_a"], found["only_b"]) == ([], ["none hybrid+rerank"])
+    assert err.startswith(
+        "crx: only in A, not compared: 6 questions\n"
+        "crx: only in B, not compared: none hybrid+rerank\n"
+    )
+
+
+def test_compare_takes_one_named_row_of_each_run(crx: Crx, saved: str, bare: str) -> None:
+    rows = ("--row", "outline hybrid", "--with-row", "none hybrid+rerank")
+    code, out, _ = crx("eval", "compare", saved, bare, *rows, "--metric", "mrr", "--json")
+    (compared,) = json.loads(out)["compared"]
+    assert (code, compared["row"]) == (0, "outline hybrid -> none hybrid+rerank")
+
+
+def test_compare_does_not_guess_which_rows_of_several_contexts_belong_together(
+    crx: Crx, bare: str
+) -> None:
+    save = ("--save", "two.npz", "--contexts", "outline,set/contexts.jsonl")
+    span = {"doc_id": "heron", "start": 0, "end": 3, "context": "A heron nests."}
+    Path("set/contexts.jsonl").write_text(json.dumps(span))
+    assert crx("eval", "ablate", "set", "-q", *save)[0] == 0
+    code, _, err = crx("eval", "compare", bare, "two.npz")
+    assert code == 2
+    assert "the runs share no row; name one of each with --row and --with-row: A has none " in err
 
 
 class Asks:

@@ -9,9 +9,10 @@ import click
 
 from crx.cli.eval.report import points, probability
 from crx.cli.options import json_option
-from crx.cli.output import format_table, print_json, print_line, print_text
+from crx.cli.output import format_table, print_json, print_line, print_note, print_text
 from crx.errors import UsageError
 from crx.evaluate import Results, difference, load
+from crx.evaluate.pairing import RowPairs, name_pair, pair_rows
 from crx.evaluate.results import METRICS, check_metric, pair_results
 from crx.evaluate.statistics import Difference
 
@@ -35,6 +36,12 @@ Pair = tuple[str, str, Difference, float, float]
     "--row", default="", metavar="ROW", help="Row to compare.  [default: all rows of both]"
 )
 @click.option(
+    "--with-row",
+    default="",
+    metavar="ROW",
+    help="Row of B to compare --row with.  [default: the row of the same name]",
+)
+@click.option(
     "--metric",
     "metrics",
     multiple=True,
@@ -48,51 +55,69 @@ def command(
     other: str,
     file: Path | None,
     row: str,
+    with_row: str,
     metrics: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Compare B with A: two files written by --save, or with --in two rows of one file.
 
-    Only questions that both answered are compared and, of two files, only rows that both have.
+    Of two files, the questions that both answered are compared. Their rows are paired by name, or
+    by legs, reranker and window if the runs have different contexts; --row and --with-row compare
+    one row of A with one of B.
     """
     shown = tuple(check_metric(name) for name in metrics) or SHOWN
+    if with_row and not row:
+        raise UsageError(f"--with-row {with_row}: needs --row, the row of A to compare it with")
     if file is not None:
-        results = load(file)
-        names = [(one, other)]
-        pairs = _compare(results, results, names, shown)
-        shared = len(results.queries)
+        if row:
+            raise UsageError("--row is for two saved runs; with --in, A and B are the rows")
+        first = second = load(file)
+        rows = name_pair(first, second, one, other)
+        notes = []
     else:
-        first, second = pair_results(load(Path(one)), load(Path(other)))
-        names = [(each, each) for each in _rows_of_both(first, second, row)]
-        pairs = _compare(first, second, names, shown)
-        shared = len(first.queries)
+        runs = load(Path(one)), load(Path(other))
+        first, second = pair_results(*runs)
+        rows = name_pair(first, second, row, with_row or row) if row else pair_rows(first, second)
+        notes = _unpaired(rows, *runs, shared=len(first.queries))
+    pairs = _compare(first, second, rows, shown)
+    for line in notes:
+        print_note(line)
     if as_json:
-        print_json({"queries": shared, "compared": [_object(*pair) for pair in pairs]})
+        print_json(
+            {
+                "queries": len(first.queries),
+                "notes": notes,
+                "compared": [_object(*pair) for pair in pairs],
+                "only_a": rows.only_first,
+                "only_b": rows.only_second,
+            }
+        )
     else:
         head = ["", "metric", "A", "B", "B - A", "95% interval", "p"]
-        print_line(f"{shared} questions")
+        print_line(f"{len(first.queries)} questions")
         print_line()
         print_text(format_table([head, *map(_line, pairs)]))
 
 
-def _rows_of_both(first: Results, second: Results, row: str) -> list[str]:
-    there = {each.name for each in second.rows}
-    names = [each.name for each in first.rows if each.name in there and row in ("", each.name)]
-    if not names:
-        raise UsageError(
-            f"the runs share no row{f' {row}' if row else ''}; there are: "
-            f"{', '.join(each.name for each in first.rows)}; and: {', '.join(sorted(there))}"
-        )
-    return names
+def _unpaired(rows: RowPairs, first: Results, second: Results, *, shared: int) -> list[str]:
+    """Return what two runs do not share, a line each."""
+    lines = []
+    if first.set != second.set:
+        lines.append(f"the sets have different names: A is of {first.set}, B of {second.set}")
+    for name, run, names in (("A", first, rows.only_first), ("B", second, rows.only_second)):
+        if names:
+            lines.append(f"only in {name}, not compared: {', '.join(names)}")
+        if len(run.queries) > shared:
+            lines.append(f"only in {name}, not compared: {len(run.queries) - shared} questions")
+    return lines
 
 
 def _compare(
-    first: Results, second: Results, names: list[tuple[str, str]], metrics: tuple[str, ...]
+    first: Results, second: Results, rows: RowPairs, metrics: tuple[str, ...]
 ) -> list[Pair]:
     pairs = []
-    for one, other in names:
-        a, b = first.find_row(one), second.find_row(other)
-        name = one if one == other else f"{one} -> {other}"
+    for a, b in rows.pairs:
+        name = a.name if a.name == b.name else f"{a.name} -> {b.name}"
         for metric in (m for m in METRICS if m in metrics):
             found = difference(second.values_of(b, metric), first.values_of(a, metric))
             pairs.append((name, metric, found, first.mean(a, metric), second.mean(b, metric)))
