@@ -206,7 +206,7 @@ def test_the_table_of_prompts_that_is_shown_is_read(folder: Path) -> None:
 
 def test_the_question_set_that_is_shown_is_read(folder: Path) -> None:
     guide = (DOCS / "guides" / "evaluation.md").read_text()
-    (_, corpus), (_, queries), (_, listed) = fenced(guide, "json")
+    (_, corpus), (_, queries), (_, listed), (_, translated) = fenced(guide, "json")
     (folder / "questions" / "corpus.jsonl").write_text(corpus)
     (folder / "questions" / "queries.jsonl").write_text(queries)
     assert [query.text for query in evaluate.read_set(folder / "questions").queries] == [
@@ -214,10 +214,11 @@ def test_the_question_set_that_is_shown_is_read(folder: Path) -> None:
     ]
     own = folder / "own"
     (own / "contracts").mkdir(parents=True)
-    (own / "questions.jsonl").write_text(listed)
+    (own / "questions.jsonl").write_text(listed + translated)
     (own / "contracts" / "lease.md").write_text(json.loads(corpus)["text"])
-    (query,) = evaluate.read_questions(own).queries
+    query, french = evaluate.read_questions(own).queries
     assert query.gold[0].any[0].doc_id == "contracts/lease.md"
+    assert french.lang == "fr > en"
 
 
 def test_the_tutorial_runs_and_prints_what_it_shows(folder: Path) -> None:

@@ -240,6 +240,52 @@ def test_compare_does_not_guess_which_rows_of_several_contexts_belong_together(
     assert "the runs share no row; name one of each with --row and --with-row: A has none " in err
 
 
+@pytest.fixture
+def two_languages() -> None:
+    """Name the languages of the set: English for 20 questions, French about English for 10."""
+    lines = Path("set/queries.jsonl").read_text().splitlines()
+    rows = [{**json.loads(line), "lang": "en"} for line in lines]
+    for row in rows[20:]:
+        row["query_lang"] = "fr"
+    Path("set/queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+
+@pytest.mark.usefixtures("two_languages")
+def test_a_set_in_several_languages_is_also_listed_by_language(crx: Crx) -> None:
+    code, out, _ = crx("eval", "set", "-q", "--save", "run.npz")
+    assert code == 0
+    rows = [line.split() for line in out.splitlines() if line.startswith("outline hybrid ")]
+    assert [row[2:6] for row in rows[1:]] == [
+        ["en", "20", "100.0", "100.0"],
+        ["fr", ">", "en", "10"],
+    ]
+    assert load(Path("run.npz")).langs == ("en",) * 20 + ("fr > en",) * 10
+
+
+@pytest.mark.usefixtures("two_languages")
+def test_the_figures_by_language_are_those_of_its_questions(crx: Crx) -> None:
+    whole = json.loads(crx("eval", "set", "-q", "--json", "--contexts", "none")[1])
+    lines = Path("set/queries.jsonl").read_text().splitlines()
+    Path("set/queries.jsonl").write_text("\n".join(lines[20:]))
+    part = json.loads(crx("eval", "set", "-q", "--json", "--contexts", "none")[1])
+    found = whole["languages"]["fr > en"]
+    assert (list(whole["languages"]), found["queries"]) == (["en", "fr > en"], 10)
+    for row, alone in zip(found["rows"], part["rows"], strict=True):
+        assert row["figures"]["mrr"] == alone["figures"]["mrr"]
+
+
+def test_run_notes_the_questions_that_are_left_out(crx: Crx, here: Path) -> None:
+    notes(here)
+    rows = [
+        {"query": "which bird?", "path": "heron.md", "quote": quote}
+        for quote in ("It nests", "It swims")
+    ]
+    (here / "notes" / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    code, _, err = crx("eval", "notes", "-q")
+    assert code == 0
+    assert "crx: 1 of 2 questions are left out: their quotes are in no document" in err
+
+
 class Asks:
     """A generator that asks about the last word but one of what it is shown."""
 

@@ -40,13 +40,24 @@ def test_a_question_set_is_read(tmp_path: Path) -> None:
         ([DOCUMENT], ["[1]"], "queries.jsonl:1: not a JSON object"),
         ([{**DOCUMENT, "text": ""}], [QUERY], "corpus.jsonl:1: text is missing or empty"),
         ([{**DOCUMENT, "chunks": [[0, 99]]}], [QUERY], "chunk 0..99 is outside the text of 14"),
-        ([DOCUMENT], [{**QUERY, "gold": []}], "query 'q1' has no gold"),
+        (
+            [DOCUMENT],
+            [QUERY, {**QUERY, "query_id": "q2", "gold": []}],
+            "queries.jsonl:2: query 'q2' has no gold",
+        ),
+        ([DOCUMENT], [{**QUERY, "gold": []}], "queries.jsonl: no question has gold"),
+        ([DOCUMENT], [{**QUERY, "lang": 7}], "queries.jsonl:1: lang must be the name of"),
+        ([DOCUMENT], [{**QUERY, "query_lang": " "}], "query_lang must be the name of a language"),
         (
             [DOCUMENT],
             [{**QUERY, "gold": [{"any": []}]}],
             'a gold item must be {"any": [span, ...]}',
         ),
-        ([DOCUMENT], [{"query_id": "q1", "query": "one?"}], "query 'q1' has no gold"),
+        (
+            [DOCUMENT],
+            [{"query_id": "q1", "query": "one?"}, {"query_id": "q2", "query": "two?"}],
+            "queries.jsonl: no question has gold; list the places of each answer in",
+        ),
         ([DOCUMENT], ["\ud800"], "queries.jsonl:1: not JSON"),
         ([DOCUMENT], [], "queries.jsonl: holds no query"),
         ([], [QUERY], "corpus.jsonl: holds no document"),
@@ -84,6 +95,23 @@ def test_an_error_names_the_file_and_the_line(
     with pytest.raises(UsageError) as caught:
         read_set(write(tmp_path, corpus, queries))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "lang"),
+    [
+        ({}, ""),
+        ({"lang": "fr"}, "fr"),
+        ({"query_lang": "fr"}, "fr"),
+        ({"lang": "fr", "query_lang": "fr"}, "fr"),
+        ({"lang": "en", "query_lang": "fr"}, "fr > en"),
+    ],
+)
+def test_a_question_has_the_language_of_its_words_and_of_its_answer(
+    tmp_path: Path, fields: dict[str, str], lang: str
+) -> None:
+    (query,) = read_set(write(tmp_path, [DOCUMENT], [{**QUERY, **fields}])).queries
+    assert query.lang == lang
 
 
 def test_a_folder_without_a_question_set_is_refused(tmp_path: Path) -> None:

@@ -43,6 +43,11 @@ def test_the_text_of_several_files_is_found_in_any_of_them(tmp_path: Path) -> No
     assert {document.uri for document in questions.documents} == {"copy.txt", "lease.md"}
 
 
+def test_a_quoted_question_has_a_language(tmp_path: Path) -> None:
+    folder = write(tmp_path, row("It ends", lang="en", query_lang="fr"))
+    assert read_questions(folder).queries[0].lang == "fr > en"
+
+
 def test_a_question_whose_quote_is_in_no_file_is_left_out_and_named(tmp_path: Path) -> None:
     folder = write(tmp_path, row("It ends", id="a"), row("It starts", id="b"))
     questions = read_questions(folder, files=folder / "docs")
@@ -57,9 +62,10 @@ def test_a_question_whose_quote_is_in_no_file_is_left_out_and_named(tmp_path: Pa
     ("rows", "message"),
     [
         ([row("It starts")], "no quote is in a document below"),
-        ([row("")], "questions.jsonl:1: quote is missing or empty"),
+        ([row("It"), row("")], "questions.jsonl:2: quote is missing or empty"),
         ([row("It", id="a"), row("It", id="a")], "questions.jsonl:2: id 'a' occurs twice"),
         ([], "holds no question"),
+        ([{"query": "a?", "path": "a"}] * 2, "questions.jsonl: no question has a quote; give"),
     ],
 )
 def test_a_list_without_an_answer_says_why(

@@ -70,6 +70,7 @@ def measure(questions: QuestionSet, rows: Sequence[PipelineConfig], *, options: 
     documents = apply_file_spans(questions.documents, sources[0])
     chunk_chars = options.chunk_chars or _default_chunk_chars(documents)
     settings = {**(options.settings or {}), "chunk_chars": chunk_chars}
+    langs = tuple(query.lang for query in questions.queries)
     groups = [[row for row in rows if row.contexts == source] for source in sources]
     values: list[Mapping[str, Values]] = []
     indexed: dict[str, IndexingStats] = {}
@@ -89,6 +90,7 @@ def measure(questions: QuestionSet, rows: Sequence[PipelineConfig], *, options: 
         rows=tuple(row for group in groups for row in group),
         indexed=indexed,
         notes=(*questions.notes, *experiment.notes),
+        langs=langs if any(langs) else (),
         values={name: np.concatenate([each[name] for each in values]) for name in METRICS},
     )
 

@@ -1,7 +1,8 @@
 """Question sets on disk: `corpus.jsonl` and `queries.jsonl` in one folder.
 
 Offsets are code points, half open. A corpus line is {"doc_id", "title", "text", "chunks"?}, a
-query line {"query_id", "query", "gold": [{"any": [{"doc_id", "start", "end"}]}]}.
+query line {"query_id", "query", "gold": [{"any": [{"doc_id", "start", "end"}]}]}, with "lang" and
+"query_lang" in a set of several languages.
 """
 
 from __future__ import annotations
@@ -36,11 +37,16 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question and its gold items."""
+    """A question and its gold items.
+
+    `lang` is the language that its figures are also listed under, such as `fr`, or `fr > en` for a
+    question in French about a text in English; "" if the set names none.
+    """
 
     id: str
     text: str
     gold: tuple[Gold, ...]
+    lang: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,13 @@ def _documents(path: Path) -> Iterator[Document]:
 
 def _queries(path: Path, sizes: dict[str, int]) -> Iterator[Query]:
     seen: set[str] = set()
-    for where, row in read_rows(path):
+    rows = list(read_rows(path))
+    if rows and not any(row.get("gold") for _, row in rows):
+        raise UsageError(
+            f'{path}: no question has gold; list the places of each answer in "gold", or a quote '
+            "of it in questions.jsonl"
+        )
+    for where, row in rows:
         query_id = required_text(row, "query_id", where)
         if query_id in seen:
             raise UsageError(f"{where}: query_id {query_id!r} occurs twice")
@@ -100,6 +112,7 @@ def _queries(path: Path, sizes: dict[str, int]) -> Iterator[Query]:
             query_id,
             required_text(row, "query", where),
             tuple(_gold(g, sizes, where) for g in gold),
+            question_language(row, where),
         )
 
 
@@ -160,6 +173,20 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             if not isinstance(row, dict):
                 raise UsageError(f"{where}: not a JSON object")
             yield where, row
+
+
+def question_language(row: dict[str, Any], where: str) -> str:
+    """Return the language of a question, as `Query.lang` has it.
+
+    "lang" is the language of the text that answers, "query_lang" that of the question; each is
+    the other by default.
+    """
+    named = {name: row.get(name) for name in ("lang", "query_lang")}
+    for name, value in named.items():
+        if value is not None and not (isinstance(value, str) and value.strip()):
+            raise UsageError(f'{where}: {name} must be the name of a language, such as "fr"')
+    answer, asked = named["lang"] or named["query_lang"], named["query_lang"] or named["lang"]
+    return (asked if asked == answer else f"{asked} > {answer}") or ""
 
 
 def required_text(row: dict[str, Any], name: str, where: str) -> str:

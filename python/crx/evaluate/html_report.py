@@ -24,8 +24,9 @@ th, td { padding: .25em .5em; text-align: right; white-space: nowrap; }
 th { border-bottom: 2px solid #222; }
 td { border-bottom: 1px solid #ddd; }
 th:first-child, td:first-child { position: sticky; left: 0; background: #fff; }
-th:first-child, td:first-child, td:nth-last-child(3), th:nth-last-child(3),
-td:last-child, th:last-child { text-align: left; }
+th:first-child, td:first-child, table.languages :is(th, td):nth-child(2),
+table.steps :is(th, td):is(:nth-last-child(3), :last-child) { text-align: left; }
+table.languages { margin-top: 1.2em; }
 svg { max-width: 100%; height: auto; margin: 1.2em 0; display: block; }
 """
 
@@ -35,30 +36,39 @@ def render_report(
     title: str,
     notes: Sequence[str],
     rows: Sequence[Sequence[str]],
+    by_language: Sequence[Sequence[str]],
     recommendation: str,
     figures: Mapping[str, Figure],
 ) -> str:
     """Return an HTML page.
 
-    The first of `rows` is the header of the table; its last three columns are text.
+    The first of `rows` is the header of the table; its last three columns are text. `by_language`
+    is a table as well, whose first two columns are text; it may be empty.
     """
-    head, *body = rows
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
         f"<h1>{escape(title)}</h1>",
         f'<p class="recommendation">{escape(recommendation)}</p>',
-        '<div class="scroll"><table><thead>',
-        _row(head, "th"),
-        "</thead><tbody>",
-        *(_row(row, "td") for row in body),
-        "</tbody></table></div>",
+        *_table(rows, kind="steps"),
+        *(_table(by_language, kind="languages") if by_language else ()),
         *(f'<p class="note">{escape(note)}</p>' for note in notes),
         *(_inline(name, figure) for name, figure in figures.items()),
         "</body></html>",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _table(rows: Sequence[Sequence[str]], *, kind: str) -> list[str]:
+    head, *body = rows
+    return [
+        f'<div class="scroll"><table class="{kind}"><thead>',
+        _row(head, "th"),
+        "</thead><tbody>",
+        *(_row(row, "td") for row in body),
+        "</tbody></table></div>",
+    ]
 
 
 def _row(cells: Sequence[str], tag: str) -> str:

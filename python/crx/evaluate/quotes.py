@@ -1,8 +1,8 @@
 """Question sets as a list of quotes: a question, the file that answers it, and a piece of its text.
 
-A line of `questions.jsonl` is {"id"?, "query", "path", "quote"}. The quote is looked for in every
-document below a folder, since the same text may be in several files; runs of white space are equal
-to one space, and offsets are those of the document.
+A line of `questions.jsonl` is {"id"?, "query", "path", "quote", "lang"?, "query_lang"?}. The quote
+is looked for in every document below a folder, since the same text may be in several files; runs of
+white space are equal to one space, and offsets are those of the document.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from crx.evaluate.datasets import (
     GoldSpan,
     Query,
     QuestionSet,
+    question_language,
     read_rows,
     read_set,
     required_text,
@@ -39,6 +40,7 @@ class Quote:
     query: str
     path: str
     text: str
+    lang: str = ""
 
 
 QUESTIONS = "questions.jsonl"
@@ -81,7 +83,9 @@ def read_quoted_set(file: Path, folder: Path) -> QuestionSet:
     return QuestionSet(
         file.resolve().parent.name,
         tuple(documents),
-        tuple(Query(each.id, each.query, (Gold(tuple(places[each.id])),)) for each in found),
+        tuple(
+            Query(each.id, each.query, (Gold(tuple(places[each.id])),), each.lang) for each in found
+        ),
         tuple(notes),
     )
 
@@ -89,13 +93,18 @@ def read_quoted_set(file: Path, folder: Path) -> QuestionSet:
 def read_quotes(file: Path) -> list[Quote]:
     """Read a list of questions; raises `UsageError` with the file, the line and the fault."""
     quotes: dict[str, Quote] = {}
-    for where, row in read_rows(file):
+    rows = list(read_rows(file))
+    if rows and not any(row.get("quote") for _, row in rows):
+        raise UsageError(
+            f'{file}: no question has a quote; give each a "quote" of the text that answers it'
+        )
+    for where, row in rows:
         id_ = str(row.get("id") or len(quotes) + 1)
         if id_ in quotes:
             raise UsageError(f"{where}: id {id_!r} occurs twice")
         text = _SPACE.sub(" ", required_text(row, "quote", where)).strip()
         query, path = (required_text(row, name, where) for name in ("query", "path"))
-        quotes[id_] = Quote(id_, query, path, text)
+        quotes[id_] = Quote(id_, query, path, text, question_language(row, where))
     if not quotes:
         raise UsageError(f"{file}: holds no question")
     return list(quotes.values())

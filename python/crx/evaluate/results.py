@@ -61,8 +61,9 @@ class Comparison:
 class Results:
     """Measured values: `values[metric]` is (rows, queries) float64, in the order of both.
 
-    `indexed` is by source of contexts. `notes` are warnings of one line each, such as a reranker
-    that failed.
+    `indexed` is by source of contexts. `langs` are the languages of the questions (`Query.lang`),
+    in their order; it is empty if the set names none. `notes` are warnings of one line each, such
+    as a reranker that failed.
     """
 
     set: str
@@ -72,6 +73,7 @@ class Results:
     indexed: Mapping[str, IndexingStats]
     values: Mapping[str, Values]
     notes: tuple[str, ...] = ()
+    langs: tuple[str, ...] = ()
 
     def values_of(self, row: PipelineConfig, metric: str) -> Values:
         """Return the (queries,) values of a row."""
@@ -81,6 +83,13 @@ class Results:
     def mean(self, row: PipelineConfig, metric: str) -> float:
         """Return the mean of a row over its questions."""
         return float(self.values_of(row, metric).mean())
+
+    def by_language(self) -> dict[str, Results]:
+        """Return the results on the questions of each language, in alphabetical order."""
+        return {
+            lang: select_queries(self, [at for at, each in enumerate(self.langs) if each == lang])
+            for lang in sorted(set(self.langs))
+        }
 
     def failure_rate(self, row: PipelineConfig) -> float:
         """Return 1 - recall@20."""
@@ -131,6 +140,7 @@ def save(results: Results, file: Path) -> None:
         "rows": [asdict(row) for row in results.rows],
         "indexed": {name: asdict(each) for name, each in results.indexed.items()},
         "notes": results.notes,
+        "langs": results.langs,
     }
     head_bytes = np.frombuffer(orjson.dumps(head), dtype=np.uint8)
     with file.open("wb") as out:
@@ -154,6 +164,7 @@ def load(file: Path) -> Results:
                 indexed={name: IndexingStats(**each) for name, each in head["indexed"].items()},
                 values={name: arrays[name] for name in METRICS},
                 notes=tuple(head["notes"]),
+                langs=tuple(head.get("langs", ())),
             )
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
         raise UsageError(
@@ -169,14 +180,16 @@ def pair_results(one: Results, other: Results) -> tuple[Results, Results]:
         raise UsageError(
             f"{one.set} and {other.set} share no question; compare two runs of one set"
         )
-    return _select_queries(one, [at for at, _ in shared]), _select_queries(
+    return select_queries(one, [at for at, _ in shared]), select_queries(
         other, [at for _, at in shared]
     )
 
 
-def _select_queries(results: Results, queries: Sequence[int]) -> Results:
+def select_queries(results: Results, queries: Sequence[int]) -> Results:
+    """Return the results on some of the questions, by their index."""
     return replace(
         results,
         queries=tuple(results.queries[at] for at in queries),
+        langs=tuple(results.langs[at] for at in queries) if results.langs else (),
         values={name: values[:, queries] for name, values in results.values.items()},
     )

@@ -13,6 +13,7 @@ from crx.cli.eval.report import (
     as_object,
     as_text,
     how_to_read,
+    language_rows,
     next_steps,
     recommendation,
     table_rows,
@@ -177,6 +178,7 @@ def _draw(
             title=about(results),
             notes=[*how_to_read(metric=metric, baseline=baseline), *results.notes],
             rows=table_rows(results, metric=metric, baseline=baseline),
+            by_language=language_rows(results),
             recommendation=" ".join([recommendation(results, found), *next_steps(results, found)]),
             figures=figures,
         )

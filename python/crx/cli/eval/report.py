@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from crx.cli.output import format_table
-from crx.evaluate.pipeline_config import PipelineConfig, contexts_name
+from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig, contexts_name
 from crx.evaluate.recommend import Recommendation
 from crx.evaluate.results import (
     BUDGETS,
@@ -18,20 +18,18 @@ from crx.evaluate.results import (
 from crx.evaluate.statistics import RESAMPLES, Difference
 from crx.registry import parse_contexts
 
+# The group of the questions without a language, in a set that names the language of others.
+UNNAMED_LANGUAGE = "other"
 COVERAGES = tuple(f"coverage@{budget // 1000}k" for budget in BUDGETS)
 
 
 def as_text(results: Results, *, metric: str = "", baseline: PipelineConfig | None = None) -> str:
     """Return what was measured, the table, and how to read it."""
     rows = table_rows(results, metric=metric, baseline=baseline)
-    return "\n".join(
-        [
-            f"{about(results)}\n",
-            format_table(rows, right=range(1, len(rows[0]) - 3)),
-            "",
-            *how_to_read(metric=metric, baseline=baseline),
-        ]
-    )
+    lines = [f"{about(results)}\n", format_table(rows, right=range(1, len(rows[0]) - 3)), ""]
+    if by_language := language_rows(results):
+        lines += [format_table(by_language, right=range(2, len(by_language[0]))), ""]
+    return "\n".join([*lines, *how_to_read(metric=metric, baseline=baseline)])
 
 
 def about(results: Results) -> str:
@@ -105,6 +103,28 @@ def table_rows(
     return [head, *rows]
 
 
+def language_rows(results: Results) -> list[list[str]]:
+    """Return the head and rows of the table by language; nothing without several languages."""
+    languages = results.by_language()
+    if len(languages) < 2:
+        return []
+    rows = [["", "language", "questions", *(f"@{k}" for k in SHOWN_KS), "failure", "MRR"]]
+    for row in (row for row in results.rows if row.window == CHUNKS):
+        for lang, each in languages.items():
+            recalls = (f"{100 * each.mean(row, f'recall@{k}'):.1f}" for k in SHOWN_KS)
+            rows.append(
+                [
+                    row.name,
+                    lang or UNNAMED_LANGUAGE,
+                    f"{len(each.queries)}",
+                    *recalls,
+                    f"{100 * each.failure_rate(row):.1f}",
+                    f"{each.mean(row, 'mrr'):.3f}",
+                ]
+            )
+    return rows
+
+
 def as_object(
     results: Results, *, metric: str = "", baseline: PipelineConfig | None = None
 ) -> dict[str, object]:
@@ -114,6 +134,13 @@ def as_object(
         "documents": results.documents,
         "queries": len(results.queries),
         "notes": list(results.notes),
+        "languages": {
+            lang or UNNAMED_LANGUAGE: {
+                "queries": len(each.queries),
+                "rows": [{"name": row.name, "figures": figures(each, row)} for row in each.rows],
+            }
+            for lang, each in results.by_language().items()
+        },
         "indexed": {source: asdict(each) for source, each in results.indexed.items()},
         "rows": [
             {

@@ -9,7 +9,7 @@ import click
 from crx.cli.eval.options import contexts_option, measuring_options, options_of, save_option
 from crx.cli.eval.report import as_object, as_text, figures
 from crx.cli.options import json_option, progress_options, set_option
-from crx.cli.output import print_json, print_text
+from crx.cli.output import print_json, print_note, print_text
 from crx.cli.progress import Form
 from crx.errors import UsageError
 from crx.evaluate import Results, read_questions, run, save
@@ -47,9 +47,10 @@ def command(
     """Measure what each leg finds on the question set SET, and both, reranked if asked.
 
     SET holds corpus.jsonl and queries.jsonl, or questions.jsonl with a quote of a file of --files
-    for each question. A gold item is found at k when the top k chunks
-    cover at least half of it; the failure rate is 1 - recall@20. Coverage is the share of the
-    gold characters that a prompt of 1,000 to 8,000 tokens holds.
+    for each question. Figures are also listed by language if questions have a "lang". A gold item
+    is found at k when the top k chunks cover at least half of it; the failure rate is 1 -
+    recall@20. Coverage is the share of the gold characters that a prompt of 1,000 to 8,000 tokens
+    holds.
     """
     questions = read_questions(folder, files=files)
     with options_of(
@@ -68,6 +69,8 @@ def command(
         )
     if file is not None:
         save(results, file)
+    for line in results.notes:
+        print_note(line)
     if as_json:
         print_json(_object(results))
     else:
