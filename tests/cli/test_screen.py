@@ -83,6 +83,15 @@ def test_the_lines_shown_are_those_of_the_chunk_that_hold_the_query() -> None:
     )
 
 
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_the_marks_of_what_is_left_out_take_no_text_away(count: int) -> None:
+    text = " ".join(f"word{n}" for n in range(200))
+    lines, _ = excerpt(passage(text, start=0, end=len(text)), query="word90", count=count, width=40)
+    assert max(map(len, lines)) <= 40
+    shown = " ".join(lines).removeprefix("... ").removesuffix(" ...")
+    assert " ".join(shown.split()) in text
+
+
 def test_a_rare_word_of_the_query_outweighs_common_ones() -> None:
     text = "whales eat and whales sing\n" * 20 + "krill is small\n" + "whales eat\n" * 20
     found = passage(text, start=0, end=len(text))

@@ -19,6 +19,9 @@ _LAID_OUT = 8000
 # it decides between windows that hold about the same terms.
 _CHUNK_SHARE = 0.2
 
+# Stands before and after the rows of a passage that is not shown whole.
+_CUT = " ..."
+
 _WORD = re.compile(r"[^\W_]+(?:['’_.-][^\W_]+)*")
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
@@ -45,7 +48,9 @@ def excerpt(passage: Passage, *, query: str, count: int, width: int) -> Body:
         if len(rows) <= count:
             return [row.text for row in rows], ""
     # Blank lines are left out of what is cut: the few lines there are hold text.
-    parts = _rows(_around_hit(passage), width)
+    # Each row leaves room for the mark of what was left out; a single row has two.
+    marks = len(_CUT) * (2 if count == 1 else 1)
+    parts = _rows(_around_hit(passage), width - marks)
     before, chunk, after = ([row for row in part if row.text] for part in parts)
     rows = [*before, *chunk, *after]
     in_chunk = range(len(before), len(before) + len(chunk))
@@ -54,9 +59,9 @@ def excerpt(passage: Passage, *, query: str, count: int, width: int) -> Body:
     lines = [row.text for row in shown]
     left = _left_out(passage, shown)
     if start:
-        lines[0] = f"... {prefix(lines[0], width - 4)}"
+        lines[0] = f"{_CUT.strip()} {lines[0]}"
     if start + count < len(rows):
-        lines[-1] = prefix(lines[-1], width - 4).rstrip() + " ..."
+        lines[-1] = lines[-1].rstrip() + _CUT
     return lines, left
 
 
