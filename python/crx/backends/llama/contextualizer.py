@@ -95,7 +95,7 @@ class Llama:
         return self._supervisor.usage
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
-        """Yield one context a chunk, in order; a chunk that could not be answered has failed."""
+        """Yield one context per chunk, in order; "failed" if the model gave no answer."""
         return restore_order(self._situate(document, chunks))
 
     def situate_many(

@@ -107,7 +107,7 @@ class OpenAI:
         return self._service.destination
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
-        """Yield one context a chunk, in order; a chunk that could not be answered has failed.
+        """Yield one context per chunk, in order; "failed" if the model gave no answer.
 
         An error that ends the run is raised after all contexts that were answered: `ModelError`
         (the key, the model, no connection, an outage) or `BudgetSpent`.
