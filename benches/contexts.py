@@ -1,4 +1,4 @@
-"""Time of a context by a local model: whole prompts, prefix reuse and shared batches.
+"""Time of a context by a local model: whole prompts, prefix reuse, shared batches and windows.
 
 Corpus: one document of 4,000 tokens (eight with `--full`) in ten chunks of 400, 64 new tokens for
 each context. Model: the shape of SmolLM2-135M with random Q8_0 weights, which do not change the
@@ -7,6 +7,7 @@ speed, on the CPU.
 full        `llama_cpp.Llama`; the whole prompt is computed for every chunk
 sequential  `llama_cpp.Llama`, which reuses the document between chunks by its prefix match
 shared      crx; the document is computed once and its chunks are decoded together
+windows     crx with `prompt=window`; a digest of the document, then three chunks a prompt
 
 All run in one process with the same prompts (as tokens) and threads; `Llama` runs with flash
 attention, as in crx, and without, its default. `full` is slow and measured on a sample of the
@@ -49,6 +50,10 @@ import tiny_gguf  # noqa: E402
 from crx.backends.llama.model import KV_TYPES, LlamaModel, NativeLog  # noqa: E402
 from crx.backends.llama.session import SequenceResult, Session  # noqa: E402
 from crx.context.compute_usage import ComputeUsage  # noqa: E402
+from crx.context.window_prompt import WINDOW_TOKENS  # noqa: E402
+
+# Tokens of the template before the document and after the chunk, and of a document's opening.
+BEFORE, AFTER, OPENING = 25, 50, 750
 
 Tokens = list[int]
 Job = tuple[Tokens, list[Tokens]]
@@ -67,7 +72,7 @@ def make_jobs(model: LlamaModel, args: argparse.Namespace) -> list[Job]:
         return [rng.randrange(1000, model.n_vocab) for _ in range(n)]
 
     jobs = []
-    before, after = tokens(25), tokens(50)
+    before, after = tokens(BEFORE), tokens(AFTER)
     for _ in range(args.documents):
         text = tokens(args.tokens)
         cuts = [i * len(text) // args.chunks for i in range(args.chunks + 1)]
@@ -116,6 +121,53 @@ def run_shared(
         "kv_mib": memory["KV"],
         "compute_mib": memory["compute"],
     }
+
+
+def run_windows(
+    model: LlamaModel, jobs: list[Job], args: argparse.Namespace, *, slots: int
+) -> dict[str, Any]:
+    """Decode a digest a document and a line a chunk, as with `prompt=window`."""
+    counts = ComputeUsage()
+    started = clocks()
+    for job in jobs:
+        for (prefix, suffixes), new in make_window_jobs(job, new=args.new):
+            session = Session(
+                model,
+                capacity=len(prefix) + slots * (max(map(len, suffixes)) + new),
+                slots=slots,
+                kv=args.kv,
+                threads=args.threads,
+                max_tokens=new,
+                counts=counts,
+                shares=True,
+                heartbeat=lambda: None,
+            )
+            collections.deque(decode(session, (prefix, suffixes)), maxlen=0)
+            session.close()
+    wall, cpu = (now - then for now, then in zip(clocks(), started, strict=True))
+    chunks = sum(len(suffixes) for _, suffixes in jobs)
+    return {
+        "s_per_chunk": wall / chunks,
+        "cpu_per_chunk": cpu / chunks,
+        "decoding_share": counts.decode.seconds / wall,
+        "prefilled_per_chunk": counts.prefilled / chunks,
+    }
+
+
+def make_window_jobs(job: Job, *, new: int) -> list[tuple[Job, int]]:
+    """Return the job of a document's digest and those of its windows, with their new tokens."""
+    prefix, suffixes = job
+    before, after = prefix[:BEFORE], suffixes[0][-AFTER:]
+    chunks = [suffix[:-AFTER] for suffix in suffixes]
+    size = max(1, WINDOW_TOKENS // max(map(len, chunks)))
+    windows = [chunks[i : i + size] for i in range(0, len(chunks), size)]
+    opening, digest = prefix[BEFORE : BEFORE + OPENING], prefix[-new:]
+    jobs = [((before, [opening + after]), new)]
+    for length in sorted({len(window) for window in windows}):
+        alike = [window for window in windows if len(window) == length]
+        texts = [[*itertools.chain(*window), *after] for window in alike]
+        jobs.append(((before + digest, texts), new * length))
+    return jobs
 
 
 def decode(session: Session, job: Job) -> Iterator[SequenceResult]:
@@ -275,6 +327,7 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
 
     batched, row = run_shared(model, jobs, args, slots=args.slots, log=log)
     done(f"shared, {args.slots} together", row)
+    done("windows", run_windows(model, jobs, args, slots=args.slots))
     equal: dict[str, str] = {}
     for kernel, flash in (("flash", True), ("default", False)):
         rival = Rival(path, jobs, args, flash=flash)

@@ -41,6 +41,7 @@ class Worker:
         self._waiting: deque[tuple[int, list[int]]] = deque()
         self._admitted: set[int] = set()
         self._decoders: dict[int, StreamingDecoder] = {}
+        self._grammars: dict[int, str] = {}
         self._usage = ComputeUsage()
         self._slot_tokens = 0
 
@@ -75,6 +76,7 @@ class Worker:
             case "add":
                 suffix = self._tokenizer.suffix(message["text"])
                 self._waiting.append((message["number"], suffix))
+                self._grammars[message["number"]] = message.get("grammar", "")
                 if message.get("stream"):
                     self._decoders[message["number"]] = StreamingDecoder(self._model)
 
@@ -216,7 +218,7 @@ class Worker:
         for number, _ in chunks:
             self._admitted.add(number)
             self._parent.send({"op": "admitted", "number": number})
-        return session.admit(chunks) if chunks else []
+        return session.admit(chunks, grammars=self._grammars) if chunks else []
 
     def _send_piece(self, number: int, tokens: Sequence[int], *, final: bool = False) -> None:
         """Send the new text of an answer that is to be streamed."""

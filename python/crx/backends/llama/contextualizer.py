@@ -23,6 +23,7 @@ from crx.answer.reasoning import strip_reasoning
 from crx.backends.llama.chat_template import PLAIN
 from crx.backends.llama.model_file import check_model_file, file_digest
 from crx.backends.llama.options import OPTION_TYPES, LlamaOptions, make_options
+from crx.backends.llama.windows import WINDOW_ANSWER_TOKENS, WindowContextualizer
 from crx.backends.options import refuse_cap, typed_options
 from crx.backends.process.chunk_round import ChunkPrompt
 from crx.backends.process.pipe import ChildLost, Message, child_command
@@ -32,7 +33,8 @@ from crx.context.excerpts import Excerpt, excerpts
 from crx.context.ordering import Answers, restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
-from crx.errors import ModelError
+from crx.context.window_prompt import OPENING_CHARS, WindowPrompt
+from crx.errors import ModelError, UsageError
 from crx.models.store import find_gguf_file
 from crx.models.threads import thread_count
 from crx.types import Chunk, Context, Document
@@ -68,6 +70,8 @@ class Llama:
         self._path = find_gguf_file(path)
         self._prompt = prompt or Prompt.of()
         self._settings = settings or LlamaOptions()
+        if self._settings.prompt == "window":
+            self._refuse_template(self._prompt)
         self.notes: tuple[str, ...] = ()
         check_model_file(self._path)
         if importlib.util.find_spec("llama_cpp") is None:
@@ -84,8 +88,10 @@ class Llama:
         mean equally good texts, not equal ones.
         """
         s = self._settings
+        windows = self._windows
+        prompt = f"window:{windows.prompt.hash}" if windows else self._prompt.hash
         return (
-            f"llama:{file_digest(self._path)} prompt={self._prompt.hash} frame={self._template}"
+            f"llama:{file_digest(self._path)} prompt={prompt} frame={self._template}"
             f" kv={s.kv} window={s.window} max_tokens={s.max_tokens} revision={REVISION}"
         )
 
@@ -120,14 +126,20 @@ class Llama:
         prompts = [
             lengths
             for document, chunks in documents
-            for lengths in self._prompt_lengths(document, chunks)
+            for lengths in self._prompt_lengths(document, chunks, asks=asks)
         ]
         return estimate_seconds(
-            self.usage, prompts, asks=asks, slots=self._slots, step_tokens=self._step_tokens
+            self.usage,
+            prompts,
+            asks=1 if self._windows else asks,
+            slots=self._slots,
+            step_tokens=self._step_tokens,
         )
 
     def with_prompt(self, prompt: Prompt) -> Llama:
         """Return a contextualizer with another prompt that shares the child process."""
+        if self._settings.prompt == "window":
+            self._refuse_template(prompt)
         other = copy.copy(self)
         other._prompt = prompt
         return other
@@ -147,6 +159,21 @@ class Llama:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def _windows(self) -> WindowContextualizer | None:
+        """The contextualizer of `prompt=window`, None with one prompt a chunk."""
+        if self._settings.prompt != "window":
+            return None
+        prompt = WindowPrompt.of(glossary=self._prompt.glossary)
+        return WindowContextualizer(self._supervisor.situate, prompt, self._count)
+
+    def _refuse_template(self, prompt: Prompt) -> None:
+        if prompt.parts != Prompt.of(glossary=prompt.glossary).parts:
+            raise UsageError(
+                "llama: prompt=window has a template of its own; leave out prompt=window or the"
+                " prompt file"
+            )
+
     def _start(self) -> None:
         """Load the model; if the processor's own weight layouts crash it, load it without them."""
         for extra_buffers in (True, False):
@@ -155,6 +182,7 @@ class Llama:
                 "path": str(self._path),
                 "threads": self._settings.threads or thread_count(),
                 "extra_buffers": extra_buffers,
+                "max_tokens": self._answer_tokens,
             }
             self._supervisor = Supervisor(
                 COMMAND, opening, timeout_s=self._settings.timeout_s, env=_ENV
@@ -168,6 +196,12 @@ class Llama:
                 raise ModelError(f"{self._path}: {error}") from None
             self._template = str(ready["template"])
             self._starts_in_reasoning = bool(ready["starts_in_reasoning"])
+            if self._starts_in_reasoning and self._settings.prompt == "window":
+                self.close()
+                raise ModelError(
+                    f"{self._path}: prompt=window leaves no room for this model's reasoning; leave"
+                    " it out"
+                )
             self._head, self._tail = int(ready["head"]), int(ready["tail"])
             self._window = int(ready["window"])
             self._slots, self._step_tokens = int(ready["slots"]), int(ready["step_tokens"])
@@ -180,7 +214,17 @@ class Llama:
             return
         raise ModelError(f"{self._path}: {self.notes[0].partition(': ')[2]}; try another build")
 
+    @property
+    def _answer_tokens(self) -> int:
+        in_windows = self._settings.prompt == "window"
+        return WINDOW_ANSWER_TOKENS if in_windows else self._settings.max_tokens
+
     def _situate(self, document: Document, chunks: Sequence[Chunk]) -> Answers:
+        if not chunks:
+            return
+        if windows := self._windows:
+            yield from windows.situate(document, chunks)
+            return
         validator = ContextValidator(document, prompt=self._prompt)
         for excerpt in self._excerpts(document, chunks):
             prefix = self._prompt.prefix(excerpt.text)
@@ -214,9 +258,15 @@ class Llama:
         return excerpts(document, chunks, budget=budget, count=self._count)
 
     def _prompt_lengths(
-        self, document: Document, chunks: Sequence[Chunk]
+        self, document: Document, chunks: Sequence[Chunk], *, asks: float
     ) -> Iterator[PromptLengths]:
-        """Yield the lengths of the prompts of these chunks."""
+        """Yield the lengths of the prompts of these chunks.
+
+        Those of windows include the prompts of chunks that are asked for a second time.
+        """
+        if windows := self._windows:
+            yield from self._window_lengths(windows, document, chunks, asks=asks)
+            return
         for excerpt in self._excerpts(document, chunks):
             group = chunks[excerpt.first : excerpt.last]
             texts = [self._prompt.suffix(chunk.text) for chunk in group]
@@ -224,6 +274,26 @@ class Llama:
             prefix += self._head
             shared = prefix if self._shares else 0
             yield PromptLengths(shared, [prefix - shared + each + self._tail for each in suffixes])
+
+    def _window_lengths(
+        self,
+        windows: WindowContextualizer,
+        document: Document,
+        chunks: Sequence[Chunk],
+        *,
+        asks: float,
+    ) -> Iterator[PromptLengths]:
+        """Yield the lengths of the prompt of a document's digest, and of those of its windows."""
+        groups: list[Sequence[Chunk]] = [chunks[w.start : w.stop] for w in windows.windows(chunks)]
+        groups += [[chunk] for chunk in chunks[: round((asks - 1) * len(chunks))]]
+        for prefix, suffixes in (
+            (windows.prompt.digest.prefix(""), [document.text[:OPENING_CHARS]]),
+            (windows.prompt.window.prefix(""), [*map(windows.window_text, groups)]),
+        ):
+            begin, *ends = self._count([prefix, *suffixes])
+            shared = begin + self._head if self._shares else 0
+            rest = begin + self._head - shared + self._tail
+            yield PromptLengths(shared, [rest + each for each in ends])
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         reply = self._supervisor.call({"op": "count", "texts": list(texts)}, reply_op="counted")

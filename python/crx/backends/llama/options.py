@@ -13,6 +13,8 @@ from crx.errors import UsageError
 class LlamaOptions:
     """Options of a local model; 0 leaves the choice to crx.
 
+    `prompt`: "document", one prompt a chunk behind the whole document, or "window", one prompt for
+    about six chunks behind a digest of the document (`crx.context.window_prompt`).
     `places`: chunks decoded together. `window`: tokens of a prompt, at most those that the model
     was trained for; by default contexts are written from at most 8,192 without a GPU. `kv`: "f16",
     "f32", or "q8_0" (half the memory, but prompts take four to five times as long without a GPU,
@@ -23,6 +25,7 @@ class LlamaOptions:
     every 512 tokens.
     """
 
+    prompt: str = "document"
     places: int = 16
     window: int = 0
     kv: str = "f16"
@@ -34,6 +37,8 @@ class LlamaOptions:
     timeout_s: float = 300.0
 
     def __post_init__(self) -> None:
+        if self.prompt not in ("document", "window"):
+            raise ValueError(f'prompt is "document" or "window", not "{self.prompt}"')
         if self.kv not in ("f16", "q8_0", "f32"):
             raise ValueError(f'kv is "f16", "q8_0" or "f32", not "{self.kv}"')
         if not 1 <= self.places <= 62:

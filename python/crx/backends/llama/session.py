@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import llama_cpp as llama
 import numpy as np
 from numpy.typing import NDArray
 
+from crx.backends.llama.grammar import GrammarSampler
 from crx.backends.llama.model import KV_TYPES, LlamaModel, PromptFailed
 from crx.context.compute_usage import ComputeUsage, Pace
 
@@ -35,13 +37,17 @@ PAIR, TILE = 2, 64
 
 @dataclass(slots=True)
 class Slot:
-    """A sequence that decodes one chunk's answer: the token to compute next and those so far."""
+    """A sequence that decodes one chunk's answer: the token to compute next and those so far.
+
+    With a grammar, only tokens that it allows are chosen.
+    """
 
     sequence: int
     number: int
     position: int
     token: int = 0
     answer: list[int] = field(default_factory=list)
+    grammar: GrammarSampler | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +138,23 @@ class Session:
         self._prefill([Row(t, common + i, 0) for i, t in enumerate(rest)])
         self._computed = prefix
 
-    def admit(self, chunks: Sequence[tuple[int, list[int]]]) -> list[SequenceResult]:
+    def admit(
+        self,
+        chunks: Sequence[tuple[int, list[int]]],
+        *,
+        grammars: Mapping[int, str] = MappingProxyType({}),
+    ) -> list[SequenceResult]:
         """Assign a free slot to each chunk (number, suffix) and compute the suffixes.
 
-        Returns the answers that end with their first token.
+        `grammars` are those of some answers, by number. Returns the answers that end with their
+        first token.
         """
         rows: list[Row] = []
         for number, suffix in chunks:
+            grammar = grammars.get(number)
+            sampler = GrammarSampler(self._model, grammar) if grammar else None
             self.counts.prompt += len(self._prefix) + len(suffix)
-            rows += self._rows(number, suffix)
+            rows += self._rows(number, suffix, sampler)
         return self._prefill(rows)
 
     def step(self) -> list[SequenceResult]:
@@ -152,17 +166,19 @@ class Session:
     def reset(self) -> None:
         """Clear all sequences, as after a fault."""
         llama.llama_memory_clear(self._memory, False)  # noqa: FBT003
+        for slot in self._busy:
+            _close_grammar(slot)
         self._computed, self._busy = [], []
         self._free = list(range(self.slots, 0, -1))
 
-    def _rows(self, number: int, suffix: list[int]) -> list[Row]:
+    def _rows(self, number: int, suffix: list[int], grammar: GrammarSampler | None) -> list[Row]:
         sequence = self._free.pop()
         if self._shares:
             start, tokens = len(self._prefix), suffix
             llama.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
         else:
             start, tokens = 0, self._prefix + suffix
-        slot = Slot(sequence, number, start + len(tokens) - 1)
+        slot = Slot(sequence, number, start + len(tokens) - 1, grammar=grammar)
         rows = [Row(token, start + i, sequence) for i, token in enumerate(tokens[:-1])]
         return [*rows, Row(tokens[-1], slot.position, sequence, slot)]
 
@@ -179,7 +195,7 @@ class Session:
             self._decode(step, padding=max(PAIR - len(step), -len(step) % tile))
             for at, row in enumerate(step):
                 if row.slot is not None:
-                    answers += self._advance(row.slot, self._greedy(at))
+                    answers += self._advance(row.slot, self._choose(at, row.slot))
             cells = sum(row.position + 1 for row in step)
             pace.add_step(len(step), cells, time.perf_counter() - started)
             self._heartbeat()
@@ -195,9 +211,17 @@ class Session:
         if code:
             raise PromptFailed(f"llama.cpp could not decode: code {code}")
 
-    def _greedy(self, row: int) -> int:
+    def _choose(self, row: int, slot: Slot) -> int:
+        if slot.grammar is None:
+            return self._greedy(row)
+        return slot.grammar.choose(self._logits(row))
+
+    def _logits(self, row: int) -> NDArray[np.float32]:
         logits = llama.llama_get_logits_ith(self._context, row)
-        values: NDArray[np.float32] = np.ctypeslib.as_array(logits, (self._model.n_vocab,))
+        return np.ctypeslib.as_array(logits, (self._model.n_vocab,))
+
+    def _greedy(self, row: int) -> int:
+        values = self._logits(row)
         best = int(values.argmax())
         if not np.isfinite(values[best]):
             raise PromptFailed("the model's outputs are not finite")
@@ -213,6 +237,7 @@ class Session:
             slot.position += 1
             self._busy.append(slot)
             return []
+        _close_grammar(slot)
         llama.llama_memory_seq_rm(self._memory, slot.sequence, -1, -1)
         self._free.append(slot.sequence)
         self.counts.answers += 1
@@ -269,6 +294,12 @@ def _new_context(model: LlamaModel, *, capacity: int, slots: int, kv: str, threa
     if not context:
         raise PromptFailed(f"no memory for {capacity} tokens")
     return context
+
+
+def _close_grammar(slot: Slot) -> None:
+    if slot.grammar is not None:
+        slot.grammar.close()
+        slot.grammar = None
 
 
 def _common_prefix(one: Sequence[int], other: Sequence[int]) -> int:

@@ -16,12 +16,14 @@ Validate = Callable[[str, bool], Context]
 class ChunkPrompt:
     """What follows the prefix for one chunk.
 
-    `firmer` is sent instead of `suffix` after an answer that `validate` rejected.
+    `firmer` is sent instead of `suffix` after an answer that `validate` rejected; without it, the
+    chunk is asked for once. `grammar` (GBNF) is the form of the answer, "" for any.
     """
 
     suffix: str
-    firmer: str
+    firmer: str | None
     validate: Validate
+    grammar: str = ""
 
 
 @dataclass(slots=True)
@@ -65,14 +67,15 @@ class ChunkRound:
     def text_of(self, number: int) -> str:
         """Return the text to be sent for a chunk."""
         prompt = self.prompts[number]
-        return prompt.firmer if number in self.retried else prompt.suffix
+        return prompt.firmer if prompt.firmer and number in self.retried else prompt.suffix
 
     def accept_answer(self, number: int, text: str, *, finished: bool) -> None:
         """Validate an answer: the chunk is done, or sent once more if it was rejected."""
-        context = self.prompts[number].validate(text, finished)
+        prompt = self.prompts[number]
+        context = prompt.validate(text, finished)
         if context.status == "ok" and number in self.retried:
             context = Context(context.text, "retried")
-        if context.text or number in self.retried:
+        if context.text or number in self.retried or prompt.firmer is None:
             self.settle(number, context)
         else:
             self._retry(number)

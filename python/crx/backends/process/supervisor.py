@@ -4,7 +4,7 @@ The parent sends prompts and validates answers; the child only answers. Messages
 
     open    settings of the model            -> ready, or refused with a reason
     prefix  the text that the next chunks share
-    add     one chunk: its number and the text that follows the prefix
+    add     one chunk: its number, the text that follows the prefix, and the grammar of its answer
 
 and, besides those, from the child: `heartbeat` (work goes on), `admitted` (a chunk is being
 decoded), `answer` (a chunk's text, whether it finished, and the usage so far) and `fault` (a chunk,
@@ -183,7 +183,10 @@ class Supervisor:
 
     def _send_chunks(self, state: ChunkRound) -> None:
         for number in state.next_to_send():
-            self._send({"op": "add", "number": number, "text": state.text_of(number)})
+            message: Message = {"op": "add", "number": number, "text": state.text_of(number)}
+            if grammar := state.prompts[number].grammar:
+                message["grammar"] = grammar
+            self._send(message)
 
     def _handle(self, state: ChunkRound, reply: Message) -> None:
         try:

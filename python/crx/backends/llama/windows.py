@@ -1,0 +1,134 @@
+"""Contexts in windows of chunks: a digest of the document, a line for each chunk, second tries."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from crx.backends.process.chunk_round import ChunkPrompt
+from crx.context.ordering import Answers
+from crx.context.outline import Outliner
+from crx.context.validate import ContextValidator
+from crx.context.window_prompt import (
+    OPENING_CHARS,
+    WindowPrompt,
+    digest_grammar,
+    format_chunks,
+    lines_grammar,
+    parse_lines,
+    split_windows,
+)
+from crx.types import Chunk, Context, Document
+
+# Tokens of an answer: six lines of 280 characters of English and their numbers.
+WINDOW_ANSWER_TOKENS = 480
+
+# Answers to the prompts that follow a prefix, as of `Supervisor.situate`.
+Ask = Callable[[str, Sequence[ChunkPrompt]], Answers]
+Count = Callable[[Sequence[str]], list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowContextualizer:
+    """Contexts of a window of chunks at a time.
+
+    A context is the document's digest and the chunk's line. A line that is missing or rejected is
+    asked for once more, alone. `count` returns the tokens of each text.
+    """
+
+    ask: Ask
+    prompt: WindowPrompt
+    count: Count
+
+    def situate(self, document: Document, chunks: Sequence[Chunk]) -> Answers:
+        """Yield (position, context) of every chunk, a window's together as soon as it is read."""
+        validator = ContextValidator(document, prompt=self.prompt.window)
+        digest = self._write_digest(document, chunks[0])
+        prefix = self.prompt.window.prefix(digest or _head(document, chunks[0]))
+        rejected: list[int] = []
+        with contextlib.closing(self._write_lines(prefix, chunks, validator)) as contexts:
+            for at, context in contexts:
+                if context.status == "rejected":
+                    rejected.append(at)
+                else:
+                    yield at, _join(digest, context)
+        prompts = [self._line_prompt(chunks[at], validator) for at in rejected]
+        with contextlib.closing(self.ask(prefix, prompts)) as contexts:
+            for number, context in contexts:
+                retried = replace(context, status="retried") if context.status == "ok" else context
+                yield rejected[number], _join(digest, retried)
+
+    def windows(self, chunks: Sequence[Chunk]) -> list[range]:
+        """Return the positions of the chunks of each window."""
+        return split_windows(chunks, self.count([chunk.text for chunk in chunks]))
+
+    def window_text(self, chunks: Sequence[Chunk]) -> str:
+        """Return what follows the prefix for the chunks of a window."""
+        return self.prompt.window.suffix(format_chunks([chunk.text for chunk in chunks]))
+
+    def digest_prompt(self, document: Document, chunk: Chunk) -> tuple[str, str]:
+        """Return the prefix and the rest of the prompt for a document's digest."""
+        opening = document.text[:OPENING_CHARS]
+        head = _head(document, chunk)
+        return self.prompt.digest.prefix(head), self.prompt.digest.suffix(opening)
+
+    def _write_digest(self, document: Document, chunk: Chunk) -> str:
+        """Return the digest of a document, "" if the model's two answers were rejected."""
+        validator = ContextValidator(document, prompt=self.prompt.digest)
+        opening = document.text[:OPENING_CHARS]
+        subject = Chunk(0, 0, len(opening), 0, 0, 0, opening)
+        prefix, suffix = self.digest_prompt(document, chunk)
+        ask = ChunkPrompt(
+            suffix,
+            self.prompt.digest.suffix(opening, firmer=True),
+            lambda answer, finished: validator.validate(answer, chunk=subject, finished=finished),
+            grammar=digest_grammar(),
+        )
+        ((_, context),) = self.ask(prefix, [ask])
+        return context.text
+
+    def _write_lines(
+        self, prefix: str, chunks: Sequence[Chunk], validator: ContextValidator
+    ) -> Answers:
+        """Yield (position, context) of every chunk from the answers to its window."""
+        windows = self.windows(chunks)
+        prompts = [self._window_prompt(chunks[w.start : w.stop]) for w in windows]
+        with contextlib.closing(self.ask(prefix, prompts)) as answers:
+            for number, answer in answers:
+                lines = parse_lines(answer.text)
+                for nth, at in enumerate(windows[number], 1):
+                    if answer.status == "failed":
+                        yield at, answer
+                    elif nth not in lines:
+                        yield at, Context.rejected("missing line")
+                    else:
+                        yield at, validator.validate(lines[nth], chunk=chunks[at])
+
+    def _window_prompt(self, chunks: Sequence[Chunk]) -> ChunkPrompt:
+        grammar = lines_grammar(len(chunks))
+        return ChunkPrompt(self.window_text(chunks), None, _accept_lines, grammar)
+
+    def _line_prompt(self, chunk: Chunk, validator: ContextValidator) -> ChunkPrompt:
+        def validate(answer: str, finished: bool) -> Context:  # noqa: FBT001
+            return validator.validate(answer, chunk=chunk, finished=finished, number=1)
+
+        text = self.prompt.window.suffix(format_chunks([chunk.text]), firmer=True)
+        return ChunkPrompt(text, None, validate, lines_grammar(1))
+
+
+def _accept_lines(answer: str, finished: bool) -> Context:  # noqa: FBT001
+    """Return the lines of a window's answer; one that was stopped at its limit loses the last."""
+    return Context(answer if finished else answer.rpartition("\n")[0])
+
+
+def _head(document: Document, chunk: Chunk) -> str:
+    """Return the first line of a chunk's outline."""
+    return Outliner(document).outline(chunk).partition("\n")[0]
+
+
+def _join(digest: str, context: Context) -> Context:
+    """Return a chunk's context with the digest before it."""
+    if not (digest and context.text):
+        return context
+    return replace(context, text=f"{digest}\n{context.text}")
