@@ -199,9 +199,9 @@ def test_a_budget_in_dollars_is_refused_for_a_free_model(index: crx.Index) -> No
 
 
 def test_a_contextualizer_object_brings_its_own_cap_and_prompt(index: crx.Index) -> None:
-    with pytest.raises(UsageError, match="give the cap to the contextualizer itself"):
+    with pytest.raises(UsageError, match="pass the cap to the contextualizer"):
         index.contextualize(Fake(), budget="$2")
-    with pytest.raises(UsageError, match="give the prompt to the contextualizer itself"):
+    with pytest.raises(UsageError, match="pass the prompt to the contextualizer"):
         index.contextualize(Fake(), prompt=Prompt.of())
     assert index.contextualize(Fake(), budget="20m").coverage == 1.0
 
