@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crx import _native
-from crx.retrieve.fusion import WeightedRanking, fuse
+from crx.retrieve.fusion import FLOOR_RANK, WeightedRanking, fuse
 from crx.types import Ranking
 
 
-def ranked(scores: dict[int, float], *, weight: float = 1.0, floor: float = 0.0) -> WeightedRanking:
+def ranked(
+    scores: dict[int, float], *, weight: float = 1.0, lowest: float = 0.0
+) -> WeightedRanking:
     ranking = Ranking(np.array([*scores], np.int64), np.array([*scores.values()], np.float32))
-    return WeightedRanking(ranking, np.full(len(scores), weight), floor)
+    return WeightedRanking(ranking, np.full(len(scores), weight), lowest)
 
 
 def fused(*rankings: WeightedRanking, share: float, rrf_k: float = 4.0) -> dict[int, float]:
@@ -24,7 +26,7 @@ def fused(*rankings: WeightedRanking, share: float, rrf_k: float = 4.0) -> dict[
 
 def test_a_part_is_half_the_relative_score_and_half_the_reciprocal_rank() -> None:
     a = ranked({1: 8.0, 2: 6.0}, weight=0.75)
-    b = ranked({2: 0.9, 3: 0.8, 1: 0.7}, weight=0.25, floor=0.7)
+    b = ranked({2: 0.9, 3: 0.8, 1: 0.7}, weight=0.25, lowest=0.7)
     expected = {
         1: 0.75 + 0.25 * (0.5 * 0.0 + 0.5 * 5 / 7),
         2: 0.75 * (0.5 * 0.75 + 0.5 * 5 / 6) + 0.25,
@@ -67,8 +69,8 @@ def test_equal_sums_go_to_the_better_rank_then_to_the_smaller_key() -> None:
     assert list(fused(a, b, share=1.0)) == [4, 5, 3, 9]
 
 
-def test_scores_that_are_all_at_the_floor_leave_the_ranks() -> None:
-    assert fused(ranked({1: 0.5, 2: 0.5}, floor=0.5), share=0.5) == pytest.approx(
+def test_scores_that_are_all_alike_leave_the_ranks() -> None:
+    assert fused(ranked({1: 0.5, 2: 0.5}, lowest=0.5), share=0.5) == pytest.approx(
         {1: 0.5, 2: 0.5 * 5 / 6}
     )
 
@@ -86,3 +88,11 @@ def test_nothing_fused_is_nothing(rankings: list[WeightedRanking]) -> None:
 
 def test_k_limits_the_keys() -> None:
     assert fuse([ranked({1: 2.0, 2: 1.0})], score_share=0.5, rrf_k=5.0, k=1).keys.tolist() == [1]
+
+
+def test_scores_count_from_the_floor_rank_up() -> None:
+    scores = {key: 100.0 - key for key in range(80)}
+    found = fused(ranked(scores), share=1.0)
+    assert found[0] == 1.0
+    assert found[10] == pytest.approx(1 - 10 / (FLOOR_RANK - 1))
+    assert {found[key] for key in range(FLOOR_RANK - 1, 80)} == {0.0}

@@ -78,10 +78,10 @@ class Settings:
     k: int = _setting(20, "run", "hits wanted", least=1)
     bm25_depth: int = _setting(150, "run", "chunks taken from BM25", least=0)
     dense_depth: int = _setting(150, "run", "chunks taken from the dense leg", least=0)
-    bm25_weight: float = _setting(0.65, "run", "weight of BM25 in the fusion", least=0)
-    dense_weight: float = _setting(0.35, "run", "weight of the dense leg in the fusion", least=0)
+    bm25_weight: float = _setting(0.7, "run", "weight of BM25 in the fusion", least=0)
+    dense_weight: float = _setting(0.3, "run", "weight of the dense leg in the fusion", least=0)
     score_share: float = _setting(
-        0.5,
+        0.6,
         "run",
         "share of scores against reciprocal ranks in the fusion, 0 to 1; 0: ranks alone",
         least=0,

@@ -10,17 +10,21 @@ from numpy.typing import NDArray
 
 from crx.types import Ranking
 
+# The rank from which scores count as 0. The scores of few hits are spread alike in small and large
+# corpora, those of all hits are not.
+FLOOR_RANK = 50
+
 
 @dataclass(frozen=True, slots=True)
 class WeightedRanking:
-    """A ranking, the weight of each of its keys, and the score that counts as 0.
+    """A ranking, the weight of each of its keys, and the score of a chunk that it does not hold.
 
-    `floor` is not above the lowest score of the ranking.
+    That score, `lowest`, matters to rankings of less than `FLOOR_RANK` keys alone.
     """
 
     ranking: Ranking
     weights: NDArray[np.float64]
-    floor: float
+    lowest: float
 
 
 def fuse(
@@ -29,10 +33,11 @@ def fuse(
     """Return the best k keys of several rankings, by the weighted sum of their parts.
 
     The part of a key in a ranking is `score_share` of its relative score, which is 1 for the best
-    key and 0 at the floor, and the rest of its reciprocal rank, `(rrf_k + 1) / (rrf_k + rank)`,
-    which is 1 for the best key, too. With `score_share=0` the order is that of weighted reciprocal
-    rank fusion (Cormack, Clarke, Büttcher 2009), with 1 that of a convex combination of scores
-    (Bruch, Gai, Ingber 2023). Equal sums go to the key with the better rank, then to the smaller.
+    key and 0 from rank `FLOOR_RANK` on, and the rest of its reciprocal rank,
+    `(rrf_k + 1) / (rrf_k + rank)`, which is 1 for the best key, too. With `score_share=0` the order
+    is that of weighted reciprocal rank fusion (Cormack, Clarke, Büttcher 2009), with 1 that of a
+    convex combination of scores (Bruch, Gai, Ingber 2023). Equal sums go to the key with the better
+    rank, then to the smaller.
     """
     if not rankings:
         return Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
@@ -57,7 +62,9 @@ def fuse(
 
 
 def _relative_scores(weighted: WeightedRanking) -> NDArray[np.float64]:
-    """Return the scores on a scale from 0, at the floor, to 1; zeros if all are at the floor."""
-    above = weighted.ranking.scores.astype(np.float64) - weighted.floor
+    """Return the scores on a scale from 0, at the floor, to 1; zeros if none is above it."""
+    scores = weighted.ranking.scores.astype(np.float64)
+    floor = scores[FLOOR_RANK - 1] if len(scores) >= FLOOR_RANK else weighted.lowest
+    above = np.maximum(scores - floor, 0.0)
     highest = above.max(initial=0.0)
     return above / highest if highest > 0 else np.zeros_like(above)

@@ -227,7 +227,7 @@ class Searcher:
         )
         weighted = [
             WeightedRanking(bm25, np.full(len(bm25.keys), weights.bm25_weight), 0.0),
-            # A cosine has no natural zero: the last hit counts as 0.
+            # A cosine has no natural zero: that of the last hit is taken.
             WeightedRanking(
                 dense, weights.dense_weight * by_language, float(dense.scores.min(initial=1.0))
             ),
