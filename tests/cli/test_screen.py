@@ -85,8 +85,9 @@ def test_the_lines_shown_are_those_of_the_chunk_that_hold_the_query() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_the_marks_of_what_is_left_out_take_no_text_away(count: int) -> None:
-    text = " ".join(f"word{n}" for n in range(200))
-    lines, _ = excerpt(passage(text, start=0, end=len(text)), query="word90", count=count, width=40)
+    text = " ".join(f"word{n:03}" for n in range(200))
+    found = passage(text, start=0, end=len(text))
+    lines, _ = excerpt(found, query="word090", count=count, width=40)
     assert max(map(len, lines)) <= 40
     shown = " ".join(lines).removeprefix("... ").removesuffix(" ...")
     assert " ".join(shown.split()) in text
