@@ -195,6 +195,30 @@ def test_compare_tells_two_runs_and_two_rows_apart(crx: Crx, saved: str) -> None
     assert len(load(Path(saved)).rows) == 3
 
 
+@pytest.mark.parametrize(
+    ("count", "note"),
+    [
+        (5, "5 questions are too few to compare rows: a difference can be significant from 6 "),
+        (6, "6 questions are few: a difference of recall below 100 points (6 questions) cannot "),
+        (30, "30 questions are few: a difference of recall below 20 points (6 questions) cannot "),
+        (60, None),
+    ],
+)
+def test_a_note_says_which_differences_so_few_questions_can_show(
+    crx: Crx, count: int, note: str | None
+) -> None:
+    rows = [json.loads(line) for line in Path("set/queries.jsonl").read_text().splitlines()]
+    numbered = [{**rows[at % len(rows)], "query_id": f"{at}"} for at in range(count)]
+    Path("set/queries.jsonl").write_text("\n".join(map(json.dumps, numbered)))
+    _, _, err = crx("eval", "set", "-q", "--contexts", "none", "--save", "few.npz")
+    _, compared, _ = crx("eval", "compare", "few.npz", "few.npz", "--json")
+    if note is None:
+        assert (err, json.loads(compared)["notes"]) == ("", [])
+    else:
+        assert err.startswith(f"crx: {note}")
+        assert json.loads(compared)["notes"][0].startswith(note)
+
+
 @pytest.fixture
 def bare(crx: Crx) -> str:
     """A saved run without contexts, reranked, on all questions but six."""
@@ -218,6 +242,7 @@ def test_compare_pairs_runs_with_other_contexts_and_names_what_has_no_pair(
     assert err.startswith(
         "crx: only in A, not compared: 6 questions\n"
         "crx: only in B, not compared: none hybrid+rerank\n"
+        "crx: 24 questions are few: a difference of recall below 25 points"
     )
 
 
@@ -269,6 +294,9 @@ def test_the_figures_by_language_are_those_of_its_questions(crx: Crx) -> None:
     Path("set/queries.jsonl").write_text("\n".join(lines[20:]))
     part = json.loads(crx("eval", "set", "-q", "--json", "--contexts", "none")[1])
     found = whole["languages"]["fr > en"]
+    assert whole["notes"][-1] == (
+        "smallest difference that can be significant by language: en 30, fr > en 60 points"
+    )
     assert (list(whole["languages"]), found["queries"]) == (["en", "fr > en"], 10)
     for row, alone in zip(found["rows"], part["rows"], strict=True):
         assert row["figures"]["mrr"] == alone["figures"]["mrr"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.evaluate.statistics import difference, interval, sign_flip
+from crx.evaluate.statistics import difference, interval, sign_flip, smallest_significant_count
 
 values = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=40)
 
@@ -85,3 +85,13 @@ def test_the_interval_holds_the_mean_and_is_reproducible(
     assert found.low - 1e-12 <= found.mean <= found.high + 1e-12
     assert (back.mean, back.p <= 1) == (-found.mean, back.p > 0)
     assert difference(one[:size], other[:size], resamples=200) == found
+
+
+@pytest.mark.parametrize("questions", [10, 60, 500])
+def test_the_smallest_significant_count_is_the_smallest(questions: int) -> None:
+    count = smallest_significant_count()
+    values = [float(at < count) for at in range(questions)]
+    fewer = [float(at < count - 1) for at in range(questions)]
+    none = [0.0] * questions
+    assert difference(values, none).significant
+    assert not difference(fewer, none).significant

@@ -12,6 +12,7 @@ of the distinct sizes: the same distributions for a hundredth of the work.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -106,6 +107,14 @@ def upper_bound_of_none(questions: int) -> float:
     The exact one-sided bound at `LEVEL`, about 3 / n (Hanley, Lippman-Hand 1983).
     """
     return float(1 - (1 - LEVEL) ** (1 / questions))
+
+
+def smallest_significant_count() -> int:
+    """Return how many questions must change, all in one direction, for a significant difference.
+
+    Signs of `count` equal differences are all alike with probability 2 / 2**count.
+    """
+    return math.floor(1 - math.log2(1 - LEVEL)) + 1
 
 
 def _batch_sizes(resamples: int, width: int) -> Iterator[int]:

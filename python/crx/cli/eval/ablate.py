@@ -12,6 +12,7 @@ from crx.cli.eval.report import (
     about,
     as_object,
     as_text,
+    few_questions_notes,
     how_to_read,
     language_rows,
     next_steps,
@@ -137,7 +138,7 @@ def command(
         save(results, file)
     baseline = results.find_row(against) if against else None
     found = recommend(results, metric=metric)
-    for line in results.notes:
+    for line in (*results.notes, *few_questions_notes(results)):
         print_note(line)
     if as_json:
         recommended = {"name": found.row.name, **asdict(found)} if found.supported else None
@@ -176,7 +177,11 @@ def _draw(
         found = recommend(results, metric=metric)
         text = render_report(
             title=about(results),
-            notes=[*how_to_read(metric=metric, baseline=baseline), *results.notes],
+            notes=[
+                *how_to_read(metric=metric, baseline=baseline),
+                *results.notes,
+                *few_questions_notes(results),
+            ],
             rows=table_rows(results, metric=metric, baseline=baseline),
             by_language=language_rows(results),
             recommendation=" ".join([recommendation(results, found), *next_steps(results, found)]),

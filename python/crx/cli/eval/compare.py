@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from crx.cli.eval.report import points, probability
+from crx.cli.eval.report import few_questions_notes, points, probability
 from crx.cli.options import json_option
 from crx.cli.output import format_table, print_json, print_line, print_note, print_text
 from crx.errors import UsageError
@@ -73,12 +73,13 @@ def command(
             raise UsageError("--row is for two saved runs; with --in, A and B are the rows")
         first = second = load(file)
         rows = name_pair(first, second, one, other)
-        notes = []
+        notes: list[str] = []
     else:
         runs = load(Path(one)), load(Path(other))
         first, second = pair_results(*runs)
         rows = name_pair(first, second, row, with_row or row) if row else pair_rows(first, second)
         notes = _unpaired(rows, *runs, shared=len(first.queries))
+    notes += few_questions_notes(first)
     pairs = _compare(first, second, rows, shown)
     for line in notes:
         print_note(line)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from crx.cli.output import format_table
 from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig, contexts_name
-from crx.evaluate.recommend import Recommendation
+from crx.evaluate.recommend import MAX_LOSS, Recommendation
 from crx.evaluate.results import (
     BUDGETS,
     PRIMARY_METRIC,
@@ -15,7 +15,7 @@ from crx.evaluate.results import (
     IndexingStats,
     Results,
 )
-from crx.evaluate.statistics import RESAMPLES, Difference
+from crx.evaluate.statistics import RESAMPLES, Difference, smallest_significant_count
 from crx.registry import parse_contexts
 
 # The group of the questions without a language, in a set that names the language of others.
@@ -52,6 +52,31 @@ def how_to_read(*, metric: str = "", baseline: PipelineConfig | None = None) -> 
         f"95% interval by paired bootstrap ({RESAMPLES:,} resamples), p by sign flips; "
         "not corrected for the number of rows",
     ]
+
+
+def few_questions_notes(results: Results) -> list[str]:
+    """Return how small a difference can be significant, if there are too few questions."""
+    count, needed = len(results.queries), smallest_significant_count()
+    lines = []
+    if count < needed:
+        lines.append(
+            f"{count} questions are too few to compare rows: a difference can be significant from "
+            f'{needed} questions; "crx eval init" adds some'
+        )
+    elif needed / count > MAX_LOSS:
+        lines.append(
+            f"{count} questions are few: a difference of recall below "
+            f"{100 * needed / count:.3g} points ({needed} questions) cannot be significant"
+        )
+    groups = {lang: len(each.queries) for lang, each in results.by_language().items()}
+    if len(groups) > 1 and needed / min(groups.values()) > MAX_LOSS:
+        points_of = ", ".join(
+            f"{lang or UNNAMED_LANGUAGE} "
+            + (f"{100 * needed / each:.3g}" if each >= needed else "(none)")
+            for lang, each in groups.items()
+        )
+        lines.append(f"smallest difference that can be significant by language: {points_of} points")
+    return lines
 
 
 def recommendation(results: Results, found: Recommendation) -> str:
@@ -133,7 +158,7 @@ def as_object(
         "set": results.set,
         "documents": results.documents,
         "queries": len(results.queries),
-        "notes": list(results.notes),
+        "notes": [*results.notes, *few_questions_notes(results)],
         "languages": {
             lang or UNNAMED_LANGUAGE: {
                 "queries": len(each.queries),

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crx.cli.eval.options import contexts_option, measuring_options, options_of, save_option
-from crx.cli.eval.report import as_object, as_text, figures
+from crx.cli.eval.report import as_object, as_text, few_questions_notes, figures
 from crx.cli.options import json_option, progress_options, set_option
 from crx.cli.output import print_json, print_note, print_text
 from crx.cli.progress import Form
@@ -69,7 +69,7 @@ def command(
         )
     if file is not None:
         save(results, file)
-    for line in results.notes:
+    for line in (*results.notes, *few_questions_notes(results)):
         print_note(line)
     if as_json:
         print_json(_object(results))
