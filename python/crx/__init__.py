@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from crx.ingest.report import Failure, Progress, Report
     from crx.retrieve.search import Result
     from crx.types import (
+        Anchor,
         Answer,
         Chunk,
         Citation,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Anchor",
     "Answer",
     "Chunk",
     "Citation",
@@ -78,6 +80,7 @@ _MODULE_NAMES = {
     "index": ("Index", "open"),
     "retrieve.search": ("Result",),
     "types": (
+        "Anchor",
         "Answer",
         "Chunk",
         "Citation",

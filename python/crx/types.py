@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Scalar = str | int | float | bool
-MarkKind = Literal["heading", "definition", "page"]
+AnchorKind = Literal["slide", "chapter", "row", "cell", "time"]
+MarkKind = Literal["heading", "definition", "page"] | AnchorKind
 ContextStatus = Literal["ok", "retried", "rejected", "failed"]
 
 
@@ -28,6 +29,33 @@ class Mark:
     end: int
     label: str
     level: int = 0
+
+    @property
+    def is_section(self) -> bool:
+        """Whether the mark is a heading or a definition, which an outline names."""
+        return self.kind in ("heading", "definition")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The place of a passage in a file that has neither lines nor pages, such as slides 3 to 5.
+
+    `first` and `last` are the labels of the marks around the passage's start and end.
+    """
+
+    kind: AnchorKind
+    first: str
+    last: str
+
+    @property
+    def label(self) -> str:
+        """The place as a citation prints it: "slide 3", "rows 5-9", "00:01:02-00:01:20"."""
+        word = "" if self.kind == "time" else f"{self.kind} "
+        if self.first == self.last:
+            return word + self.first
+        plural = word.replace(" ", "s ")
+        between = "-" if self.first[-1:].isdigit() and self.last[-1:].isdigit() else " to "
+        return f"{plural}{self.first}{between}{self.last}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +166,8 @@ class Passage:
 
     `score` is the score of its best hit. `pages` and `lines` are (first, last). Lines are those of
     the file, from 1; None if the text was extracted from the file. `fragment` is a URL fragment
-    with which a browser scrolls to the passage, or "".
+    with which a browser scrolls to the passage, or "". `anchor` is the place in slides, chapters,
+    rows, cells or a recording.
     """
 
     uri: str
@@ -153,13 +182,14 @@ class Passage:
     lines: tuple[int, int] | None = None
     pages: tuple[str, str] | None = None
     fragment: str = ""
+    anchor: Anchor | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
     """A passage that an answer cites: `document.text[start:end]` is the text the model read.
 
-    `lines`, `pages` and `fragment` are those of the passage.
+    `lines`, `pages`, `fragment` and `anchor` are those of the passage.
     """
 
     number: int
@@ -170,6 +200,7 @@ class Citation:
     lines: tuple[int, int] | None = None
     pages: tuple[str, str] | None = None
     fragment: str = ""
+    anchor: Anchor | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,7 @@ def test_json_holds_the_answer_its_citations_and_whether_it_is_complete(crx: Crx
         "lines": [1, 7],
         "pages": None,
         "fragment": "",
+        "anchor": None,
     }
     assert answer == {
         "question": QUESTION,

@@ -10,7 +10,8 @@ import pytest
 from pdfs import pdf
 
 import crx
-from crx.retrieve.location import text_fragment
+from crx.retrieve.location import anchor_around, text_fragment
+from crx.types import Anchor, Mark
 
 PAGE = """<!doctype html><html><head><title>Whales</title>
 <style>p { color: red }</style></head><body>
@@ -81,3 +82,19 @@ def test_a_fragment_is_a_text_that_stands_in_one_block_of_the_page(
 
 def test_a_text_without_a_line_of_several_words_has_no_fragment() -> None:
     assert text_fragment("Whales\n\nKrill\tsea") == ""
+
+
+@pytest.mark.parametrize(
+    ("anchor", "label"),
+    [
+        (Anchor("slide", "3", "3"), "slide 3"),
+        (Anchor("row", "5", "9"), "rows 5-9"),
+        (Anchor("chapter", "Loomings", "The Spouter-Inn"), "chapters Loomings to The Spouter-Inn"),
+        (Anchor("time", "00:01:02", "00:01:20"), "00:01:02-00:01:20"),
+    ],
+)
+def test_a_citation_names_the_first_and_the_last_anchor(anchor: Anchor, label: str) -> None:
+    assert anchor.label == label
+    marks = [Mark(anchor.kind, 0, 5, anchor.first), Mark(anchor.kind, 5, 9, anchor.last)]
+    assert anchor_around([Mark("heading", 0, 9, "All", 1), *marks], 3, 6) == anchor
+    assert anchor_around(marks, 9, 9) is None

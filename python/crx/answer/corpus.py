@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from crx import _native
 from crx.errors import UsageError
 from crx.ingest.split import labels_around
-from crx.retrieve.location import locate_passages
+from crx.retrieve.location import anchor_around, locate_passages
 from crx.retrieve.search import pages_around, read_marks
 from crx.types import Passage
 
@@ -58,6 +58,7 @@ def _passages(
             headings=labels_around(marks, start),
             lines=passage.lines,
             pages=pages_around(marks, start, end),
+            anchor=anchor_around(marks, start, end),
         )
 
 

@@ -118,4 +118,5 @@ def _citation(number: int, passage: Passage) -> Citation:
         lines=passage.lines,
         pages=passage.pages,
         fragment=passage.fragment,
+        anchor=passage.anchor,
     )

@@ -96,13 +96,15 @@ def _marked(line: str, terms: set[str]) -> Iterator[Text]:
 
 
 def location(passage: Passage | Citation) -> str:
-    """Return where a passage stands: path:lines, path and pages, or the end of a page's URL."""
+    """Return where a passage is: path:lines, path and pages or anchor, or a URL with fragment."""
     path = display_path(passage.uri)
     if passage.pages:
         first, last = map(visible_line, passage.pages)
         return f"{path}, page {first}" if first == last else f"{path}, pages {first}-{last}"
     if passage.lines:
-        return f"{path}:{passage.lines[0]}-{passage.lines[1]}"
+        path = f"{path}:{passage.lines[0]}-{passage.lines[1]}"
+    if passage.anchor:
+        return f"{path}, {visible_line(passage.anchor.label)}"
     return path + passage.fragment
 
 

@@ -135,7 +135,7 @@ def _section(document: Document, chunk: Chunk) -> tuple[int, int]:
 def _outline(document: Document, *, budget: int, count: Count) -> tuple[str, int]:
     """Return title and headings, as deep as the budget allows, and their number of tokens."""
     title = f"{document.title}\n" if document.title else ""
-    marks = [m for m in document.marks if m.kind != "page"]
+    marks = [m for m in document.marks if m.is_section]
     levels = sorted({m.level for m in marks})
     candidates = [title]
     for deepest in levels:

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.types import Chunk, Document, Mark
 
+# Rows and captions are short lines of which a chunk holds many.
+_UNCUT = frozenset(("row", "time"))
+
 
 def split(
     document: Document,
@@ -47,10 +50,10 @@ def split(
 def sections_at(marks: tuple[Mark, ...], positions: list[int]) -> list[int]:
     """Return for each ascending position 1 + the index of the innermost mark around it, or 0.
 
-    Pages do not count as sections.
+    Only headings and definitions are sections.
     """
     waiting = sorted(
-        (i for i, mark in enumerate(marks) if mark.kind != "page"),
+        (i for i, mark in enumerate(marks) if mark.is_section),
         key=lambda i: (-marks[i].start, marks[i].end),
     )
     around: list[int] = []
@@ -66,12 +69,12 @@ def sections_at(marks: tuple[Mark, ...], positions: list[int]) -> list[int]:
 
 def labels_around(marks: Sequence[Mark], position: int) -> tuple[str, ...]:
     """Return the labels of the headings and definitions around a position, outermost first."""
-    around = [m for m in marks if m.kind != "page" and m.start <= position < m.end]
+    around = [m for m in marks if m.is_section and m.start <= position < m.end]
     return tuple(m.label for m in sorted(around, key=lambda m: (m.start, -m.end)))
 
 
 def _cuts(marks: tuple[Mark, ...]) -> NDArray[np.uint32]:
     """Return (m, 2): the positions where marks begin and end, with the mark's level from 1."""
-    cuts = [(mark.start, max(mark.level, 1)) for mark in marks]
+    cuts = [(m.start, max(m.level, 1)) for m in marks if m.kind not in _UNCUT]
     cuts += [(mark.end, max(mark.level, 1)) for mark in marks if mark.kind == "definition"]
     return np.array(sorted(set(cuts)), dtype=np.uint32).reshape(-1, 2)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast, get_args
 from urllib.parse import quote
 
 import orjson
 
 from crx import _native
 from crx.ingest.formats import is_as_written
-from crx.types import Passage
+from crx.types import Anchor, AnchorKind, Mark, Passage
 
 # Words of a fragment: enough to be found once in most pages, few enough to be read.
 _WORDS = 8
@@ -34,6 +35,14 @@ def locate_passages(store: _native.Store, passages: Sequence[Passage]) -> list[P
         row = store.document(uri)
         metadata[uri] = orjson.loads(row.metadata) if row else {}
     return [_locate(passage, metadata[passage.uri]) for passage in passages]
+
+
+def anchor_around(marks: Sequence[Mark], start: int, end: int) -> Anchor | None:
+    """Return the anchor of a span, from the first to the last of its marks, if it has any."""
+    around = [m for m in marks if m.start < end and m.end > start]
+    kind = next((m.kind for m in around if m.kind in get_args(AnchorKind)), None)
+    labels = [m.label for m in around if m.kind == kind]
+    return Anchor(cast(AnchorKind, kind), labels[0], labels[-1]) if kind else None
 
 
 def text_fragment(text: str) -> str:

@@ -21,7 +21,7 @@ from crx.protocols import Embedder, Reranker
 from crx.retrieve.dense_languages import weigh_by_language
 from crx.retrieve.exact import EXACT_DEPTH, find_phrases, promote_exact
 from crx.retrieve.fusion import WeightedRanking, fuse
-from crx.retrieve.location import locate_passages
+from crx.retrieve.location import anchor_around, locate_passages
 from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
 from crx.types import Hit, Mark, Passage, Stage
 from crx.types import Ranking as Ranking
@@ -409,6 +409,7 @@ def _passage(row: _native.PassageRow, hits: Sequence[Hit]) -> Passage:
         headings=labels_around(marks, best.start),
         lines=row.lines,
         pages=pages_around(marks, row.start, row.end),
+        anchor=anchor_around(marks, row.start, row.end),
     )
 
 

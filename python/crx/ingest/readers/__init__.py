@@ -36,6 +36,8 @@ _EXTENSIONS = {
     "jsonl": (".jsonl", ".ndjson"),
     "html": (".html", ".htm", ".xhtml"),
     "pdf": (".pdf",),
+    "docx": (".docx", ".docm", ".dotx", ".dotm"),
+    "pptx": (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"),
 }
 
 

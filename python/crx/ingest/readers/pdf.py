@@ -18,6 +18,7 @@ import pypdfium2 as pdfium  # type: ignore[import-untyped]
 from crx.errors import InputError
 from crx.ingest.readers import text as plain
 from crx.ingest.readers.decode import normalize
+from crx.ingest.readers.file_title import name_title, squeeze, written_title
 from crx.ingest.readers.pdf_title import largest_line
 from crx.ingest.readers.sections import Heading, in_order, sections
 from crx.types import Document, Mark, Scalar
@@ -30,21 +31,6 @@ _PASSWORD = 4  # FPDF_ERR_PASSWORD
 # PDFium's character for a hyphen at a line's end, by version: U+0002 or U+FFFE, without a newline.
 _HYPHEN = re.compile("(\\w*)[\x02\ufffe][ \\t]*\\n?(\\w*)")
 _HYPHENATED = re.compile(r"\w+-\w+")
-# Titles that programs write if the author gave none.
-_NO_TITLE = re.compile(
-    r"untitled|document\d*$|microsoft (?:word|powerpoint|excel)\b|(?:slide|page) ?\d+$"
-    r"|.*\.(?:docx?|pdf|pptx?|xlsx?|tex|dvi|indd|qxd|odt|rtf|html?|txt)$|[\W\d_]*$",
-    re.IGNORECASE,
-)
-
-
-# A file's name that says something has a word; scanners, cameras and downloads give others.
-_NAMED = re.compile(r"[^\W\d_]{4}|[\u3040-\u9fff]{2}")
-_NO_NAME = re.compile(
-    r"(?:scan|document|doc|download|image|img|file|untitled|output|print|page|temp|attachment)?"
-    r"[\W\d_]*(?:[0-9a-f]{8,}[\W\d_]*)*",
-    re.IGNORECASE,
-)
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
@@ -72,7 +58,7 @@ def _document(data: bytes, name: str) -> Document:
         outline = _outline(pdf, texts, starts)
         written: dict[str, str] = pdf.get_metadata_dict(skip_empty=True)
         title = _written_title(written) or _largest_line(pdf, texts) or plain.title(text)
-        if not title and (title := _name_title(name)):
+        if not title and (title := name_title(name)):
             metadata["title_from"] = "name"
     except pdfium.PdfiumError as failed:
         raise InputError(f"is a damaged PDF: {str(failed).lower()}") from failed
@@ -82,7 +68,7 @@ def _document(data: bytes, name: str) -> Document:
     metadata["pages"] = len(texts)
     if blank := sum(not text.strip() for text in texts):
         metadata["pages_without_text"] = blank
-    if author := _line(written.get("Author", "")):
+    if author := squeeze(written.get("Author", "")):
         metadata["author"] = author
     return Document(
         uri=name,
@@ -110,7 +96,7 @@ def _pages(pdf: Any) -> tuple[list[str], list[str]]:
         page = pdf[number]
         layer = page.get_textpage()
         texts.append(normalize(layer.get_text_range()).rstrip())
-        labels.append(_line(pdf.get_page_label(number)) or str(number + 1))
+        labels.append(squeeze(pdf.get_page_label(number)) or str(number + 1))
         layer.close()
         page.close()
     return _join_hyphenated(texts), labels
@@ -139,15 +125,8 @@ def _starts(texts: list[str]) -> list[int]:
 
 def _written_title(written: Mapping[str, str]) -> str:
     """Return the title in the document's information, unless a program wrote it."""
-    title = _line(written.get("Title", ""))
-    return title if not _NO_TITLE.match(title) and plain.is_title(title) else ""
-
-
-def _name_title(name: str) -> str:
-    """Return the words of a file's name, or "" if it is hardly a title."""
-    stem = name.rpartition("/")[2].rpartition(".")[0]
-    words = " ".join(re.split(r"[\s_+-]+", _line(stem))).strip()
-    return words if _NAMED.search(words) and not _NO_NAME.fullmatch(words) else ""
+    title = written_title(written.get("Title", ""))
+    return title if plain.is_title(title) else ""
 
 
 def _largest_line(pdf: Any, texts: list[str]) -> str:
@@ -168,7 +147,7 @@ def _outline(pdf: Any, texts: list[str], starts: list[int]) -> list[Heading]:
     for bookmark in pdf.get_toc():
         dest = bookmark.get_dest()
         number = dest.get_index() if dest else None
-        label = _line(bookmark.get_title())
+        label = squeeze(bookmark.get_title())
         if number is None or not 0 <= number < len(texts) or not label:
             continue
         match = re.search(r"\s+".join(map(re.escape, label.split())), texts[number], re.IGNORECASE)
@@ -177,7 +156,3 @@ def _outline(pdf: Any, texts: list[str], starts: list[int]) -> list[Heading]:
         )
     found.sort(key=lambda heading: heading.start)
     return found
-
-
-def _line(written: str) -> str:
-    return " ".join(normalize(written).split())

@@ -1,0 +1,112 @@
+"""Reader of PowerPoint presentations (Office Open XML): the text of each slide, and its notes.
+
+A slide's title is a heading; its other shapes follow in their order, a paragraph a line. Dates,
+footers and slide numbers, which repeat on every slide, are left out. Each slide is a mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from crx.errors import InputError
+from crx.ingest.readers.archive import Archive
+from crx.ingest.readers.ooxml import NOT_TEXT, properties, related, relationships
+from crx.ingest.readers.text_builder import TextBuilder
+from crx.ingest.readers.xml_walk import attribute, find, local_name, walk
+from crx.types import Document
+
+extensions = (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm")
+
+_MAIN = "ppt/presentation.xml"
+_TITLES = frozenset(("title", "ctrTitle"))
+_REPEATED = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
+_SHAPES = frozenset(("sp", "graphicFrame"))
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the presentation's text with its slides and their titles."""
+    archive = Archive(data)
+    text = TextBuilder()
+    slides = _slides(archive, related(archive, "", "officeDocument") or _MAIN)
+    for ordinal, path in enumerate(slides, start=1):
+        text.begin("slide", str(ordinal))
+        _add_slide(archive, path, text)
+    if not text:
+        raise InputError("has no text")
+    title, metadata = properties(archive)
+    yield text.build(
+        name, title=title, metadata={**metadata, "slides": len(slides), "format": "pptx"}
+    )
+
+
+def _slides(archive: Archive, part: str) -> list[str]:
+    """Return the paths of the slides in the order of the presentation."""
+    paths = {link.id: link.path for link in relationships(archive, part) if link.type == "slide"}
+    listed = find(archive.read_xml(part), "sldIdLst")
+    found = [] if listed is None else list(listed)
+    # A slide also has a number as its `id`; the link is in the namespace of relationships.
+    ids = (value for slide in found for key, value in slide.attrib.items() if key.endswith("}id"))
+    return [paths[id_] for id_ in ids if id_ in paths]
+
+
+def _add_slide(archive: Archive, path: str, text: TextBuilder) -> None:
+    shapes = list(_shapes(archive.read_xml(path)))
+    for shape in sorted(shapes, key=lambda shape: _placeholder(shape) not in _TITLES):
+        kind = _placeholder(shape)
+        if kind in _TITLES:
+            text.add_heading(" ".join(_lines(shape)), level=1)
+        elif (table := next((e for e in shape.iter() if local_name(e) == "tbl"), None)) is not None:
+            text.add_table([[" ".join(_lines(cell)) for cell in row] for row in _rows(table)])
+        elif kind not in _REPEATED:
+            text.add("\n".join(_lines(shape)))
+    links = relationships(archive, path)
+    for link in links:
+        if link.type == "diagramData":
+            text.add("\n".join(_lines(archive.read_xml(link.path))))
+    for link in links:
+        if link.type == "notesSlide":
+            notes = _shapes(archive.read_xml(link.path))
+            lines = [line for s in notes if _placeholder(s) == "body" for line in _lines(s)]
+            text.add("Notes: " + "\n".join(lines) if any(lines) else "")
+
+
+def _shapes(slide: Element) -> Iterator[Element]:
+    """Yield the shapes of a slide, those of groups included."""
+    depth = 0
+    for element, closing in walk(slide, skip=NOT_TEXT):
+        if local_name(element) not in _SHAPES:
+            continue
+        depth -= closing
+        if not closing and not depth:
+            yield element
+        depth += not closing
+
+
+def _placeholder(shape: Element) -> str:
+    """Return the type of the placeholder that a shape fills, or ""."""
+    for element in shape:
+        if (filled := find(element, "nvPr", "ph")) is not None:
+            return attribute(filled, "type") or "body"
+    return ""
+
+
+def _lines(shape: Element) -> list[str]:
+    """Return the paragraphs of a shape that have text."""
+    lines: list[str] = []
+    for element, closing in walk(shape, skip=NOT_TEXT):
+        name = local_name(element)
+        if closing:
+            continue
+        if name == "p" or not lines:
+            lines.append("")
+        if name == "t":
+            lines[-1] += element.text or ""
+        elif name in ("br", "tab"):
+            lines[-1] += " " if name == "br" else "\t"
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _rows(table: Element) -> Iterator[list[Element]]:
+    for row in (element for element in table if local_name(element) == "tr"):
+        yield [cell for cell in row if local_name(cell) == "tc"]

@@ -1,0 +1,89 @@
+"""Text and marks of a document that is put together from blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crx.ingest.readers.decode import normalize
+from crx.ingest.readers.file_title import name_title
+from crx.ingest.readers.sections import Heading, in_order, sections
+from crx.types import AnchorKind, Document, Mark, MarkKind, Scalar
+
+_PARAGRAPH = "\n\n"
+# What no section goes beyond: a slide without a title is not part of the one before.
+_SEPARATE = frozenset(("slide", "chapter"))
+
+
+class TextBuilder:
+    """Blocks of text in reading order, with headings and the marks of pages, slides or cells."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self._headings: list[Heading] = []
+        self._starts: list[tuple[MarkKind, str, int]] = []
+        self._waiting: tuple[MarkKind, str] | None = None
+
+    def add(self, text: str, *, gap: str = _PARAGRAPH) -> int:
+        """Add a block after a gap; return its start. A blank block is left out."""
+        text = normalize(text).rstrip().strip("\n")
+        if not text:
+            return self._length
+        if self._length:
+            self._put(gap)
+        start = self._length
+        if self._waiting:
+            self._starts.append((*self._waiting, start))
+            if self._waiting[0] in _SEPARATE:
+                self._headings.append(Heading(start, "", 1))
+            self._waiting = None
+        self._put(text)
+        return start
+
+    def add_heading(self, text: str, *, level: int) -> None:
+        """Add a heading as a block of its own."""
+        if label := " ".join(normalize(text).split()):
+            self._headings.append(Heading(self.add(label), label, max(level, 1)))
+
+    def add_table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Add a table: a line for each row, with tabs between its cells."""
+        lines = ("\t".join(" ".join(cell.split()) for cell in row).rstrip() for row in rows)
+        self.add("\n".join(line for line in lines if line.strip()))
+
+    def begin(self, kind: AnchorKind | MarkKind, label: str) -> None:
+        """Begin a page, slide or cell at the next block; it ends where the next one begins."""
+        self._waiting = (kind, label)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the headings so far."""
+        return tuple(heading.label for heading in self._headings if heading.label)
+
+    def build(
+        self, uri: str, *, title: str, metadata: dict[str, Scalar | list[Scalar]]
+    ) -> Document:
+        """Return the document, whose title is by default the first heading or else the name's."""
+        text = "".join(self._parts)
+        title = title or next(iter(self.labels), "")
+        if not title and (title := name_title(uri)):
+            metadata = {**metadata, "title_from": "name"}
+        ends = [*(start for *_, start in self._starts), len(text)][1:]
+        marks = (
+            Mark(kind, start, end, label)
+            for (kind, label, start), end in zip(self._starts, ends, strict=False)
+        )
+        headings = (mark for mark in sections(self._headings, end=len(text)) if mark.label)
+        return Document(
+            uri=uri,
+            text=text,
+            title=title,
+            metadata=metadata,
+            marks=in_order((*marks, *headings)),
+        )
+
+    def __bool__(self) -> bool:
+        return self._length > 0
+
+    def _put(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)

@@ -1,0 +1,166 @@
+"""Documents of Office programs: text in reading order, headings, pages and slides."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from io import BytesIO
+from zipfile import ZipFile
+
+import pytest
+from zipped import WORD, damaged, damaged_parts, docx, pptx, shape, zipped
+
+from crx.errors import InputError
+from crx.ingest.read import read_bytes
+from crx.types import Document
+
+
+def one(data: bytes, name: str) -> Document:
+    """Read bytes that hold one document."""
+    (document,) = read_bytes(data, name=name)
+    return document
+
+
+def refusal(data: bytes, name: str) -> str:
+    """Return the reason why bytes cannot be read, or "" if they can."""
+    try:
+        list(read_bytes(data, name=name))
+    except InputError as why:
+        return str(why)
+    return ""
+
+
+def spans(document: Document, kind: str) -> dict[str, str]:
+    """Return what each mark of a kind covers, by label."""
+    return {m.label: document.text[m.start : m.end] for m in document.marks if m.kind == kind}
+
+
+def paragraph(text: str, *, properties: str = "") -> str:
+    """Return a paragraph of a Word document."""
+    return f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+STYLES = (
+    '<w:style w:styleId="H1"><w:name w:val="heading 1"/></w:style>'
+    '<w:style w:styleId="Mine"><w:name w:val="Mine"/><w:basedOn w:val="H1"/></w:style>'
+    '<w:style w:styleId="T"><w:name w:val="Title"/></w:style>'
+)
+WORD_FILE = docx(
+    paragraph("The Handbook", properties='<w:pStyle w:val="T"/>')
+    + paragraph("Roads", properties='<w:pStyle w:val="Mine"/>')
+    + "<w:p><w:r><w:t>A road</w:t><w:tab/><w:t>is long</w:t><w:footnoteReference w:id='2'/>"
+    "</w:r><w:del><w:r><w:t>struck</w:t></w:r></w:del></w:p>"
+    + paragraph("tar", properties='<w:numPr><w:numId w:val="1"/></w:numPr>')
+    + "<w:tbl><w:tr><w:tc>"
+    + paragraph("year")
+    + "</w:tc><w:tc>"
+    + paragraph("miles")
+    + "</w:tc></w:tr><w:tr><w:tc>"
+    + paragraph("1901")
+    + "</w:tc><w:tc>"
+    + paragraph("12")
+    + "</w:tc></w:tr></w:tbl>"
+    + "<w:p><w:r><w:lastRenderedPageBreak/><w:t>Bridges</w:t></w:r></w:p>"
+    + paragraph("Arches", properties='<w:outlineLvl w:val="1"/>'),
+    styles=STYLES,
+    notes='<w:footnote w:id="2"><w:p><w:r><w:t>In miles.</w:t></w:r></w:p></w:footnote>',
+)
+SLIDES = pptx(
+    {
+        "2": shape("second file, first slide") + shape("Roads", placeholder="title"),
+        "1": shape("no title here") + shape("7", placeholder="sldNum"),
+    },
+    notes={"2": shape("Say this", placeholder="body")},
+    title="Talk on roads",
+)
+SEEDS = {"a.docx": WORD_FILE, "a.pptx": SLIDES}
+
+
+def test_a_word_document_has_headings_lists_tables_notes_and_pages() -> None:
+    document = one(WORD_FILE, "a.docx")
+    assert document.text == (
+        "The Handbook\n\nRoads\n\nA road\tis long[2]\n- tar\n\nyear\tmiles\n1901\t12\n\n"
+        "Bridges\n\nArches\n\n[2] In miles."
+    )
+    assert document.title == "The Handbook"
+    headings = [(m.level, m.label) for m in document.marks if m.kind == "heading"]
+    assert headings == [(1, "Roads"), (2, "Arches")]
+    assert spans(document, "page")["2"].startswith("Bridges")
+    assert document.metadata == {
+        "ext": "docx",
+        "author": "Ann",
+        "date": "2024-05-01",
+        "format": "docx",
+    }
+
+
+def test_slides_are_in_the_order_of_the_presentation_and_keep_their_own_sections() -> None:
+    document = one(SLIDES, "a.pptx")
+    assert document.text == (
+        "Roads\n\nsecond file, first slide\n\nNotes: Say this\n\nno title here"
+    )
+    assert document.title == "Talk on roads"
+    first = "Roads\n\nsecond file, first slide\n\nNotes: Say this\n\n"
+    assert spans(document, "slide") == {"1": first, "2": "no title here"}
+    assert spans(document, "heading") == {"Roads": first}
+
+
+def test_a_title_that_the_program_wrote_is_not_used() -> None:
+    data = docx(paragraph("words"), title="Microsoft Word - Document1")
+    assert one(data, "/a/long_roads.docx").title == "long roads"
+    assert one(data, "/a/long_roads.docx").metadata["title_from"] == "name"
+
+
+def test_lines_of_the_file_are_not_cited() -> None:
+    document = one(WORD_FILE, "a.docx")
+    assert "as_written" not in document.metadata
+    assert document.metadata["format"] == "docx"
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_a_damaged_file_is_one_line_with_the_reason(name: str) -> None:
+    copies = [*damaged(SEEDS[name], count=150), *damaged_parts(SEEDS[name], count=30)]
+    reasons = [reason for copy in copies if (reason := refusal(copy, name))]
+    assert len(reasons) > len(copies) / 3
+    assert all("\n" not in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("name", SEEDS)
+@pytest.mark.parametrize("data", [b"PK\x03\x04", b"words", b"\xd0\xcf\x11\xe0" + b"\0" * 600])
+def test_a_file_that_is_no_archive_says_so(name: str, data: bytes) -> None:
+    with pytest.raises(InputError, match=r"not a readable ZIP|encrypted, or in an old Office"):
+        one(data, name)
+
+
+def bombs() -> Iterator[tuple[str, bytes]]:
+    """Yield archives that expand without bound: compressed zeros, and XML entities."""
+    yield "expands too much", b"<w:document>" + b"\0" * 100_000_000
+    nested = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    yield "entities", f'<!DOCTYPE d [<!ENTITY e0 "ha">{nested}]><d>&e11;</d>'.encode()
+    yield "entities", b'<!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]><d>&x;</d>'
+    yield "entities", '<!DOCTYPE d [<!ENTITY x "y">]><d>&x;</d>'.encode("utf-16")
+
+
+@pytest.mark.parametrize(("reason", "part"), list(bombs()))
+def test_what_expands_without_bound_is_refused_fast(reason: str, part: bytes) -> None:
+    data = zipped({"word/document.xml": part})
+    started = time.process_time()
+    with pytest.raises(InputError, match=reason):
+        one(data, "a.docx")
+    assert time.process_time() - started < 2
+
+
+def test_elements_may_nest_deeper_than_the_stack_of_python() -> None:
+    deep = "<w:p>" * 50_000 + "<w:r><w:t>deep</w:t></w:r>" + "</w:p>" * 50_000
+    body = f"<w:document {WORD}><w:body>{deep}</w:body></w:document>"
+    assert one(zipped({"word/document.xml": body}), "a.docx").text == "deep"
+
+
+def test_a_part_is_never_sought_outside_the_archive() -> None:
+    parts = {}
+    with ZipFile(BytesIO(WORD_FILE)) as archive:
+        parts = {path: archive.read(path) for path in archive.namelist()}
+    for target in ("../../../../etc/passwd", "file:///etc/passwd", "/etc/passwd"):
+        rels = parts["_rels/.rels"].replace(b"word/document.xml", target.encode())
+        with pytest.raises(InputError, match="has no part"):
+            one(zipped({**parts, "_rels/.rels": rels}), "a.docx")
