@@ -373,3 +373,21 @@ def test_init_ends_without_an_error_at_the_end_of_piped_input(
     code, out, err = crx("eval", "init", "notes", "--out", "mine", "-n", "9")
     assert (code, out) == (0, 'mine: 1 questions; "crx eval mine" measures on them\n')
     assert "interrupted" not in err
+
+
+def test_questions_that_quote_files_are_measured_and_those_without_a_file_named(
+    here: Path, crx: Crx
+) -> None:
+    (here / "docs").mkdir()
+    (here / "docs" / "lease.md").write_text("The lease ends on 31 December 2029 at noon.")
+    (here / "own").mkdir()
+    (here / "own" / "questions.jsonl").write_text(
+        '{"query": "when does it end?", "path": "lease.md", "quote": "ends on 31 December 2029"}\n'
+        '{"query": "who?", "path": "x.md", "quote": "nowhere"}\n'
+    )
+    code, out, err = crx("eval", "own", "--files", "docs", "-q", "--json")
+    left_out = (
+        "1 of 2 questions are left out: their quotes are in no document; the first is 2, of x.md"
+    )
+    assert (code, json.loads(out)["notes"]) == (0, [left_out])
+    assert f"crx: {left_out}\n" in err

@@ -63,6 +63,8 @@ def command(
             as_json=as_json,
         ) as options:
             results = run(questions, contexts=contexts, options=options)
+    for line in results.notes:
+        print_note(line)
     return _judge(results, row, wanted, as_json=as_json)
 
 
