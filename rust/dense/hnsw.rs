@@ -3,6 +3,10 @@
 //!
 //! A key is the number of a row. The graph proposes rows; their scores are computed from the matrix
 //! and equal those of the exact scan.
+//!
+//! usearch's own product of f16 rows is a loop of bit operations unless it is built with NumKong,
+//! whose 2,000 kernels take longer to compile than the rest of crx together. So its distance is the
+//! kernel of the exact scan, which also makes the graph of equal rows the same on every processor.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -11,6 +15,7 @@ use half::f16;
 use memmap2::Mmap;
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
+use super::kernels::kernel_pair;
 use crate::error::{Error, Result};
 use crate::seal::{self, Draft, Key, Seal};
 
@@ -45,9 +50,10 @@ impl Hnsw {
         rows: usize,
     ) -> Result<Self> {
         let map = seal::open(path, key, seal)?;
-        let index = Index::new(&options(dim)).map_err(|error| failed(path, error))?;
+        let mut index = Index::new(&options(dim)).map_err(|error| failed(path, error))?;
         // SAFETY: the bytes are those that usearch wrote, and outlive the index.
         unsafe { index.view_from_buffer(&map) }.map_err(|error| failed(path, error))?;
+        use_kernel(&mut index, dim);
         if (index.dimensions(), index.size()) != (dim, rows) {
             return Err(Error::Damaged(format!(
                 "{}: has other rows than its matrix",
@@ -90,7 +96,8 @@ impl Hnsw {
 /// # Errors
 /// [`Error::NoRoom`] or [`Error::System`].
 pub(super) fn write(path: &Path, key: &Key, dim: usize, values: &[f16]) -> Result<Seal> {
-    let index = Index::new(&options(dim)).map_err(|error| failed(path, error))?;
+    let mut index = Index::new(&options(dim)).map_err(|error| failed(path, error))?;
+    use_kernel(&mut index, dim);
     index
         .reserve_capacity_and_threads(values.len() / dim, 1)
         .map_err(|error| failed(path, error))?;
@@ -110,6 +117,23 @@ pub(super) fn write(path: &Path, key: &Key, dim: usize, values: &[f16]) -> Resul
     let mut draft = Draft::new(path, key)?;
     std::io::Write::write_all(&mut draft, &bytes).map_err(|error| Error::io(path, &error))?;
     draft.publish()
+}
+
+/// Sets the distance of two rows: 1 less their inner product, as usearch's own.
+fn use_kernel(index: &mut Index, dim: usize) {
+    let product = kernel_pair();
+    let distance = move |row: *const usearch::f16, other: *const usearch::f16| {
+        // SAFETY: usearch passes rows of its index, or the query that it has cast to one: `dim` values
+        // of 16 bits, aligned as such.
+        let (row, other) = unsafe {
+            (
+                std::slice::from_raw_parts(row.cast::<f16>(), dim),
+                std::slice::from_raw_parts(other.cast::<f16>(), dim),
+            )
+        };
+        1.0 - product(row, other)
+    };
+    index.change_metric(Box::new(distance));
 }
 
 fn options(dim: usize) -> IndexOptions {

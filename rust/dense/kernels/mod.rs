@@ -12,7 +12,7 @@ use half::f16;
 use portable::dot;
 
 /// A function that returns the inner product of a row and a query.
-pub(super) type Kernel<T> = fn(&[T], &[f32]) -> f32;
+pub(super) type Kernel<T, Q = f32> = fn(&[T], &[Q]) -> f32;
 
 /// Returns the fastest kernel for rows of f32 on this processor.
 pub(super) fn kernel_f32() -> Kernel<f32> {
@@ -27,7 +27,7 @@ pub(super) fn kernel_f32() -> Kernel<f32> {
             return |row, query| unsafe { x86::dot_f32_avx2(row, query) };
         }
     }
-    |row, query| dot(row, query, |&value| value)
+    dot
 }
 
 /// Returns the fastest kernel for rows of f16 on this processor.
@@ -46,7 +46,26 @@ pub(super) fn kernel_f16() -> Kernel<f16> {
             return |row, query| unsafe { x86::dot_f16_avx2(row, query) };
         }
     }
-    |row, query| dot(row, query, |value| value.to_f32())
+    dot
+}
+
+/// Returns the fastest kernel for two rows of f16 on this processor.
+pub(super) fn kernel_pair() -> Kernel<f16, f16> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has the features.
+            return |row, other| unsafe { x86::dot_pair_avx512(row, other) };
+        }
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c")
+        {
+            // SAFETY: as above.
+            return |row, other| unsafe { x86::dot_pair_avx2(row, other) };
+        }
+    }
+    dot
 }
 
 #[cfg(test)]
@@ -61,10 +80,13 @@ mod tests {
         ) {
             let (row, query): (Vec<f32>, Vec<f32>) = values.into_iter().unzip();
             let halves: Vec<f16> = row.iter().copied().map(f16::from_f32).collect();
-            let single = dot(&row, &query, |&value| value);
-            let half = dot(&halves, &query, |value| value.to_f32());
+            let others: Vec<f16> = query.iter().copied().map(f16::from_f32).collect();
+            let single = dot(&row, &query);
+            let half = dot(&halves, &query);
+            let pair = dot(&halves, &others);
             prop_assert_eq!(kernel_f32()(&row, &query).to_bits(), single.to_bits());
             prop_assert_eq!(kernel_f16()(&halves, &query).to_bits(), half.to_bits());
+            prop_assert_eq!(kernel_pair()(&halves, &others).to_bits(), pair.to_bits());
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2")
                 && is_x86_feature_detected!("fma")
@@ -74,7 +96,9 @@ mod tests {
                 let (f32_avx2, f16_avx2) = unsafe {
                     (x86::dot_f32_avx2(&row, &query), x86::dot_f16_avx2(&halves, &query))
                 };
-                prop_assert_eq!((f32_avx2, f16_avx2), (single, half));
+                // SAFETY: as above.
+                let pair_avx2 = unsafe { x86::dot_pair_avx2(&halves, &others) };
+                prop_assert_eq!((f32_avx2, f16_avx2, pair_avx2), (single, half, pair));
             }
         }
     }

@@ -1,34 +1,51 @@
 //! The reference kernel, and the order of summation of all kernels.
 
+use half::f16;
+
+/// A value of a row or of a query.
+pub(super) trait Value: Copy {
+    /// Returns the value in single precision.
+    fn single(self) -> f32;
+}
+
+impl Value for f32 {
+    #[inline(always)]
+    fn single(self) -> f32 {
+        self
+    }
+}
+
+impl Value for f16 {
+    #[inline(always)]
+    fn single(self) -> f32 {
+        self.to_f32()
+    }
+}
+
 /// The lanes in which products are summed: two AVX-512 registers, four of AVX2.
 pub(super) const LANES: usize = 32;
 
 /// The reference kernel, whose sum every other kernel must equal. If the compiler may use fused
 /// multiply-add (enabled on x86 by the callers, always there on ARM), it is fast for f32 as it is.
 #[inline(always)]
-pub(super) fn dot<T>(row: &[T], query: &[f32], value: impl Fn(&T) -> f32) -> f32 {
+pub(super) fn dot<T: Value, Q: Value>(row: &[T], query: &[Q]) -> f32 {
     let (rows, row_rest) = row.as_chunks::<LANES>();
     let (queries, query_rest) = query.as_chunks::<LANES>();
     let mut sums = [0.0f32; LANES];
     for (row, query) in rows.iter().zip(queries) {
         for lane in 0..LANES {
-            sums[lane] = value(&row[lane]).mul_add(query[lane], sums[lane]);
+            sums[lane] = row[lane].single().mul_add(query[lane].single(), sums[lane]);
         }
     }
-    add_rest(&mut sums, row_rest, query_rest, value);
+    add_rest(&mut sums, row_rest, query_rest);
     total(sums)
 }
 
 /// Adds the values after the last whole block of lanes to the first lanes.
 #[inline(always)]
-pub(super) fn add_rest<T>(
-    sums: &mut [f32; LANES],
-    row: &[T],
-    query: &[f32],
-    value: impl Fn(&T) -> f32,
-) {
+pub(super) fn add_rest<T: Value, Q: Value>(sums: &mut [f32; LANES], row: &[T], query: &[Q]) {
     for (sum, (row, query)) in sums.iter_mut().zip(row.iter().zip(query)) {
-        *sum = value(row).mul_add(*query, *sum);
+        *sum = row.single().mul_add(query.single(), *sum);
     }
 }
 

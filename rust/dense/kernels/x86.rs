@@ -8,12 +8,12 @@ use super::portable::{LANES, add_rest, dot, total};
 
 #[target_feature(enable = "avx512f")]
 pub(super) fn dot_f32_avx512(row: &[f32], query: &[f32]) -> f32 {
-    dot(row, query, |&value| value)
+    dot(row, query)
 }
 
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn dot_f32_avx2(row: &[f32], query: &[f32]) -> f32 {
-    dot(row, query, |&value| value)
+    dot(row, query)
 }
 
 #[target_feature(enable = "avx512f,avx2,fma,f16c")]
@@ -38,7 +38,7 @@ pub(super) fn dot_f16_avx512(row: &[f16], query: &[f32]) -> f32 {
         _mm512_storeu_ps(sums.as_mut_ptr(), low);
         _mm512_storeu_ps(sums.as_mut_ptr().add(16), high);
     }
-    add_rest(&mut sums, row_rest, query_rest, |value| value.to_f32());
+    add_rest(&mut sums, row_rest, query_rest);
     total(sums)
 }
 
@@ -62,6 +62,64 @@ pub(super) fn dot_f16_avx2(row: &[f16], query: &[f32]) -> f32 {
         // SAFETY: eight floats fill a register; there are four times eight.
         unsafe { _mm256_storeu_ps(sums.as_mut_ptr().add(8 * at), lane) };
     }
-    add_rest(&mut sums, row_rest, query_rest, |value| value.to_f32());
+    add_rest(&mut sums, row_rest, query_rest);
+    total(sums)
+}
+
+#[target_feature(enable = "avx512f,avx2,fma,f16c")]
+pub(super) fn dot_pair_avx512(row: &[f16], other: &[f16]) -> f32 {
+    let (rows, row_rest) = row.as_chunks::<LANES>();
+    let (others, other_rest) = other.as_chunks::<LANES>();
+    let (mut low, mut high) = (_mm512_setzero_ps(), _mm512_setzero_ps());
+    for (row, other) in rows.iter().zip(others) {
+        let (row, other) = (
+            row.as_ptr().cast::<__m256i>(),
+            other.as_ptr().cast::<__m256i>(),
+        );
+        // SAFETY: both hold 32 values; an f16 is 2 bytes, so 16 of them fill a __m256i. Loads
+        // need no alignment.
+        unsafe {
+            let first = _mm512_cvtph_ps(_mm256_loadu_si256(row));
+            let second = _mm512_cvtph_ps(_mm256_loadu_si256(row.add(1)));
+            low = _mm512_fmadd_ps(first, _mm512_cvtph_ps(_mm256_loadu_si256(other)), low);
+            let other = _mm512_cvtph_ps(_mm256_loadu_si256(other.add(1)));
+            high = _mm512_fmadd_ps(second, other, high);
+        }
+    }
+    let mut sums = [0.0f32; LANES];
+    // SAFETY: 16 floats fill a register; there are 32.
+    unsafe {
+        _mm512_storeu_ps(sums.as_mut_ptr(), low);
+        _mm512_storeu_ps(sums.as_mut_ptr().add(16), high);
+    }
+    add_rest(&mut sums, row_rest, other_rest);
+    total(sums)
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn dot_pair_avx2(row: &[f16], other: &[f16]) -> f32 {
+    let (rows, row_rest) = row.as_chunks::<LANES>();
+    let (others, other_rest) = other.as_chunks::<LANES>();
+    let mut lanes = [_mm256_setzero_ps(); 4];
+    for (row, other) in rows.iter().zip(others) {
+        let (row, other) = (
+            row.as_ptr().cast::<__m128i>(),
+            other.as_ptr().cast::<__m128i>(),
+        );
+        for (at, lane) in lanes.iter_mut().enumerate() {
+            // SAFETY: both hold 32 values, four times eight; loads need no alignment.
+            unsafe {
+                let values = _mm256_cvtph_ps(_mm_loadu_si128(row.add(at)));
+                let others = _mm256_cvtph_ps(_mm_loadu_si128(other.add(at)));
+                *lane = _mm256_fmadd_ps(values, others, *lane);
+            }
+        }
+    }
+    let mut sums = [0.0f32; LANES];
+    for (at, lane) in lanes.into_iter().enumerate() {
+        // SAFETY: eight floats fill a register; there are four times eight.
+        unsafe { _mm256_storeu_ps(sums.as_mut_ptr().add(8 * at), lane) };
+    }
+    add_rest(&mut sums, row_rest, other_rest);
     total(sums)
 }

@@ -1,0 +1,175 @@
+"""The dense leg above 100,000 rows: a graph's build, its search, filters, threads and edits.
+
+The rows have the intrinsic dimension of embeddings of text: a mixture of subjects in 30 dimensions,
+embedded in 384, with noise. Search times are milliseconds of the CPU, of all threads together.
+"exact" is the scan of the same rows. To compare two builds of the extension, run it with each.
+Run: python benches/ann.py [ROWS]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from harness import commit, medians, processor, time_call
+from numpy.typing import NDArray
+
+from crx._native import Dense, Filter, Store
+
+DIM, INTRINSIC, K, QUERIES = 384, 30, 150, 200
+CHUNKS_PER_DOCUMENT = 100
+SHARES = (0.01, 0.06, 0.1, 0.2, 0.3, 0.5, 0.8)
+KEY = bytes(range(32))
+
+Vectors = NDArray[np.float32]
+
+
+def make_rows(count: int, rng: np.random.Generator, *, basis: Vectors, centres: Vectors) -> Vectors:
+    """Return unit vectors around random subjects."""
+    inner = centres[rng.integers(len(centres), size=count)]
+    inner = inner + 0.7 * rng.standard_normal(inner.shape, dtype=np.float32)
+    rows = inner @ basis + 0.3 * rng.standard_normal((count, DIM), dtype=np.float32) / DIM**0.5
+    unit: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit
+
+
+def put(store: Store, name: str, rows: Vectors, *, lang: str) -> None:
+    """Put a document with one chunk a row."""
+    at = np.arange(len(rows), dtype=np.uint32)
+    keys = [f"{name}-{row}".encode() for row in range(len(rows))]
+    store.put_document(
+        uri=name,
+        title="",
+        lang=lang,
+        metadata="{}",
+        source_hash=b"h",
+        source_size=1,
+        source_mtime_ns=1,
+        text="x" * len(rows),
+        marks="[]",
+        layout=np.stack([at, at + 1, at, at + 1, at * 0], axis=1),
+        outlines=[""] * len(rows),
+        context_keys=[b""] * len(rows),
+        vector_keys=keys,
+    )
+    store.put_vectors(keys, rows)
+
+
+def open_leg(store: Store, *, write: bool, ann_above: int) -> Dense:
+    dense = Dense.open(f"{store.path}/derived", seal_key=KEY, write=write, ann_above=ann_above)
+    dense.sync(store)
+    return dense
+
+
+def median_ms(search: Callable[[Vectors], object], queries: Vectors) -> float:
+    """Return the median of the CPU time of a search."""
+    times = [time_call(lambda query=query: search(query)) for query in queries]
+    return medians(times)[1] * 1e3
+
+
+def recall_at_20(
+    graph: Dense, exact: Dense, queries: Vectors, *, only: Filter | None = None
+) -> float:
+    """Return the share of the exact 20 nearest rows that the graph finds among K."""
+    found = 0
+    for query in queries:
+        nearest = exact.search(query, k=20, only=only)[0].tolist()
+        found += len(set(nearest) & set(graph.search(query, k=K, only=only)[0].tolist()))
+    return found / (20 * len(queries))
+
+
+def queries_per_second(graph: Dense, queries: Vectors, *, threads: int) -> float:
+    """Return the searches a second of so many threads, each with all queries."""
+
+    def search_all(_: int) -> None:
+        for query in queries:
+            graph.search(query, k=K)
+
+    with ThreadPoolExecutor(threads) as pool:
+        start = time.perf_counter()
+        list(pool.map(search_all, range(threads)))
+    return threads * len(queries) / (time.perf_counter() - start)
+
+
+def select(store: Store, share: float) -> Filter:
+    """Return a filter on that share of the documents, which have the languages "0" to "99"."""
+    languages = [str(number) for number in range(round(share * 100))]
+    return store.select(json.dumps({"lang": languages}))
+
+
+def fill(store: Store, rows: Vectors) -> None:
+    starts = range(0, len(rows), CHUNKS_PER_DOCUMENT)
+    for document, start in enumerate(starts):
+        put(
+            store,
+            f"document-{document}",
+            rows[start : start + CHUNKS_PER_DOCUMENT],
+            lang=str(document * 37 % 100),
+        )
+
+
+def measure(folder: Path, count: int) -> None:
+    rng = np.random.default_rng(0)
+    basis = rng.standard_normal((INTRINSIC, DIM), dtype=np.float32) / DIM**0.5
+    centres = rng.standard_normal((max(count // 200, 1), INTRINSIC), dtype=np.float32)
+    rows = make_rows(count, rng, basis=basis, centres=centres)
+    queries = make_rows(QUERIES, rng, basis=basis, centres=centres)
+    store = Store.open(str(folder / "ann.crx"), write=True, create=True)
+    fill(store, rows)
+    writer = Dense.open(f"{store.path}/derived", seal_key=KEY, write=True, ann_above=count // 2)
+    wall, cpu = time_call(lambda: writer.publish(store))
+    print(f"build {wall:.1f} s, {cpu:.1f} s of the CPU")
+    graph = open_leg(store, write=False, ann_above=count // 2)
+    exact = open_exact(folder, rows)
+    measure_searches(store, graph, exact, queries)
+    put(store, "document-0", make_rows(5, rng, basis=basis, centres=centres), lang="0")
+    wall, cpu = time_call(lambda: writer.publish(store))
+    print(f"edit of one document: {wall:.2f} s, {cpu:.2f} s of the CPU")
+    store.close()
+
+
+def open_exact(folder: Path, rows: Vectors) -> Dense:
+    """Return the leg of a second index of the same rows, which has no graph."""
+    store = Store.open(str(folder / "exact.crx"), write=True, create=True)
+    fill(store, rows)
+    dense = open_leg(store, write=True, ann_above=10 * len(rows))
+    dense.publish(store)
+    store.close()
+    return dense
+
+
+def measure_searches(store: Store, graph: Dense, exact: Dense, queries: Vectors) -> None:
+    ms = median_ms(lambda query: graph.search(query, k=K), queries)
+    scan_ms = median_ms(lambda query: exact.search(query, k=K), queries)
+    recall = recall_at_20(graph, exact, queries)
+    print(f"search {ms:.2f} ms, exact {scan_ms:.2f} ms, recall@20 {recall:.4f}")
+    one, two = (queries_per_second(graph, queries, threads=threads) for threads in (1, 2))
+    print(f"{one:.0f} queries/s on 1 thread, {two:.0f} on 2: x{two / one:.2f}")
+    for share in SHARES:
+        measure_filter(graph, exact, queries[:50], share=share, only=select(store, share))
+
+
+def measure_filter(
+    graph: Dense, exact: Dense, queries: Vectors, *, share: float, only: Filter
+) -> None:
+    ms = median_ms(lambda query: graph.search(query, k=K, only=only), queries)
+    scan_ms = median_ms(lambda query: exact.search(query, k=K, only=only), queries)
+    recall = recall_at_20(graph, exact, queries, only=only)
+    print(f"filter {share:4.0%}: {ms:6.2f} ms, exact {scan_ms:.2f} ms, recall@20 {recall:.4f}")
+
+
+def main(arguments: Sequence[str]) -> None:
+    count = int(arguments[0]) if arguments else 100_000
+    print(f"{processor()}, {count} x {DIM}, k={K}, commit {commit()}")
+    with tempfile.TemporaryDirectory() as folder:
+        measure(Path(folder), count)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
