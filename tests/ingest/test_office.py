@@ -8,7 +8,7 @@ from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
-from zipped import WORD, damaged, damaged_parts, docx, pptx, shape, zipped
+from zipped import WORD, damaged, damaged_parts, docx, odf, pptx, shape, zipped
 
 from crx.errors import InputError
 from crx.ingest.read import read_bytes
@@ -73,7 +73,30 @@ SLIDES = pptx(
     notes={"2": shape("Say this", placeholder="body")},
     title="Talk on roads",
 )
-SEEDS = {"a.docx": WORD_FILE, "a.pptx": SLIDES}
+ODT = odf(
+    '<office:text><text:p text:style-name="P1">The  Handbook</text:p>'
+    "<text:table-of-content><text:p>Roads 1</text:p></text:table-of-content>"
+    '<text:h text:outline-level="2">Roads</text:h>'
+    "<text:p>A <text:span>road</text:span><text:s text:c='2'/>is<office:annotation><text:p>why?"
+    "</text:p></office:annotation> long<text:note><text:note-citation>1</text:note-citation>"
+    "<text:note-body><text:p>In miles.</text:p></text:note-body></text:note>.</text:p>"
+    "<text:list><text:list-item><text:p>tar</text:p></text:list-item></text:list>"
+    "<table:table><table:table-row><table:table-cell><text:p>year</text:p></table:table-cell>"
+    "<table:table-cell><text:p>miles</text:p></table:table-cell></table:table-row></table:table>"
+    "</office:text>",
+    styles='<style:style style:name="P1" style:parent-style-name="Title"/>',
+)
+ODP = odf(
+    "<office:presentation><draw:page>"
+    '<draw:frame presentation:class="title"><text:p>Roads</text:p></draw:frame>'
+    "<draw:frame><text:p>one</text:p><text:p>two</text:p></draw:frame>"
+    '<draw:frame presentation:class="footer"><text:p>page 7</text:p></draw:frame>'
+    "<presentation:notes><draw:frame><text:p>Say this</text:p></draw:frame></presentation:notes>"
+    "</draw:page><draw:page><draw:frame><text:p>three</text:p></draw:frame></draw:page>"
+    "</office:presentation>",
+    title="Talk on roads",
+)
+SEEDS = {"a.docx": WORD_FILE, "a.pptx": SLIDES, "a.odt": ODT, "a.odp": ODP}
 
 
 def test_a_word_document_has_headings_lists_tables_notes_and_pages() -> None:
@@ -103,6 +126,37 @@ def test_slides_are_in_the_order_of_the_presentation_and_keep_their_own_sections
     first = "Roads\n\nsecond file, first slide\n\nNotes: Say this\n\n"
     assert spans(document, "slide") == {"1": first, "2": "no title here"}
     assert spans(document, "heading") == {"Roads": first}
+
+
+def test_an_open_document_text_has_headings_lists_tables_and_notes() -> None:
+    document = one(ODT, "a.odt")
+    assert document.text == (
+        "The Handbook\n\nRoads\n\nA road  is long[1].\n- tar\n\nyear\tmiles\n\n[1] In miles."
+    )
+    assert document.title == "The Handbook"
+    assert spans(document, "heading") == {"Roads": document.text[14:]}
+    assert document.metadata == {"ext": "odt", "format": "odt"}
+
+
+def test_slides_of_an_open_document_have_titles_and_notes() -> None:
+    document = one(ODP, "a.odp")
+    first = "Roads\n\none\ntwo\n\nNotes: Say this\n\n"
+    assert document.text == first + "three"
+    assert spans(document, "slide") == {"1": first, "2": "three"}
+    assert spans(document, "heading") == {"Roads": first}
+    assert document.title == "Talk on roads"
+
+
+def test_a_flat_open_document_is_the_same_in_one_file() -> None:
+    with ZipFile(BytesIO(ODT)) as archive:
+        content = archive.read("content.xml")
+    assert one(content, "a.fodt").text == one(ODT, "a.odt").text
+
+
+def test_an_encrypted_open_document_says_so() -> None:
+    data = zipped({"META-INF/manifest.xml": "<encryption-data/>", "content.xml": b"\x07\x01"})
+    with pytest.raises(InputError, match="is encrypted; save a copy"):
+        one(data, "a.odt")
 
 
 def test_a_title_that_the_program_wrote_is_not_used() -> None:

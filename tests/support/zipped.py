@@ -93,6 +93,22 @@ def _slide(shapes: str) -> str:
     return f"<p:sld {SLIDE}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:sld>"
 
 
+def odf(body: str, *, title: str = "", styles: str = "") -> bytes:
+    """Return an OpenDocument file of a body, with a title in its properties."""
+    namespaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "text", "table", "draw", "presentation", "style", "meta")
+    )
+    properties = f'<dc:title xmlns:dc="http://purl.org/dc/elements/1.1/">{title}</dc:title>'
+    return zipped({
+        "meta.xml": f"<office:d {namespaces}><office:meta>{properties}</office:meta></office:d>",
+        "content.xml": (
+            f"<office:d {namespaces}><office:automatic-styles>{styles}</office:automatic-styles>"
+            f"<office:body>{body}</office:body></office:d>"
+        ),
+    })  # fmt: skip
+
+
 def damaged(data: bytes, *, count: int) -> Iterator[bytes]:
     """Yield copies of a file: cut short, with bytes changed, or with a part of the middle gone."""
     chance = random.Random(len(data))

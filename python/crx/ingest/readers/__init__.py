@@ -38,6 +38,7 @@ _EXTENSIONS = {
     "pdf": (".pdf",),
     "docx": (".docx", ".docm", ".dotx", ".dotm"),
     "pptx": (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"),
+    "odf": (".odt", ".ott", ".fodt", ".odp", ".otp", ".fodp"),
 }
 
 

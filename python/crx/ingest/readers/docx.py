@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element
 from crx.errors import InputError
 from crx.ingest.readers.archive import Archive
 from crx.ingest.readers.ooxml import NOT_TEXT, properties, related
+from crx.ingest.readers.tables import OpenTables
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.ingest.readers.xml_walk import attribute, children, find, local_name, number, walk
 from crx.types import Document
@@ -69,7 +70,7 @@ class _Reading:
         self.title = ""
         self._styles = styles
         self._paragraphs: list[_Paragraph] = []
-        self._tables: list[list[list[str]]] = []
+        self._tables = OpenTables()
         self._page = 0
         self._breaks = 0  # page breaks within the block that is being read
         self._referenced: dict[str, list[str]] = {notes: [] for notes in _NOTES.values()}
@@ -100,11 +101,11 @@ class _Reading:
         if name == "p":
             self._paragraphs.append(_Paragraph(self._style_of(element)))
         elif name == "tbl":
-            self._tables.append([])
-        elif name == "tr" and self._tables:
-            self._tables[-1].append([])
-        elif name == "tc" and self._tables and self._tables[-1]:
-            self._tables[-1][-1].append("")
+            self._tables.open_table()
+        elif name == "tr":
+            self._tables.open_row()
+        elif name == "tc":
+            self._tables.open_cell()
         elif name == "lastRenderedPageBreak":
             self._break_page()
         elif self._paragraphs:
@@ -124,8 +125,8 @@ class _Reading:
     def _close(self, name: str) -> None:
         if name == "p" and self._paragraphs:
             self._add_paragraph(self._paragraphs.pop())
-        elif name == "tbl" and self._tables:
-            self._add_table(self._tables.pop())
+        elif name == "tbl":
+            self._tables.close_table(self.text)
         else:
             return
         while self._breaks and not self._tables and not self._paragraphs:
@@ -136,7 +137,7 @@ class _Reading:
         text = "".join(paragraph.parts)
         style = paragraph.style
         if self._tables:
-            self._add_to_cell(text)
+            self._tables.add(text)
         elif style.level is not None and style.level < _BODY_LEVEL:
             self.text.add_heading(text, level=style.level + 1)
         elif style.is_list:
@@ -145,20 +146,6 @@ class _Reading:
             self.text.add(text)
             if style.is_title and not self.title:
                 self.title = " ".join(text.split())
-
-    def _add_table(self, rows: list[list[str]]) -> None:
-        if self._tables:
-            self._add_to_cell("\n".join(" ".join(row) for row in rows))
-        elif all(len(row) == 1 for row in rows):
-            for (cell,) in rows:  # a frame around text
-                self.text.add(cell)
-        else:
-            self.text.add_table(rows)
-
-    def _add_to_cell(self, text: str) -> None:
-        row = self._tables[-1][-1] if self._tables[-1] else []
-        if row:
-            row[-1] = f"{row[-1]}\n{text}" if row[-1] else text
 
     def _break_page(self) -> None:
         inside = self._tables or any("".join(p.parts).strip() for p in self._paragraphs)
