@@ -1,4 +1,4 @@
-"""Documents of Office programs: text in reading order, headings, pages and slides."""
+"""Documents in ZIP archives: text in reading order, headings, pages, slides and chapters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
-from zipped import WORD, damaged, damaged_parts, docx, odf, pptx, shape, zipped
+from zipped import WORD, damaged, damaged_parts, docx, epub, odf, pptx, shape, zipped
 
 from crx.errors import InputError
 from crx.ingest.read import read_bytes
@@ -96,7 +96,17 @@ ODP = odf(
     "</office:presentation>",
     title="Talk on roads",
 )
-SEEDS = {"a.docx": WORD_FILE, "a.pptx": SLIDES, "a.odt": ODT, "a.odp": ODP}
+BOOK = epub(
+    {
+        "two.xhtml": "<html><head><title/><script src='x'/></head><body><h1>Roads</h1>"
+        "<p>A road<a id='x'/> is long.</p></body></html>",
+        "one.xhtml": "<html><body><h2>Bridges</h2><p>Arches.</p></body></html>",
+        "end.xhtml": "<html><body><p>The end.</p></body></html>",
+    },
+    titles={"two.xhtml": "On Roads"},
+    title="The Handbook",
+)
+SEEDS = {"a.docx": WORD_FILE, "a.pptx": SLIDES, "a.odt": ODT, "a.odp": ODP, "a.epub": BOOK}
 
 
 def test_a_word_document_has_headings_lists_tables_notes_and_pages() -> None:
@@ -157,6 +167,29 @@ def test_an_encrypted_open_document_says_so() -> None:
     data = zipped({"META-INF/manifest.xml": "<encryption-data/>", "content.xml": b"\x07\x01"})
     with pytest.raises(InputError, match="is encrypted; save a copy"):
         one(data, "a.odt")
+
+
+def test_a_book_has_its_chapters_in_the_order_of_its_spine() -> None:
+    document = one(BOOK, "a.epub")
+    assert spans(document, "chapter") == {
+        "On Roads": "Roads\n\nA road is long.\n\n",
+        "Bridges": "Bridges\n\nArches.\n\n",
+        "3": "The end.",
+    }
+    assert [(m.level, m.label) for m in document.marks if m.kind == "heading"] == [
+        (1, "Roads"),
+        (2, "Bridges"),
+    ]
+    assert (document.title, document.lang) == ("The Handbook", "en")
+    assert document.metadata == {"ext": "epub", "author": "Ann", "format": "epub"}
+
+
+def test_a_protected_book_says_so() -> None:
+    with ZipFile(BytesIO(BOOK)) as archive:
+        parts = {path: archive.read(path) for path in archive.namelist()}
+    locked = b"<encryption><CipherReference URI='OPS/one.xhtml'/></encryption>"
+    with pytest.raises(InputError, match=r"is protected \(DRM\)"):
+        one(zipped({**parts, "META-INF/encryption.xml": locked}), "a.epub")
 
 
 def test_a_title_that_the_program_wrote_is_not_used() -> None:

@@ -109,6 +109,36 @@ def odf(body: str, *, title: str = "", styles: str = "") -> bytes:
     })  # fmt: skip
 
 
+def epub(pages: Mapping[str, str], *, titles: Mapping[str, str], title: str = "") -> bytes:
+    """Return a book of pages in the order of its spine, with a table of contents for some."""
+    items = "".join(
+        f'<item id="i{n}" href="{path}" media-type="application/xhtml+xml"/>'
+        for n, path in enumerate(sorted(pages))
+    )
+    refs = "".join(f'<itemref idref="i{sorted(pages).index(path)}"/>' for path in pages)
+    points = "".join(
+        f"<navPoint><navLabel><text>{label}</text></navLabel><content src='{path}#top'/></navPoint>"
+        for path, label in titles.items()
+    )
+    return zipped({
+        "META-INF/container.xml": (
+            "<container><rootfiles><rootfile full-path='OPS/book.opf'/></rootfiles></container>"
+        ),
+        "OPS/book.opf": (
+            "<package xmlns:dc='http://purl.org/dc/elements/1.1/'><metadata>"
+            f"<dc:title>{title}</dc:title><dc:creator>Ann</dc:creator>"
+            "<dc:language>en-GB</dc:language></metadata><manifest>"
+            f"<item id='n' href='toc.ncx' media-type='application/x-dtbncx+xml'/>{items}"
+            f"</manifest><spine>{refs}</spine></package>"
+        ),
+        "OPS/toc.ncx": (
+            '<!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "http://localhost/ncx.dtd">'
+            f"<ncx><navMap>{points}</navMap></ncx>"
+        ),
+        **{f"OPS/{path}": content for path, content in pages.items()},
+    })  # fmt: skip
+
+
 def damaged(data: bytes, *, count: int) -> Iterator[bytes]:
     """Yield copies of a file: cut short, with bytes changed, or with a part of the middle gone."""
     chance = random.Random(len(data))

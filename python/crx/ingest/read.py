@@ -19,7 +19,7 @@ from crx.types import Document
 # Formats of texts for which there is no reader: such a file is a failure with a next step, while
 # other binary files are skipped.
 _OFFICE_FORMATS = frozenset((
-    ".doc", ".ppt", ".xls", ".xlsx", ".ods", ".epub", ".rtf",
+    ".doc", ".ppt", ".xls", ".xlsx", ".ods", ".rtf",
     ".pages",
 ))  # fmt: skip
 _SNIFFED_BYTES = 1024

@@ -39,6 +39,7 @@ _EXTENSIONS = {
     "docx": (".docx", ".docm", ".dotx", ".dotm"),
     "pptx": (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"),
     "odf": (".odt", ".ott", ".fodt", ".odp", ".otp", ".fodp"),
+    "epub": (".epub",),
 }
 
 

@@ -16,7 +16,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crx.errors import InputError
 from crx.ingest.readers.boilerplate import find_boilerplate, find_main
-from crx.ingest.readers.decode import decode, normalize
+from crx.ingest.readers.decode import Decoded, decode, normalize
 from crx.ingest.readers.sections import Heading, sections
 from crx.types import Document, Scalar
 
@@ -52,10 +52,25 @@ _LAYOUT = "table, h1, h2, h3, h4, h5, h6, ul, ol, dl, pre, p + p"
 _SPACE = re.compile(r"[ \t\n\r\f\v]+")
 
 
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """The text of a page, which may be empty, and its headings."""
+
+    text: str
+    headings: tuple[Heading, ...]
+
+
+def read_page(data: bytes) -> PageText:
+    """Return the text and the headings of a page that is part of a document, such as a book."""
+    if not data.strip():
+        return PageText("", ())
+    text, headings = _content(LexborHTMLParser(_decode(data).text))
+    return PageText(text, tuple(headings))
+
+
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the page's text, with its title, language, headings and description."""
-    charset = _CHARSET.search(data[:4096])
-    decoded = decode(data, declared=charset[1].decode("ascii", "replace") if charset else "")
+    decoded = _decode(data)
     parser = LexborHTMLParser(decoded.text)
     text, headings = _content(parser)
     if not text:
@@ -69,6 +84,11 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         metadata={**metadata, **decoded.metadata(), "format": "html"},
         marks=sections(headings, end=len(text)),
     )
+
+
+def _decode(data: bytes) -> Decoded:
+    charset = _CHARSET.search(data[:4096])
+    return decode(data, declared=charset[1].decode("ascii", "replace") if charset else "")
 
 
 def _content(parser: LexborHTMLParser) -> tuple[str, list[Heading]]:

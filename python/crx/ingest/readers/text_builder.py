@@ -45,6 +45,15 @@ class TextBuilder:
         if label := " ".join(normalize(text).split()):
             self._headings.append(Heading(self.add(label), label, max(level, 1)))
 
+    def add_part(self, text: str, headings: Sequence[Heading]) -> None:
+        """Add a text with its headings, whose offsets are into that text."""
+        text = normalize(text)
+        start = self.add(text) - (len(text) - len(text.lstrip("\n")))
+        self._headings += [
+            Heading(max(start + heading.start, 0), heading.label, heading.level)
+            for heading in headings
+        ]
+
     def add_table(self, rows: Sequence[Sequence[str]]) -> None:
         """Add a table: a line for each row, with tabs between its cells."""
         lines = ("\t".join(" ".join(cell.split()) for cell in row).rstrip() for row in rows)
@@ -60,7 +69,12 @@ class TextBuilder:
         return tuple(heading.label for heading in self._headings if heading.label)
 
     def build(
-        self, uri: str, *, title: str, metadata: dict[str, Scalar | list[Scalar]]
+        self,
+        uri: str,
+        *,
+        title: str,
+        metadata: dict[str, Scalar | list[Scalar]],
+        lang: str = "",
     ) -> Document:
         """Return the document, whose title is by default the first heading or else the name's."""
         text = "".join(self._parts)
@@ -77,6 +91,7 @@ class TextBuilder:
             uri=uri,
             text=text,
             title=title,
+            lang=lang,
             metadata=metadata,
             marks=in_order((*marks, *headings)),
         )
