@@ -16,6 +16,7 @@ from crx.protocols import Generator
 NAMES = ("heron", "egret", "bittern", "stork", "ibis", "crane")
 # Questions in the words of one of the documents, so many that a row can be recommended.
 FORMS = ("nests of the {}", "the {} last year", "how many nests has the {}", "{} counted", "{}?")
+ONLY_IF = "a difference can be significant only if 6 or more of them change"
 
 
 @pytest.fixture(autouse=True)
@@ -199,8 +200,8 @@ def test_compare_tells_two_runs_and_two_rows_apart(crx: Crx, saved: str) -> None
     ("count", "note"),
     [
         (5, "5 questions are too few to compare rows: a difference can be significant from 6 "),
-        (6, "6 questions are few: a difference of recall below 100 points (6 questions) cannot "),
-        (30, "30 questions are few: a difference of recall below 20 points (6 questions) cannot "),
+        (6, f"6 questions are few: {ONLY_IF}, 100 points of recall if each has one answer"),
+        (30, f"30 questions are few: {ONLY_IF}, 20 points of recall if each has one answer"),
         (60, None),
     ],
 )
@@ -242,7 +243,7 @@ def test_compare_pairs_runs_with_other_contexts_and_names_what_has_no_pair(
     assert err.startswith(
         "crx: only in A, not compared: 6 questions\n"
         "crx: only in B, not compared: none hybrid+rerank\n"
-        "crx: 24 questions are few: a difference of recall below 25 points"
+        "crx: 24 questions are few: a difference can be significant only if 6 or "
     )
 
 
@@ -295,7 +296,7 @@ def test_the_figures_by_language_are_those_of_its_questions(crx: Crx) -> None:
     part = json.loads(crx("eval", "set", "-q", "--json", "--contexts", "none")[1])
     found = whole["languages"]["fr > en"]
     assert whole["notes"][-1] == (
-        "smallest difference that can be significant by language: en 30, fr > en 60 points"
+        "points of recall that 6 questions are, by language: en 30, fr > en 60"
     )
     assert (list(whole["languages"]), found["queries"]) == (["en", "fr > en"], 10)
     for row, alone in zip(found["rows"], part["rows"], strict=True):
@@ -312,6 +313,56 @@ def test_run_notes_the_questions_that_are_left_out(crx: Crx, here: Path) -> None
     code, _, err = crx("eval", "notes", "-q")
     assert code == 0
     assert "crx: 1 of 2 questions are left out: their quotes are in no document" in err
+
+
+@pytest.fixture
+def hard_question(here: Path) -> None:
+    """Add a question whose answer shares no word with it, and one whose answer is found."""
+    text = (here / "set" / "corpus.jsonl").read_text().splitlines()
+    ibis = next(json.loads(line) for line in text if json.loads(line)["doc_id"] == "ibis")
+    places = [{"doc_id": "ibis", "start": 0, "end": len(ibis["text"])}]
+    rows = [
+        {"query_id": "easy", "query": "nests of the ibis", "gold": [{"any": places}]},
+        {"query_id": "hard", "query": "the <heron> last year", "gold": [{"any": places}]},
+    ]
+    (here / "set" / "queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+
+@pytest.mark.usefixtures("hard_question")
+def test_a_failed_question_is_listed_with_what_came_instead(crx: Crx) -> None:
+    code, out, _ = crx("eval", "set", "-q", "--contexts", "none", "--failed-at", "1", "--json")
+    rows = {row["name"]: row["failed"] for row in json.loads(out)["rows"]}
+    assert (code, list(rows)) == (0, ["none bm25", "none dense", "none hybrid"])
+    (question,) = rows["none bm25"].pop("questions")
+    assert rows["none bm25"] == {"at": 1, "count": 1}
+    assert (question["id"], question["query"]) == ("hard", "the <heron> last year")
+    (expected,) = question["expected"]
+    text = "# The Ibis It counted 148 nests last year."
+    assert expected["rank"] > 1
+    assert expected["places"] == [{"uri": "ibis", "start": 0, "end": 44, "text": text}]
+    first = question["instead"][0]
+    assert (first["rank"], first["span"]["uri"], first["overlaps_gold"]) == (1, "heron", False)
+    assert first["span"]["text"].startswith("# The Heron It counted 185 nests")
+    assert len(question["instead"]) == 3
+
+
+@pytest.mark.usefixtures("hard_question")
+def test_failed_questions_are_counted_at_20_by_default_and_named(crx: Crx) -> None:
+    count = "of 2 questions lack a gold item in the first"
+    assert f"none hybrid: 0 {count} 20 chunks\n" in crx("eval", "set", "--contexts", "none")[1]
+    named = crx("eval", "set", "--contexts", "none", "--failed-at", "1")[1]
+    assert f"none hybrid: 1 {count} chunk: hard\n" in named
+
+
+@pytest.mark.usefixtures("hard_question")
+def test_the_page_lists_the_failed_questions(crx: Crx, here: Path) -> None:
+    pytest.importorskip("matplotlib")
+    arguments = ("--contexts", "none", "--failed-at", "1", "--html", "r.html")
+    assert crx("eval", "ablate", "set", "-q", *arguments)[0] == 0
+    page = (here / "r.html").read_text()
+    assert page.count("<li><b>the &lt;heron&gt; last year</b> <code>hard</code>") == 3
+    assert "<code>heron 0-" in page
+    assert "<heron>" not in page
 
 
 class Asks:

@@ -91,6 +91,8 @@ def measure(questions: QuestionSet, rows: Sequence[PipelineConfig], *, options: 
         indexed=indexed,
         notes=(*questions.notes, *experiment.notes),
         langs=langs if any(langs) else (),
+        failed_at=options.failed_at,
+        failures=experiment.failures,
         values={name: np.concatenate([each[name] for each in values]) for name in METRICS},
     )
 

@@ -19,6 +19,7 @@ from crx.evaluate.baselines import (
     SummaryIndex,
 )
 from crx.evaluate.datasets import Query
+from crx.evaluate.failures import FailedQuery, FailureLog
 from crx.evaluate.pipeline_config import (
     SUMMARY,
     Legs,
@@ -31,7 +32,7 @@ from crx.evaluate.query_runner import (
     TimedRanking,
     run_queries,
 )
-from crx.evaluate.results import IndexingStats, Values
+from crx.evaluate.results import MAX_K, IndexingStats, Values
 from crx.evaluate.score_file import SCORES_FILE, ScoreFile
 from crx.evaluate.timed_models import QueryVectors, TimedReranker
 from crx.index import Index
@@ -52,6 +53,7 @@ class Options:
 
     `index` is the folder of the index, None for a temporary one. `chunk_chars` is the length of a
     chunk in characters, None for the default of the language. `settings` are settings by name.
+    A question has failed when a gold item is not found at `failed_at`, 1 to 20.
     `reranker` adds reranked rows; `generator` writes the texts of the baselines. `on_contexts` is
     called with each source of contexts before it is indexed, `on_notice` with the host and the size
     before texts are sent to another machine.
@@ -62,6 +64,7 @@ class Options:
     settings: Mapping[str, object] | None = None
     reranker: Reranker | None = None
     generator: Generator | None = None
+    failed_at: int = MAX_K
     on_contexts: Callable[[str], None] | None = None
     on_notice: Callable[[str], None] | None = None
     on_progress: Callable[[Progress], None] | None = None
@@ -83,6 +86,7 @@ class Experiment:
         self._reranking = _reranking(options.reranker, settings, stored_scores)
         self._summaries = Summaries(options.generator) if options.generator else None
         self.notes: list[str] = []
+        self.failures: dict[PipelineConfig, tuple[FailedQuery, ...]] = {}
 
     def build_index(self, documents: Sequence[Document], contexts: str) -> IndexingStats:
         """Index the documents with a source of contexts."""
@@ -114,14 +118,21 @@ class Experiment:
         rows: Sequence[PipelineConfig],
         documents: Sequence[Document],
     ) -> dict[str, Values]:
-        """Return each metric of rows whose source of contexts was indexed last."""
+        """Return each metric of rows whose source of contexts was indexed last.
+
+        The questions that failed are added to `failures`.
+        """
+        texts = {document.uri: document.text for document in documents}
+        failures = FailureLog(texts, at=self._options.failed_at)
         runner = QueryRunner(
             self._index,
             vectors=self._vectors,
             reranking=self._reranking,
+            failures=failures,
         )
         baselines = self._rank_baselines(queries, {row.legs for row in rows}, documents, runner)
         values = run_queries(runner, queries, rows, baselines=baselines)
+        self.failures |= {row: tuple(found) for row, found in failures.found.items()}
         self.notes += [
             f"{contexts_name(rows[0].contexts)}: {count} x {note}"
             for note, count in runner.notes.items()

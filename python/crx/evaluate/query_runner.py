@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
-from crx.evaluate.datasets import Gold, GoldSpan, Query
+from crx.evaluate.datasets import GoldSpan, Query
+from crx.evaluate.failures import FailureLog
 from crx.evaluate.metrics import coverage, gold_ranks, ndcg_at_k, recall_at_k, reciprocal_rank
 from crx.evaluate.pipeline_config import PipelineConfig
 from crx.evaluate.results import BUDGETS, MAX_K, METRICS, Values
@@ -51,7 +52,8 @@ class SizedSpan:
 class QueryRunner:
     """Runs questions against an open index.
 
-    `notes` counts the notes of the searches, such as a reranker that failed.
+    `notes` counts the notes of the searches, such as a reranker that failed. Failed questions are
+    recorded in `failures`.
     """
 
     def __init__(
@@ -60,12 +62,14 @@ class QueryRunner:
         *,
         vectors: QueryVectors,
         reranking: Reranking | None = None,
+        failures: FailureLog | None = None,
     ) -> None:
         self._index = index
         self._searcher = index.searcher()
         self._weights = index.weights()
         self._vectors = vectors
         self._reranking = reranking
+        self._failures = failures
         self._rows: dict[int, _native.ChunkRow] = {}
         self.notes: Counter[str] = Counter()
 
@@ -88,7 +92,7 @@ class QueryRunner:
             if key not in ranked:
                 timed = found[each.legs]
                 ranked[key] = self._rerank(query.text, timed) if each.rerank else timed
-            values.append(self._measure(query.gold, each, ranked[key]))
+            values.append(self._measure(query, each, ranked[key]))
         return values
 
     def search_dense(self, text: str) -> TimedRanking:
@@ -132,15 +136,19 @@ class QueryRunner:
         return TimedRanking(reranked.ranking, timed.ms + reranked.scored_count * per_text)
 
     def _measure(
-        self, gold: Sequence[Gold], configuration: PipelineConfig, timed: TimedRanking
+        self, query: Query, configuration: PipelineConfig, timed: TimedRanking
     ) -> dict[str, float]:
+        gold = query.gold
         ranking = timed.ranking
         if isinstance(configuration.window, int):
             ranking = Ranking(
                 ranking.keys[: configuration.window], ranking.scores[: configuration.window]
             )
-        chunks = [_sized_span(row) for row in self._load_chunks(ranking.keys)]
+        rows = self._load_chunks(ranking.keys)
+        chunks = [_sized_span(row) for row in rows]
         ranks = gold_ranks([chunk.span for chunk in chunks[:MAX_K]], gold)
+        if self._failures is not None:
+            self._failures.record(configuration, query, ranks=ranks, chunks=rows[:MAX_K])
         started = time.perf_counter()
         auto = configuration.window == "auto"
         prompts = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -12,6 +12,7 @@ import orjson
 from numpy.typing import NDArray
 
 from crx.errors import UsageError
+from crx.evaluate.failures import FailedQuery
 from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig, find_parent
 from crx.evaluate.statistics import Difference, difference
 
@@ -63,7 +64,8 @@ class Results:
 
     `indexed` is by source of contexts. `langs` are the languages of the questions (`Query.lang`),
     in their order; it is empty if the set names none. `notes` are warnings of one line each, such
-    as a reranker that failed.
+    as a reranker that failed. `failures` are the first questions of each ranking that failed at
+    `failed_at`; they are not saved.
     """
 
     set: str
@@ -74,6 +76,8 @@ class Results:
     values: Mapping[str, Values]
     notes: tuple[str, ...] = ()
     langs: tuple[str, ...] = ()
+    failed_at: int = MAX_K
+    failures: Mapping[PipelineConfig, tuple[FailedQuery, ...]] = field(default_factory=dict)
 
     def values_of(self, row: PipelineConfig, metric: str) -> Values:
         """Return the (queries,) values of a row."""
@@ -94,6 +98,10 @@ class Results:
     def failure_rate(self, row: PipelineConfig) -> float:
         """Return 1 - recall@20."""
         return 1 - self.mean(row, PRIMARY_METRIC)
+
+    def count_failed(self, row: PipelineConfig) -> int:
+        """Return on how many questions a row does not find all gold items at `failed_at`."""
+        return int((self.values_of(row, f"recall@{self.failed_at}") < 1).sum())
 
     def find_row(self, name: str) -> PipelineConfig:
         """Return the row of a name; raises `UsageError`, with the names, if there is none."""

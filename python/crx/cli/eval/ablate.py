@@ -7,11 +7,18 @@ from pathlib import Path
 
 import click
 
-from crx.cli.eval.options import measuring_options, options_of, reranker_name, save_option
+from crx.cli.eval.options import (
+    failed_at_option,
+    measuring_options,
+    options_of,
+    reranker_name,
+    save_option,
+)
 from crx.cli.eval.report import (
     about,
     as_object,
     as_text,
+    failed_line,
     few_questions_notes,
     how_to_read,
     language_rows,
@@ -85,6 +92,7 @@ from crx.evaluate.results import check_metric
 @click.option(
     "--svg", type=click.Path(path_type=Path), metavar="DIR", help="Write the plots as SVG to DIR."
 )
+@failed_at_option
 @set_option
 @save_option
 @json_option
@@ -105,6 +113,7 @@ def command(
     html: Path | None,
     png: Path | None,
     svg: Path | None,
+    failed_at: int,
     assignments: tuple[str, ...],
     file: Path | None,
     as_json: bool,
@@ -132,6 +141,7 @@ def command(
         assignments=assignments,
         progress=progress,
         as_json=as_json,
+        failed_at=failed_at,
     ) as options:
         results = ablate(questions, contexts=sources, baselines=_names(baselines), options=options)
     if file is not None:
@@ -185,6 +195,9 @@ def _draw(
             rows=table_rows(results, metric=metric, baseline=baseline),
             by_language=language_rows(results),
             recommendation=" ".join([recommendation(results, found), *next_steps(results, found)]),
+            failures=[
+                (failed_line(results, row), failed) for row, failed in results.failures.items()
+            ],
             figures=figures,
         )
         html.parent.mkdir(parents=True, exist_ok=True)

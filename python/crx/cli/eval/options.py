@@ -15,6 +15,7 @@ from crx.cli.progress import Form, show_build
 from crx.config import resolve
 from crx.errors import UsageError
 from crx.evaluate import Options
+from crx.evaluate.results import MAX_K
 from crx.registry import load_generator, load_reranker
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -39,6 +40,18 @@ def measuring_options(command: Command) -> Command:
     return command
 
 
+def failed_at_option(command: Command) -> Command:
+    """Add --failed-at."""
+    return click.option(
+        "--failed-at",
+        type=click.IntRange(min=1, max=MAX_K),
+        default=MAX_K,
+        show_default=True,
+        metavar="K",
+        help="List a question as failed when the first K chunks lack a gold item.",
+    )(command)
+
+
 def save_option(command: Command) -> Command:
     """Add --save."""
     return click.option(
@@ -60,6 +73,7 @@ def options_of(
     progress: Form,
     as_json: bool,
     with_: str = "",
+    failed_at: int = MAX_K,
 ) -> Iterator[Options]:
     """Yield the options that were given; progress is shown while they are in use."""
     settings = parse_settings(assignments)
@@ -75,6 +89,7 @@ def options_of(
             settings=settings,
             reranker=load_reranker(reranker) if reranker else None,
             generator=generator,
+            failed_at=failed_at,
             on_contexts=None
             if progress == "none"
             else lambda source: print_note(f"contexts: {source}"),

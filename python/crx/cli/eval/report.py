@@ -20,6 +20,8 @@ from crx.registry import parse_contexts
 
 # The group of the questions without a language, in a set that names the language of others.
 UNNAMED_LANGUAGE = "other"
+# Failed questions whose ids are printed.
+LISTED_IDS = 5
 COVERAGES = tuple(f"coverage@{budget // 1000}k" for budget in BUDGETS)
 
 
@@ -29,6 +31,8 @@ def as_text(results: Results, *, metric: str = "", baseline: PipelineConfig | No
     lines = [f"{about(results)}\n", format_table(rows, right=range(1, len(rows[0]) - 3)), ""]
     if by_language := language_rows(results):
         lines += [format_table(by_language, right=range(2, len(by_language[0]))), ""]
+    last = [row for row in results.failures if row.legs == "hybrid"][-1:]
+    lines += [failed_line(results, row, listed=LISTED_IDS) + "\n" for row in last]
     return "\n".join([*lines, *how_to_read(metric=metric, baseline=baseline)])
 
 
@@ -65,18 +69,21 @@ def few_questions_notes(results: Results) -> list[str]:
         )
     elif needed / count > MAX_LOSS:
         lines.append(
-            f"{count} questions are few: a difference of recall below "
-            f"{100 * needed / count:.3g} points ({needed} questions) cannot be significant"
+            f"{count} questions are few: a difference can be significant only if {needed} or more "
+            f"of them change, {100 * needed / count:.3g} points of recall if each has one answer"
         )
     groups = {lang: len(each.queries) for lang, each in results.by_language().items()}
     if len(groups) > 1 and needed / min(groups.values()) > MAX_LOSS:
-        points_of = ", ".join(
-            f"{lang or UNNAMED_LANGUAGE} "
-            + (f"{100 * needed / each:.3g}" if each >= needed else "(none)")
+        shares = ", ".join(
+            f"{lang or UNNAMED_LANGUAGE} {_points_of(needed, each)}"
             for lang, each in groups.items()
         )
-        lines.append(f"smallest difference that can be significant by language: {points_of} points")
+        lines.append(f"points of recall that {needed} questions are, by language: {shares}")
     return lines
+
+
+def _points_of(changed: int, questions: int) -> str:
+    return f"{100 * changed / questions:.3g}" if questions >= changed else "(too few)"
 
 
 def recommendation(results: Results, found: Recommendation) -> str:
@@ -128,6 +135,21 @@ def table_rows(
     return [head, *rows]
 
 
+def failed_line(results: Results, row: PipelineConfig, *, listed: int = 0) -> str:
+    """Return how many questions of a row failed, and the ids of the first ones."""
+    count, at = results.count_failed(row), results.failed_at
+    first = ", ".join(each.id for each in results.failures[row][:listed])
+    more = ", ..." if first and count > listed else ""
+    kept = len(results.failures[row])
+    if not listed and count > kept:
+        more = f"; the first {kept} are listed"
+    chunks = "chunk" if at == 1 else f"{at} chunks"
+    return (
+        f"{row.name}: {count} of {len(results.queries)} questions lack a gold item in the first "
+        f"{chunks}{f': {first}' if first else ''}{more}"
+    )
+
+
 def language_rows(results: Results) -> list[list[str]]:
     """Return the head and rows of the table by language; nothing without several languages."""
     languages = results.by_language()
@@ -172,6 +194,7 @@ def as_object(
                 "name": row.name,
                 **asdict(row),
                 "figures": figures(results, row),
+                "failed": _failed(results, row),
                 "against": _against(results.compare_row(row, metric=metric, baseline=baseline)),
             }
             for row in results.rows
@@ -232,6 +255,17 @@ def _spread(found: Difference) -> str:
 def _minutes(indexed: IndexingStats) -> str:
     """Return how long indexing took; an index that was there says nothing of that."""
     return f"{indexed.seconds / 60:.1f} min" if indexed.embedded else "kept"
+
+
+def _failed(results: Results, row: PipelineConfig) -> dict[str, object] | None:
+    """Return the failed questions of a row; None if its ranking is that of another row."""
+    if row not in results.failures:
+        return None
+    return {
+        "at": results.failed_at,
+        "count": results.count_failed(row),
+        "questions": [asdict(each) for each in results.failures[row]],
+    }
 
 
 def _against(against: Comparison | None) -> dict[str, object] | None:

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import click
 
-from crx.cli.eval.options import contexts_option, measuring_options, options_of, save_option
+from crx.cli.eval.options import (
+    contexts_option,
+    failed_at_option,
+    measuring_options,
+    options_of,
+    save_option,
+)
 from crx.cli.eval.report import as_object, as_text, few_questions_notes, figures
 from crx.cli.options import json_option, progress_options, set_option
 from crx.cli.output import print_json, print_note, print_text
@@ -26,6 +32,7 @@ from crx.evaluate.pipeline_config import CHUNKS, PromptFill, contexts_name
     help="Fill prompts with passages, or with the N best chunks.  [default: the best chunks that "
     "fit]",
 )
+@failed_at_option
 @set_option
 @save_option
 @json_option
@@ -39,6 +46,7 @@ def command(
     chunk_chars: int | None,
     rerank: str | None,
     window: str | None,
+    failed_at: int,
     assignments: tuple[str, ...],
     file: Path | None,
     as_json: bool,
@@ -60,6 +68,7 @@ def command(
         assignments=assignments,
         progress=progress,
         as_json=as_json,
+        failed_at=failed_at,
     ) as options:
         results = run(
             questions,
