@@ -11,6 +11,7 @@ import pytest
 
 from crx.cli import run
 from crx.evaluate import load
+from crx.evaluate.results import select_queries
 from crx.protocols import Generator
 
 NAMES = ("heron", "egret", "bittern", "stork", "ibis", "crane")
@@ -199,7 +200,8 @@ def test_compare_tells_two_runs_and_two_rows_apart(crx: Crx, saved: str) -> None
 @pytest.mark.parametrize(
     ("count", "note"),
     [
-        (5, "5 questions are too few to compare rows: a difference can be significant from 6 "),
+        (1, "too few questions to compare rows, 1: a difference can be significant from 6; "),
+        (5, "too few questions to compare rows, 5: a difference can be significant from 6; "),
         (6, f"6 questions are few: {ONLY_IF}, 100 points of recall if each has one answer"),
         (30, f"30 questions are few: {ONLY_IF}, 20 points of recall if each has one answer"),
         (60, None),
@@ -254,6 +256,18 @@ def test_compare_takes_one_named_row_of_each_run(crx: Crx, saved: str, bare: str
     assert (code, compared["row"]) == (0, "outline hybrid -> none hybrid+rerank")
 
 
+def test_rows_of_one_name_are_not_paired(crx: Crx) -> None:
+    for folder in ("x", "y"):
+        Path(folder).mkdir()
+        span = {"doc_id": "heron", "start": 0, "end": 3, "context": f"A heron of {folder}."}
+        Path(folder, "c.jsonl").write_text(json.dumps(span))
+    contexts = ("--contexts", "none,x/c.jsonl,y/c.jsonl")
+    assert crx("eval", "ablate", "set", "-q", *contexts, "--save", "two.npz")[0] == 0
+    found = json.loads(crx("eval", "compare", "two.npz", "two.npz", "--json")[1])
+    assert {each["row"].split()[0] for each in found["compared"]} == {"none"}
+    assert {name.split()[0] for name in found["only_a"]} == {"c.jsonl"}
+
+
 def test_compare_does_not_guess_which_rows_of_several_contexts_belong_together(
     crx: Crx, bare: str
 ) -> None:
@@ -285,7 +299,9 @@ def test_a_set_in_several_languages_is_also_listed_by_language(crx: Crx) -> None
         ["en", "20", "100.0", "100.0"],
         ["fr", ">", "en", "10"],
     ]
-    assert load(Path("run.npz")).langs == ("en",) * 20 + ("fr > en",) * 10
+    saved = load(Path("run.npz"))
+    assert saved.langs == ("en",) * 20 + ("fr > en",) * 10
+    assert select_queries(saved, [25, 3]).langs == ("fr > en", "en")
 
 
 @pytest.mark.usefixtures("two_languages")

@@ -64,8 +64,8 @@ def few_questions_notes(results: Results) -> list[str]:
     lines = []
     if count < needed:
         lines.append(
-            f"{count} questions are too few to compare rows: a difference can be significant from "
-            f'{needed} questions; "crx eval init" adds some'
+            f"too few questions to compare rows, {count}: a difference can be significant from "
+            f'{needed}; "crx eval init" adds some'
         )
     elif needed / count > MAX_LOSS:
         lines.append(
