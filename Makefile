@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CARGO := cargo
 STAMPS := $(VENV)/.stamps
-MODEL := $(VENV)/share/crx/models/minilm/model.json
+MODEL := $(VENV)/share/crx/models/e5@int8/model.json
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -60,7 +60,7 @@ $(STAMPS)/built: $(STAMPS)/tools $(RUST)
 	touch $@
 
 $(MODEL): $(STAMPS)/built
-	$(BIN)/crx models pull minilm --into $(VENV)/share/crx/models
+	$(BIN)/crx models pull e5@int8 --into $(VENV)/share/crx/models
 	touch $@
 
 clean:

@@ -20,6 +20,7 @@ from crx import errors, evaluate
 from crx.cli import cli
 from crx.config import ENVIRONMENT, describe, resolve, trust
 from crx.models import list_models
+from crx.registry import DEFAULT_EMBEDDER
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -227,7 +228,7 @@ def test_the_tutorial_runs_and_prints_what_it_shows(folder: Path) -> None:
         path = folder / title.partition('"')[2].removesuffix('"')
         path.parent.mkdir(exist_ok=True)
         path.write_text(block)
-    with_model = "minilm" in list_models()
+    with_model = DEFAULT_EMBEDDER in list_models()
     environ = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

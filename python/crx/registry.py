@@ -4,7 +4,7 @@ A specification is a name, optionally followed by a colon and an argument:
 
 | kind | specifications |
 |---|---|
-| embedder | `minilm`, `e5@int8`, `onnx:FOLDER`, `openvino:minilm`, `st:FOLDER`, `hashed`, `none` |
+| embedder | `e5@int8`, `minilm`, `onnx:FOLDER`, `openvino:minilm`, `st:FOLDER`, `hashed`, `none` |
 | reranker | `crx` (included), `bge`, `bge@int8`, `onnx:FOLDER`, `st:FOLDER`, `overlap` |
 | contextualizer | `llama:PATH`, `claude:MODEL`, `openai:URL#MODEL`, `fake:`, a file of contexts |
 | generator | `llama:PATH`, `claude:MODEL`, `openai:URL#MODEL`, `fake:` |
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from crx.context.prompt import Prompt
     from crx.context.routing import ContextRouter
 
-DEFAULT_EMBEDDER = "minilm"
+DEFAULT_EMBEDDER = "e5@int8"
 SHIPPED_RERANKER = "crx"
 # The embedder of an index that is searched with BM25 alone.
 NO_EMBEDDER = "none"

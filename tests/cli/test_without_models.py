@@ -45,7 +45,7 @@ def test_the_first_command_without_a_model_names_both_ways_on_and_leaves_nothing
     done = first("index", "docs")
     assert (done.code, done.out) == (7, "")
     assert done.err == (
-        "crx: minilm: no such model; installed: crx; add one with crx models pull minilm, or "
+        "crx: e5@int8: no such model; installed: crx; add one with crx models pull e5@int8, or "
         "search with BM25 alone: --embedder none\n"
     )
     assert sorted(each.name for each in here.iterdir()) == ["docs"]

@@ -170,7 +170,7 @@ def test_a_plan_reports_the_contexts_that_were_rejected_in_the_trial(
     assert list(planned.trial) == ["rejected:refusal"]
     assert planned.trial["rejected:refusal"] > 30
     assert run(["plan", str(docs), "--embedder", "hashed", "--with", "fake:refuse=1"]) == 0
-    assert "trial: 100.0% of 3 contexts rejected: refusal 3\n" in capsys.readouterr().out
+    assert "trial: 100.0% of 6 contexts rejected: refusal 6\n" in capsys.readouterr().out
 
 
 def test_an_empty_folder_takes_no_time(tmp_path: Path) -> None:

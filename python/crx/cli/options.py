@@ -98,7 +98,7 @@ def embedder_option(command: Command) -> Command:
         metavar="SPEC",
         shell_complete=complete_model,
         help="Embedder: a model's name, onnx:FOLDER, st:FOLDER, hashed, or none for BM25 alone. "
-        "Fixed when the index is made.  [default: the setting embedder, minilm]",
+        "Fixed when the index is made.  [default: the setting embedder, e5@int8]",
     )(command)
 
 

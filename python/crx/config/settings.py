@@ -40,7 +40,7 @@ class Settings:
     """Every setting, typed. Those of scope "index" are fixed when the index is made."""
 
     embedder: str = _setting(
-        "minilm",
+        "e5@int8",
         "index",
         "embedder: a model's name, onnx:FOLDER, st:FOLDER, hashed, or none for BM25 alone",
     )
@@ -53,7 +53,7 @@ class Settings:
     chunk_tokens: int = _setting(
         0,
         "index",
-        "budget of a chunk in the embedder's tokens; 0: its window, less room for a context",
+        "budget of a chunk in the embedder's tokens; 0: 190, or fewer for a small window",
         least=0,
     )
     chunk_chars: int = _setting(

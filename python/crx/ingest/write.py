@@ -20,6 +20,8 @@ from crx.types import Chunk, Document
 
 # Tokens of the embedder's window that are left for the context and the special tokens.
 CONTEXT_RESERVE = 64
+# The largest default: in English, the 800 characters that embedders and fusion were compared with.
+MAX_CHUNK_TOKENS = 190
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,14 @@ def chunk_budget(
 ) -> ChunkBudget:
     """Return the budget of a chunk.
 
-    If neither size is given, a chunk leaves room for its context in the embedder's window.
+    If neither size is given, a chunk has `MAX_CHUNK_TOKENS`, or fewer to leave room for its context
+    in the embedder's window.
     """
     if chunk_chars or chunk_tokens:
         return ChunkBudget(chunk_chars or chunk_tokens, bool(chunk_chars), overlap)
     window = embedder.max_tokens
-    return ChunkBudget(max(window - CONTEXT_RESERVE, window // 2), overlap=overlap)
+    size = min(MAX_CHUNK_TOKENS, max(window - CONTEXT_RESERVE, window // 2))
+    return ChunkBudget(size, overlap=overlap)
 
 
 class DocumentWriter:
