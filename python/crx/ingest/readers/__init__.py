@@ -40,6 +40,9 @@ _EXTENSIONS = {
     "pptx": (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"),
     "odf": (".odt", ".ott", ".fodt", ".odp", ".otp", ".fodp"),
     "epub": (".epub",),
+    "ipynb": (".ipynb",),
+    "delimited": (".csv", ".tsv", ".tab"),
+    "subtitles": (".srt", ".vtt"),
 }
 
 

@@ -1,0 +1,86 @@
+"""Reader of Jupyter notebooks: the cells, and what they print.
+
+Headings are those of the Markdown cells. A cell's outputs follow it as far as they are text, cut to
+a length; pictures and errors are left out. Each cell is a mark, numbered from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from crx.errors import InputError
+from crx.ingest.readers import markdown
+from crx.ingest.readers.sections import Heading
+from crx.ingest.readers.text_builder import TextBuilder
+from crx.types import Document, Scalar
+
+extensions = (".ipynb",)
+
+_OUTPUT_CHARS = 2000  # of one cell; more is data that was printed
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # colours of a terminal
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the notebook's text with its cells and headings."""
+    try:
+        notebook = orjson.loads(data)
+    except orjson.JSONDecodeError as failed:
+        raise InputError(f"is no notebook: not JSON ({failed.msg})") from failed
+    text = TextBuilder()
+    for number, cell in enumerate(_cells(notebook), start=1):
+        text.begin("cell", str(number))
+        source = _joined(cell.get("source", cell.get("input")))
+        text.add_part(source, _headings(source) if cell.get("cell_type") == "markdown" else ())
+        text.add(_outputs(cell.get("outputs")))
+    if not text:
+        raise InputError("has no text")
+    metadata: dict[str, Scalar | list[Scalar]] = {"format": "ipynb"}
+    if language := _language(notebook):
+        metadata["language"] = language
+    yield text.build(name, title="", metadata=metadata)
+
+
+def _cells(notebook: Any) -> list[dict[str, Any]]:
+    """Return the cells; those of version 3 of the format are in worksheets."""
+    if not isinstance(notebook, dict):
+        raise InputError("is no notebook: not a JSON object")
+    sheets = notebook.get("worksheets")
+    first = sheets[0] if isinstance(sheets, list) and sheets else notebook
+    cells = first.get("cells") if isinstance(first, dict) else None
+    if not isinstance(cells, list):
+        raise InputError('is no notebook: has no list of "cells"')
+    return [cell for cell in cells if isinstance(cell, dict)]
+
+
+def _headings(source: str) -> list[Heading]:
+    return [Heading(mark.start, mark.label, mark.level) for mark in markdown.headings(source)]
+
+
+def _outputs(outputs: Any) -> str:
+    if not isinstance(outputs, list):
+        return ""
+    shown = (_shown(output) for output in outputs if isinstance(output, dict))
+    return _ESCAPES.sub("", "\n".join(filter(None, shown)))[:_OUTPUT_CHARS]
+
+
+def _shown(output: dict[str, Any]) -> str:
+    data = output.get("data")
+    plain = data.get("text/plain") if isinstance(data, dict) else None
+    return _joined(output.get("text") or plain)
+
+
+def _joined(written: Any) -> str:
+    """Return a text that the format writes as one or as a list of lines."""
+    lines = written if isinstance(written, list) else [written]
+    return "".join(line for line in lines if isinstance(line, str)).replace("\r\n", "\n")
+
+
+def _language(notebook: Any) -> str:
+    metadata = notebook.get("metadata")
+    kernel = metadata.get("kernelspec") if isinstance(metadata, dict) else None
+    language = kernel.get("language") if isinstance(kernel, dict) else None
+    return language if isinstance(language, str) else ""
