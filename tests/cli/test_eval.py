@@ -189,6 +189,7 @@ def test_compare_tells_two_runs_and_two_rows_apart(crx: Crx, saved: str) -> None
     crx("eval", "set", "-q", "--contexts", "outline", "--set", "bm25_weight=0", "--save", "b.npz")
     code, out, _ = crx("eval", "compare", saved, "b.npz", "--json", "--row", "outline hybrid")
     compared = json.loads(out)["compared"]
+    assert json.loads(out)["notes"][0] == "settings of A -> B: bm25_weight 0.7 -> 0.0"
     assert code == 0
     assert [each["metric"] for each in compared][:2] == ["recall@1", "recall@5"]
     code, out, _ = crx("eval", "compare", "outline bm25", "outline dense", "--in", saved)
@@ -243,6 +244,7 @@ def test_compare_pairs_runs_with_other_contexts_and_names_what_has_no_pair(
     ]
     assert (found["only_a"], found["only_b"]) == ([], ["none hybrid+rerank"])
     assert err.startswith(
+        'crx: settings of A -> B: reranker "" -> "overlap:1"\n'
         "crx: only in A, not compared: 6 questions\n"
         "crx: only in B, not compared: none hybrid+rerank\n"
         "crx: 24 questions are few: a difference can be significant only if 6 or "

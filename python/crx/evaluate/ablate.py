@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 
+from crx.config import Value, resolve
 from crx.errors import UsageError
 from crx.evaluate.baselines import (
     SUMMARY_CHARS,
@@ -91,10 +92,19 @@ def measure(questions: QuestionSet, rows: Sequence[PipelineConfig], *, options: 
         indexed=indexed,
         notes=(*questions.notes, *experiment.notes),
         langs=langs if any(langs) else (),
+        settings=_settings_in_effect(settings, options),
         failed_at=options.failed_at,
         failures=experiment.failures,
         values={name: np.concatenate([each[name] for each in values]) for name in METRICS},
     )
+
+
+def _settings_in_effect(given: Mapping[str, object], options: Options) -> dict[str, Value]:
+    """Return the settings of a run; its rows name the contexts."""
+    settings = asdict(resolve(given).settings)
+    del settings["contexts"]
+    reranker = options.reranker
+    return {**settings, "reranker": reranker.fingerprint if reranker is not None else ""}
 
 
 def apply_file_spans(documents: Sequence[Document], contexts: str) -> list[Document]:

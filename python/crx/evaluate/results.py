@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from crx.config import Value
 from crx.errors import UsageError
 from crx.evaluate.failures import FailedQuery
 from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig, find_parent
@@ -65,7 +66,8 @@ class Results:
     `indexed` is by source of contexts. `langs` are the languages of the questions (`Query.lang`),
     in their order; it is empty if the set names none. `notes` are warnings of one line each, such
     as a reranker that failed. `failures` are the first questions of each ranking that failed at
-    `failed_at`; they are not saved.
+    `failed_at`; they are not saved. `settings` are those in effect, except the source of
+    contexts, with the fingerprint of the reranker.
     """
 
     set: str
@@ -76,6 +78,7 @@ class Results:
     values: Mapping[str, Values]
     notes: tuple[str, ...] = ()
     langs: tuple[str, ...] = ()
+    settings: Mapping[str, Value] = field(default_factory=dict)
     failed_at: int = MAX_K
     failures: Mapping[PipelineConfig, tuple[FailedQuery, ...]] = field(default_factory=dict)
 
@@ -149,6 +152,7 @@ def save(results: Results, file: Path) -> None:
         "indexed": {name: asdict(each) for name, each in results.indexed.items()},
         "notes": results.notes,
         "langs": results.langs,
+        "settings": results.settings,
     }
     head_bytes = np.frombuffer(orjson.dumps(head), dtype=np.uint8)
     with file.open("wb") as out:
@@ -173,6 +177,7 @@ def load(file: Path) -> Results:
                 values={name: arrays[name] for name in METRICS},
                 notes=tuple(head["notes"]),
                 langs=tuple(head.get("langs", ())),
+                settings=head.get("settings", {}),
             )
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
         raise UsageError(

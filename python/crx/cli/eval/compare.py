@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import click
 from crx.cli.eval.report import few_questions_notes, points, probability
 from crx.cli.options import json_option
 from crx.cli.output import format_table, print_json, print_line, print_note, print_text
+from crx.config import Value
 from crx.errors import UsageError
 from crx.evaluate import Results, difference, load
 from crx.evaluate.pairing import RowPairs, name_pair, pair_rows
@@ -78,7 +81,7 @@ def command(
         runs = load(Path(one)), load(Path(other))
         first, second = pair_results(*runs)
         rows = name_pair(first, second, row, with_row or row) if row else pair_rows(first, second)
-        notes = _unpaired(rows, *runs, shared=len(first.queries))
+        notes = _unshared(rows, *runs, shared=len(first.queries))
     notes += few_questions_notes(first)
     pairs = _compare(first, second, rows, shown)
     for line in notes:
@@ -100,17 +103,28 @@ def command(
         print_text(format_table([head, *map(_line, pairs)]))
 
 
-def _unpaired(rows: RowPairs, first: Results, second: Results, *, shared: int) -> list[str]:
+def _unshared(rows: RowPairs, first: Results, second: Results, *, shared: int) -> list[str]:
     """Return what two runs do not share, a line each."""
     lines = []
     if first.set != second.set:
         lines.append(f"the sets have different names: A is of {first.set}, B of {second.set}")
+    if changed := _changed_settings(first.settings, second.settings):
+        lines.append(f"settings of A -> B: {changed}")
     for name, run, names in (("A", first, rows.only_first), ("B", second, rows.only_second)):
         if names:
             lines.append(f"only in {name}, not compared: {', '.join(names)}")
         if len(run.queries) > shared:
             lines.append(f"only in {name}, not compared: {len(run.queries) - shared} questions")
     return lines
+
+
+def _changed_settings(first: Mapping[str, Value], second: Mapping[str, Value]) -> str:
+    """Return the settings that differ; a run saved without them has none."""
+    return ", ".join(
+        f"{name} {json.dumps(first[name])} -> {json.dumps(second[name])}"
+        for name in sorted(first.keys() & second.keys())
+        if first[name] != second[name]
+    )
 
 
 def _compare(
