@@ -17,7 +17,14 @@ LANGUAGES = {
     ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".hh": "cpp", ".hpp": "cpp",
     ".hxx": "cpp", ".inl": "cpp", ".cu": "cpp", ".cuh": "cpp",
 }  # fmt: skip
-_AS_WRITTEN = frozenset(("text", "markdown", *LANGUAGES.values()))
+# Markup that is indexed as written, by extension; man pages are recognized by their macros.
+MARKUP = {
+    ".rst": "rst", ".rest": "rst",
+    ".adoc": "asciidoc", ".asciidoc": "asciidoc",
+    ".org": "org",
+    ".tex": "latex", ".latex": "latex",
+}  # fmt: skip
+_AS_WRITTEN = frozenset(("text", "markdown", "man", *MARKUP.values(), *LANGUAGES.values()))
 
 
 def is_as_written(uri: str, metadata: Mapping[str, object]) -> bool:

@@ -10,7 +10,7 @@ from crx.errors import InputError, NotText
 from crx.ingest.compressed import FORMATS, decompress
 from crx.ingest.discover import FoundFile, describe_os_error
 from crx.ingest.paths import uri_of
-from crx.ingest.readers import Reader, load_reader, reader_for
+from crx.ingest.readers import Reader, load_reader, markup, reader_for
 from crx.ingest.readers.binary import describe_binary
 from crx.ingest.readers.decode import BinaryFile, decode
 from crx.ingest.readers.structure import structure, suffix
@@ -23,6 +23,7 @@ _OFFICE_FORMATS = frozenset((
     ".pages",
 ))  # fmt: skip
 _SNIFFED_BYTES = 1024
+_SNIFFED_CHARS = 20_000
 
 
 # Bytes of a compressed file's content, if the caller sets no limit.
@@ -124,11 +125,17 @@ class _UnclaimedReader:
 
     def read(self, data: bytes, *, name: str) -> Iterator[Document]:
         decoded = decode(data)
-        # An unknown extension names a format of its own, so that its structure is not guessed.
-        format_, marks = ("text", ()) if suffix(name) else structure(decoded.text)
+        title = ""
+        if markup.is_man_page(decoded.text[:_SNIFFED_CHARS]):
+            format_ = "man"
+            title, marks = markup.parse(decoded.text, format_=format_)
+        else:
+            # An unknown extension names a format of its own: its structure is not guessed.
+            format_, marks = ("text", ()) if suffix(name) else structure(decoded.text)
         yield Document(
             uri=name,
             text=decoded.text,
+            title=title,
             metadata={**decoded.metadata(), "format": format_},
             marks=marks,
         )

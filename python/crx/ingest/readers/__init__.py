@@ -32,7 +32,8 @@ class Reader(Protocol):
 # `code`, with many more extensions, is asked when none of these claims one.
 _EXTENSIONS = {
     "markdown": (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"),
-    "text": (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".log", ".tex"),
+    "text": (".txt", ".text", ".log"),
+    "markup": (".rst", ".rest", ".adoc", ".asciidoc", ".org", ".tex", ".latex"),
     "jsonl": (".jsonl", ".ndjson"),
     "html": (".html", ".htm", ".xhtml"),
     "pdf": (".pdf",),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from crx.ingest.formats import LANGUAGES
-from crx.ingest.readers import markdown, text
+from crx.ingest.formats import LANGUAGES, MARKUP
+from crx.ingest.readers import markdown, markup, text
 from crx.ingest.readers.markdown import extensions as markdown_extensions
 from crx.types import Mark
 
@@ -24,6 +24,9 @@ def structure(source: str, *, name: str = "") -> tuple[str, tuple[Mark, ...]]:
     extension = suffix(name)
     if extension in markdown_extensions:
         return "markdown", markdown.headings(source)
+    if extension in MARKUP:
+        format_ = MARKUP[extension]
+        return format_, markup.parse(source, format_=format_)[1]
     if extension in text.extensions:
         return "text", text.headings(source)
     # Imported here: tree-sitter is needed only if a text may be code.

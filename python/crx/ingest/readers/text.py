@@ -17,7 +17,7 @@ from crx.ingest.readers.sections import Heading, sections
 from crx.ingest.readers.typography import find_capitals, find_underlined, is_capital_line
 from crx.types import Document, Mark
 
-extensions = (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".log", ".tex")
+extensions = (".txt", ".text", ".log")
 
 # A longer text is a log or a dump; its headings would take long to find and help little.
 LARGEST = 20_000_000

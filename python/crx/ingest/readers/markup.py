@@ -1,0 +1,173 @@
+"""Reader of markup that is indexed as written: reStructuredText, AsciiDoc, Org, LaTeX and man.
+
+Only headings and titles are parsed, so that offsets and lines are those of the file. Headings
+within literal blocks and comments do not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from crx.ingest.formats import MARKUP
+from crx.ingest.readers.decode import decode
+from crx.ingest.readers.sections import Heading, sections
+from crx.types import Document, Mark
+
+extensions = tuple(MARKUP)
+
+# A longer text is generated data.
+LARGEST = 20_000_000
+_LONGEST = 300  # characters of a line that is a heading
+
+_RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
+_ROLE = re.compile(r":[\w:.+-]+:`([^`]*)`")
+_ADOC = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*")
+_ADOC_FENCE = re.compile(r"(-{4,}|\.{4,}|/{4,}|\+{4,}|`{3,})[\w,]*[ \t]*")
+_ORG = re.compile(r"(\*+)[ \t]+(?:(?:TODO|DONE)[ \t]+)?(\S.*?)(?:[ \t]+:[\w@:]+:)?[ \t]*")
+_ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\n]*)", re.IGNORECASE | re.MULTILINE)
+_ORG_BLOCK = re.compile(r"[ \t]*#\+(begin|end)_\w+", re.IGNORECASE)
+_TEX_LEVELS = {
+    name: level
+    for level, name in enumerate(
+        ("part", "chapter", "section", "subsection", "subsubsection", "paragraph"), start=1
+    )
+}
+_BRACED = r"((?:[^{}\n]|\n(?!\n)|\{[^{}]*\})*)"
+_TEX = re.compile(
+    rf"^[ \t]*\\({'|'.join(_TEX_LEVELS)})\*?[ \t]*(?:\[[^\[\]\n]*\])?[ \t]*\{{{_BRACED}\}}",
+    re.MULTILINE,
+)
+_TEX_TITLE = re.compile(
+    rf"^[ \t]*\\title[ \t]*(?:\[[^\[\]\n]*\])?[ \t]*\{{{_BRACED}\}}", re.MULTILINE
+)
+_TEX_COMMAND = re.compile(r"\\(?:label|footnote|index)\{[^{}]*\}|\\[a-zA-Z]+\*?[ \t]*|\\\\|[{}$]")
+_MAN = re.compile(r"^[.'](TH|Dt|S[hHsS])[ \t]+(\S[^\n]*)", re.MULTILINE)
+_ROFF = re.compile(r"\\f(?:\[\w*\]|\(..|.)|\\s[+-]?\d|\\[&|^c]")
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the text as written with its headings."""
+    decoded = decode(data)
+    format_ = MARKUP[name[name.rfind(".") :].lower()]
+    title, marks = parse(decoded.text, format_=format_)
+    yield Document(
+        uri=name,
+        text=decoded.text,
+        title=title,
+        metadata={**decoded.metadata(), "format": format_},
+        marks=marks,
+    )
+
+
+def parse(text: str, *, format_: str) -> tuple[str, tuple[Mark, ...]]:
+    """Return the title and the sections of a text in one of the formats of `MARKUP`, or man."""
+    if len(text) > LARGEST:
+        return "", ()
+    title, find = _FORMATS[format_]
+    headings = [heading for heading in find(text) if heading.label]
+    first = headings[0].label if headings and format_ != "man" else ""
+    return title(text) or first, sections(headings, end=len(text))
+
+
+def is_man_page(text: str) -> bool:
+    """Return True for a text with the title and the sections of a man page."""
+    macros = {match[1] for match in _MAN.finditer(text)}
+    return bool(macros & {"TH", "Dt"} and macros & {"SH", "Sh"})
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the offset and the text of each line, "" for one that is too long for a heading."""
+    offset = 0
+    for line in text.split("\n"):
+        yield offset, line if len(line) <= _LONGEST else ""
+        offset += len(line) + 1
+
+
+def _rst(text: str) -> Iterator[Heading]:
+    """Yield titles with an underline, whose levels are in the order of their first use."""
+    levels: dict[tuple[str, bool], int] = {}
+    lines = [(0, ""), (0, ""), *_lines(text)]
+    for (above_at, above), (at, line), (_, under) in zip(lines, lines[1:], lines[2:], strict=False):
+        rule = _RULE.fullmatch(under)
+        label = line.strip()
+        if not rule or not label or len(under.rstrip()) < len(line.rstrip()):
+            continue
+        over = _RULE.fullmatch(above)
+        is_over = over is not None and over[1] == rule[1]
+        if _RULE.fullmatch(line) or (not is_over and (above.strip() or line[0].isspace())):
+            continue
+        level = levels.setdefault((rule[1], is_over), len(levels) + 1)
+        yield Heading(above_at if is_over else at, _plain_rst(label), level)
+
+
+def _plain_rst(label: str) -> str:
+    return re.sub(r"[`*]", "", _ROLE.sub(r"\1", label)).strip()
+
+
+def _asciidoc(text: str) -> Iterator[Heading]:
+    fence = ""
+    for at, line in _lines(text):
+        if match := _ADOC_FENCE.fullmatch(line):
+            if not fence or fence == match[1]:
+                fence = "" if fence else match[1]
+        elif not fence and (match := _ADOC.fullmatch(line)):
+            yield Heading(at, re.sub(r"[`*_]", "", match[2]), len(match[1]))
+
+
+def _org(text: str) -> Iterator[Heading]:
+    in_block = False
+    for at, line in _lines(text):
+        if match := _ORG_BLOCK.match(line):
+            in_block = match[1].lower() == "begin"
+        elif (match := _ORG.fullmatch(line)) and not in_block:
+            yield Heading(at, re.sub(r"[=~]", "", match[2]), len(match[1]))
+
+
+def _latex(text: str) -> Iterator[Heading]:
+    for match in _TEX.finditer(text):
+        yield Heading(match.start(), _plain_tex(match[2]), _TEX_LEVELS[match[1]])
+
+
+def _plain_tex(written: str) -> str:
+    return " ".join(_TEX_COMMAND.sub(" ", written).replace("~", " ").split())
+
+
+def _man(text: str) -> Iterator[Heading]:
+    for match in _MAN.finditer(text):
+        if match[1] in ("SH", "Sh", "SS", "Ss"):
+            yield Heading(match.start(), _plain_roff(match[2]), 1 if match[1][1] in "Hh" else 2)
+
+
+def _plain_roff(written: str) -> str:
+    return " ".join(_ROFF.sub("", written).replace("\\-", "-").replace('"', "").split())
+
+
+def _org_title(text: str) -> str:
+    match = _ORG_TITLE.search(text)
+    return match[1].strip() if match else ""
+
+
+def _latex_title(text: str) -> str:
+    match = _TEX_TITLE.search(text)
+    return _plain_tex(match[1]) if match else ""
+
+
+def _man_title(text: str) -> str:
+    """Return the name of the page and its section, such as "ls(1)"."""
+    match = next((m for m in _MAN.finditer(text) if m[1] in ("TH", "Dt")), None)
+    name, *rest = _plain_roff(match[2]).split() if match else [""]
+    return f"{name.lower()}({rest[0]})" if rest else name.lower()
+
+
+def _no_title(text: str) -> str:
+    return ""
+
+
+_FORMATS: dict[str, tuple[Callable[[str], str], Callable[[str], Iterator[Heading]]]] = {
+    "rst": (_no_title, _rst),
+    "asciidoc": (_no_title, _asciidoc),
+    "org": (_org_title, _org),
+    "latex": (_latex_title, _latex),
+    "man": (_man_title, _man),
+}
