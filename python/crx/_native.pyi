@@ -405,6 +405,17 @@ class Lexical:
         weight. Raises `ValueError` for a parameter that is out of range.
         """
 
+    def similar_terms(self, word: str, *, k: int) -> list[str]:
+        """Return at most k terms of the index that are spelled like a word or its stem.
+
+        A word of 4 to 7 characters may have one edit, a longer one two: an insertion, deletion,
+        replacement or swap of neighbours. Those with the fewest edits are first, then those in most
+        chunks. A shorter word has none.
+        """
+
+    def has_term(self, term: str) -> bool:
+        """Return True if the index has a term, as `analyze` gives it, in any field."""
+
 @final
 class Dense:
     """The dense leg: a scan of `derived/vectors-<n>.f16`, or HNSW above `ann_above` rows."""

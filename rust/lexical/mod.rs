@@ -14,10 +14,12 @@ mod postings;
 mod schema;
 mod segment;
 mod snapshot;
+mod spelling;
 mod statistics;
 mod topk;
 mod writer;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -226,6 +228,35 @@ impl Lexical {
         };
         topk::search(&self.snapshot(), &self.fields, &parameters)
             .map_err(|error| error_of(&self.folder, error))
+    }
+
+    /// Returns at most `k` terms of the index that are spelled like a word or its stem, those with
+    /// the fewest edits first, then those in most chunks; none for a short word.
+    pub fn similar_terms(&self, word: &str, k: usize) -> Result<Vec<String>> {
+        let word: Vec<char> = word.chars().collect();
+        let mut found = HashMap::new();
+        for scored in &self.snapshot().segments {
+            spelling::collect(&scored.segment, &word, &mut found)
+                .map_err(|error| error_of(&self.folder, error))?;
+        }
+        let mut ranked: Vec<_> = found
+            .into_iter()
+            .map(|(term, (edits, chunks))| (edits, std::cmp::Reverse(chunks), term))
+            .collect();
+        ranked.sort_unstable();
+        Ok(ranked.into_iter().take(k).map(|(.., term)| term).collect())
+    }
+
+    /// Returns whether the index has a term, as [`crate::analyze`] gives it.
+    pub fn has_term(&self, term: &str) -> Result<bool> {
+        for scored in &self.snapshot().segments {
+            if spelling::has_term(&scored.segment, term)
+                .map_err(|error| error_of(&self.folder, error))?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Analyzes the query, with an idle analyzer if there is one.

@@ -124,6 +124,15 @@ impl Lexical {
         let (keys, scores): (Vec<i64>, Vec<f32>) = ranking.into_iter().unzip();
         Ok((keys.into_pyarray(py), scores.into_pyarray(py)))
     }
+
+    #[pyo3(signature = (word, *, k))]
+    fn similar_terms(&self, py: Python<'_>, word: &str, k: usize) -> PyResult<Vec<String>> {
+        py.detach(|| self.0.similar_terms(word, k)).map_err(raise)
+    }
+
+    fn has_term(&self, py: Python<'_>, term: &str) -> PyResult<bool> {
+        py.detach(|| self.0.has_term(term)).map_err(raise)
+    }
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

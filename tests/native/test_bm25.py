@@ -186,6 +186,22 @@ def test_a_field_without_weight_is_as_if_it_were_not_there(tmp_path: Path) -> No
     assert lexical.search("dog", k=5, weights=(1.0, 1.0, 0.0))[0].tolist() == [2]
 
 
+def test_terms_like_a_word_are_those_with_fewest_edits_in_most_chunks(tmp_path: Path) -> None:
+    lexical = Lexical.open(str(tmp_path), write=True)
+    chunks = [
+        ("the anacron jobs", "", ""),
+        ("anacrons configuration", "anatron", ""),
+        ("cron", "", ""),
+    ]
+    put(lexical, 1, [1, 2, 3], chunks)
+    lexical.commit(1)
+    assert lexical.similar_terms("anacorn", k=9) == ["anacron"]
+    assert lexical.similar_terms("anacrron", k=9) == ["anacron", "anatron"]
+    assert lexical.similar_terms("confgurations", k=9) == ["configur"]
+    assert lexical.similar_terms("job", k=9) == []
+    assert [lexical.has_term(term) for term in ("anatron", "anacrons", "")] == [True, False, False]
+
+
 def test_fields_that_are_not_named_are_not_kept(tmp_path: Path) -> None:
     lexical = Lexical.open(str(tmp_path / "bm25"), fields=["text"], write=True)
     put(lexical, 1, [1], [("cat", "dog", "dog")])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from crx.context.common_words import FUNCTION_WORDS, GENERIC_WORDS, IMPERATIVES
+from crx.ingest.common_words import FUNCTION_WORDS, GENERIC_WORDS, IMPERATIVES
 
 # Characters of the opening, in which contracts, papers and articles name their subject.
 OPENING_CHARS = 1500

@@ -75,10 +75,15 @@ class SearchParameters:
 def run_search(
     request: SearchRequest, *, parameters: SearchParameters, searcher: Searcher
 ) -> Result:
-    """Return the passages that answer a query, best first, with notes on what was left out."""
+    """Return the passages that answer a query, best first, with notes on what was left out.
+
+    A word of the query that no document has is replaced by one that is spelled like it, and a note
+    says so.
+    """
+    corrected = searcher.correct_spelling(request.query)
     where, budget = request.where, request.budget_tokens or parameters.budget_tokens
     found = searcher.search(
-        request.query,
+        corrected.query if corrected else request.query,
         weights=parameters.weights,
         k=request.k or parameters.k,
         legs=request.legs,
@@ -94,7 +99,7 @@ def run_search(
         within_section=request.within_section,
         order=request.order,
     )
-    notes = list(found.notes)
+    notes = [*([corrected.note] if corrected else []), *found.notes]
     if where and not passages:
         notes += describe_missing_fields(where, searcher.store.documents())
     if over := len(found.hits) - sum(len(passage.hits) for passage in passages):

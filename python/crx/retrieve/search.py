@@ -23,6 +23,7 @@ from crx.retrieve.exact import EXACT_DEPTH, find_phrases, promote_exact
 from crx.retrieve.fusion import WeightedRanking, fuse
 from crx.retrieve.location import anchor_around, locate_passages
 from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
+from crx.retrieve.spelling import Correction, correct_spelling
 from crx.types import Hit, Mark, Passage, Stage
 from crx.types import Ranking as Ranking
 
@@ -173,6 +174,12 @@ class Searcher:
         if self._cached_langs is None or self._cached_langs[0] != seq:
             self._cached_langs = seq, self._store.langs()
         return self._cached_langs[1]
+
+    def correct_spelling(self, query: str) -> Correction | None:
+        """Return the query with the words that no document has replaced; None if there are none."""
+        return correct_spelling(
+            query, lexical=self._lexical, store=self._store, langs=self._langs()
+        )
 
     def search(
         self,

@@ -1,0 +1,66 @@
+"""Spelling correction: only words that no document has, and it is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import crx
+
+TEXT = """# Jobs
+
+The anacron daemon runs jobs that cron missed. Its configuration is a file; whales are not in it.
+The parser reads TS_999 and /etc/anacrontab.
+"""
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> crx.Index:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "jobs.md").write_text(TEXT)
+    (tmp_path / "docs" / "fr.md").write_text(
+        "# Amorçage\n\nLe chargeur d'amorçage lit la première partition du disque et rien."
+    )
+    index = crx.open(tmp_path / "notes.crx", settings={"embedder": "hashed"})
+    index.add(tmp_path / "docs")
+    return index
+
+
+@pytest.mark.parametrize(
+    ("query", "shown", "word"),
+    [
+        ("how does anacorn run jobs", "how does anacron run jobs", "anacorn"),
+        ("Anacorn?", "anacron?", "Anacorn"),
+        ("configuraton of cron", "configuration of cron", "configuraton"),
+        ("xanacron", "anacron", "xanacron"),
+        ("amorcgae", "amorçage", "amorcgae"),
+    ],
+)
+def test_a_word_in_no_document_is_replaced_by_one_that_is_like_it(
+    index: crx.Index, query: str, shown: str, word: str
+) -> None:
+    result = index.search(query)
+    assert result.notes[0] == f'showing results for: {shown} ("{word}" is in no document)'
+    assert result.passages
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "anacron jobs",
+        "missing whale",  # stems that the index has
+        "what would this be",  # function words, in no document here
+        "anacorn jbos fiel",  # most are unknown: the query is in another language
+        "anacorn_file and /etc/anacorntab and anacorn.conf",
+        'the "anacorn" daemon',
+        "zebra quagga",
+        "jots of cron",  # too short
+        "tiles of cron",  # a neighbour of file, and a word of its own
+        "鯨の歌",
+    ],
+)
+def test_known_words_identifiers_quotes_and_unlike_words_are_left(
+    index: crx.Index, query: str
+) -> None:
+    assert not any("showing results" in note for note in index.search(query).notes)
