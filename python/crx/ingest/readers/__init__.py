@@ -44,6 +44,7 @@ _EXTENSIONS = {
     "ipynb": (".ipynb",),
     "delimited": (".csv", ".tsv", ".tab"),
     "subtitles": (".srt", ".vtt"),
+    "mail": (".eml", ".mbox"),
 }
 
 

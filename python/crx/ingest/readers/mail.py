@@ -1,0 +1,193 @@
+"""Reader of mail: single messages (EML) and mailboxes (MBOX), with their attachments.
+
+A message is a document of its headers and its text, plain or else from HTML. In a mailbox its URI
+ends with `#` and the message's number. An attachment is a document of its own, whose URI also has
+its name; it is read by the reader of its extension. Attachments that no reader claims, such as
+pictures, and attached messages are only named in the metadata.
+
+The documents that can be read are yielded first; then one `InputError` names the attachments that
+cannot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from email import message_from_bytes, policy
+from email.errors import MessageError
+from email.message import EmailMessage
+from email.utils import parsedate_to_datetime
+
+from crx.errors import InputError, NotText
+from crx.ingest.readers import html, reader_for
+from crx.ingest.readers.decode import decode
+from crx.ingest.readers.file_title import squeeze
+from crx.ingest.readers.text_builder import TextBuilder
+from crx.types import Document, Scalar
+
+extensions = (".eml", ".mbox")
+
+# Bytes of the attachments of one file that are read.
+MAX_ATTACHED = 64_000_000
+_MOST_PARTS = 100  # of one message
+_NAMED = 5  # bad attachments that the error names; the others are counted
+_HEADERS = ("From", "To", "Cc", "Date")
+_FROM = re.compile(rb"^From [^\r\n]*\d\d:\d\d[^\r\n]*\r?\n", re.MULTILINE)
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+# What the standard library raises for malformed headers and bodies.
+_MALFORMED = (
+    MessageError, ValueError, LookupError, TypeError, AttributeError, AssertionError,
+    RecursionError,
+)  # fmt: skip
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield each message and its attachments, then raise `InputError` if any was bad."""
+    reading = _Reading()
+    is_mailbox = _FROM.match(data) is not None
+    for number, source in enumerate(_messages(data), start=1):
+        if is_mailbox:
+            yield from reading.read(source, f"{name}#{number}", attached=f"{name}#{number}/")
+        else:
+            yield from reading.read(source, name, attached=f"{name}#")
+    reading.finish()
+
+
+class _Reading:
+    """The state of reading a file: what could not be read, and how much more may be."""
+
+    def __init__(self) -> None:
+        self._bad: list[str] = []
+        self._left = MAX_ATTACHED
+        self._count = 0
+
+    def read(self, source: bytes, uri: str, *, attached: str) -> Iterator[Document]:
+        """Yield a message and its attachments, whose URIs begin with `attached`."""
+        try:
+            message = _parse(source)
+            document = _document(message, uri)
+            files = _attachments(message)
+        except _MALFORMED as failed:
+            self._bad.append(f"{_place(uri)}is malformed: {type(failed).__name__}")
+            return
+        except InputError as why:
+            self._bad.append(f"{_place(uri)}{why}")
+            return
+        named: list[Scalar] = [file for file, _ in files]
+        yield replace(
+            document,
+            metadata={**document.metadata, **({"attachments": named} if named else {})},
+        )
+        self._count += 1
+        for ordinal, (file, content) in enumerate(files, start=1):
+            yield from self._read_attachment(
+                file, content, f"{attached}{ordinal}-{file}", part_of=document.title
+            )
+
+    def finish(self) -> None:
+        """Raise `InputError` if anything could not be read."""
+        if not self._bad:
+            return
+        more = f"; and {len(self._bad) - _NAMED} more" if len(self._bad) > _NAMED else ""
+        read = f" ({self._count} messages were read)" if self._count else ""
+        raise InputError(f"{'; '.join(self._bad[:_NAMED])}{more}{read}")
+
+    def _read_attachment(
+        self, file: str, content: bytes, uri: str, *, part_of: str
+    ) -> Iterator[Document]:
+        self._left -= len(content)
+        if self._left < 0:
+            self._bad.append(f"{file}: more than {MAX_ATTACHED // 1_000_000} MB are attached")
+            return
+        try:
+            yield from _documents(content, uri, part_of=part_of)
+        except NotText:
+            return
+        except InputError as why:
+            self._bad.append(f"{file} {why}")
+
+
+def _place(uri: str) -> str:
+    """Return which message of a mailbox a URI names, or ""."""
+    number = uri.rpartition("#")[2] if "#" in uri else ""
+    return f"message {number} " if number.isdecimal() else ""
+
+
+def _messages(data: bytes) -> Iterator[bytes]:
+    """Yield the messages of a mailbox, or the whole of a file that is one message."""
+    starts = [match.span() for match in _FROM.finditer(data)] if _FROM.match(data) else []
+    if not starts:
+        yield data
+        return
+    ends = [start for start, _ in starts[1:]] + [len(data)]
+    for (_, start), end in zip(starts, ends, strict=True):
+        yield _QUOTED_FROM.sub(rb"\1", data[start:end])
+
+
+def _parse(source: bytes) -> EmailMessage:
+    message = message_from_bytes(source, policy=policy.default)
+    if not isinstance(message, EmailMessage) or not message.keys():
+        raise InputError("is no message: has no headers")
+    return message
+
+
+def _document(message: EmailMessage, uri: str) -> Document:
+    text = TextBuilder()
+    headers = {name: squeeze(str(message[name] or "")) for name in (*_HEADERS, "Subject")}
+    text.add("\n".join(f"{name}: {value}" for name, value in headers.items() if value))
+    text.add(_body(message))
+    metadata: dict[str, Scalar | list[Scalar]] = {"format": "eml"}
+    if headers["From"]:
+        metadata["author"] = headers["From"]
+    if date := _date(headers["Date"]):
+        metadata["date"] = date
+    if not text:
+        raise InputError("has no text")
+    return text.build(uri, title=headers["Subject"], metadata=metadata)
+
+
+def _body(message: EmailMessage) -> str:
+    """Return the text of a message: its plain part, or the visible text of its HTML part."""
+    part = message.get_body(preferencelist=("plain", "html"))
+    if part is None:
+        return ""
+    content = part.get_payload(decode=True)
+    if not isinstance(content, bytes) or not content.strip():
+        return ""
+    if part.get_content_subtype() == "html":
+        return html.read_page(content).text
+    return decode(content, declared=part.get_content_charset() or "").text
+
+
+def _date(written: str) -> str:
+    try:
+        return parsedate_to_datetime(written).date().isoformat()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return ""
+
+
+def _attachments(message: EmailMessage) -> list[tuple[str, bytes]]:
+    """Return the names and the bytes of the attached files."""
+    found: list[tuple[str, bytes]] = []
+    for number, part in enumerate(message.walk()):
+        if number > _MOST_PARTS:
+            break
+        file = part.get_filename() if number else None
+        content = part.get_payload(decode=True) if file else None
+        if file and isinstance(content, bytes):
+            found.append((squeeze(file.replace("\\", "/").rpartition("/")[2]) or "file", content))
+    return found
+
+
+def _documents(content: bytes, uri: str, *, part_of: str) -> Iterator[Document]:
+    """Yield the documents of an attachment, if a reader claims its extension."""
+    extension = uri[uri.rfind(".") :].lower()
+    reader = reader_for(extension)
+    if reader is None or extension in extensions:
+        return
+    for document in reader.read(content, name=uri):
+        metadata = {**document.metadata, "as_written": False, "ext": extension.removeprefix(".")}
+        if part_of:
+            metadata["part_of"] = part_of
+        yield replace(document, metadata=metadata)
