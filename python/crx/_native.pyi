@@ -442,12 +442,15 @@ class Dense:
     def sync(self, store: Store) -> int:
         """Apply the store's changes; return the number of documents read.
 
-        Before the first `sync` it has no rows. The writer publishes new files if much has changed,
-        or if a file is damaged.
+        Before the first `sync` it has no rows. The writer publishes new files, but no graph, if much
+        has changed, or if a file is damaged.
         """
 
     def publish(self, store: Store) -> None:
-        """Apply the store's changes and publish all rows, as the last step of a build."""
+        """Apply the store's changes and publish them, as the last step of a build.
+
+        Above `ann_above` rows it builds the graph, if more than a fifth of its rows have changed.
+        """
 
     def search(
         self, query: NDArray[np.float32], *, k: int, only: Filter | None = None

@@ -1,8 +1,13 @@
-//! Generations of published files: the matrix `vectors-<n>.f16`, and above a number of rows the
-//! graph `ann-<n>.usearch` over it.
+//! Generations of published files: the matrix `vectors-<n>.f16`, above a number of rows the graph
+//! `ann-<n>.usearch` over it, and what has changed since the graph was built, the tail
+//! `tail-<n>-<sequence number>.f16`.
 //!
-//! The store has a pointer to each of the two files, with its seal. The pointers are set one after
-//! the other, so a graph is used only if its number is that of the matrix.
+//! The tail has the format of the matrix, and the rows of the documents that have changed since the
+//! matrix; which these are is in the store's change log. So an edit writes a file of the size of the
+//! changes, and the graph is built again only when the tail is long.
+//!
+//! The store has a pointer to each of the files, with its seal. The pointers are set one after the
+//! other, so a graph or a tail is used only if its number is that of the matrix.
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +22,9 @@ use crate::store::Derived;
 pub(super) const VECTORS: &str = "vectors";
 /// The name of the pointer to the graph, and the start of the graph's file name.
 const ANN: &str = "ann";
+
+/// The name of the pointer to the tail, and the start of the tail's file name.
+pub(super) const TAIL: &str = "tail";
 
 /// An open generation.
 pub(super) struct Generation {
@@ -86,7 +94,77 @@ impl Folder {
         Ok((generation, fault))
     }
 
-    /// Publishes rows, in document order, as a new generation, and points the store to it.
+    /// Opens the tail of a generation, if it has one that is not newer than `seq`.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if the tail cannot be used; those of the store.
+    pub(super) fn open_tail(
+        &self,
+        store: &impl Source,
+        base: &Generation,
+        seq: i64,
+    ) -> Result<Option<Matrix>> {
+        let number = matrix_number(&base.pointer.file);
+        let tail = store.derived(TAIL)?;
+        let Some(tail) = tail.filter(|tail| tail_number(&tail.file) == number && tail.seq <= seq)
+        else {
+            return Ok(None);
+        };
+        let path = self.path.join(&tail.file);
+        if !path.exists() {
+            // Replaced since the pointer was read; what it holds is in the store.
+            return Ok(None);
+        }
+        let matrix = Matrix::open(&path, &self.key, &tail.seal)?;
+        if (matrix.seq(), matrix.dim()) != (tail.seq, base.matrix.dim()) {
+            return Err(Error::Damaged(format!(
+                "{}: belongs to another matrix",
+                tail.file
+            )));
+        }
+        Ok(Some(matrix))
+    }
+
+    /// Publishes the rows of the documents that have changed since a generation.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`] or [`Error::System`] if the file cannot be written; those of the store.
+    pub(super) fn publish_tail(
+        &self,
+        store: &impl Source,
+        base: &Generation,
+        dim: usize,
+        seq: i64,
+        rows: &[Row<'_>],
+    ) -> Result<()> {
+        let number = matrix_number(&base.pointer.file).unwrap_or(0);
+        let file = tail_file(number, seq);
+        let seal = matrix::write(&self.path.join(&file), &self.key, dim, seq, rows)?;
+        store.set_derived(TAIL, Some(&Derived { file, seq, seal }))
+    }
+
+    /// Publishes rows, in document order, as a new generation without a graph.
+    ///
+    /// # Errors
+    /// As `publish`.
+    pub(super) fn publish_matrix(
+        &self,
+        store: &impl Source,
+        dim: usize,
+        seq: i64,
+        rows: &[Row<'_>],
+    ) -> Result<Generation> {
+        let (_, pointer, matrix) = self.write_matrix(dim, seq, rows)?;
+        point(store, &pointer, None)?;
+        Ok(Generation {
+            pointer,
+            matrix,
+            graph: None,
+        })
+    }
+
+    /// Publishes rows, in document order, as a new generation, with a graph if there are many, and
+    /// points the store to it.
     ///
     /// # Errors
     /// [`Error::NoRoom`] or [`Error::System`] if a file cannot be written; those of the store.
@@ -97,20 +175,12 @@ impl Folder {
         seq: i64,
         rows: &[Row<'_>],
     ) -> Result<Generation> {
-        std::fs::create_dir_all(&self.path).map_err(|error| Error::io(&self.path, &error))?;
-        let numbers = self.files()?.into_iter().map(|(_, number)| number);
-        let number = 1 + numbers.max().unwrap_or(0);
-        let file = matrix_file(number);
-        let path = self.path.join(&file);
-        let seal = matrix::write(&path, &self.key, dim, seq, rows)?;
-        let matrix = Matrix::open(&path, &self.key, &seal)?;
-        let pointer = Derived { file, seq, seal };
+        let (number, pointer, matrix) = self.write_matrix(dim, seq, rows)?;
         let graph = self
             .needs_graph(matrix.rows())
             .then(|| self.publish_graph(number, &matrix, seq))
             .transpose()?;
-        store.set_derived(VECTORS, Some(&pointer))?;
-        store.set_derived(ANN, graph.as_ref())?;
+        point(store, &pointer, graph.as_ref())?;
         let graph = graph
             .map(|graph| self.open_graph(&graph, &matrix))
             .transpose()?;
@@ -121,11 +191,32 @@ impl Folder {
         })
     }
 
-    /// Removes the files of all other generations, including those that a crash left behind.
-    pub(super) fn remove_others(&self, kept: &Generation) -> Result<()> {
+    /// Writes the matrix of a new generation; returns the generation's number, and the matrix with
+    /// the pointer to it.
+    fn write_matrix(
+        &self,
+        dim: usize,
+        seq: i64,
+        rows: &[Row<'_>],
+    ) -> Result<(u64, Derived, Matrix)> {
+        std::fs::create_dir_all(&self.path).map_err(|error| Error::io(&self.path, &error))?;
+        let numbers = self.files()?.into_iter().map(|(_, number)| number);
+        let number = 1 + numbers.max().unwrap_or(0);
+        let file = matrix_file(number);
+        let path = self.path.join(&file);
+        let seal = matrix::write(&path, &self.key, dim, seq, rows)?;
+        let matrix = Matrix::open(&path, &self.key, &seal)?;
+        Ok((number, Derived { file, seq, seal }, matrix))
+    }
+
+    /// Removes the files of all other generations and tails, including those that a crash left
+    /// behind.
+    pub(super) fn remove_others(&self, store: &impl Source, kept: &Generation) -> Result<()> {
         let kept = matrix_number(&kept.pointer.file);
+        let tail = store.derived(TAIL)?.map(|tail| self.path.join(tail.file));
         for (path, number) in self.files()? {
-            if Some(number) != kept {
+            let is_tail = name(&path).starts_with(TAIL);
+            if Some(number) != kept || (is_tail && tail.as_ref() != Some(&path)) {
                 match std::fs::remove_file(&path) {
                     // Windows does not remove a file that a reader has mapped: it stays until the
                     // next generation.
@@ -155,16 +246,42 @@ impl Folder {
         let mut found = Vec::new();
         for entry in self.path.read_dir().map_err(failed)? {
             let path = entry.map_err(failed)?.path();
-            let file = path
-                .file_name()
-                .and_then(|file| file.to_str())
-                .unwrap_or_default();
+            let file = name(&path);
             let file = file.strip_suffix(".tmp").unwrap_or(file);
-            let number = matrix_number(file).or_else(|| number_between(file, ANN, ".usearch"));
+            let number = matrix_number(file)
+                .or_else(|| number_between(file, ANN, ".usearch"))
+                .or_else(|| tail_number(file));
             found.extend(number.map(|number| (path.clone(), number)));
         }
         Ok(found)
     }
+}
+
+/// Points the store to a new generation, which has no tail.
+fn point(store: &impl Source, matrix: &Derived, graph: Option<&Derived>) -> Result<()> {
+    store.set_derived(VECTORS, Some(matrix))?;
+    store.set_derived(ANN, graph)?;
+    if store.derived(TAIL)?.is_some() {
+        store.set_derived(TAIL, None)?;
+    }
+    Ok(())
+}
+
+fn name(path: &Path) -> &str {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.unwrap_or_default()
+}
+
+fn tail_file(number: u64, seq: i64) -> String {
+    format!("{TAIL}-{number}-{seq}.f16")
+}
+
+/// Returns the number of the generation that a tail belongs to.
+fn tail_number(file: &str) -> Option<u64> {
+    let numbers = file.strip_prefix(TAIL)?.strip_prefix('-')?;
+    let (number, seq) = numbers.strip_suffix(".f16")?.split_once('-')?;
+    seq.parse::<i64>().ok()?;
+    number.parse().ok()
 }
 
 fn matrix_file(number: u64) -> String {

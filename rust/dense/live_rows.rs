@@ -7,7 +7,7 @@ use half::f16;
 
 use super::generation::Generation;
 use super::hnsw::Hnsw;
-use super::matrix::Row;
+use super::matrix::{Matrix, Row};
 use crate::error::{Error, Result};
 use crate::store::Derived;
 
@@ -24,6 +24,10 @@ pub(super) struct LiveRows {
     deleted: Vec<u64>,
     deleted_rows: usize,
     pub(super) tail: Arc<Tail>,
+    /// The number of changed documents and added rows that no published file reflects.
+    unpublished: usize,
+    /// Whether the published tail cannot be used; the writer replaces it.
+    pub(super) refuses_tail: bool,
     /// 0 until there is a row.
     pub(super) dim: usize,
     pub(super) seq: i64,
@@ -72,6 +76,10 @@ impl LiveRows {
         self.base.as_ref().map_or(0, |base| base.matrix.rows())
     }
 
+    fn base_dim(&self) -> usize {
+        self.base.as_ref().map_or(0, |base| base.matrix.dim())
+    }
+
     /// Returns the number of rows that a search can find.
     pub(super) fn len(&self) -> usize {
         self.base_rows() - self.deleted_rows + self.tail.keys.len()
@@ -86,9 +94,45 @@ impl LiveRows {
         self.deleted_rows + self.tail.keys.len()
     }
 
+    /// Returns whether a published file lacks a change, or the tail is unusable.
+    pub(super) fn is_unpublished(&self) -> bool {
+        self.unpublished > 0 || self.refuses_tail
+    }
+
+    /// Returns whether so much is unpublished that a tail is due without a request.
+    pub(super) fn needs_tail(&self) -> bool {
+        self.refuses_tail || self.unpublished > MAX_CHANGED.max(self.changed_rows() / 5)
+    }
+
+    /// Returns the same rows, all published.
+    pub(super) fn published(self) -> Self {
+        LiveRows {
+            unpublished: 0,
+            refuses_tail: false,
+            ..self
+        }
+    }
+
+    /// Adds the rows of a published tail; `changed` are the documents that have changed since the
+    /// base.
+    pub(super) fn add_tail(&mut self, tail: &Matrix, changed: &[i64]) {
+        self.remove(changed);
+        self.tail = Arc::new(Tail {
+            keys: tail.keys().to_vec(),
+            docs: tail.docs().to_vec(),
+            values: tail.all_values().to_vec(),
+        });
+        self.dim = tail.dim();
+        self.seq = tail.seq();
+        self.unpublished = 0;
+    }
+
     /// Returns whether so much has changed that a new generation is due, or a file is unusable.
     pub(super) fn is_stale(&self) -> bool {
-        self.refused.is_some() || self.changed_rows() > MAX_CHANGED.max(self.base_rows() / 5)
+        // Another model's rows, after all of the base's were removed.
+        let differs = self.base_rows() > 0 && self.base_dim() != self.dim;
+        let changed = self.changed_rows() > MAX_CHANGED.max(self.base_rows() / 5);
+        self.refused.is_some() || differs || changed
     }
 
     /// Returns whether a row of the base is deleted.
@@ -98,6 +142,7 @@ impl LiveRows {
 
     /// Removes the rows of these documents, which are in ascending order.
     pub(super) fn remove(&mut self, docs: &[i64]) {
+        self.unpublished += docs.len();
         let base = self.base.clone();
         let rows = base.as_ref().map_or(&[][..], |base| base.matrix.docs());
         for &doc in docs {
@@ -130,6 +175,7 @@ impl LiveRows {
                 values.len()
             )));
         }
+        self.unpublished += 1;
         let tail = Arc::make_mut(&mut self.tail);
         tail.keys.push(key);
         tail.docs.push(doc);
@@ -158,8 +204,8 @@ impl LiveRows {
         self.faults.iter().chain(damaged).cloned().collect()
     }
 
-    /// Returns all live rows, in document order.
-    pub(super) fn rows(&self) -> Vec<Row<'_>> {
+    /// Returns the rows of the tail, in document order.
+    pub(super) fn tail_rows(&self) -> Vec<Row<'_>> {
         let Tail { keys, docs, values } = &*self.tail;
         let tail = values
             .chunks_exact(self.dim.max(1))
@@ -167,6 +213,14 @@ impl LiveRows {
         let mut rows: Vec<Row<'_>> = tail
             .map(|(values, (&key, &doc))| Row { key, doc, values })
             .collect();
+        // A stable sort keeps the order of the rows of a document.
+        rows.sort_by_key(|row| row.doc);
+        rows
+    }
+
+    /// Returns all live rows, in document order.
+    pub(super) fn rows(&self) -> Vec<Row<'_>> {
+        let mut rows = self.tail_rows();
         if let Some(base) = &self.base {
             let (keys, docs) = (base.matrix.keys(), base.matrix.docs());
             let live = (0..keys.len()).filter(|&row| !self.is_deleted(row));

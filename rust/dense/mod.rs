@@ -3,7 +3,8 @@
 //! Rows are those of the newest published generation, without the rows of documents that have
 //! changed since, and with the present rows of those documents in memory (the tail). So a row is
 //! searchable as soon as it is committed, also by a reader. The writer publishes a new generation
-//! when the tail has grown.
+//! when the tail has grown; the tail of a generation with a graph is published by itself, so that an
+//! edit does not build the graph again. A graph is built only by `publish`, at the end of a build.
 
 mod generation;
 mod hnsw;
@@ -21,7 +22,7 @@ pub use source::Source;
 use crate::error::{Error, Result};
 use crate::seal::Key;
 use crate::store::Filter;
-use generation::{Folder, VECTORS};
+use generation::{Folder, Generation, VECTORS};
 use live_rows::{LiveRows, Tail};
 use scan::{Rows, Scored, TopRows, scan};
 
@@ -96,8 +97,8 @@ impl Dense {
         self.live().all_faults()
     }
 
-    /// Applies the store's changes and returns the number of documents read. The writer publishes a
-    /// new generation if much has changed, or if the last one was damaged.
+    /// Applies the store's changes and returns the number of documents read. The writer publishes
+    /// them, without a graph for the new rows, if much has changed or if a file was damaged.
     ///
     /// # Errors
     /// Those of the store; [`Error::Incompatible`] if rows differ in dimensions; for the writer
@@ -107,13 +108,24 @@ impl Dense {
         let (live, read) = self.catch_up(store)?;
         self.set(live);
         let live = self.live();
-        if self.publishes(store) && self.is_due(&live) {
-            self.publish_rows(store, &live)?;
+        if self.publishes(store) && !live.has_damage() {
+            if live.graph().is_some() {
+                if live.needs_tail() {
+                    self.publish_tail(store, &live)?;
+                }
+            } else if live.is_stale() {
+                let rows = live.rows();
+                let base = self
+                    .folder
+                    .publish_matrix(store, live.dim.max(1), live.seq, &rows)?;
+                self.switch(store, &live, base)?;
+            }
         }
         Ok(read)
     }
 
-    /// Applies the store's changes and publishes all rows as a new generation.
+    /// Applies the store's changes and publishes them: the tail of a generation with a graph, until
+    /// it is a fifth of the generation; else all rows as a new generation.
     ///
     /// # Errors
     /// As `sync`; [`Error::Invalid`] if this is not the writer.
@@ -128,9 +140,19 @@ impl Dense {
         let (live, _) = self.catch_up(store)?;
         self.set(live);
         let live = self.live();
-        let changed = live.changed_rows() > 0 && !live.has_damage();
-        if changed || self.is_due(&live) {
-            self.publish_rows(store, &live)?;
+        if live.has_damage() {
+            return Ok(());
+        }
+        let folds = live.graph().is_none() && live.changed_rows() > 0;
+        if folds || self.is_due(&live) {
+            let rows = live.rows();
+            let base = self
+                .folder
+                .publish(store, live.dim.max(1), live.seq, &rows)?;
+            return self.switch(store, &live, base);
+        }
+        if live.is_unpublished() {
+            self.publish_tail(store, &live)?;
         }
         Ok(())
     }
@@ -183,17 +205,18 @@ impl Dense {
         Ok(found)
     }
 
+    /// Returns whether this is the writer.
+    ///
+    /// It publishes nothing while a vector is damaged: the vector's chunk would be missing from then
+    /// on without a fault.
     fn publishes(&self, store: &impl Source) -> bool {
         self.write && store.writable()
     }
 
-    /// Returns whether the writer should publish a new generation.
-    ///
-    /// None is published while a vector is damaged: its chunk would be missing from then on without
-    /// a fault.
+    /// Returns whether the writer should publish a new generation at the end of a build.
     fn is_due(&self, live: &LiveRows) -> bool {
         let lacks_graph = self.folder.needs_graph(live.base_rows()) && live.graph().is_none();
-        (lacks_graph || live.is_stale()) && !live.has_damage()
+        lacks_graph || live.is_stale()
     }
 
     fn live(&self) -> Arc<LiveRows> {
@@ -241,7 +264,7 @@ impl Dense {
         match self.folder.open(store, &pointer, seq) {
             Ok((base, fault)) => {
                 faults.extend(fault);
-                Ok(LiveRows::of(base).with_faults(faults))
+                self.with_tail(store, LiveRows::of(base).with_faults(faults), seq)
             }
             // The writer may have replaced it since the pointer was read.
             Err(_) if store.derived(VECTORS)?.as_ref() != Some(&pointer) => {
@@ -254,15 +277,42 @@ impl Dense {
         }
     }
 
-    /// Publishes all rows as a new generation, switches to it, and removes the older ones.
-    fn publish_rows(&self, store: &impl Source, live: &LiveRows) -> Result<()> {
-        let dim = live.dim.max(1);
-        let base = self.folder.publish(store, dim, live.seq, &live.rows())?;
+    /// Returns the rows of a generation with those of its tail, if it has one that can be used.
+    fn with_tail(&self, store: &impl Source, mut live: LiveRows, seq: i64) -> Result<LiveRows> {
+        let Some(base) = live.base.clone() else {
+            return Ok(live);
+        };
+        match self.folder.open_tail(store, &base, seq) {
+            Ok(None) => {}
+            Ok(Some(tail)) => live.add_tail(&tail, &store.changed_since(live.seq)?),
+            Err(error) => {
+                live.faults
+                    .push(format!("{error}; its rows are read from the store"));
+                live.refuses_tail = true;
+            }
+        }
+        Ok(live)
+    }
+
+    /// Publishes the tail, and removes the one before.
+    fn publish_tail(&self, store: &impl Source, live: &LiveRows) -> Result<()> {
+        let Some(base) = &live.base else {
+            return Ok(());
+        };
+        let rows = live.tail_rows();
+        self.folder
+            .publish_tail(store, base, live.dim, live.seq, &rows)?;
+        self.set(live.clone().published());
+        self.folder.remove_others(store, base)
+    }
+
+    /// Switches to a new generation of the same rows, and removes the older ones.
+    fn switch(&self, store: &impl Source, live: &LiveRows, base: Generation) -> Result<()> {
         let mut published = LiveRows::of(base).with_faults(live.faults.clone());
         published.dim = live.dim;
         self.set(published);
         match &self.live().base {
-            Some(base) => self.folder.remove_others(base),
+            Some(base) => self.folder.remove_others(store, base),
             None => Ok(()),
         }
     }

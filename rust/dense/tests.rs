@@ -314,8 +314,160 @@ fn above_the_limit_a_graph_is_searched_and_a_damaged_one_is_not() {
         assert_eq!(keys(&reader, 2.0, 5, None), store.nearest(2.0, 5, None));
     }
     let writer = Dense::open(folder.path(), KEY, true, 100);
-    writer.sync(&store).unwrap();
+    writer.publish(&store).unwrap();
     assert_eq!(files(folder.path()), ["ann-2.usearch", "vectors-2.f16"]);
+    assert!(!writer.exact());
+}
+
+/// Returns a store of 500 rows in 50 documents, published with a graph, and its folder.
+fn published_with_graph() -> (MemoryStore, tempfile::TempDir) {
+    let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
+    for doc in 0..50 {
+        let rows: Vec<(i64, f32)> = (doc * 10..doc * 10 + 10)
+            .map(|key| (key, key as f32 / 100.0))
+            .collect();
+        store.put(doc, &rows);
+    }
+    let writer = Dense::open(folder.path(), KEY, true, 100);
+    writer.publish(&store).unwrap();
+    (store, folder)
+}
+
+#[test]
+fn an_edit_is_published_as_a_tail_beside_the_graph() {
+    let (store, folder) = published_with_graph();
+    let mut writer = Dense::open(folder.path(), KEY, true, 100);
+    let edits: [(i64, &[(i64, f32)]); 4] = [
+        (50, &[(900, 2.0), (901, 0.1)]),
+        (20, &[]),
+        (50, &[(902, 2.005)]),
+        (3, &[(903, 0.105), (904, 2.01)]),
+    ];
+    for (doc, rows) in edits {
+        store.put(doc, rows);
+        writer.publish(&store).unwrap();
+        let tail = format!("tail-1-{}.f16", store.seq().unwrap());
+        let expected = ["ann-1.usearch", tail.as_str(), "vectors-1.f16"];
+        assert_eq!(files(folder.path()), expected);
+        let reader = Dense::open(folder.path(), KEY, false, 100);
+        // Nothing is read from the store.
+        assert_eq!(reader.sync(&store).unwrap(), 0);
+        for dense in [&writer, &reader] {
+            assert_eq!((dense.exact(), dense.faults().len()), (false, 0));
+            for angle in [0.1, 2.0, 4.0] {
+                assert_eq!(keys(dense, angle, 5, None), store.nearest(angle, 5, None));
+            }
+        }
+        writer = Dense::open(folder.path(), KEY, true, 100);
+    }
+    // Nothing has changed: nothing is written.
+    let before = files(folder.path());
+    writer.publish(&store).unwrap();
+    assert_eq!(files(folder.path()), before);
+}
+
+#[test]
+fn a_damaged_tail_is_named_read_from_the_store_and_replaced() {
+    let (store, folder) = published_with_graph();
+    store.put(50, &[(900, 2.0)]);
+    store.put(20, &[]);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
+    writer.publish(&store).unwrap();
+    let path = folder.path().join("tail-1-52.f16");
+    let good = std::fs::read(&path).unwrap();
+    for at in 0..good.len() {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let reader = Dense::open(folder.path(), KEY, false, 100);
+        assert_eq!(reader.sync(&store).unwrap(), 2, "byte {at}");
+        assert_eq!(keys(&reader, 2.0, 5, None), store.nearest(2.0, 5, None));
+        let fault = format!(
+            "{}: does not match its seal; its rows are read from the store",
+            path.display()
+        );
+        assert_eq!((reader.exact(), reader.faults()), (false, vec![fault]));
+    }
+    let writer = Dense::open(folder.path(), KEY, true, 100);
+    writer.sync(&store).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), good);
+    let reader = Dense::open(folder.path(), KEY, false, 100);
+    assert_eq!(
+        (reader.sync(&store).unwrap(), reader.faults().len()),
+        (0, 0)
+    );
+}
+
+#[test]
+fn a_tail_that_was_replaced_while_it_was_opened_is_read_from_the_store() {
+    let (store, folder) = published_with_graph();
+    store.put(50, &[(900, 2.0)]);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
+    writer.publish(&store).unwrap();
+    let tail = folder.path().join("tail-1-51.f16");
+    std::fs::remove_file(&tail).unwrap();
+    let reader = Dense::open(folder.path(), KEY, false, 100);
+    assert_eq!(
+        (reader.sync(&store).unwrap(), reader.faults().len()),
+        (1, 0)
+    );
+    assert_eq!(keys(&reader, 2.0, 5, None), store.nearest(2.0, 5, None));
+    let writer = Dense::open(folder.path(), KEY, true, 100);
+    writer.publish(&store).unwrap();
+    assert!(tail.exists());
+}
+
+#[test]
+fn a_tail_of_an_older_generation_or_of_the_future_is_not_used() {
+    let (store, folder) = published_with_graph();
+    let bare = store.pointers.lock().unwrap().clone();
+    store.put(50, &[(900, 2.0)]);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
+    writer.publish(&store).unwrap();
+    let tail = store.derived("tail").unwrap().unwrap();
+    // A snapshot of the store from before the edit, whose pointer was read after it.
+    let old = MemoryStore {
+        seq: Mutex::new(50),
+        ..MemoryStore::default()
+    };
+    *old.docs.lock().unwrap() = store.docs.lock().unwrap().clone();
+    old.docs.lock().unwrap().remove(&50);
+    *old.pointers.lock().unwrap() = bare;
+    old.set_derived("tail", Some(&tail)).unwrap();
+    let reader = Dense::open(folder.path(), KEY, false, 100);
+    reader.sync(&old).unwrap();
+    assert_eq!(keys(&reader, 2.0, 5, None), old.nearest(2.0, 5, None));
+    // More than MAX_CHANGED new rows: the graph is built again, and the tail goes.
+    let rows: Vec<(i64, f32)> = (1000..1001 + MAX_CHANGED as i64)
+        .map(|key| (key, 5.0))
+        .collect();
+    store.put(51, &rows);
+    writer.publish(&store).unwrap();
+    assert_eq!(files(folder.path()), ["ann-2.usearch", "vectors-2.f16"]);
+    store.set_derived("tail", Some(&tail)).unwrap();
+    let reader = Dense::open(folder.path(), KEY, false, 100);
+    assert_eq!(reader.sync(&store).unwrap(), 0);
+    assert_eq!(
+        (reader.len(), reader.faults().len()),
+        (502 + MAX_CHANGED, 0)
+    );
+}
+
+#[test]
+fn the_graph_is_built_once_at_the_end_of_a_build() {
+    let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
+    let writer = Dense::open(folder.path(), KEY, true, 100);
+    for doc in 0..3 {
+        let first = doc * 5000;
+        let rows: Vec<(i64, f32)> = (first..first + 5000).map(|key| (key, 1.0)).collect();
+        store.put(doc, &rows);
+        writer.sync(&store).unwrap();
+        let matrix = format!("vectors-{}.f16", doc + 1);
+        assert_eq!(files(folder.path()), [matrix]);
+        assert!(writer.exact());
+    }
+    writer.publish(&store).unwrap();
+    assert_eq!(files(folder.path()), ["ann-4.usearch", "vectors-4.f16"]);
     assert!(!writer.exact());
 }
 
@@ -345,9 +497,10 @@ proptest! {
         angle in 0.0f32..6.0,
         k in 0usize..12,
         only in prop::collection::vec(0i64..6, 0..4),
+        ann_above in prop::sample::select(vec![0, 100_000]),
     ) {
         let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
-        let open = |write| Dense::open(folder.path(), KEY, write, 100_000);
+        let open = |write| Dense::open(folder.path(), KEY, write, ann_above);
         let (mut writer, reader) = (open(true), open(false));
         let mut key = 0;
         for step in steps {
