@@ -74,6 +74,7 @@ def test_a_table_is_as_written_under_the_names_of_its_columns() -> None:
     text = 'road;miles\n"A 1\n(north)";12\n\nB 2;7\n'
     document = one(text, "a.csv")
     assert document.text == text
+    assert one(text, "long_roads.csv").title == "long roads"
     assert spans(document, "heading") == {"road, miles": text}
     assert spans(document, "row") == {"1": '"A 1\n(north)";12\n', "2": "B 2;7\n"}
     assert document.metadata == {"ext": "csv", "format": "csv", "as_written": True}

@@ -61,6 +61,13 @@ def test_a_message_in_html_is_its_visible_text() -> None:
     assert document.text.endswith("\n\nA road")
 
 
+def test_a_forwarded_message_follows_the_one_that_forwards_it() -> None:
+    written = message("See below.")
+    written.add_attachment(message("Bridges.", subject="Old"))
+    (document,) = read(written.as_bytes())
+    assert document.text.index("See below.") < document.text.index("Subject: Old\n\nBridges.")
+
+
 def test_attachments_are_documents_of_their_own() -> None:
     mail, word, markdown = read(with_attachments().as_bytes())
     assert mail.metadata["attachments"] == ["b.docx", "c.png", "d.md"]
@@ -96,6 +103,7 @@ def test_a_mailbox_is_a_document_for_each_message() -> None:
         "a.mbox#2/1-b.docx",
         "a.mbox#2/3-d.md",
     ]
+    assert [document.uri for document in read(box)][:2] == ["a.eml#1", "a.eml#2"]
     assert documents[0].text.endswith("One\n\nFrom here on")
 
 

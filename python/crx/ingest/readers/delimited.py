@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from crx.ingest.readers.decode import decode
+from crx.ingest.readers.file_title import name_title
 from crx.types import Document, Mark, Scalar
 
 extensions = (".csv", ".tsv", ".tab")
@@ -32,9 +33,13 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     rows = spans[1 if names else 0 :][:_MOST_ROWS]
     marks = [Mark("row", start, end, str(row)) for row, (start, end) in enumerate(rows, start=1)]
     heading = [Mark("heading", 0, len(text), names, 1)] if names else []
+    title = name_title(name)
+    if title:
+        metadata["title_from"] = "name"
     yield Document(
         uri=name,
         text=text,
+        title=title,
         metadata={**decoded.metadata(), **metadata},
         marks=(*heading, *marks),
     )

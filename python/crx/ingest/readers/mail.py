@@ -3,7 +3,8 @@
 A message is a document of its headers and its text, plain or else from HTML. In a mailbox its URI
 ends with `#` and the message's number. An attachment is a document of its own, whose URI also has
 its name; it is read by the reader of its extension. Attachments that no reader claims, such as
-pictures, and attached messages are only named in the metadata.
+pictures, are only named in the metadata. The text of a forwarded message follows that of the
+message that forwards it.
 
 The documents that can be read are yielded first; then one `InputError` names the attachments that
 cannot.
@@ -32,7 +33,7 @@ extensions = (".eml", ".mbox")
 MAX_ATTACHED = 64_000_000
 _MOST_PARTS = 100  # of one message
 _NAMED = 5  # bad attachments that the error names; the others are counted
-_HEADERS = ("From", "To", "Cc", "Date")
+_HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _FROM = re.compile(rb"^From [^\r\n]*\d\d:\d\d[^\r\n]*\r?\n", re.MULTILINE)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 # What the standard library raises for malformed headers and bodies.
@@ -45,8 +46,9 @@ _MALFORMED = (
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield each message and its attachments, then raise `InputError` if any was bad."""
     reading = _Reading()
-    is_mailbox = _FROM.match(data) is not None
-    for number, source in enumerate(_messages(data), start=1):
+    messages = list(_messages(data))
+    is_mailbox = len(messages) > 1 or name.lower().endswith(".mbox")
+    for number, source in enumerate(messages, start=1):
         if is_mailbox:
             yield from reading.read(source, f"{name}#{number}", attached=f"{name}#{number}/")
         else:
@@ -134,9 +136,10 @@ def _parse(source: bytes) -> EmailMessage:
 
 def _document(message: EmailMessage, uri: str) -> Document:
     text = TextBuilder()
-    headers = {name: squeeze(str(message[name] or "")) for name in (*_HEADERS, "Subject")}
-    text.add("\n".join(f"{name}: {value}" for name, value in headers.items() if value))
-    text.add(_body(message))
+    headers = dict(_headers(message))
+    for part in _messages_within(message):
+        text.add("\n".join(f"{name}: {value}" for name, value in _headers(part) if value))
+        text.add(_body(part))
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "eml"}
     if headers["From"]:
         metadata["author"] = headers["From"]
@@ -145,6 +148,21 @@ def _document(message: EmailMessage, uri: str) -> Document:
     if not text:
         raise InputError("has no text")
     return text.build(uri, title=headers["Subject"], metadata=metadata)
+
+
+def _messages_within(message: EmailMessage) -> Iterator[EmailMessage]:
+    """Yield a message and those that are forwarded in it."""
+    yield message
+    for number, part in enumerate(message.walk()):
+        if number > _MOST_PARTS:
+            return
+        inner = part.get_payload() if part.get_content_type() == "message/rfc822" else None
+        if isinstance(inner, list) and inner and isinstance(inner[0], EmailMessage):
+            yield inner[0]
+
+
+def _headers(message: EmailMessage) -> Iterator[tuple[str, str]]:
+    return ((name, squeeze(str(message[name] or ""))) for name in _HEADERS)
 
 
 def _body(message: EmailMessage) -> str:
