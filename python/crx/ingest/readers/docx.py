@@ -32,7 +32,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the document's text with its headings and pages."""
     archive = Archive(data)
     part = related(archive, "", "officeDocument") or _MAIN
-    reading = _Reading(_read_styles(archive, related(archive, part, "styles")))
+    reading = _BodyReader(_read_styles(archive, related(archive, part, "styles")))
     reading.read(archive.read_xml(part))
     for notes in _NOTES.values():
         if path := related(archive, part, notes):
@@ -62,7 +62,7 @@ class _Paragraph:
     parts: list[str] = field(default_factory=list)
 
 
-class _Reading:
+class _BodyReader:
     """The state of reading a document's body."""
 
     def __init__(self, styles: dict[str, _Style]) -> None:

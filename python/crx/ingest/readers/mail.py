@@ -45,7 +45,7 @@ _MALFORMED = (
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield each message and its attachments, then raise `InputError` if any was bad."""
-    reading = _Reading()
+    reading = _MailReader()
     messages = list(_messages(data))
     is_mailbox = len(messages) > 1 or name.lower().endswith(".mbox")
     for number, source in enumerate(messages, start=1):
@@ -56,7 +56,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     reading.finish()
 
 
-class _Reading:
+class _MailReader:
     """The state of reading a file: what could not be read, and how much more may be."""
 
     def __init__(self) -> None:

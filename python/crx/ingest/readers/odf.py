@@ -42,7 +42,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     if body is None or not len(body):
         raise InputError("is damaged: has no body")
     kind = local_name(body[0])
-    reading = _Reading(_title_styles(content))
+    reading = _OdfBodyReader(_title_styles(content))
     reading.read(body[0])
     if not reading.text:
         raise InputError("has no text")
@@ -65,7 +65,7 @@ def _parts(data: bytes, *, is_flat: bool) -> tuple[Element, Element | None]:
     return archive.read_xml(_CONTENT), meta
 
 
-class _Reading:
+class _OdfBodyReader:
     """The state of reading a body."""
 
     def __init__(self, title_styles: frozenset[str]) -> None:
