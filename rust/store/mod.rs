@@ -19,6 +19,7 @@ mod open;
 mod passages;
 mod piece_index;
 mod pointers;
+mod read_transaction;
 mod row;
 mod schema;
 mod select;
@@ -155,40 +156,6 @@ impl Store {
     /// Returns whether this handle is the writer.
     pub fn writable(&self) -> bool {
         self.writable
-    }
-
-    /// Begins a read transaction: later reads see the last commit as of now, until
-    /// [`Store::end_read`]. The write-ahead log cannot be shortened meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Invalid`] for a writer, and if a read transaction has begun already.
-    pub fn begin_read(&self) -> Result<()> {
-        self.run(|db| {
-            if self.writable || !db.is_autocommit() {
-                return Err(Error::Invalid(
-                    "begin_read: needs a handle opened for reading, without a read transaction"
-                        .into(),
-                ));
-            }
-            db.execute_batch("BEGIN")?;
-            // The first read fixes the state that is seen.
-            if let Err(error) = changes::last(db) {
-                db.execute_batch("ROLLBACK")?;
-                return Err(error);
-            }
-            Ok(())
-        })
-    }
-
-    /// Ends the read transaction of [`Store::begin_read`], if there is one.
-    pub fn end_read(&self) -> Result<()> {
-        self.run(|db| {
-            if !db.is_autocommit() {
-                db.execute_batch("ROLLBACK")?;
-            }
-            Ok(())
-        })
     }
 
     fn guard(&self) -> MutexGuard<'_, Option<Resources>> {

@@ -161,7 +161,7 @@ def test_contexts_have_the_same_forms(crx: Crx, indexed: Path) -> None:
 def test_progress_is_a_bar_on_a_terminal_and_is_gone_at_the_end(notes: Path) -> None:
     code, shown = run_terminal("index", "notes", columns=120)
     assert code == 0
-    assert re.search(r"\d of (about )?\d+ chunks indexed", shown)
+    assert re.search(r"\d of (about )?[\d,]+ chunks indexed", shown)
     erased = "\x1b[1A\x1b[2K"
     assert shown.splitlines()[-1].startswith(f"{erased}.crx: 40 added; ")
     assert '"progress"' not in shown
