@@ -29,7 +29,7 @@ LIBRARY_PATHS = (
     "bisect.py",
 )
 # The tokenizer of the shipped model is text, but not worth searching.
-EXCLUDED = ("shipped/",)
+EXCLUDED = ("shipped/", "demo.py")
 QUESTIONS = (
     "how is a temporary file name chosen so that nobody else can take it?",
     "where are two rankings fused, and how are ties broken?",
