@@ -29,6 +29,7 @@ ROOT = DOCS.parent
 CONFIG = "zensical.toml"
 
 _SECTION = re.compile(r"^\{\{ ([\w.]+)#(.+) \}\}$", re.MULTILINE)
+_LINK_INTO_DOCS = re.compile(r"(?<=\]\()docs/(?=[\w/.-]+\.md)")
 
 
 def main() -> int:
@@ -60,7 +61,7 @@ def build(into: Path) -> int:
 def all_pages() -> dict[str, str]:
     """Return every page as Markdown, by path below the site's root."""
     written = {
-        path.relative_to(DOCS).as_posix(): _with_sections(path.read_text(encoding="utf-8"))
+        path.relative_to(DOCS).as_posix(): _with_sections(path)
         for path in sorted(DOCS.rglob("*.md"))
     }
     changes = {"changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")}
@@ -76,9 +77,18 @@ def section(file: str, heading: str) -> str:
     return found[2].strip()
 
 
-def _with_sections(text: str) -> str:
-    """Return a page with each line `{{ FILE#HEADING }}` replaced by that section."""
-    return _SECTION.sub(lambda quoted: section(quoted[1], quoted[2]), text)
+def _with_sections(page: Path) -> str:
+    """Return a page with each line `{{ FILE#HEADING }}` replaced by that section.
+
+    A section of a file in the repository's root links to pages as `docs/...`; on the site those
+    links are relative to the page that quotes it.
+    """
+    up = "../" * (len(page.relative_to(DOCS).parts) - 1)
+
+    def quote(found: re.Match[str]) -> str:
+        return _LINK_INTO_DOCS.sub(up, section(found[1], found[2]))
+
+    return _SECTION.sub(quote, page.read_text(encoding="utf-8"))
 
 
 def _paths(nav: Any) -> list[str]:
