@@ -230,7 +230,7 @@ def test_a_file_that_is_not_a_usable_model_is_named(
 
 CRASHES_WITH_EXTRA_BUFFERS = """
 import os, signal
-from crx.backends.process.pipe import Parent
+from crx.process.pipe import Parent
 parent = Parent()
 if parent.receive()["extra_buffers"]:
     os.kill(os.getpid(), signal.SIGSEGV)

@@ -10,15 +10,15 @@ import pytest
 
 from crx.backends.fake.contextualizer import Faults
 from crx.backends.process.chunk_round import ChunkPrompt
-from crx.backends.process.pipe import child_command
 from crx.backends.process.supervisor import Supervisor
 from crx.errors import ModelError
+from crx.process.pipe import child_command
 from crx.types import Context
 
 # A child that reports a fault of all chunks in progress if "heron" is among several, reports a
 # fault of all chunks for the prefix "broken", and answers an empty count out of turn.
 SCRIPTED = """
-from crx.backends.process.pipe import Parent
+from crx.process.pipe import Parent
 parent, waiting = Parent(), []
 
 def settle():

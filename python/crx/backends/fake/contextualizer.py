@@ -20,13 +20,13 @@ from dataclasses import dataclass, fields
 
 from crx.backends.options import refuse_cap
 from crx.backends.process.chunk_round import ChunkPrompt, Validate
-from crx.backends.process.pipe import Parent, child_command
 from crx.backends.process.supervisor import Supervisor
 from crx.context.compute_usage import ComputeUsage
 from crx.context.ordering import restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
+from crx.process.pipe import Parent, child_command
 from crx.types import Chunk, Context, ContextStatus, Document
 
 _SETTING = re.compile(r"(\w+)=(\d+(?:\.\d+)?)(ms|s|)")

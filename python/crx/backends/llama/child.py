@@ -17,9 +17,9 @@ from crx.backends.llama.chat_template import read_template
 from crx.backends.llama.model import LlamaModel, ModelRefused, NativeLog, PromptFailed
 from crx.backends.llama.prompt_tokens import PromptTokenizer, StreamingDecoder
 from crx.backends.llama.session import STEP_TOKENS, SequenceResult, Session
-from crx.backends.process.pipe import Message, Parent
 from crx.context.compute_usage import ComputeUsage
 from crx.errors import ModelError
+from crx.process.pipe import Message, Parent
 
 # The share of the free memory that keys and values may take; the rest is for the model's own
 # buffers and for other programs.

@@ -26,7 +26,6 @@ from crx.backends.llama.options import OPTION_TYPES, LlamaOptions, make_options
 from crx.backends.llama.windows import WINDOW_ANSWER_TOKENS, WindowContextualizer
 from crx.backends.options import refuse_cap, typed_options
 from crx.backends.process.chunk_round import ChunkPrompt
-from crx.backends.process.pipe import ChildLost, Message, child_command
 from crx.backends.process.supervisor import Supervisor
 from crx.context.compute_usage import ComputeUsage, PromptLengths, estimate_seconds
 from crx.context.excerpts import Excerpt, excerpts
@@ -37,6 +36,7 @@ from crx.context.window_prompt import OPENING_CHARS, WindowPrompt
 from crx.errors import ModelError, UsageError
 from crx.models.store import find_gguf_file
 from crx.models.threads import thread_count
+from crx.process.pipe import ChildLost, Message, child_command
 from crx.types import Chunk, Context, Document
 
 # Part of the fingerprint: raised when the same file and prompt may give another text.

@@ -1,1 +1,1 @@
-"""Models in child processes: messages, time limits, restarts."""
+"""Models in child processes: retries and restarts."""

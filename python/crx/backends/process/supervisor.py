@@ -18,10 +18,10 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from crx.backends.process.chunk_round import ChunkPrompt, ChunkRound
-from crx.backends.process.pipe import Child, ChildLost, Message
 from crx.context.compute_usage import ComputeUsage
 from crx.context.ordering import Answers
 from crx.errors import ModelError
+from crx.process.pipe import Child, ChildLost, Message
 from crx.types import Context
 
 # A starting child is silent while its libraries are read from the disk.

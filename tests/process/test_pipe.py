@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.backends.process.pipe import Child, ChildLost, decode_message, encode_message
 from crx.errors import SystemFailure
+from crx.process.pipe import Child, ChildLost, decode_message, encode_message
 
 VALUES = st.text() | st.integers() | st.booleans() | st.lists(st.text())
 
 ECHO = """
-from crx.backends.process.pipe import Parent
+from crx.process.pipe import Parent
 parent = Parent()
 print("a library's output")
 while (message := parent.receive()) is not None:

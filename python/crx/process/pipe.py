@@ -19,7 +19,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
-from crx.backends.fork import ForkGuard
 from crx.errors import SystemFailure
 
 Message = dict[str, Any]
@@ -101,7 +100,7 @@ class Child:
         os.set_blocking(self._in, False)
         os.set_blocking(self._out, False)
         self._buffer = bytearray()
-        self._fork_guard = ForkGuard()
+        self._owner = os.getpid()
 
     @property
     def pid(self) -> int:
@@ -110,11 +109,15 @@ class Child:
     @property
     def inherited(self) -> bool:
         """Whether this process is a fork of the one that started the child."""
-        return self._fork_guard.inherited
+        return os.getpid() != self._owner
 
     def send(self, message: Message, *, timeout_s: float) -> None:
         """Send a message; raise `ChildLost` if the child does not read it in time."""
-        rest = memoryview(encode_message(message))
+        self.send_bytes(encode_message(message), timeout_s=timeout_s)
+
+    def send_bytes(self, data: bytes, *, timeout_s: float) -> None:
+        """Send bytes whose number a message has announced, likewise."""
+        rest = memoryview(data)
         while rest:
             readable, writable, _ = select.select([self._out], [self._in], [], timeout_s)
             if not readable and not writable:
@@ -215,6 +218,17 @@ class Parent:
                 return None
             self._buffer += data
         return message
+
+    def receive_bytes(self, size: int) -> bytes | None:
+        """Wait for bytes whose number a message has announced; None when the parent is gone."""
+        while len(self._buffer) < size:
+            data = os.read(self._in, 1 << 20)
+            if not data:
+                return None
+            self._buffer += data
+        data = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return data
 
     def has_input(self) -> bool:
         """Return True if there is something to read, a message or the end."""

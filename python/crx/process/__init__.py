@@ -1,0 +1,1 @@
+"""Child processes: messages, and limits on silence."""
