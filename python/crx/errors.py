@@ -3,6 +3,7 @@
 - CrxError
   - UsageError (2)
     - NotAnIndex
+    - NotFound
     - Offline
   - InputError (3)
     - NotText
@@ -38,6 +39,10 @@ class UsageError(CrxError):
 
 class NotAnIndex(UsageError):
     """The path is not an index folder."""
+
+
+class NotFound(UsageError):
+    """A server was asked for an index or a document that it does not have."""
 
 
 class Offline(UsageError):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from crx import _native, registry
-from crx.config import Resolved, fixed_settings, require_agreement, resolve
+from crx.config import Resolved, Settings, fixed_settings, require_agreement, resolve
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.derived import OpenFiles, Writer, verify_files
 from crx.errors import UsageError
@@ -78,6 +78,11 @@ class Index:
     def settings(self) -> Mapping[str, str]:
         """The settings that the index was built with, by name."""
         return self._built
+
+    @property
+    def configuration(self) -> Settings:
+        """The settings in effect, those of a search among them."""
+        return self._settings
 
     @property
     def embedder(self) -> Embedder:

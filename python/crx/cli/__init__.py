@@ -26,6 +26,7 @@ COMMANDS = {
     "plan": "Estimate what an index would take.",
     "search": "Print the passages that answer a query.",
     "ask": "Have a model answer a question, with citations.",
+    "serve": "Answer searches over HTTP until stopped.",
     "prompt": 'Print the prompt that "crx ask" would send.',
     "show": "Print a document, its chunks and their contexts.",
     "status": "Print what the index holds and lacks.",

@@ -1,0 +1,1 @@
+"""The resident server: searches over HTTP, for programs, pages and models."""

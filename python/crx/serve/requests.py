@@ -1,0 +1,150 @@
+"""Requests of the server: one Struct an operation, shared by HTTP, MCP and OpenAPI.
+
+A field that a Struct does not have is an error that names it. Descriptions are read by people and
+by models.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+MAX_QUERY_CHARS = 8_000
+MAX_HITS = 200
+MAX_DOCUMENTS_LISTED = 1_000
+# Characters of a document that one answer holds unless fewer are asked for.
+MAX_TEXT_CHARS = 200_000
+
+_Scalar = str | int | float | bool
+Filter = dict[str, _Scalar | list[_Scalar] | dict[str, Any]]
+
+_IndexName = Annotated[
+    str,
+    Meta(description="Name of one index; the default is all indexes of the server."),
+]
+_Query = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=MAX_QUERY_CHARS,
+        description="Words, an identifier, an error message or a question, in any language.",
+    ),
+]
+_Hits = Annotated[
+    int,
+    Meta(ge=1, le=MAX_HITS, description="Chunks to find; the default is the setting k, 20."),
+]
+_Where = Annotated[
+    Filter,
+    Meta(
+        description='Filter of documents, as in {"lang": "en"}, {"year": {">=": 2020}} or '
+        '{"path": {"glob": "/docs/**"}}; all conditions must hold.'
+    ),
+]
+_Window = Annotated[
+    int | Literal["auto", "grow"],
+    Meta(
+        description='How chunks grow to passages: "auto" within one budget for all, "grow" each '
+        "within a budget of its own, or the number of chunks to add on each side."
+    ),
+]
+
+
+class SearchQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Search for the passages that answer a query."""
+
+    query: _Query
+    index: _IndexName = ""
+    k: _Hits | None = None
+    limit: (
+        Annotated[int, Meta(ge=1, le=MAX_HITS, description="Passages to return at most.")] | None
+    ) = None
+    window: _Window = "auto"
+    budget_tokens: (
+        Annotated[
+            int,
+            Meta(ge=1, le=1_000_000, description="Tokens of all passages together."),
+        ]
+        | None
+    ) = None
+    where: _Where | None = None
+    legs: (
+        Annotated[
+            list[Literal["bm25", "dense"]],
+            Meta(min_length=1, description="Search with these legs only."),
+        ]
+        | None
+    ) = None
+    within_section: Annotated[
+        bool, Meta(description="Whether passages stay within one section.")
+    ] = False
+    order: Annotated[
+        Literal["score", "document"],
+        Meta(description="Order of the passages: best first, or as in their documents."),
+    ] = "score"
+    rerank: (
+        Annotated[
+            bool,
+            Meta(
+                description="Whether to rerank with a cross-encoder; the default is whether the "
+                "setting reranker is set."
+            ),
+        ]
+        | None
+    ) = None
+
+
+class AskQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Have the server's model answer a question from the passages that are found."""
+
+    question: _Query
+    index: _IndexName = ""
+    k: _Hits | None = None
+    window: _Window = "auto"
+    where: _Where | None = None
+
+
+class ListQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """List the documents of the indexes."""
+
+    index: _IndexName = ""
+    contains: Annotated[
+        str,
+        Meta(
+            max_length=MAX_QUERY_CHARS,
+            description="Text that the URI or the title holds, in any case.",
+        ),
+    ] = ""
+    limit: Annotated[
+        int, Meta(ge=1, le=MAX_DOCUMENTS_LISTED, description="Documents to return at most.")
+    ] = 100
+    cursor: Annotated[
+        str, Meta(description="The next_cursor of the answer before, to go on after it.")
+    ] = ""
+
+
+class FetchQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Fetch the text of a document."""
+
+    id: Annotated[
+        str,
+        Meta(min_length=1, max_length=200, description="Id of a document from a search or list."),
+    ]
+    start: Annotated[int, Meta(ge=0, description="First character to return.")] = 0
+    end: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                description="End of the characters to return; at most 200,000 are returned.",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class StatusQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Report what the indexes hold and what is still to be done."""
+
+    index: _IndexName = ""

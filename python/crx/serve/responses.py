@@ -1,0 +1,147 @@
+"""Answers of the server: frozen values that msgspec writes as JSON and describes in OpenAPI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crx.types import Anchor, Hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPassage:
+    """A passage with the index it is from, the id of its document and a URL that shows it.
+
+    `index_score` is 1 for the best passage of its index and a share of that for the others, or the
+    reranker's score if the search was reranked. The other fields are those of `crx.Passage`.
+    """
+
+    index: str
+    id: str
+    url: str
+    uri: str
+    title: str
+    start: int
+    end: int
+    text: str
+    score: float
+    index_score: float
+    tokens: int
+    hits: tuple[Hit, ...]
+    headings: tuple[str, ...]
+    lines: tuple[int, int] | None
+    pages: tuple[str, str] | None
+    fragment: str
+    anchor: Anchor | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResults:
+    """Passages, best first, with notes of one line each and the milliseconds of each stage."""
+
+    query: str
+    passages: tuple[FoundPassage, ...]
+    notes: tuple[str, ...]
+    timings_ms: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentSummary:
+    """A document of an index, without its text."""
+
+    index: str
+    id: str
+    url: str
+    uri: str
+    title: str
+    lang: str
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentList:
+    """Documents by URI, and the cursor that goes on after them, "" after the last."""
+
+    documents: tuple[DocumentSummary, ...]
+    next_cursor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentText:
+    """The characters `start` to `end` of a document of `length` characters."""
+
+    index: str
+    id: str
+    url: str
+    uri: str
+    title: str
+    lang: str
+    metadata: Mapping[str, Any]
+    start: int
+    end: int
+    length: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexStatus:
+    """What an index holds: counts by name, notes, and inputs that could not be read.
+
+    `failures` are pairs of a URI and a reason. `error` is why the index cannot be read, or "".
+    """
+
+    name: str
+    path: str
+    counts: Mapping[str, int]
+    settings: Mapping[str, str]
+    notes: tuple[str, ...]
+    failures: tuple[tuple[str, str], ...]
+    coverage: float
+    exact: bool
+    reranker: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceStatus:
+    """The version of the server, whether its models are loaded, and the state of its indexes."""
+
+    version: str
+    ready: bool
+    generator: str
+    indexes: tuple[IndexStatus, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerCitation:
+    """A passage that an answer cites as `[number]`."""
+
+    number: int
+    index: str
+    id: str
+    url: str
+    uri: str
+    title: str
+    start: int
+    end: int
+    lines: tuple[int, int] | None
+    pages: tuple[str, str] | None
+    fragment: str
+    anchor: Anchor | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedAnswer:
+    """A whole answer: its text, and whether the documents hold one.
+
+    `removed` counts the citations that named no passage. `usage` holds what the model counts.
+    """
+
+    text: str
+    found: bool
+    citations: tuple[AnswerCitation, ...]
+    removed: int
+    model: str
+    usage: Mapping[str, int | float | None]
+    notes: tuple[str, ...]

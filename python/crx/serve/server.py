@@ -1,0 +1,85 @@
+"""The process of the server: its sockets, its signals and its end."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import signal
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from crx.errors import UsageError
+
+# Seconds that requests may go on after a signal to stop.
+GRACE_S = 10
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address; raises `UsageError` if that is not possible."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        bound = socket.socket(found[0][0], socket.SOCK_STREAM)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(found[0][4])
+            bound.listen(128)
+        except BaseException:
+            bound.close()
+            raise
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(
+                f"{host}:{port}: in use by another process; stop it, or choose --port"
+            ) from None
+        raise UsageError(f"{host}:{port}: cannot listen there: {error.strerror}") from None
+    return bound
+
+
+def run_server(app: ASGIApp, sockets: Sequence[socket.socket]) -> None:
+    """Serve until SIGTERM or SIGINT; requests in progress are finished first."""
+    make_server(app).run(list(sockets))
+
+
+def make_server(app: ASGIApp) -> uvicorn.Server:
+    """Return a server of an application; setting its `should_exit` ends it."""
+    return _SignalledServer(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            ws="none",
+            http="h11",
+            loop="asyncio",
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE_S,
+        )
+    )
+
+
+class _SignalledServer(uvicorn.Server):
+    """A server for which a signal to stop is an orderly end and not a failure."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        handled = (signal.SIGINT, signal.SIGTERM)
+        before = {each: signal.signal(each, self._stop) for each in handled}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        # A second signal does not wait for requests.
+        self.force_exit = self.should_exit
+        self.should_exit = True

@@ -1,0 +1,83 @@
+"""The routes over HTTP."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from served import Client
+
+from crx.serve.requests import SearchQuery
+from crx.serve.service import SearchService
+
+
+def test_a_search_over_http_is_that_of_the_service(client: Client, service: SearchService) -> None:
+    answer = client.post("/v1/search", {"query": "what do whales eat", "index": "sea"})
+    found = service.search(SearchQuery(query="what do whales eat", index="sea"))
+    expected = msgspec.json.decode(msgspec.json.encode(found))
+    assert answer.status == 200
+    assert {**answer.json, "timings_ms": {}} == {**expected, "timings_ms": {}}
+
+
+def test_documents_are_listed_and_read(client: Client) -> None:
+    (document, _) = client.get("/v1/documents").json["documents"]
+    whole = client.get(f"/v1/documents/{document['id']}").json
+    assert whole["text"].startswith("# Whales")
+    assert client.get(f"/v1/documents/{document['id']}?start=2&end=8").json["text"] == "Whales"
+
+
+def test_an_answer_is_a_stream_of_events(client: Client) -> None:
+    answer = client.post("/v1/ask", {"question": "what do whales eat", "index": "sea"})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    names = [name for name, _ in answer.events]
+    assert set(names) == {"delta", "citation", "done"}
+    assert names[-1] == "done"
+    text = "".join(data["text"] for name, data in answer.events if name == "delta")
+    assert answer.events[-1][1]["text"] == text
+
+
+def test_the_state_of_server_and_indexes_is_reported(client: Client) -> None:
+    assert client.get("/health").json == {"status": "loading models"}
+    status = client.get("/v1/status").json
+    assert [each["name"] for each in status["indexes"]] == ["sea", "kitchen"]
+    assert status["indexes"][0]["counts"]["documents"] == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "fact"),
+    [
+        (b"{", 400, "not valid JSON"),
+        (b'{"query": "a", "limits": 3}', 422, "unknown field `limits`"),
+        (b'{"query": 3}', 422, "Expected `str`, got `int` - at `$.query`"),
+        (b'{"query": " "}', 400, "the query is empty"),
+        (b'{"query": "a", "k": 0}', 422, "$.k"),
+        (b'{"query": "a", "index": "land"}', 404, "land: no such index here; there is sea, kitch"),
+        (b'{"query": "a", "where": {"year": {"~": 3}}}', 400, "~"),
+        (b'{"query": "\xff"}', 400, "utf-8"),
+    ],
+)
+def test_a_bad_request_is_one_line_that_names_the_fault(
+    body: bytes, status: int, fact: str, client: Client
+) -> None:
+    answer = client.send(
+        "POST", "/v1/search", body=body, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status == status
+    assert fact in answer.json["error"]["message"]
+    assert "\n" not in answer.json["error"]["message"]
+
+
+def test_an_unknown_path_and_method_are_failures_in_json(client: Client) -> None:
+    assert client.get("/v2").json["error"]["message"] == (
+        "/v2: no such path; /openapi.json lists them"
+    )
+    assert client.get("/v1/search").status == 405
+
+
+def test_the_description_names_every_route_and_field(client: Client) -> None:
+    described = client.get("/openapi.json").json
+    assert {"/v1/search", "/v1/ask", "/v1/documents", "/v1/documents/{id}", "/v1/status"} <= set(
+        described["paths"]
+    )
+    search = described["components"]["schemas"]["SearchQuery"]
+    assert search["additionalProperties"] is False
+    assert set(search["properties"]) == set(SearchQuery.__struct_fields__)
