@@ -32,6 +32,7 @@ COMMANDS = {
     "status": "Print what the index holds and lacks.",
     "export": "Write contexts to a file.",
     "import": "Read contexts from a file.",
+    "mcp": "Let a language model search the index.",
     "doctor": "Check the installation and the index.",
     "models": "List, add, check and remove models.",
     "eval": "Measure retrieval on questions with known answers.",

@@ -1,0 +1,43 @@
+"""`crx mcp install`: what it prints, and what it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import Crx
+
+
+@pytest.fixture(autouse=True)
+def program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crx.cli.mcp.installed_program", lambda: ("/opt/crx",))
+    monkeypatch.delenv("CRX_HOME")
+
+
+def test_the_command_for_claude_code_is_printed(crx: Crx, indexed: Path) -> None:
+    done = crx("mcp", "install", "claude", "--allow-write")
+    assert done.out == (
+        f"claude mcp add --transport stdio crx -- /opt/crx mcp --index {indexed} --allow-write\n"
+    )
+
+
+def test_an_entry_is_printed_with_the_file_it_belongs_to(crx: Crx, indexed: Path) -> None:
+    done = crx("mcp", "install", "zed")
+    entry = {"command": "/opt/crx", "args": ["mcp", "--index", str(indexed)]}
+    assert json.loads(done.out) == {"context_servers": {"crx": entry}}
+    assert done.err == "crx: Zed reads this from .zed/settings.json; --merge writes it there\n"
+
+
+def test_an_entry_is_merged_into_the_file_of_the_client(crx: Crx, indexed: Path) -> None:
+    done = crx("mcp", "install", "vscode", "--merge", "--uvx")
+    assert done.out == ".vscode/mcp.json: crx added; restart Visual Studio Code\n"
+    entry = json.loads(Path(".vscode/mcp.json").read_text())["servers"]["crx"]
+    assert entry["command"] == "uvx"
+    assert entry["args"] == ["--from", "crx[mcp]", "crx", "mcp", "--index", str(indexed)]
+
+
+def test_without_an_index_nothing_is_printed(crx: Crx) -> None:
+    done = crx("mcp", "install", "claude")
+    assert (done.code, done.out) == (2, "")
+    assert "no index here or above" in done.err
