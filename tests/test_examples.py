@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
+from optional import installed
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -34,11 +36,37 @@ PRINTED = {
         "outline for BM25: +0.67, 95% interval +0.00 to +1.00",
     ),
     "json_output.py": ("added: 2", "exit code: 1 True", "exit code: 2 True"),
+    "frameworks/langchain_retriever.py": (
+        "northwind.md, lines 9-12",
+        "The buyer pays each invoice within forty-five days. Late amounts bear",
+    ),
+    "frameworks/llamaindex_retriever.py": (
+        "northwind.md, lines 9-12",
+        "The buyer pays each invoice within forty-five days. Late amounts bear",
+    ),
+    "frameworks/haystack_pipeline.py": (
+        "northwind.md, lines 9-12",
+        "The buyer pays each invoice within forty-five days. Late amounts bear",
+    ),
     "plugin/demo.py": (
         "contexts: 100% of 2 chunks",
         "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
     ),
 }
+
+
+# Programs of packages that take long to import, and are not installed by default.
+FRAMEWORKS = {
+    "frameworks/langchain_retriever.py": "langchain_core",
+    "frameworks/llamaindex_retriever.py": "llama_index",
+    "frameworks/haystack_pipeline.py": "haystack",
+}
+
+
+def marked(program: str) -> ParameterSet:
+    """Return a program as a parameter: one of a framework is slow and needs its package."""
+    package = FRAMEWORKS.get(program)
+    return pytest.param(program, marks=[pytest.mark.slow, installed(package)] if package else [])
 
 
 @pytest.fixture
@@ -58,7 +86,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, **own}
 
 
-@pytest.mark.parametrize("program", [p for p in PROGRAMS if "crx_example" not in p])
+@pytest.mark.parametrize("program", [marked(p) for p in PROGRAMS if "crx_example" not in p])
 def test_an_example_prints_what_it_promises(
     program: str, environ: dict[str, str], tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,15 @@ def run(*words: object, home: Path) -> str:
                           capture_output=True)  # fmt: skip
     assert done.returncode == 0, (words, done.stdout, done.stderr)
     return done.stdout
+
+
+def test_the_wheel_holds_the_component_of_haystack(wheels: Path) -> None:
+    (wheel,) = wheels.glob("crx-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert "haystack_integrations/components/retrievers/crx/retriever.py" in names
+    assert "crx/integrations/langchain.py" in names
+    # A namespace that several distributions share has no module of its own.
+    assert "haystack_integrations/__init__.py" not in names
 
 
 @pytest.mark.parametrize("source", ["registry", "folder of wheels"])

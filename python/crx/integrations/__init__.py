@@ -1,0 +1,1 @@
+"""Components of retrieval frameworks that search an index: LangChain, LlamaIndex, Haystack."""
