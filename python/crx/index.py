@@ -438,6 +438,7 @@ class Index:
         # Imported here: readers and their like are a third of what a search would import.
         from crx.ingest.ignore import FolderPatterns
         from crx.ingest.indexer import Indexer
+        from crx.ingest.worker.limits import ReadLimits
 
         sources = registry.load_context_sources(contexts or self._built["contexts"])
         embedder = self.embedder
@@ -452,6 +453,7 @@ class Index:
                 chunk_chars=int(self._built["chunk_chars"]),
                 chunk_overlap=int(self._built["chunk_overlap"]),
                 max_file_mb=self._settings.max_file_mb,
+                read_limits=ReadLimits(self._settings.read_seconds, self._settings.read_memory_mb),
                 skip_folders=FolderPatterns.parse(self._settings.skip_folders),
                 on_progress=on_progress,
                 on_commit=writer.sync,

@@ -63,6 +63,12 @@ class Settings:
         0, "index", "overlap of neighbouring chunks, in the budget's unit", least=0
     )
     max_file_mb: int = _setting(64, "run", "larger files fail, in millions of bytes", least=1)
+    read_seconds: int = _setting(
+        60, "run", "CPU seconds that reading a PDF, HTML or office file may take", least=1
+    )
+    read_memory_mb: int = _setting(
+        2000, "run", "memory that reading one of them may take, in millions of bytes", least=200
+    )
     skip_folders: str = _setting(
         "node_modules bower_components __pycache__ __pypackages__ site-packages venv _build"
         " */CACHEDIR.TAG */pyvenv.cfg */CMakeCache.txt"

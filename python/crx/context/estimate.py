@@ -20,9 +20,10 @@ from crx.errors import InputError, ModelError, NotText
 from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.embed import Situated, embed_situated, embedding_prefix
 from crx.ingest.embed_pending import EMBED_BATCH
-from crx.ingest.read import failure_reason, promises_text, read_bytes, refuse_large
+from crx.ingest.read import failure_reason, promises_text, read_content
 from crx.ingest.report import Failure
 from crx.ingest.split import split
+from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.write import chunk_budget
 from crx.protocols import (
     Annotated,
@@ -172,17 +173,18 @@ def _read(
     require_paths(paths)
     discovery = discover([Root.at(path, exclude=exclude) for path in paths])
     failures += discovery.unreachable
-    for found in discovery.files:
-        try:
-            refuse_large(found, max_file_mb)
-            data = found.path.read_bytes()
-            for document in read_bytes(data, name=found.uri, max_bytes=max_file_mb * 1_000_000):
-                texts.append((document, cut(document)))
-        except NotText as error:
-            if promises_text(found, data):
-                failures.append(Failure(found.uri, str(error)))
-        except (InputError, OSError) as error:
-            failures.append(Failure(found.uri, failure_reason(error)))
+    max_bytes = max_file_mb * 1_000_000
+    with IsolatedReader() as reader:
+        for found in discovery.files:
+            try:
+                data = read_content(found, max_file_mb=max_file_mb)
+                for document in reader.read(data, name=found.uri, max_bytes=max_bytes):
+                    texts.append((document, cut(document)))
+            except NotText as error:
+                if promises_text(found, data):
+                    failures.append(Failure(found.uri, str(error)))
+            except (InputError, OSError) as error:
+                failures.append(Failure(found.uri, failure_reason(error)))
     return texts, failures
 
 

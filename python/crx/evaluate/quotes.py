@@ -27,6 +27,7 @@ from crx.evaluate.datasets import (
 from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.paths import uri_of
 from crx.ingest.read import read_file
+from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.types import Document
 
 _SPACE = re.compile(r"\s+")
@@ -116,11 +117,13 @@ def read_folder(folder: Path) -> tuple[list[Document], list[str]]:
     documents: list[Document] = []
     failed: list[str] = []
     above = f"{uri_of(folder)}/"
-    for found in discover([Root.at(folder)]).files:
-        try:
-            documents += read_file(found.path, uri=found.uri.removeprefix(above))
-        except InputError as error:
-            failed.append(f"{found.uri.removeprefix(above)}: {error}")
+    with IsolatedReader() as reader:
+        for found in discover([Root.at(folder)]).files:
+            uri = found.uri.removeprefix(above)
+            try:
+                documents += read_file(found.path, uri=uri, read=reader.read)
+            except InputError as error:
+                failed.append(f"{uri}: {error}")
     return documents, failed
 
 

@@ -14,8 +14,9 @@ from crx.errors import InputError, NotText
 from crx.ingest.discover import Discovery, FoundFile, Root, discover
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.paths import is_below, path_of
-from crx.ingest.read import failure_reason, promises_text, read_bytes, refuse_large
+from crx.ingest.read import failure_reason, promises_text, read_content
 from crx.ingest.report import Failure, Skipped, Tally
+from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.write import DocumentWriter, Source, encode_metadata, hash_source
 
 Rows = list[_native.DocumentRow]
@@ -34,6 +35,7 @@ class FilePass:
         self,
         store: _native.Store,
         *,
+        reader: IsolatedReader,
         writer: DocumentWriter,
         tally: Tally,
         max_file_mb: int,
@@ -42,6 +44,7 @@ class FilePass:
     ) -> None:
         self.skipped: list[Skipped] = []
         self._store = store
+        self._reader = reader
         self._writer = writer
         self._tally = tally
         self._max_file_mb = max_file_mb
@@ -102,8 +105,7 @@ class FilePass:
             if self._is_unchanged(file, rows):
                 self._tally.count("unchanged")
                 return
-            refuse_large(file, self._max_file_mb)
-            data = file.path.read_bytes()
+            data = read_content(file, max_file_mb=self._max_file_mb)
             self._update(file, data, rows)
         except NotText as error:
             if promises_text(file, data):
@@ -147,7 +149,8 @@ class FilePass:
     def _put(self, file: FoundFile, data: bytes, source: Source, rows: Rows) -> None:
         old, seq = {row.uri for row in rows}, self._store.seq
         put: set[str] = set()
-        for document in read_bytes(data, name=file.uri, max_bytes=self._max_file_mb * 1_000_000):
+        max_bytes = self._max_file_mb * 1_000_000
+        for document in self._reader.read(data, name=file.uri, max_bytes=max_bytes):
             put.add(document.uri)
             self._writer.put(document, source)
         self._store.remove_documents(sorted(old - put))

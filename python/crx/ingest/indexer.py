@@ -17,6 +17,8 @@ from crx.ingest.paths import uri_of
 from crx.ingest.report import Progress, Report, Tally
 from crx.ingest.roots import RememberedRoots
 from crx.ingest.skipped import record_skipped
+from crx.ingest.worker.isolated_reader import IsolatedReader
+from crx.ingest.worker.limits import DEFAULT_LIMITS, ReadLimits
 from crx.ingest.write import DocumentWriter, Situator, Source, chunk_budget, hash_source
 from crx.protocols import Embedder
 from crx.types import Document
@@ -35,6 +37,7 @@ class Indexer:
         chunk_chars: int = 0,
         chunk_overlap: int = 0,
         max_file_mb: int = 64,
+        read_limits: ReadLimits = DEFAULT_LIMITS,
         skip_folders: FolderPatterns = DEFAULT_SKIPPED_FOLDERS,
         on_progress: Callable[[Progress], None] | None = None,
         on_commit: Callable[[], None] | None = None,
@@ -42,6 +45,7 @@ class Indexer:
         self._store = store
         self._base = base_of(store)
         self._max_file_mb = max_file_mb
+        self._read_limits = read_limits
         self._skip_folders = skip_folders
         self._tally = Tally(on_progress)
         self._pending = PendingChunks(
@@ -88,16 +92,20 @@ class Indexer:
         self._pass(remembered.roots, remembered, rehash=rehash)
 
     def _pass(self, roots: Sequence[Root], remembered: RememberedRoots, *, rehash: bool) -> None:
-        file_pass = FilePass(
-            self._store,
-            writer=self._writer,
-            tally=self._tally,
-            max_file_mb=self._max_file_mb,
-            skip_folders=self._skip_folders,
-            rehash=rehash,
-        )
         self._tally.start(self._pending.count())
-        discovery = file_pass.run(roots, others=remembered.others(roots), mounts=remembered.mounts)
+        with IsolatedReader(self._read_limits) as reader:
+            file_pass = FilePass(
+                self._store,
+                reader=reader,
+                writer=self._writer,
+                tally=self._tally,
+                max_file_mb=self._max_file_mb,
+                skip_folders=self._skip_folders,
+                rehash=rehash,
+            )
+            discovery = file_pass.run(
+                roots, others=remembered.others(roots), mounts=remembered.mounts
+            )
         self._remember(remembered.after(roots, discovery))
         record_skipped(
             Path(self._store.path),

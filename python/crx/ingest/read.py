@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from crx.errors import InputError, NotText
 from crx.ingest.compressed import FORMATS, decompress
 from crx.ingest.discover import FoundFile, describe_os_error
 from crx.ingest.paths import uri_of
-from crx.ingest.readers import Reader, load_reader, markup, reader_for
+from crx.ingest.readers import (
+    PLAIN_TEXT,
+    Reader,
+    is_claimed,
+    load_reader,
+    markup,
+    reader_for,
+    reader_name,
+)
 from crx.ingest.readers.binary import describe_binary
 from crx.ingest.readers.decode import BinaryFile, decode
 from crx.ingest.readers.structure import structure, suffix
@@ -28,26 +40,6 @@ _SNIFFED_CHARS = 20_000
 
 # Bytes of a compressed file's content, if the caller sets no limit.
 DEFAULT_MAX_BYTES = 64_000_000
-
-
-def read_file(path: Path, *, uri: str | None = None) -> Iterator[Document]:
-    """Yield the documents of a file: one, or those of JSON lines.
-
-    Their URI is `uri`, by default the absolute path with forward slashes, followed by `#<id>` for
-    JSON lines. Raises `InputError` (`NotText` for a binary file) with the reason; for JSON lines
-    after the documents of the good lines.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as failed:
-        unlisted = "is a folder that cannot be listed" if path.is_dir() else ""
-        raise InputError(unlisted or f"cannot be read: {failure_reason(failed)}") from failed
-    name = uri_of(path)
-    for document in read_bytes(data, name=name):
-        if uri is None:
-            yield document
-        else:
-            yield replace(document, uri=uri + document.uri.removeprefix(name))
 
 
 def read_bytes(data: bytes, *, name: str, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[Document]:
@@ -72,6 +64,34 @@ def read_bytes(data: bytes, *, name: str, max_bytes: int = DEFAULT_MAX_BYTES) ->
         )
 
 
+class ReadBytes(Protocol):
+    """A function that yields the documents of bytes, as `read_bytes` does."""
+
+    def __call__(self, data: bytes, *, name: str) -> Iterator[Document]: ...
+
+
+def read_file(
+    path: Path, *, uri: str | None = None, read: ReadBytes = read_bytes
+) -> Iterator[Document]:
+    """Yield the documents of a file, as `read` finds them in its bytes.
+
+    Their URI is `uri`, by default the absolute path with forward slashes, followed by `#<id>` for
+    JSON lines. Raises `InputError` (`NotText` for a binary file) with the reason; for JSON lines
+    after the documents of the good lines.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as failed:
+        unlisted = "is a folder that cannot be listed" if path.is_dir() else ""
+        raise InputError(unlisted or f"cannot be read: {failure_reason(failed)}") from failed
+    name = uri_of(path)
+    for document in read(data, name=name):
+        if uri is None:
+            yield document
+        else:
+            yield replace(document, uri=uri + document.uri.removeprefix(name))
+
+
 def _read_content(data: bytes, name: str) -> Iterator[Document]:
     extension = suffix(name)
     ext = {"ext": extension.removeprefix(".")} if extension else {}
@@ -82,13 +102,33 @@ def _read_content(data: bytes, name: str) -> Iterator[Document]:
         raise NotText(f"is {describe_binary(data)}") from None
 
 
-def refuse_large(found: FoundFile, max_file_mb: int) -> None:
-    """Raise `InputError` for a file of more than `max_file_mb` million bytes."""
-    if found.size > max_file_mb * 1_000_000:
+def read_content(found: FoundFile, *, max_file_mb: int) -> bytes:
+    """Return the bytes of a file that was found.
+
+    Raises `InputError` for more than `max_file_mb` million bytes, and for a path at which there is
+    a link, a pipe or a device by now; `OSError`.
+    """
+    # A pipe would block until somebody writes. A root may be a link: it was named.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        handle = os.open(found.path, flags | (0 if found.uri == found.root else os.O_NOFOLLOW))
+    except OSError as failed:
+        if failed.errno == errno.ELOOP:
+            raise InputError("is a link by now; links are not followed") from failed
+        raise
+    with open(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError("is not a file any more")
+        size = max(found.size, status.st_size)
+        most = max_file_mb * 1_000_000
+        data = b"" if size > most else file.read(most + 1)
+    if max(size, len(data)) > most:
         raise InputError(
-            f"{found.size / 1e6:.0f} MB, more than max_file_mb = {max_file_mb}; "
-            f"--set max_file_mb={-(-found.size // 1_000_000)} reads it"
+            f"{size / 1e6:.0f} MB, more than max_file_mb = {max_file_mb}; "
+            f"--set max_file_mb={-(-size // 1_000_000)} reads it"
         )
+    return data
 
 
 def promises_text(found: FoundFile, data: bytes) -> bool:
@@ -96,8 +136,7 @@ def promises_text(found: FoundFile, data: bytes) -> bool:
 
     Other files without text, and empty ones, are skipped.
     """
-    is_text_format = reader_for(suffix(found.uri)) is not None
-    return found.uri == found.root or bool(data.strip() and is_text_format)
+    return found.uri == found.root or bool(data.strip() and is_claimed(suffix(found.uri)))
 
 
 def failure_reason(error: InputError | OSError) -> str:
@@ -105,17 +144,30 @@ def failure_reason(error: InputError | OSError) -> str:
     return describe_os_error(error) if isinstance(error, OSError) else str(error)
 
 
+def is_plain_text(data: bytes, name: str) -> bool:
+    """Return True if bytes are read as the text they are: no decompression, and no parser."""
+    extension = suffix(name)
+    if is_claimed(extension):
+        return reader_name(extension) in PLAIN_TEXT
+    return extension not in FORMATS and not _detect_reader(data)
+
+
 def _find_reader(data: bytes, extension: str) -> Reader:
     if reader := reader_for(extension):
         return reader
-    opening = data[:_SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if opening.startswith(b"%pdf-"):
-        return load_reader("pdf")
-    if opening.startswith((b"<!doctype html", b"<html")):
-        return load_reader("html")
+    if name := _detect_reader(data):
+        return load_reader(name)
     if extension in _OFFICE_FORMATS:
         raise InputError(f"has no reader for {extension}; save it as PDF, HTML or text")
     return _UnclaimedReader()
+
+
+def _detect_reader(data: bytes) -> str:
+    """Return the name of the reader that the first bytes call for, or ""."""
+    opening = data[:_SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if opening.startswith(b"%pdf-"):
+        return "pdf"
+    return "html" if opening.startswith((b"<!doctype html", b"<html")) else ""
 
 
 class _UnclaimedReader:

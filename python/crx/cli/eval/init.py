@@ -22,6 +22,7 @@ from crx.evaluate.questions import (
 from crx.index import open as open_index
 from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.read import read_file
+from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.registry import load_generator
 from crx.remote.destination import sending_notice, text_bytes
 from crx.types import Document
@@ -165,11 +166,12 @@ def _read_question() -> str | None:
 def _read(paths: Sequence[Path]) -> list[Document]:
     documents: list[Document] = []
     require_paths(paths)
-    for found in discover([Root.at(path) for path in paths]).files:
-        try:
-            documents += read_file(found.path)
-        except InputError as error:
-            print_note(f"{display_path(found.uri)}: {error}")
+    with IsolatedReader() as reader:
+        for found in discover([Root.at(path) for path in paths]).files:
+            try:
+                documents += read_file(found.path, read=reader.read)
+            except InputError as error:
+                print_note(f"{display_path(found.uri)}: {error}")
     return documents
 
 

@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from typing import Protocol, cast
 
 from crx.errors import UsageError
+from crx.ingest.formats import LANGUAGES
 from crx.types import Document
 
 
@@ -29,7 +30,6 @@ class Reader(Protocol):
 
 
 # The extensions are repeated here so that a module is imported only for a file of its format.
-# `code`, with many more extensions, is asked when none of these claims one.
 _EXTENSIONS = {
     "markdown": (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"),
     "text": (".txt", ".text", ".log"),
@@ -45,18 +45,31 @@ _EXTENSIONS = {
     "delimited": (".csv", ".tsv", ".tab"),
     "subtitles": (".srt", ".vtt"),
     "mail": (".eml", ".mbox"),
+    "code": tuple(LANGUAGES),
 }
+_NAMES = {extension: name for name, each in _EXTENSIONS.items() for extension in each}
+# Readers of what is text as it is, without a parser in between.
+PLAIN_TEXT = frozenset((
+    "markdown", "text", "markup", "jsonl", "ipynb", "delimited", "subtitles", "code",
+))  # fmt: skip
 
 
 def reader_for(extension: str) -> Reader | None:
     """Return the reader of an extension, or None if no reader claims it."""
     if plugin := _load_plugins().get(extension):
         return plugin
-    for name, extensions in _EXTENSIONS.items():
-        if extension in extensions:
-            return load_reader(name)
-    code = load_reader("code")
-    return code if extension in code.extensions else None
+    name = _NAMES.get(extension)
+    return load_reader(name) if name else None
+
+
+def reader_name(extension: str) -> str:
+    """Return the name of the built-in reader of an extension, "" for a plugin's or none."""
+    return "" if extension in _load_plugins() else _NAMES.get(extension, "")
+
+
+def is_claimed(extension: str) -> bool:
+    """Return True if there is a reader of an extension; it is not imported."""
+    return extension in _NAMES or extension in _load_plugins()
 
 
 @cache

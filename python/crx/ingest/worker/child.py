@@ -1,0 +1,61 @@
+"""The worker process: it reads the files whose bytes it is sent until its input ends.
+
+It answers `open` (the limits) with `ready`, and `read` (a name, and the number of the bytes that
+follow) with a `document` for each, then `done` or `failed` with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from crx.errors import InputError, NotText
+from crx.ingest.read import read_bytes
+from crx.ingest.worker.limits import ReadLimits, end_with_parent, limit_process, limit_time
+from crx.ingest.worker.messages import encode_document
+from crx.process.pipe import Message, Parent
+from crx.types import Document
+
+_INPUT = 0  # nothing arrives on it while a file is parsed
+
+
+def main() -> None:
+    """Serve on the standard streams."""
+    serve(Parent())
+    os._exit(0)  # the destructors of a parser may crash, and there is nothing to save
+
+
+def serve(parent: Parent) -> None:
+    """Answer messages until the parent is gone."""
+    limits = ReadLimits()
+    while (message := parent.receive()) is not None:
+        if message["op"] == "open":
+            limits = ReadLimits(message["seconds"], message["memory_mb"])
+            limit_process(limits)
+            parent.send({"op": "ready"})
+            continue
+        data = parent.receive_bytes(message["size"])
+        if data is None:
+            return
+        documents = read_bytes(data, name=message["name"], max_bytes=message["max_bytes"])
+        while (reply := _next_reply(documents, limits))["op"] == "document":
+            parent.send(reply)
+        parent.send(reply)
+
+
+def _next_reply(documents: Iterator[Document], limits: ReadLimits) -> Message:
+    """Return the message of the next document, or of the end."""
+    try:
+        with end_with_parent(_INPUT), limit_time(limits):
+            for document in documents:
+                return {"op": "document", **encode_document(document)}
+    except InputError as why:
+        return {"op": "failed", "reason": str(why), "not_text": isinstance(why, NotText)}
+    except MemoryError:
+        return {"op": "out-of-memory"}
+    except RecursionError:
+        return {"op": "failed", "reason": "nests too deeply to be read", "not_text": False}
+    except Exception as why:  # noqa: BLE001 -- a reader's fault costs one file, not the run
+        reason = f"made its reader fail: {type(why).__name__}: {why}"
+        return {"op": "failed", "reason": reason, "not_text": False}
+    return {"op": "done"}
