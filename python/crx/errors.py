@@ -13,6 +13,7 @@
   - Locked (5)
   - NoRoom (6)
   - SystemFailure (6)
+    - Busy
   - ModelError (7)
   - BudgetSpent (0)
 
@@ -93,6 +94,10 @@ class SystemFailure(CrxError):
     """A call of the operating system or of a library failed."""
 
     exit_code = 6
+
+
+class Busy(SystemFailure):
+    """A server answers as many questions at a time as it can."""
 
 
 class ModelError(CrxError):

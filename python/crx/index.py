@@ -19,6 +19,7 @@ from crx.ingest.create import create_index, is_complete, require_utf_8
 from crx.per_process import PerProcess
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
 from crx.retrieve.dense_languages import describe_unread_documents
+from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectors
 from crx.retrieve.request import (
     SearchParameters,
     SearchRequest,
@@ -56,6 +57,7 @@ class Index:
         self._embedder = PerProcess(partial(_load_embedder, path, self._files), made=embedder)
         self._reranker = PerProcess(partial(_load_reranker, resolved.settings.reranker))
         self._scores = PerProcess(ScoreCache)
+        self._query_vectors = PerProcess(QueryVectors)
         self._built: Mapping[str, str] = self.store.settings()
         require_agreement(path, built=self._built, resolved=resolved)
 
@@ -380,6 +382,7 @@ class Index:
         """Return what the index holds and what is still to be embedded."""
         with self._files.get().derived.searching() as (searcher, notes):
             exact = searcher.exact
+            lag = searcher.store.seq - searcher.seq
         unread = describe_unread_documents(self._built, langs=self.store.langs())
         return Status(
             path=str(self.path),
@@ -389,7 +392,15 @@ class Index:
             failures=tuple(self.store.failures()),
             exact=exact,
             reranker=self._settings.reranker,
+            lag=lag,
         )
+
+    def cache_counts(self) -> Mapping[str, CacheCounts]:
+        """Return the hits and misses of the caches of this process, by name."""
+        return {
+            "query_vectors": self._query_vectors.get().counts,
+            "rerank_scores": self._scores.get().counts,
+        }
 
     def verify(self) -> Verification:
         """Check every row against its hash; repair damaged vectors, then derived files.
@@ -475,7 +486,7 @@ class Index:
         if "dense" not in legs:
             return None
         if self._built["embedder"] != registry.NO_EMBEDDER:
-            return self.embedder
+            return CachedEmbedder(self.embedder, self._query_vectors.get())
         if "bm25" not in legs:
             raise UsageError(
                 f"{self.path}: has no dense leg, because it was made with embedder = "

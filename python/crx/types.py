@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Scalar = str | int | float | bool
 AnchorKind = Literal["slide", "chapter", "row", "cell", "time"]
@@ -226,7 +227,7 @@ class Status:
     """The state of an index: counts by name, settings, notes and inputs that failed.
 
     `failures` are (URI, reason). `exact` says whether the vectors are scanned exactly. `reranker`
-    is the reranker that searches use, "" if none is set.
+    is the reranker that searches use, "" if none is set. `lag` is how many changes BM25 lacks.
     """
 
     path: str
@@ -236,6 +237,7 @@ class Status:
     failures: tuple[tuple[str, str], ...]
     exact: bool
     reranker: str = ""
+    lag: int = 0
 
 
 @dataclass(frozen=True, slots=True)

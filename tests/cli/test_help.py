@@ -120,7 +120,7 @@ def test_a_shell_gets_commands_and_options_to_complete() -> None:
         asking = {"_CRX_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
         return run_process(env=asking).out.splitlines()
 
-    assert complete("crx se", 1) == ["plain,search"]
+    assert complete("crx sea", 1) == ["plain,search"]
     assert complete("crx search --re", 2) == ["plain,--rerank", "plain,--rerank-ms"]
     assert complete("crx models re", 2) == ["plain,remove"]
     assert complete("crx config set rrf", 3) == ["plain,rrf_k"]

@@ -12,6 +12,7 @@ from typing import Any
 
 from starlette.types import ASGIApp
 
+from crx.serve.connections import LimitedProtocol
 from crx.serve.server import bind, make_server
 
 # Of an index that is made and asked without a model.
@@ -70,11 +71,13 @@ class Client:
 
 
 @contextmanager
-def serving_app(app: ASGIApp) -> Iterator[Client]:
+def serving_app(
+    app: ASGIApp, *, protocol: type[LimitedProtocol] = LimitedProtocol
+) -> Iterator[Client]:
     """Serve an application on a free port of 127.0.0.1."""
     listening = bind("127.0.0.1", 0)
     port = listening.getsockname()[1]
-    server = make_server(app)
+    server = make_server(app, protocol=protocol)
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:

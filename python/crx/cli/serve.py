@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from crx.cli.options import existing_index, parse_settings, set_option
-from crx.cli.output import print_note
+from crx.cli.output import print_json_line, print_note
+from crx.errors import UsageError
+
+if TYPE_CHECKING:
+    from crx.serve.app import Extension
+    from crx.serve.guard import AccessEntry
+    from crx.serve.service import SearchService
+
+TOKEN_VARIABLE = "CRX_TOKEN"
 
 
 @click.command()
@@ -20,6 +31,20 @@ from crx.cli.output import print_note
     help="Port to listen on; 0: a free one.  [default: 8000]",
 )
 @click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File of the token that clients must send.  [default: the variable CRX_TOKEN; none is "
+    "needed on 127.0.0.1]",
+)
+@click.option(
+    "--allow-host",
+    "allowed_hosts",
+    metavar="NAME",
+    multiple=True,
+    help="Name by which clients reach the server, such as that of a proxy; repeatable.",
+)
+@click.option(
     "--with",
     "generator",
     default="",
@@ -27,33 +52,75 @@ from crx.cli.output import print_note
     help="Model that answers questions: llama:PATH, claude:MODEL or openai:URL#MODEL.  [default: "
     "the setting generator]",
 )
+@click.option("-q", "--quiet", is_flag=True, help="Write no access log.")
 @set_option
 def command(
     *,
     indexes: tuple[str, ...],
     host: str,
     port: int,
+    token_file: Path | None,
+    allowed_hosts: tuple[str, ...],
     generator: str,
+    quiet: bool,
     assignments: tuple[str, ...],
 ) -> int:
     """Answer searches over HTTP until stopped, with the models loaded once.
 
-    INDEX is an index folder, or NAME=FOLDER; without one it is found as by "crx search".
+    INDEX is an index folder, or NAME=FOLDER; without one it is found as by "crx search". On
+    another address than 127.0.0.1 a token is needed. The access log is JSON lines on stderr.
     """
+    # Imported here, as every web framework: other commands do not wait for them.
+    from crx.serve.access import make_policy
     from crx.serve.app import create_app
+    from crx.serve.guard import Guard
     from crx.serve.served_index import open_indexes
     from crx.serve.server import bind, run_server
     from crx.serve.service import SearchService
 
+    policy = make_policy(host=host, token=_read_token(token_file), allowed_hosts=allowed_hosts)
     specs = indexes or (str(existing_index(None)),)
     opened = open_indexes(specs, settings=parse_settings(assignments))
     service = SearchService(opened, generator=generator)
-    listening = bind(host, port)
-    print_note(f"serving {', '.join(service.names)} at http://{host}:{listening.getsockname()[1]}")
-    threading.Thread(target=service.warm, name="crx-warm", daemon=True).start()
     try:
-        run_server(create_app(service), [listening])
+        listening = bind(host, port)
+        app = Guard(
+            create_app(service, extensions=_load_extensions(service)),
+            policy=policy,
+            metrics=service.metrics,
+            on_access=None if quiet else _log,
+        )
+        address = f"http://{_bracketed(host)}:{listening.getsockname()[1]}"
+        print_note(f"serving {', '.join(service.names)} at {address}")
+        threading.Thread(target=service.warm, name="crx-warm", daemon=True).start()
+        run_server(app, [listening])
     finally:
         service.close()
     print_note("stopped")
     return 0
+
+
+def _load_extensions(service: SearchService) -> list[Extension]:
+    """Return the routes that other packages add."""
+    return []
+
+
+def _read_token(file: Path | None) -> str:
+    """Return the token of a file or of the environment, "" if there is none."""
+    if file is None:
+        return os.environ.get(TOKEN_VARIABLE, "").strip()
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: the token cannot be read: {error}") from None
+    if not token:
+        raise UsageError(f'{file}: holds no token; "openssl rand -hex 32" makes one')
+    return token
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _log(entry: AccessEntry) -> None:
+    print_json_line(entry)

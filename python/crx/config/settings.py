@@ -145,6 +145,7 @@ ENVIRONMENT = (
     Variable("CRX_OFFLINE", "1: refuse everything that needs the network"),
     Variable("CRX_OPENAI_API_KEY", "API key for openai:URL#MODEL at any other host"),
     Variable("CRX_THREADS", "number of threads; default: the physical cores this process may use"),
+    Variable("CRX_TOKEN", 'token that clients of "crx serve" must send'),
     Variable("ANTHROPIC_API_KEY", "API key for claude:MODEL"),
     Variable("DEEPSEEK_API_KEY", "API key for openai:URL#MODEL at api.deepseek.com"),
     Variable("OPENAI_API_KEY", "API key for openai:URL#MODEL at api.openai.com"),

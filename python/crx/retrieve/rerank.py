@@ -15,6 +15,7 @@ from crx import _native
 from crx.errors import ModelError
 from crx.protocols import Reranker
 from crx.retrieve.query_language import declared_langs, unread_langs
+from crx.retrieve.query_vectors import CacheCounts
 from crx.types import Ranking
 
 # Texts scored before the time that one takes can be estimated.
@@ -49,6 +50,13 @@ class ScoreCache:
         self._max_entries = max_entries
         self._entries: OrderedDict[bytes, float] = OrderedDict()
         self._lock = Lock()
+        self._hits = 0
+        self._misses = 0
+
+    @property
+    def counts(self) -> CacheCounts:
+        """The lookups so far."""
+        return CacheCounts(self._hits, self._misses)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -70,6 +78,8 @@ class ScoreCache:
     def _find(self, keys: Sequence[bytes]) -> dict[bytes, float]:
         with self._lock:
             known = {key: self._entries[key] for key in keys if key in self._entries}
+            self._hits += len(known)
+            self._misses += len(keys) - len(known)
             for key in known:
                 self._entries.move_to_end(key)
         return known

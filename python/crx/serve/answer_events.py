@@ -2,59 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator
+import asyncio
+from collections.abc import AsyncIterator
 
-import anyio.to_thread
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from crx.serve.failures import EXPECTED, describe_failure, exception_response
 from crx.serve.requests import AskQuery
 from crx.serve.responses import AnswerCitation
 from crx.serve.service import AnswerEvents, SearchService
+from crx.serve.workers import Workers
 
 _decoder = msgspec.json.Decoder(AskQuery)
 
 
-def ask_route(service: SearchService) -> Route:
+def ask_route(service: SearchService, workers: Workers) -> Route:
     """Return the route that answers questions."""
 
     async def ask(request: Request) -> Response:
         try:
             question = _decoder.decode(await request.body())
-            events = await anyio.to_thread.run_sync(service.ask, question)
+            events = await workers.run(service.ask, question)
         except EXPECTED as error:
             return exception_response(error)
-        return StreamingResponse(
-            _stream(events),
-            media_type="text/event-stream",
-            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
-        )
+        return _EventStream(events, workers)
 
     return Route("/v1/ask", ask, methods=["POST"])
 
 
-async def _stream(events: AnswerEvents) -> AsyncIterator[bytes]:
-    """Yield the events; the generator is stopped when the client has gone."""
-    items = iter(events)
+class _EventStream(StreamingResponse):
+    """An answer as events; the model stops when the client has gone."""
+
+    def __init__(self, events: AnswerEvents, workers: Workers) -> None:
+        super().__init__(
+            _encode_events(events, workers),
+            media_type="text/event-stream",
+            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+        )
+        self._events = events
+        self._workers = workers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await asyncio.shield(self._workers.run(self._events.close))
+
+
+async def _encode_events(events: AnswerEvents, workers: Workers) -> AsyncIterator[bytes]:
     try:
-        while (item := await anyio.to_thread.run_sync(_next_item, items)) is not None:
-            yield _event_of(item)
+        while (item := await workers.run(_next_item, events)) is not None:
+            yield _encode_item(item)
         yield _encode("done", events.finished)
     except EXPECTED as error:
         yield _encode("error", describe_failure(error))
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(items.close)
 
 
-def _next_item(items: Generator[str | AnswerCitation, None, None]) -> str | AnswerCitation | None:
+def _next_item(items: AnswerEvents) -> str | AnswerCitation | None:
     return next(items, None)
 
 
-def _event_of(item: str | AnswerCitation) -> bytes:
+def _encode_item(item: str | AnswerCitation) -> bytes:
     return _encode("delta", {"text": item}) if isinstance(item, str) else _encode("citation", item)
 
 

@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 
-import anyio.to_thread
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,7 +19,8 @@ from crx.serve.answer_events import ask_route
 from crx.serve.failures import EXPECTED, exception_response, failure_response
 from crx.serve.openapi import describe_operations
 from crx.serve.operations import OWN, Operation
-from crx.serve.service import SearchService
+from crx.serve.service import REMOTE_ANSWERS, SearchService
+from crx.serve.workers import Workers
 
 JSON = "application/json"
 
@@ -36,30 +36,30 @@ class Extension:
 def create_app(service: SearchService, *, extensions: Sequence[Extension] = ()) -> Starlette:
     """Return the application for a service, without its guard."""
     operations = OWN
-    routes: list[BaseRoute] = [_operation_route(service, each) for each in operations]
+    workers, answerers = Workers(), Workers(count=REMOTE_ANSWERS)
+    routes: list[BaseRoute] = [_operation_route(service, workers, each) for each in operations]
     routes += [
-        ask_route(service),
+        ask_route(service, answerers),
         Route("/health", partial(_health, service)),
+        Route("/metrics", partial(_metrics, service, workers)),
         Route("/openapi.json", partial(_openapi, describe_operations(operations))),
     ]
     for extension in extensions:
         routes += extension.routes
     return Starlette(
         routes=routes,
-        lifespan=partial(_lifespan, extensions),
+        lifespan=partial(_lifespan, extensions, (workers, answerers)),
         exception_handlers={HTTPException: _http_failure},
     )
 
 
-def _operation_route(service: SearchService, operation: Operation) -> Route:
+def _operation_route(service: SearchService, workers: Workers, operation: Operation) -> Route:
     decoder = msgspec.json.Decoder(operation.body)
 
     async def answer(request: Request) -> Response:
         try:
             given = await _read(request, operation, decoder)
-            result = await anyio.to_thread.run_sync(
-                operation.run, service, given, request.path_params
-            )
+            result = await workers.run(operation.run, service, given, request.path_params)
         except EXPECTED as error:
             return exception_response(error)
         return Response(msgspec.json.encode(result), media_type=JSON)
@@ -82,6 +82,11 @@ async def _health(service: SearchService, request: Request) -> Response:
     return Response(msgspec.json.encode({"status": state}), media_type=JSON)
 
 
+async def _metrics(service: SearchService, workers: Workers, request: Request) -> Response:
+    lines = await workers.run(service.metric_lines)
+    return Response("\n".join([*lines, ""]), media_type="text/plain; version=0.0.4")
+
+
 async def _openapi(description: Mapping[str, object], request: Request) -> Response:
     return Response(msgspec.json.encode(description), media_type=JSON)
 
@@ -99,9 +104,13 @@ async def _http_failure(request: Request, error: Exception) -> Response:
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(extensions: Sequence[Extension], app: Starlette) -> AsyncIterator[None]:
+async def _lifespan(
+    extensions: Sequence[Extension], workers: Sequence[Workers], app: Starlette
+) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as stack:
         for each in extensions:
             if each.lifespan is not None:
                 await stack.enter_async_context(each.lifespan())
+        for pool in workers:
+            stack.callback(pool.close)
         yield

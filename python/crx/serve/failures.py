@@ -6,6 +6,7 @@ import msgspec
 from starlette.responses import Response
 
 from crx.errors import (
+    Busy,
     CrxError,
     IndexFailure,
     Locked,
@@ -25,6 +26,7 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (Locked, 503),
     (IndexFailure, 503),
     (NoRoom, 507),
+    (Busy, 429),
     (SystemFailure, 503),
     (ModelError, 502),
     (CrxError, 500),
@@ -74,4 +76,6 @@ def failure_response(status: int, message: str, kind: str) -> Response:
 def exception_response(error: Exception) -> Response:
     """Return the answer for an exception."""
     failed = describe_failure(error)
-    return Response(msgspec.json.encode(failed), failed.error.code, media_type="application/json")
+    status = failed.error.code
+    headers = {"retry-after": "5"} if status == 429 else None
+    return Response(msgspec.json.encode(failed), status, headers, media_type="application/json")

@@ -88,7 +88,8 @@ class DocumentText:
 class IndexStatus:
     """What an index holds: counts by name, notes, and inputs that could not be read.
 
-    `failures` are pairs of a URI and a reason. `error` is why the index cannot be read, or "".
+    `failures` are pairs of a URI and a reason. `lag` is how many changes BM25 lacks. `error` is why
+    the index cannot be read, or "".
     """
 
     name: str
@@ -100,6 +101,7 @@ class IndexStatus:
     coverage: float
     exact: bool
     reranker: str
+    lag: int
     error: str = ""
 
 

@@ -14,6 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from crx.errors import UsageError
+from crx.serve.connections import LimitedProtocol
 
 # Seconds that requests may go on after a signal to stop.
 GRACE_S = 10
@@ -45,16 +46,19 @@ def run_server(app: ASGIApp, sockets: Sequence[socket.socket]) -> None:
     make_server(app).run(list(sockets))
 
 
-def make_server(app: ASGIApp) -> uvicorn.Server:
+def make_server(
+    app: ASGIApp, *, protocol: type[LimitedProtocol] = LimitedProtocol
+) -> uvicorn.Server:
     """Return a server of an application; setting its `should_exit` ends it."""
     return _SignalledServer(
         uvicorn.Config(
             app,
             log_config=None,
+            log_level="error",
             access_log=False,
             lifespan="on",
             ws="none",
-            http="h11",
+            http=protocol,
             loop="asyncio",
             proxy_headers=False,
             server_header=False,

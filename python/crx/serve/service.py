@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections.abc
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from importlib.metadata import version
 from typing import TypeVar
@@ -21,11 +21,12 @@ from crx import _native, registry
 from crx.answer.prompt import QuotedPassages, quote
 from crx.answer.stream import AnswerStream
 from crx.context.report import compute_coverage
-from crx.errors import CrxError, NotFound, UsageError
+from crx.errors import Busy, CrxError, NotFound, UsageError
 from crx.index import Index
-from crx.protocols import Closeable, Generator
+from crx.protocols import Closeable, Generator, Remote
 from crx.retrieve.search import LEGS, Result
 from crx.serve.document_ids import is_id_of, make_document_id, parse_document_id
+from crx.serve.metrics import Labels, Metrics, gauge_lines
 from crx.serve.requests import (
     MAX_TEXT_CHARS,
     AskQuery,
@@ -50,6 +51,20 @@ from crx.types import Answer, Citation, Passage
 
 Item = TypeVar("Item")
 
+# Answers that a model writes at a time: a local one has one context, a service has its own queue.
+LOCAL_ANSWERS = 1
+REMOTE_ANSWERS = 4
+
+# Counts of an index that are metrics.
+_SIZES = {
+    "documents": "Documents of an index.",
+    "chunks": "Chunks of an index.",
+    "tokens": "Tokens of an index.",
+    "pending": "Chunks that are not embedded yet.",
+    "failures": "Inputs that could not be read.",
+    "bytes": "Bytes of the index folder.",
+}
+
 _PASSAGE_FIELDS = tuple(each.name for each in fields(Passage))
 _CITATION_FIELDS = tuple(each.name for each in fields(Citation))
 
@@ -69,6 +84,8 @@ class SearchService:
         self._generator: Generator | None = None
         self._loading = threading.Lock()
         self._ready = threading.Event()
+        self._answering: threading.Semaphore | None = None
+        self.metrics = Metrics()
         self.page_url = page_url
 
     @property
@@ -113,6 +130,8 @@ class SearchService:
         found = [
             (served.name, _search(served.get(), request)) for served in self._served(request.index)
         ]
+        for name, result in found:
+            self.metrics.add_stages(name, result.timings_ms or {})
         passages = _interleave([self._describe(name, result) for name, result in found])
         return SearchResults(
             query=request.query,
@@ -140,13 +159,15 @@ class SearchService:
     def ask(self, request: AskQuery) -> AnswerEvents:
         """Return the answer to a question as a stream of events.
 
-        Raises `UsageError` if the server has no model that answers.
+        The stream must be closed. Raises `UsageError` if the server has no model that answers,
+        `Busy` if it answers as many questions as it can.
         """
-        generator = self._load_generator()
+        generator, answering = self._load_generator()
         quoted, passages = self.prompt(request)
-        return AnswerEvents(
-            AnswerStream(quoted, lambda: contextlib.nullcontext(generator)), passages
-        )
+        if not answering.acquire(blocking=False):
+            raise Busy("the model is answering another question; try again")
+        stream = AnswerStream(quoted, lambda: contextlib.nullcontext(generator))
+        return AnswerEvents(stream, passages, on_close=answering.release)
 
     def documents(self, request: ListQuery) -> DocumentList:
         """Return documents by index and URI."""
@@ -203,6 +224,37 @@ class SearchService:
             indexes=tuple(_index_status(served) for served in self._served(request.index)),
         )
 
+    def metric_lines(self) -> list[str]:
+        """Return the counts, times and sizes of server and indexes, as Prometheus reads them."""
+        return [*self.metrics.lines(), *self._size_lines(), *self._cache_lines()]
+
+    def _size_lines(self) -> list[str]:
+        states = [_index_status(served) for served in self._indexes.values()]
+        lines = gauge_lines(
+            "crx_index_up",
+            "Whether an index can be read.",
+            [(_of(each.name), float(not each.error)) for each in states],
+        )
+        for count, about in _SIZES.items():
+            values = [(_of(each.name), each.counts.get(count, 0)) for each in states]
+            lines += gauge_lines(f"crx_index_{count}", about, values)
+        lags = [(_of(each.name), each.lag) for each in states]
+        return lines + gauge_lines("crx_index_lag_changes", "Changes that BM25 lacks.", lags)
+
+    def _cache_lines(self) -> list[str]:
+        hits: list[tuple[Labels, float]] = []
+        misses: list[tuple[Labels, float]] = []
+        for name, served in self._indexes.items():
+            with contextlib.suppress(CrxError):
+                for cache, counts in served.get().cache_counts().items():
+                    labels = (*_of(name), ("cache", cache))
+                    hits.append((labels, counts.hits))
+                    misses.append((labels, counts.misses))
+        return [
+            *gauge_lines("crx_cache_hits_total", "Lookups that hit.", hits, kind="counter"),
+            *gauge_lines("crx_cache_misses_total", "Lookups that did not.", misses, kind="counter"),
+        ]
+
     @property
     def ready(self) -> bool:
         """Whether the models are loaded."""
@@ -222,16 +274,18 @@ class SearchService:
             raise NotFound(f"{name[:100]}: no such index here; there is {known}")
         return [self._indexes[name]]
 
-    def _load_generator(self) -> Generator:
+    def _load_generator(self) -> tuple[Generator, threading.Semaphore]:
         if not self._generator_spec:
             raise UsageError(
                 "no model answers questions here; start the server with --with MODEL, or set the "
                 "setting generator"
             )
         with self._loading:
-            if self._generator is None:
+            if self._generator is None or self._answering is None:
                 self._generator = registry.load_generator(self._generator_spec)
-            return self._generator
+                remote = isinstance(self._generator, Remote)
+                self._answering = threading.Semaphore(REMOTE_ANSWERS if remote else LOCAL_ANSWERS)
+            return self._generator, self._answering
 
     def _describe(self, name: str, result: Result) -> list[FoundPassage]:
         store = self._indexes[name].get().store
@@ -270,21 +324,46 @@ class SearchService:
 class AnswerEvents:
     """An answer in progress: iterating yields its text and each citation when it is first made.
 
-    After the last item, `finished` is the whole answer.
+    After the last item, `finished` is the whole answer. Any thread may take the next item, and
+    close the answer.
     """
 
-    def __init__(self, stream: AnswerStream, passages: Sequence[FoundPassage]) -> None:
+    def __init__(
+        self,
+        stream: AnswerStream,
+        passages: Sequence[FoundPassage],
+        *,
+        on_close: Callable[[], None],
+    ) -> None:
         self._stream = stream
         self._passages = passages
+        self._on_close: Callable[[], None] | None = on_close
+        self._items = self._iterate()
+        self._lock = threading.Lock()
 
-    def __iter__(self) -> collections.abc.Generator[str | AnswerCitation, None, None]:
-        told = 0
+    def __iter__(self) -> AnswerEvents:
+        return self
+
+    def __next__(self) -> str | AnswerCitation:
+        with self._lock:
+            return next(self._items)
+
+    def close(self) -> None:
+        """Stop the model if it still answers, after the item that it is at."""
+        with self._lock:
+            self._items.close()
+            if self._on_close is not None:
+                self._on_close()
+                self._on_close = None
+
+    def _iterate(self) -> collections.abc.Generator[str | AnswerCitation, None, None]:
+        cited = 0
         for text in self._stream:
             yield text
             citations = self._stream.answer.citations
-            for citation in citations[told:]:
-                yield self._cited(citation)
-            told = len(citations)
+            for citation in citations[cited:]:
+                yield self._describe(citation)
+            cited = len(citations)
 
     @property
     def finished(self) -> FinishedAnswer:
@@ -293,17 +372,21 @@ class AnswerEvents:
         return FinishedAnswer(
             text=answer.text,
             found=answer.found,
-            citations=tuple(map(self._cited, answer.citations)),
+            citations=tuple(map(self._describe, answer.citations)),
             removed=answer.removed,
             model=answer.model,
             usage=answer.usage,
             notes=answer.notes,
         )
 
-    def _cited(self, citation: Citation) -> AnswerCitation:
+    def _describe(self, citation: Citation) -> AnswerCitation:
         passage = self._passages[citation.number - 1]
         values = {each: getattr(citation, each) for each in _CITATION_FIELDS}
         return AnswerCitation(index=passage.index, id=passage.id, url=passage.url, **values)
+
+
+def _of(index: str) -> Labels:
+    return (("index", index),)
 
 
 def _configured_generator(indexes: Sequence[ServedIndex]) -> str:
@@ -379,6 +462,7 @@ def _index_status(served: ServedIndex) -> IndexStatus:
             coverage=0.0,
             exact=True,
             reranker="",
+            lag=0,
             error=str(error),
         )
     return IndexStatus(
@@ -391,4 +475,5 @@ def _index_status(served: ServedIndex) -> IndexStatus:
         coverage=compute_coverage(status.counts),
         exact=status.exact,
         reranker=status.reranker,
+        lag=status.lag,
     )
