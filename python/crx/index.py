@@ -19,7 +19,7 @@ from crx.ingest.create import create_index, is_complete, require_utf_8
 from crx.per_process import PerProcess
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
 from crx.retrieve.dense_languages import describe_unread_documents
-from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectors
+from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
 from crx.retrieve.request import (
     SearchParameters,
     SearchRequest,
@@ -57,7 +57,7 @@ class Index:
         self._embedder = PerProcess(partial(_load_embedder, path, self._files), made=embedder)
         self._reranker = PerProcess(partial(_load_reranker, resolved.settings.reranker))
         self._scores = PerProcess(ScoreCache)
-        self._query_vectors = PerProcess(QueryVectors)
+        self._query_vectors = PerProcess(QueryVectorCache)
         self._built: Mapping[str, str] = self.store.settings()
         require_agreement(path, built=self._built, resolved=resolved)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crx.backends.hashed import load_embedder
 from crx.protocols import Embedder, LanguageLimited
-from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectors
+from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
 
 
 class Counting:
@@ -29,8 +29,8 @@ class Counting:
         return getattr(self._inner, name)
 
 
-def cached(*, max_entries: int = 8) -> tuple[CachedEmbedder, Counting, QueryVectors]:
-    counting, vectors = Counting(), QueryVectors(max_entries=max_entries)
+def cached(*, max_entries: int = 8) -> tuple[CachedEmbedder, Counting, QueryVectorCache]:
+    counting, vectors = Counting(), QueryVectorCache(max_entries=max_entries)
     assert isinstance(counting, Embedder)
     return CachedEmbedder(counting, vectors), counting, vectors
 

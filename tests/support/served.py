@@ -41,9 +41,10 @@ class Answered:
 
 @dataclass(frozen=True)
 class Client:
-    """Sends requests to a server on 127.0.0.1."""
+    """Sends requests to a server on 127.0.0.1, with a token if it is given one."""
 
     port: int
+    token: str = ""
 
     @property
     def url(self) -> str:
@@ -63,6 +64,8 @@ class Client:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             sent = {name.replace("_", "-"): value for name, value in headers.items()}
+            if self.token:
+                sent.setdefault("Authorization", f"Bearer {self.token}")
             connection.request(method, path, body=body, headers=sent)
             answer = connection.getresponse()
             return Answered(answer.status, dict(answer.getheaders()), answer.read())

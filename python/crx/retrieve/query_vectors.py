@@ -22,7 +22,7 @@ class CacheCounts:
     misses: int
 
 
-class QueryVectors:
+class QueryVectorCache:
     """Least-recently-used cache of vectors by query, of one embedder; safe for threads.
 
     An entry of 384 dimensions takes about 2 kB.
@@ -61,7 +61,7 @@ class QueryVectors:
 class CachedEmbedder:
     """An embedder whose vectors of single queries are looked up in a cache first."""
 
-    def __init__(self, embedder: Embedder, vectors: QueryVectors) -> None:
+    def __init__(self, embedder: Embedder, vectors: QueryVectorCache) -> None:
         self._embedder = embedder
         self._vectors = vectors
 

@@ -16,9 +16,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from crx.serve.answer_events import ask_route
+from crx.serve.compatible.table import COMPATIBLE
 from crx.serve.failures import EXPECTED, exception_response, failure_response
 from crx.serve.openapi import describe_operations
-from crx.serve.operations import OWN, Operation
+from crx.serve.operation import Operation
+from crx.serve.operations import OWN
 from crx.serve.service import REMOTE_ANSWERS, SearchService
 from crx.serve.workers import Workers
 
@@ -35,7 +37,7 @@ class Extension:
 
 def create_app(service: SearchService, *, extensions: Sequence[Extension] = ()) -> Starlette:
     """Return the application for a service, without its guard."""
-    operations = OWN
+    operations = (*OWN, *COMPATIBLE)
     workers, answerers = Workers(), Workers(count=REMOTE_ANSWERS)
     routes: list[BaseRoute] = [_operation_route(service, workers, each) for each in operations]
     routes += [

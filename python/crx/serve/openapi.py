@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from crx.serve.failures import Failed
-from crx.serve.operations import Operation
+from crx.serve.operation import Operation
 from crx.serve.requests import AskQuery
 from crx.serve.responses import AnswerCitation, FinishedAnswer
 

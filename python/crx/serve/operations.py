@@ -1,33 +1,10 @@
-"""The table of JSON operations: what each takes, what it returns and which path it has."""
+"""The table of crx's own JSON operations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
-
-import msgspec
-
+from crx.serve.operation import Operation
 from crx.serve.requests import FetchQuery, ListQuery, SearchQuery, StatusQuery
 from crx.serve.responses import DocumentList, DocumentText, SearchResults, ServiceStatus
-from crx.serve.service import SearchService
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """A request that is answered with JSON.
-
-    `body` is the Struct of the body of a POST, or of the query of a GET together with the
-    parameters of the path. `run` gets the request and the parameters of the path.
-    """
-
-    method: Literal["GET", "POST"]
-    path: str
-    summary: str
-    body: type[msgspec.Struct]
-    answer: Any
-    run: Callable[[SearchService, Any, Mapping[str, str]], object]
-
 
 OWN: tuple[Operation, ...] = (
     Operation(

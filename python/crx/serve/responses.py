@@ -13,8 +13,8 @@ from crx.types import Anchor, Hit
 class FoundPassage:
     """A passage with the index it is from, the id of its document and a URL that shows it.
 
-    `index_score` is 1 for the best passage of its index and a share of that for the others, or the
-    reranker's score if the search was reranked. The other fields are those of `crx.Passage`.
+    `index_score` is the reranker's score if the passage was `reranked`, else its share of the score
+    of the best passage of its index. The other fields are those of `crx.Passage`.
     """
 
     index: str
@@ -27,6 +27,7 @@ class FoundPassage:
     text: str
     score: float
     index_score: float
+    reranked: bool
     tokens: int
     hits: tuple[Hit, ...]
     headings: tuple[str, ...]

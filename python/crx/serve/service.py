@@ -23,7 +23,9 @@ from crx.answer.stream import AnswerStream
 from crx.context.report import compute_coverage
 from crx.errors import Busy, CrxError, NotFound, UsageError
 from crx.index import Index
-from crx.protocols import Closeable, Generator, Remote
+from crx.protocols import Closeable, Embedder, Generator, Remote
+from crx.retrieve.request import check_query
+from crx.retrieve.rerank import score_checked
 from crx.retrieve.search import LEGS, Result
 from crx.serve.document_ids import is_id_of, make_document_id, parse_document_id
 from crx.serve.metrics import Labels, Metrics, gauge_lines
@@ -74,10 +76,16 @@ class SearchService:
 
     `page_url` is the address under which the server shows documents, "" if it shows none; URLs are
     then those of the files. `generator` answers questions, by default the setting of that name.
+    `on_warning` gets what has no place in an answer, and may get it more than once.
     """
 
     def __init__(
-        self, indexes: Sequence[ServedIndex], *, generator: str = "", page_url: str = ""
+        self,
+        indexes: Sequence[ServedIndex],
+        *,
+        generator: str = "",
+        page_url: str = "",
+        on_warning: Callable[[str], None] | None = None,
     ) -> None:
         self._indexes = {each.name: each for each in indexes}
         self._generator_spec = generator or _configured_generator(indexes)
@@ -87,6 +95,7 @@ class SearchService:
         self._answering: threading.Semaphore | None = None
         self.metrics = Metrics()
         self.page_url = page_url
+        self.warn = on_warning or (lambda warning: None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -168,6 +177,36 @@ class SearchService:
             raise Busy("the model is answering another question; try again")
         stream = AnswerStream(quoted, lambda: contextlib.nullcontext(generator))
         return AnswerEvents(stream, passages, on_close=answering.release)
+
+    def score(
+        self, query: str, texts: Sequence[str], *, model: str = ""
+    ) -> tuple[str, tuple[float, ...]]:
+        """Return the name of a reranker and its scores, 0 to 1, of texts for a query.
+
+        `model` is the reranker of an index, "crx" for one that has none set; "" is that of the
+        first index. Raises `NotFound` for another name.
+        """
+        by_name = {_reranker_name(each.get()): each.get() for each in self._indexes.values()}
+        name = model or next(iter(by_name))
+        if name not in by_name:
+            raise NotFound(f"{name[:100]}: no such reranker here; there is {', '.join(by_name)}")
+        check_query(query)
+        reranker = by_name[name].reranker
+        return name, tuple(score_checked(reranker, query, texts).tolist()) if texts else ()
+
+    def find_embedder(self, model: str) -> Embedder:
+        """Return the embedder of that name, or of the index of that name; raises `NotFound`."""
+        by_name = {
+            name: index
+            for served in self._indexes.values()
+            for index in (served.get(),)
+            for name in (index.settings["embedder"], served.name)
+            if index.settings["embedder"] != registry.NO_EMBEDDER
+        }
+        if model not in by_name:
+            known = ", ".join(by_name) or "none"
+            raise NotFound(f"{model[:100]}: no such embedder here; there is {known}")
+        return by_name[model].embedder
 
     def documents(self, request: ListQuery) -> DocumentList:
         """Return documents by index and URI."""
@@ -303,6 +342,7 @@ class SearchService:
                     id=document_id,
                     url=self.document_url(document_id, passage.uri, place=_place(passage)),
                     index_score=_index_score(passage, best=best),
+                    reranked=_relevance(passage) is not None,
                     **values,
                 )
             )
@@ -385,6 +425,10 @@ class AnswerEvents:
         return AnswerCitation(index=passage.index, id=passage.id, url=passage.url, **values)
 
 
+def _reranker_name(index: Index) -> str:
+    return index.configuration.reranker or registry.SHIPPED_RERANKER
+
+
 def _of(index: str) -> Labels:
     return (("index", index),)
 
@@ -429,11 +473,16 @@ def _add_timings(results: Sequence[Result]) -> dict[str, float]:
 
 
 def _index_score(passage: Passage, *, best: float) -> float:
-    """Return the reranker's score of a passage, else its share of the best passage's score."""
-    reranked = passage.hits[0].stages.get("rerank") if passage.hits else None
-    if reranked is not None:
-        return reranked.score
+    relevance = _relevance(passage)
+    if relevance is not None:
+        return relevance
     return passage.score / best if best > 0 else 0.0
+
+
+def _relevance(passage: Passage) -> float | None:
+    """Return the reranker's score of a passage's best hit, None if it was not reranked."""
+    stage = passage.hits[0].stages.get("rerank")
+    return stage.score if stage else None
 
 
 def _place(passage: Passage) -> str:
