@@ -30,11 +30,11 @@ def test_an_entry_is_printed_with_the_file_it_belongs_to(crx: Crx, indexed: Path
 
 
 def test_an_entry_is_merged_into_the_file_of_the_client(crx: Crx, indexed: Path) -> None:
-    done = crx("mcp", "install", "vscode", "--merge", "--uvx")
+    done = crx("mcp", "install", "vscode", "--merge", "--uvx", "--index", f"notes={indexed.name}")
     assert done.out == ".vscode/mcp.json: crx added; restart Visual Studio Code\n"
     entry = json.loads(Path(".vscode/mcp.json").read_text())["servers"]["crx"]
     assert entry["command"] == "uvx"
-    assert entry["args"] == ["--from", "crx[mcp]", "crx", "mcp", "--index", str(indexed)]
+    assert entry["args"] == ["--from", "crx[mcp]", "crx", "mcp", "--index", f"notes={indexed}"]
 
 
 def test_without_an_index_nothing_is_printed(crx: Crx) -> None:

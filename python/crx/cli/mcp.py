@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
+import signal
 from pathlib import Path
+from types import FrameType
 
 import click
 
-from crx.cli.options import existing_index
+from crx.cli import INTERRUPTED
+from crx.cli.options import existing_index, parse_settings, set_option
 from crx.cli.output import display_path, print_line, print_note, print_text
+from crx.errors import UsageError
 from crx.mcp.clients import (
     CLIENTS,
     installed_program,
@@ -26,7 +31,8 @@ _index = click.option(
     "folders",
     metavar="DIR",
     multiple=True,
-    help="Index folder; repeatable.  [default: CRX_INDEX, else the nearest .crx here or above]",
+    help="Index folder, or NAME=FOLDER; repeatable.  [default: CRX_INDEX, else the nearest .crx "
+    "here or above]",
 )
 _allow_write = click.option(
     "--allow-write",
@@ -35,9 +41,45 @@ _allow_write = click.option(
 )
 
 
-@click.group()
-def command() -> None:
-    """Let a language model search the index, by the Model Context Protocol."""
+@click.group(invoke_without_command=True)
+@_index
+@_allow_write
+@set_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    folders: tuple[str, ...],
+    allow_write: bool,
+    assignments: tuple[str, ...],
+) -> None:
+    """Let a language model search the index, by the Model Context Protocol.
+
+    A client starts this command and speaks with it through standard input and output, until it
+    closes them. "crx mcp install CLIENT" prints the entry that the client needs.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    if importlib.util.find_spec("mcp") is None:
+        raise UsageError('mcp: the SDK is not installed; pip install "crx[mcp]"')
+    from crx.mcp.stdio import run_stdio
+    from crx.serve.served_index import open_indexes
+    from crx.serve.service import SearchService
+
+    specs = folders or (str(existing_index(None)),)
+    service = SearchService(open_indexes(specs, settings=parse_settings(assignments)))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _exit_at_once)
+    try:
+        run_stdio(service, allow_write=allow_write)
+    finally:
+        service.close()
+
+
+def _exit_at_once(number: int, frame: FrameType | None) -> None:
+    """End the process: a thread that waits for standard input cannot be ended otherwise."""
+    print_note("interrupted")
+    os._exit(INTERRUPTED)
 
 
 @command.command("install", short_help="Add the server to a client's settings.")
@@ -75,8 +117,8 @@ def install(
     path, because a client starts its servers in a folder of its own.
     """
     chosen = CLIENTS[client]
-    places = [existing_index(folder) for folder in folders] or [existing_index(None)]
-    arguments = [word for place in places for word in ("--index", os.path.abspath(place))]
+    specs = [_absolute(each) for each in folders or (str(existing_index(None)),)]
+    arguments = [word for spec in specs for word in ("--index", spec)]
     arguments += ["--allow-write"] * allow_write
     program = uvx_program() if uvx else installed_program()
     server = server_command(program, arguments, environ=os.environ)
@@ -89,3 +131,11 @@ def install(
     else:
         print_text(settings_json(chosen, server.entry(chosen)).rstrip())
         print_note(f"{chosen.title} reads this from {chosen.file}; --merge writes it there")
+
+
+def _absolute(spec: str) -> str:
+    """Return a folder, or a name and a folder, with the folder's absolute path."""
+    name, equals, folder = spec.partition("=")
+    if equals and not os.path.exists(spec):
+        return f"{name}={os.path.abspath(folder)}"
+    return os.path.abspath(spec)

@@ -21,7 +21,7 @@ Filter = dict[str, _Scalar | list[_Scalar] | dict[str, Any]]
 
 _IndexName = Annotated[
     str,
-    Meta(description="Name of one index; the default is all indexes of the server."),
+    Meta(description="Name of one index; the default is all."),
 ]
 _Query = Annotated[
     str,
@@ -51,16 +51,13 @@ _Window = Annotated[
 ]
 
 
-class SearchQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Search for the passages that answer a query."""
+class SearchTerms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Search for the passages that answer a query; what a model is offered."""
 
     query: _Query
     index: _IndexName = ""
     k: _Hits | None = None
-    limit: (
-        Annotated[int, Meta(ge=1, le=MAX_HITS, description="Passages to return at most.")] | None
-    ) = None
-    window: _Window = "auto"
+    where: _Where | None = None
     budget_tokens: (
         Annotated[
             int,
@@ -68,7 +65,15 @@ class SearchQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ]
         | None
     ) = None
-    where: _Where | None = None
+
+
+class SearchQuery(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Search for the passages that answer a query."""
+
+    limit: (
+        Annotated[int, Meta(ge=1, le=MAX_HITS, description="Passages to return at most.")] | None
+    ) = None
+    window: _Window = "auto"
     legs: (
         Annotated[
             list[Literal["bm25", "dense"]],

@@ -1,0 +1,221 @@
+"""The server through the SDK's own client: in process, over HTTP, at each protocol revision."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+pytest.importorskip("mcp")
+
+from mcp import Client, MCPError
+from served import serving_app
+
+from crx.mcp.http import create_extension
+from crx.mcp.server import create_server, describe_server
+from crx.serve.app import create_app
+from crx.serve.service import SearchService
+
+Use = Callable[[Client], Awaitable[Any]]
+
+
+@pytest.fixture
+def url(service: SearchService) -> Iterator[str]:
+    """The address of `/mcp` beside the other routes."""
+    with serving_app(create_app(service, extensions=[create_extension(service)])) as client:
+        yield f"{client.url}/mcp"
+
+
+def ask(server: Any, use: Use, *, mode: str = "auto") -> Any:
+    """Connect the SDK's client to a server or an address and return what `use` returns."""
+
+    async def run() -> Any:
+        async with Client(server, mode=mode) as client:
+            return await use(client)
+
+    return anyio.run(run)
+
+
+def call(server: Any, tool: str, arguments: dict[str, Any]) -> Any:
+    async def use(client: Client) -> Any:
+        return await client.call_tool(tool, arguments)
+
+    return ask(server, use)
+
+
+def text_of(result: Any) -> str:
+    (content,) = result.content
+    assert isinstance(content.text, str)
+    return content.text
+
+
+@pytest.mark.parametrize(("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+def test_search_and_fetch_work_over_http_at_both_kinds_of_revision(
+    mode: str, revision: str, url: str, folders: tuple[Path, Path]
+) -> None:
+    async def use(client: Client) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        found = (await client.call_tool("search", {"query": "humpback song"})).structured_content
+        best = found["results"][0]
+        document = await client.call_tool("fetch", {"id": best["id"]})
+        return client.protocol_version, best, document.structured_content
+
+    negotiated, best, document = ask(url, use, mode=mode)
+    whales = folders[0].parent / "docs" / "whales.md"
+    assert negotiated == revision
+    assert best["url"].startswith(f"file://{whales}#L")
+    assert best["title"] == "Whales"
+    assert document["text"] == whales.read_text()
+    assert document["text"][best["start"] : best["end"]] == best["text"]
+    assert document["metadata"]["uri"] == str(whales)
+
+
+@pytest.mark.parametrize("tool", ["search", "fetch", "list", "status"])
+def test_an_answer_is_the_same_object_structured_and_as_text(
+    tool: str, service: SearchService
+) -> None:
+    server = create_server(service, allow_write=False)
+    first = call(server, "list", {}).structured_content["documents"][0]["id"]
+    arguments = {"search": {"query": "krill"}, "fetch": {"id": first}}.get(tool, {})
+    result = call(server, tool, arguments)
+    assert not result.is_error
+    assert json.loads(text_of(result)) == result.structured_content
+
+
+def test_an_unknown_argument_is_an_error_that_names_it(url: str) -> None:
+    result = call(url, "search", {"query": "krill", "top_k": 3})
+    assert result.is_error
+    assert result.structured_content is None
+    assert "unknown field `top_k`; the arguments are query, index, k, " in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("search", {}, "missing required field `query`"),
+        ("search", {"query": "krill", "k": "many"}, "Expected `int | null`, got `str` - at `$.k`"),
+        ("search", {"query": "krill", "index": "attic"}, "attic: no such index here"),
+        ("search", {"query": "krill", "where": {"year": {"~": 1}}}, 'no operator "~"'),
+        ("list", {"cursor": "x"}, "x: not a cursor"),
+    ],
+)
+def test_a_bad_argument_is_an_error_that_says_why(
+    tool: str, arguments: dict[str, Any], message: str, service: SearchService
+) -> None:
+    result = call(create_server(service, allow_write=False), tool, arguments)
+    assert result.is_error
+    assert message in text_of(result)
+
+
+def test_fetch_refuses_a_path_and_the_id_of_another_index(
+    service: SearchService, folders: tuple[Path, Path]
+) -> None:
+    server = create_server(service, allow_write=False)
+    whales = str(folders[0].parent / "docs" / "whales.md")
+    known = call(server, "list", {"index": "sea"}).structured_content["documents"][0]["id"]
+    foreign = known.replace("sea-", "kitchen-")
+    for given in (whales, f"file://{whales}", "/etc/passwd", "../../etc/passwd", foreign):
+        result = call(server, "fetch", {"id": given})
+        assert result.is_error, given
+        assert "search or list" in text_of(result)
+    assert not call(server, "fetch", {"id": known}).is_error
+
+
+def test_a_long_document_is_fetched_in_parts(
+    service: SearchService, folders: tuple[Path, Path]
+) -> None:
+    text = "".join(f"Line {n} of the log.\n" for n in range(2000))
+    (folders[0].parent / "docs" / "log.txt").write_text(text)
+    service.index("sea").refresh()
+    server = create_server(service, allow_write=False)
+    (listed,) = call(server, "list", {"contains": "log.txt"}).structured_content["documents"]
+    first = call(server, "fetch", {"id": listed["id"]}).structured_content
+    second = call(server, "fetch", {"id": listed["id"], "start": first["next_start"]})
+    assert first["next_start"] == 20_000
+    assert text.startswith(first["text"] + second.structured_content["text"])
+    rest = call(server, "fetch", {"id": listed["id"], "start": 20_000, "end": 100_000})
+    assert first["text"] + rest.structured_content["text"] == text
+    assert "next_start" not in rest.structured_content
+
+
+def test_refresh_is_offered_only_when_writing_is_allowed(service: SearchService) -> None:
+    async def names(client: Client) -> list[str]:
+        return [tool.name for tool in (await client.list_tools()).tools]
+
+    reading = create_server(service, allow_write=False)
+    assert ask(reading, names) == ["search", "fetch", "list", "status"]
+    assert ask(create_server(service, allow_write=True), names)[4:] == ["refresh"]
+
+    async def call_refresh(client: Client) -> None:
+        with pytest.raises(MCPError, match="refresh: no such tool"):
+            await client.call_tool("refresh", {})
+
+    ask(reading, call_refresh)
+
+
+def test_refresh_reads_what_has_changed_and_reports_progress(
+    service: SearchService, folders: tuple[Path, Path]
+) -> None:
+    (folders[0].parent / "docs" / "seals.md").write_text("# Seals\n\nSeals eat fish.\n")
+    (folders[0].parent / "other.md").write_text("# Other\n")
+    told: list[tuple[float, float | None]] = []
+
+    async def use(client: Client) -> Any:
+        async def progress(progress: float, total: float | None, message: str | None) -> None:
+            told.append((progress, total))
+
+        arguments = {"index": "sea"}
+        return await client.call_tool("refresh", arguments, progress_callback=progress)
+
+    result = ask(create_server(service, allow_write=True), use)
+    (done,) = result.structured_content["indexes"]
+    assert done == {
+        "name": "sea", "added": 1, "changed": 0, "removed": 0, "unchanged": 1, "unread": [],
+    }  # fmt: skip
+    assert (2, 2) in told
+    found = call(create_server(service, allow_write=False), "search", {"query": "seals fish"})
+    assert found.structured_content["results"][0]["title"] == "Seals"
+
+
+def test_documents_are_resources_by_id_and_by_uri(
+    service: SearchService, folders: tuple[Path, Path]
+) -> None:
+    async def use(client: Client) -> tuple[str, list[str], list[str]]:
+        templates = (await client.list_resource_templates()).resource_templates
+        resources = (await client.list_resources()).resources
+        uris = [resources[0].uri, f"crx://doc/{resources[0].name}"]
+        texts = [(await client.read_resource(uri)).contents[0] for uri in uris]
+        for uri in ("crx://doc//etc/passwd", "crx://doc/sea-999-00000000"):
+            with pytest.raises(MCPError, match="search or list"):
+                await client.read_resource(uri)
+        names = [each.name for each in resources]
+        return templates[0].uri_template, names, [getattr(each, "text", "") for each in texts]
+
+    template, names, texts = ask(create_server(service, allow_write=False), use)
+    files = [folder.parent / "docs" for folder in folders]
+    assert template == "crx://doc/{+path}"
+    assert names == [str(files[0] / "whales.md"), str(files[1] / "bread.md")]
+    assert texts == [(files[0] / "whales.md").read_text()] * 2
+
+
+def test_the_prompt_asks_the_question_with_passages(service: SearchService) -> None:
+    async def use(client: Client) -> tuple[list[str], Any]:
+        prompts = (await client.list_prompts()).prompts
+        got = await client.get_prompt("ask", {"question": "what do whales eat?"})
+        with pytest.raises(MCPError, match="required field `question`"):
+            await client.get_prompt("ask", {})
+        return [each.name for each in prompts], got.messages[0].content
+
+    names, content = ask(create_server(service, allow_write=False), use)
+    assert names == ["ask"]
+    assert "Blue whales eat krill." in content.text
+    assert "Question: what do whales eat?" in content.text
+
+
+def test_the_instructions_name_the_indexes_and_are_short_enough(service: SearchService) -> None:
+    told = describe_server(service)
+    assert "these indexes: sea, kitchen." in told
+    assert len(told) <= 2048
