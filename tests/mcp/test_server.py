@@ -13,11 +13,14 @@ import pytest
 pytest.importorskip("mcp")
 
 from mcp import Client, MCPError
+from served import Client as HttpClient
 from served import serving_app
 
 from crx.mcp.http import create_extension
 from crx.mcp.server import create_server, describe_server
+from crx.serve.access import make_policy
 from crx.serve.app import create_app
+from crx.serve.guard import Guard
 from crx.serve.service import SearchService
 
 Use = Callable[[Client], Awaitable[Any]]
@@ -25,9 +28,15 @@ Use = Callable[[Client], Awaitable[Any]]
 
 @pytest.fixture
 def url(service: SearchService) -> Iterator[str]:
-    """The address of `/mcp` beside the other routes."""
-    with serving_app(create_app(service, extensions=[create_extension(service)])) as client:
+    """The address of `/mcp` of the application as `crx serve` guards it."""
+    with serving_app(guarded(service, token="")) as client:
         yield f"{client.url}/mcp"
+
+
+def guarded(service: SearchService, *, token: str) -> Guard:
+    policy = make_policy(host="127.0.0.1", token=token)
+    app = create_app(service, extensions=[create_extension(service)])
+    return Guard(app, policy=policy, metrics=service.metrics)
 
 
 def ask(server: Any, use: Use, *, mode: str = "auto") -> Any:
@@ -71,6 +80,21 @@ def test_search_and_fetch_work_over_http_at_both_kinds_of_revision(
     assert document["text"] == whales.read_text()
     assert document["text"][best["start"] : best["end"]] == best["text"]
     assert document["metadata"]["uri"] == str(whales)
+
+
+def test_the_guard_covers_the_protocol_too(service: SearchService) -> None:
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accept = "application/json, text/event-stream"
+
+    def status(client: HttpClient, **headers: str) -> int:
+        return client.post("/mcp", listing, Accept=accept, **headers).status
+
+    with serving_app(guarded(service, token="")) as client:
+        assert status(client) == 200
+        assert status(client, Host="evil.example") == 400
+        assert status(client, Origin="http://evil.example") == 403
+    with serving_app(guarded(service, token="secret" * 8)) as client:
+        assert status(client) == 401
 
 
 @pytest.mark.parametrize("tool", ["search", "fetch", "list", "status"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import threading
 from pathlib import Path
@@ -101,8 +102,12 @@ def command(
 
 
 def _load_extensions(service: SearchService) -> list[Extension]:
-    """Return the routes that other packages add."""
-    return []
+    """Return the routes that other packages add: `/mcp` if the SDK is installed."""
+    if importlib.util.find_spec("mcp") is None:
+        return []
+    from crx.mcp.http import create_extension
+
+    return [create_extension(service)]
 
 
 def _read_token(file: Path | None) -> str:

@@ -110,8 +110,7 @@ READING = (
 WRITING = (
     SearchTool(
         name="refresh",
-        description="Read again the files and folders that were indexed, as far as they have "
-        "changed. It adds no other paths.",
+        description="Read again what has changed in the files and folders that were indexed.",
         request=RefreshQuery,
         run=refresh_indexes,
         writes=True,

@@ -28,7 +28,7 @@ _Query = Annotated[
     Meta(
         min_length=1,
         max_length=MAX_QUERY_CHARS,
-        description="Words, an identifier, an error message or a question, in any language.",
+        description="Words, a question, an identifier or an error message.",
     ),
 ]
 _Hits = Annotated[
