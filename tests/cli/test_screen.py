@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from command_line import Crx, run_process, run_terminal
 
-from crx import _native
-from crx.cli.excerpt import columns, excerpt, share_rows, split_matches, wrap
+from crx.cli.excerpt import excerpt, share_rows
+from crx.retrieve.excerpt import columns
 from crx.types import Hit, Passage
 
 STYLE = re.compile(r"\x1b\[\d+m")
@@ -123,20 +123,6 @@ def test_a_text_in_several_files_is_printed_once_with_its_other_places(
     assert re.search(r"^   also in docs/(?:a\.md|b\.txt):1-\d$", out, re.MULTILINE)
 
 
-def test_the_words_of_the_query_are_marked_in_any_form() -> None:
-    terms = set(_native.analyze("singing whales 鯨の歌"))
-    assert split_matches("A whale sings; 白鯨の歌。", terms) == [
-        ("A ", False),
-        ("whale", True),
-        (" ", False),
-        ("sings", True),
-        ("; 白", False),
-        ("鯨の", True),
-        ("歌", True),
-        ("。", False),
-    ]
-
-
 def test_a_passage_that_fits_is_printed_as_it_is() -> None:
     text = "# A\n\nb\n"
     found = passage(text, start=0, end=len(text))
@@ -148,17 +134,3 @@ def test_one_long_line_is_cut_at_the_width_and_its_characters_counted() -> None:
     lines, left = excerpt(passage(text, start=0, end=600), query="krill", count=2, width=40)
     assert [columns(line) <= 40 for line in lines] == [True, True]
     assert re.fullmatch(r"\(\+1,\d+ characters\)", left)
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("", [""]),
-        ("one two three", ["one two", "three"]),
-        ("averyverylongword", ["averyver", "ylongwor", "d"]),
-        ("鯨はオキアミを", ["鯨はオキ", "アミを"]),
-        ("a reallylongword", ["a really", "longword"]),
-    ],
-)
-def test_a_line_is_wrapped_by_the_columns_it_takes(line: str, expected: list[str]) -> None:
-    assert wrap(line, 8) == expected

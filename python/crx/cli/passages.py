@@ -9,17 +9,10 @@ from dataclasses import replace
 
 from crx import _native
 from crx.cli.copies import Copies
-from crx.cli.excerpt import (
-    columns,
-    count_rows,
-    excerpt,
-    prefix,
-    share_rows,
-    split_matches,
-    whole_lines,
-)
+from crx.cli.excerpt import count_rows, excerpt, prefix, share_rows, whole_lines
 from crx.cli.output import Text, bold, dim, display_path, print_line
 from crx.cli.visible import visible_line
+from crx.retrieve.excerpt import columns, split_matches
 from crx.types import Citation, Hit, Passage
 
 # Passages that are printed unless another number is asked for.
