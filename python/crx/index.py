@@ -18,6 +18,7 @@ from crx.errors import UsageError
 from crx.ingest.create import create_index, is_complete, require_utf_8
 from crx.per_process import PerProcess
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
+from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.dense_languages import describe_unread_documents
 from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
 from crx.retrieve.request import (
@@ -103,17 +104,19 @@ class Index:
         exclude: Sequence[str] | None = None,
         rehash: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
     ) -> Report:
         """Make the index hold what files and folders hold; returns what was done.
 
         `exclude` are patterns as in a `.gitignore` at each path; they are remembered, and None is
         what is remembered. `contexts` is `none`, `outline`, a file of contexts, or `outline+FILE`;
         None is what the index was made with. Contexts that a model made before are kept if they
-        still hold; `contextualize` makes new ones. Raises `Locked`, `UsageError`, `NoRoom`,
+        still hold; `contextualize` makes new ones. `on_notice` is called with the host and the size
+        before an embedder on another machine gets texts. Raises `Locked`, `UsageError`, `NoRoom`,
         `ModelError`.
         """
         places = [Path(os.path.abspath(path)) for path in paths]
-        with self._indexing(contexts, on_progress) as indexer:
+        with self._indexing(contexts, on_progress, on_notice) as indexer:
             indexer.index_files(places, exclude=exclude, rehash=rehash)
         return indexer.report
 
@@ -123,9 +126,10 @@ class Index:
         contexts: str | None = None,
         rehash: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
     ) -> Report:
         """Make the index hold what the files and folders that were added hold now; see `add`."""
-        with self._indexing(contexts, on_progress) as indexer:
+        with self._indexing(contexts, on_progress, on_notice) as indexer:
             indexer.refresh(rehash=rehash)
         return indexer.report
 
@@ -136,12 +140,15 @@ class Index:
         contexts: str | None = None,
         keep_contexts: bool = True,
         on_progress: Callable[[Progress], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
     ) -> Report:
         """Put documents that are not files; each replaces the one of its URI.
 
         Contexts that a model made before are kept where they still hold, if `keep_contexts`.
         """
-        with self._indexing(contexts, on_progress, keep_contexts=keep_contexts) as indexer:
+        with self._indexing(
+            contexts, on_progress, on_notice, keep_contexts=keep_contexts
+        ) as indexer:
             indexer.index_documents(documents)
         return indexer.report
 
@@ -301,7 +308,8 @@ class Index:
         )
         with self._files.get().derived.searching() as (searcher, notes):
             result = run_search(request, parameters=parameters, searcher=searcher)
-        return replace(result, notes=(*notes, *result.notes))
+        sent = self._sending_notice(query) if parameters.embedder is not None else ""
+        return replace(result, notes=(*notes, *filter(None, [sent]), *result.notes))
 
     def prompt(
         self,
@@ -443,6 +451,7 @@ class Index:
         self,
         contexts: str | None,
         on_progress: Callable[[Progress], None] | None,
+        on_notice: Callable[[str], None] | None,
         *,
         keep_contexts: bool = True,
     ) -> Iterator[Indexer]:
@@ -468,6 +477,7 @@ class Index:
                 skip_folders=FolderPatterns.parse(self._settings.skip_folders),
                 on_progress=on_progress,
                 on_commit=writer.sync,
+                on_notice=on_notice,
             )
             writer.publish()
 
@@ -493,6 +503,9 @@ class Index:
                 f"{registry.NO_EMBEDDER}; search with BM25, or index into a new folder"
             )
         return None
+
+    def _sending_notice(self, query: str) -> str:
+        return sending_notice(self.embedder, {"query": 1}, n_bytes=text_bytes(query))
 
     def _reranking(self, *, asked: bool | None) -> Reranking | None:
         """Return how to rerank, or None; raises `UsageError` for a threshold without scores."""

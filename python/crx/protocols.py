@@ -60,6 +60,16 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
+class BatchSized(Protocol):
+    """An embedder that is faster when given many texts at once."""
+
+    @property
+    def batch_texts(self) -> int:
+        """How many texts one call of `embed` should hold."""
+        ...
+
+
+@runtime_checkable
 class Contextualizer(Protocol):
     """Writes contexts, the texts that situate chunks in their document."""
 

@@ -4,10 +4,12 @@ A specification is a name, optionally followed by a colon and an argument:
 
 | kind | specifications |
 |---|---|
-| embedder | `e5@int8`, `minilm`, `onnx:FOLDER`, `openvino:minilm`, `st:FOLDER`, `hashed`, `none` |
-| reranker | `crx` (included), `bge`, `bge@int8`, `onnx:FOLDER`, `st:FOLDER`, `overlap` |
+| embedder | `e5@int8`, `onnx:FOLDER`, `openvino:NAME`, `st:FOLDER`, `openai:URL#MODEL`, `none` |
+| reranker | `crx` (included), `bge@int8`, `onnx:FOLDER`, `st:FOLDER`, `cohere:URL#MODEL` |
 | contextualizer | `llama:PATH`, `claude:MODEL`, `openai:URL#MODEL`, `fake:`, a file of contexts |
 | generator | `llama:PATH`, `claude:MODEL`, `openai:URL#MODEL`, `fake:` |
+
+Those without a model, for tests, are `hashed` (an embedder) and `overlap` (a reranker).
 
 Options follow the last colon, as in `minilm:device=cuda` or `llama:PATH:max_tokens=80`. Any other
 name is looked up among the models of the store, then among the entry points of the group
@@ -63,10 +65,12 @@ _EMBEDDERS = {
     "hashed": "crx.backends.hashed",
     NO_EMBEDDER: "crx.backends.no_embedder",
     "onnx": "crx.backends.onnx",
+    "openai": "crx.backends.openai.embedder",
     "openvino": "crx.backends.openvino",
     "st": "crx.backends.sentence_transformers",
 }
 _RERANKERS = {
+    "cohere": "crx.backends.openai.reranker",
     "onnx": "crx.backends.onnx",
     "st": "crx.backends.sentence_transformers",
     "overlap": "crx.backends.overlap",

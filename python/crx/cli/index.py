@@ -86,6 +86,7 @@ def command(
     if spec is not None and not spec.is_file:
         settings["contexts"] = contexts = "outline" if spec.outline else "none"
     place = (found or Path(FOLDER)) if paths else existing_index(folder)
+    sent = NotePrinter()
     with handle.open(place, settings=settings) as index:
         with show_build(progress, as_json=as_json) as show:
             if paths:
@@ -95,9 +96,12 @@ def command(
                     exclude=exclude or None,
                     rehash=rehash,
                     on_progress=show,
+                    on_notice=sent.print,
                 )
             else:
-                report = index.refresh(contexts=contexts, rehash=rehash, on_progress=show)
+                report = index.refresh(
+                    contexts=contexts, rehash=rehash, on_progress=show, on_notice=sent.print
+                )
         if not as_json:
             done = summarize(report, embedder=index.settings["embedder"])
             print_line(f"{display_path(place)}: {done}")

@@ -143,11 +143,13 @@ ENVIRONMENT = (
     Variable("CRX_INDEX", "index folder when --index is not given"),
     Variable("CRX_MODELS", "folders in which models are looked up first"),
     Variable("CRX_OFFLINE", "1: refuse everything that needs the network"),
-    Variable("CRX_OPENAI_API_KEY", "API key for openai:URL#MODEL at any other host"),
+    Variable("CRX_OPENAI_API_KEY", "API key for openai: and cohere:URL#MODEL at any other host"),
     Variable("CRX_THREADS", "number of threads; default: the physical cores this process may use"),
     Variable("CRX_TOKEN", 'token that clients of "crx serve" must send'),
     Variable("ANTHROPIC_API_KEY", "API key for claude:MODEL"),
+    Variable("COHERE_API_KEY", "API key for cohere:URL#MODEL at api.cohere.com"),
     Variable("DEEPSEEK_API_KEY", "API key for openai:URL#MODEL at api.deepseek.com"),
+    Variable("JINA_API_KEY", "API key for cohere:URL#MODEL at api.jina.ai"),
     Variable("OPENAI_API_KEY", "API key for openai:URL#MODEL at api.openai.com"),
 )
 

@@ -10,7 +10,8 @@ from itertools import islice
 from crx import _native
 from crx.ingest.embed import Situated, embed_situated, embedding_prefix
 from crx.ingest.report import Tally
-from crx.protocols import Embedder
+from crx.protocols import BatchSized, Embedder, Remote
+from crx.remote.destination import sending_notice, text_bytes
 
 # Chunks that are collected before the embedder is called: enough to sort by length, few enough
 # that a run which is killed repeats little.
@@ -35,9 +36,15 @@ class PendingChunks:
         embedder: Embedder,
         tally: Tally,
         on_commit: Callable[[], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
     ) -> None:
+        """`on_notice` is told the host and the size before texts are sent to another machine."""
         self._store = store
         self._embedder = embedder
+        self._batch_texts = (
+            embedder.batch_texts if isinstance(embedder, BatchSized) else EMBED_BATCH
+        )
+        self._on_notice = on_notice
         self._tally = tally
         self._on_commit = on_commit
         self._next_commit = time.monotonic() + COMMIT_INTERVAL_S
@@ -71,11 +78,21 @@ class PendingChunks:
             stored = self._store.have_vectors(list(texts))
             missing = [key for key, known in zip(texts, stored, strict=True) if not known]
             missing.sort(key=lambda key: len(texts[key].before) + len(texts[key].text))
-            for batch in _batches(missing, EMBED_BATCH):
+            self._announce([texts[key] for key in missing])
+            for batch in _batches(missing, self._batch_texts):
                 self._embed_batch(batch, [texts[key] for key in batch])
                 waiting -= sum(chunks[key] for key in batch)
                 self._tally.wait(waiting)
             self._commit_if_due()
+
+    def _announce(self, texts: list[Situated]) -> None:
+        """Announce what will be sent off this machine, before the first request."""
+        if not isinstance(self._embedder, Remote) or not texts:
+            return
+        n_bytes = sum(text_bytes(each.before) + text_bytes(each.text) for each in texts)
+        notice = sending_notice(self._embedder, {"chunk": len(texts)}, n_bytes=n_bytes)
+        if notice and self._on_notice is not None:
+            self._on_notice(notice)
 
     def _embed_batch(self, keys: list[bytes], texts: list[Situated]) -> None:
         rows, several = embed_situated(self._embedder, texts)

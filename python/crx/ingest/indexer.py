@@ -41,6 +41,7 @@ class Indexer:
         skip_folders: FolderPatterns = DEFAULT_SKIPPED_FOLDERS,
         on_progress: Callable[[Progress], None] | None = None,
         on_commit: Callable[[], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
     ) -> None:
         self._store = store
         self._base = base_of(store)
@@ -49,7 +50,11 @@ class Indexer:
         self._skip_folders = skip_folders
         self._tally = Tally(on_progress)
         self._pending = PendingChunks(
-            store, embedder=embedder, tally=self._tally, on_commit=on_commit
+            store,
+            embedder=embedder,
+            tally=self._tally,
+            on_commit=on_commit,
+            on_notice=on_notice,
         )
         self._writer = DocumentWriter(
             store,

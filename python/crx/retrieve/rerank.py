@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.errors import ModelError
-from crx.protocols import Reranker
+from crx.protocols import Remote, Reranker
+from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.query_language import declared_langs, unread_langs
 from crx.retrieve.query_vectors import CacheCounts
 from crx.types import Ranking
@@ -137,7 +138,10 @@ def rerank(
         [order, fused.keys], weights=[weight, 1 - weight], rrf_k=RRF_K, k=len(order)
     )
     kept = ~np.isin(keys, scored.keys[scored.scores < min_relevance])
-    notes = []
+    sent = texts[: len(scores)]
+    n_bytes = sum(map(text_bytes, sent)) if isinstance(reranker, Remote) else 0
+    notice = sending_notice(reranker, {"query": 1, "chunk": len(sent)}, n_bytes=n_bytes)
+    notes = [notice] if notice else []
     if len(scores) < len(texts):
         notes.append(f"reranked {len(scores)} of {len(texts)} within {ms:g} ms")
     if dropped := len(keys) - int(kept.sum()):

@@ -14,21 +14,28 @@ from crx.remote.destination import Destination
 from crx.remote.errors import refuse_bad_key, translate_errors
 
 # The variable of each service's key: a key is sent to its own service and nowhere else.
-_KEYS = {"api.openai.com": "OPENAI_API_KEY", "api.deepseek.com": "DEEPSEEK_API_KEY"}
+_KEYS = {
+    "api.cohere.com": "COHERE_API_KEY",
+    "api.deepseek.com": "DEEPSEEK_API_KEY",
+    "api.jina.ai": "JINA_API_KEY",
+    "api.openai.com": "OPENAI_API_KEY",
+}
 _OTHER_KEY = "CRX_OPENAI_API_KEY"
 
 
 class OpenAIClient:
-    """The model of `URL#MODEL`.
+    """The model of `URL#MODEL`; `scheme` is the word before it in a specification.
 
     Raises `Offline`, `UsageError` for a malformed address, and `ModelError` if the SDK is missing
     or the key is not valid.
     """
 
-    def __init__(self, address: str, *, timeout_s: float, key: str | None = None) -> None:
-        refuse_offline(f"openai:{address}")
-        url, host, self.model = _parse(address)
-        self.name = f"openai:{url}"
+    def __init__(
+        self, address: str, *, timeout_s: float, key: str | None = None, scheme: str = "openai"
+    ) -> None:
+        refuse_offline(f"{scheme}:{address}")
+        url, host, self.model = _parse(address, scheme)
+        self.name = f"{scheme}:{url}"
         self.destination = Destination(host)
         self._sdk = _load_sdk()
         self._key_name = _KEYS.get(host, _OTHER_KEY)
@@ -60,7 +67,7 @@ class OpenAIClient:
         return {"max_tokens": max_tokens, "temperature": 0}
 
 
-def _parse(address: str) -> tuple[str, str, str]:
+def _parse(address: str, scheme: str) -> tuple[str, str, str]:
     """Return the URL, its host and the model; raise `UsageError` if one is missing."""
     url, _, model = address.partition("#")
     try:
@@ -70,11 +77,11 @@ def _parse(address: str) -> tuple[str, str, str]:
         host = ""
     if not host:
         raise UsageError(
-            f"openai:{address}: not an address; write it like http://127.0.0.1:8080/v1#MODEL"
+            f"{scheme}:{address}: not an address; write it like http://127.0.0.1:8080/v1#MODEL"
         )
     if not model:
         raise UsageError(
-            f"openai:{address}: names no model; write it like http://127.0.0.1:8080/v1#MODEL"
+            f"{scheme}:{address}: names no model; write it like http://127.0.0.1:8080/v1#MODEL"
         )
     return url.rstrip("/"), host, model
 
