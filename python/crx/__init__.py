@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     )
     from crx.index import Index, open
     from crx.ingest.report import Failure, Progress, Report
-    from crx.retrieve.search import Result
     from crx.types import (
         Anchor,
         Answer,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
         Hit,
         Mark,
         Passage,
+        Result,
         Stage,
         Status,
     )
@@ -78,7 +78,6 @@ __all__ = [
 _MODULE_NAMES = {
     "ingest.report": ("Failure", "Progress", "Report"),
     "index": ("Index", "open"),
-    "retrieve.search": ("Result",),
     "types": (
         "Anchor",
         "Answer",
@@ -89,6 +88,7 @@ _MODULE_NAMES = {
         "Hit",
         "Mark",
         "Passage",
+        "Result",
         "Stage",
         "Status",
     ),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args, overload
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 Scalar = str | int | float | bool
 AnchorKind = Literal["slide", "chapter", "row", "cell", "time"]
 MarkKind = Literal["heading", "definition", "page"] | AnchorKind
+Window = int | Literal["auto", "grow"]
+Leg = Literal["bm25", "dense"]
+LEGS: tuple[Leg, ...] = ("bm25", "dense")
 ContextStatus = Literal["ok", "retried", "rejected", "failed"]
 
 
@@ -184,6 +187,34 @@ class Passage:
     pages: tuple[str, str] | None = None
     fragment: str = ""
     anchor: Anchor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Passages, best first, and the hits they were made from.
+
+    With `window="auto"`, a hit that does not fit into the budget is in `hits` and in no passage.
+    `notes` are warnings of one line each, such as a leg that lags behind the store.
+    `timings_ms` holds the milliseconds of each stage.
+    """
+
+    passages: tuple[Passage, ...]
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+    timings_ms: Mapping[str, float] | None = None
+
+    def __iter__(self) -> Iterator[Passage]:
+        return iter(self.passages)
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    @overload
+    def __getitem__(self, at: int) -> Passage: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Passage, ...]: ...
+    def __getitem__(self, at: int | slice) -> Passage | tuple[Passage, ...]:
+        return self.passages[at]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crx.errors import UsageError
-from crx.retrieve.request import Where
-from crx.retrieve.search import Window
+from crx.types import Window
+
+if TYPE_CHECKING:
+    from crx.retrieve.request import Where
 
 # What "crx help filters" prints.
 HELP = """\

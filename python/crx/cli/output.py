@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 import click
-import orjson
 
 from crx.cli.visible import visible_json, visible_line, visible_text
 from crx.ingest.paths import uri_of
@@ -113,6 +112,8 @@ def print_json_line(value: object, *, file: IO[str] | None = None) -> None:
 
 def to_json(value: object, *, indent: bool = False) -> str:
     """Return a value as JSON without a character that a terminal would obey."""
+    import orjson  # 10 ms that most commands do not pay
+
     options = orjson.OPT_NON_STR_KEYS | (orjson.OPT_INDENT_2 if indent else 0)
     try:
         encoded = orjson.dumps(value, option=options).decode()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import cast
+from pathlib import Path
+from typing import Any
 
 import click
 
-from crx import index as handle
 from crx.cli.copies import fold_copies
 from crx.cli.filters import parse_where, parse_window
 from crx.cli.options import (
@@ -21,7 +21,9 @@ from crx.cli.options import (
 )
 from crx.cli.output import print_json, print_note, print_notes
 from crx.cli.passages import SHOWN, print_passages
-from crx.retrieve.search import LEGS, Leg, Result
+from crx.cli.warm_search import search_warm
+from crx.config import resolve
+from crx.types import LEGS, Result
 
 
 @click.command()
@@ -91,6 +93,11 @@ from crx.retrieve.search import LEGS, Leg, Result
 @click.option(
     "--explain", is_flag=True, help="Print the rank and score of each chunk in each stage."
 )
+@click.option(
+    "--no-server",
+    is_flag=True,
+    help='Search in this process, also if a "crx serve" of the index is running.',
+)
 @set_option
 @json_option
 def command(
@@ -111,6 +118,7 @@ def command(
     rerank_ms: float | None,
     min_relevance: float | None,
     explain: bool,
+    no_server: bool,
     assignments: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -118,25 +126,25 @@ def command(
 
     What is printed fits on a screen: the best passages, each cut to the lines that hold its words.
     --full, --more and -n print more. An error message, an identifier or a "quoted phrase" that a
-    document holds as it is comes first.
+    document holds as it is comes first. If "crx serve" serves the index, it does the search.
     """
     query = " ".join(words)
     place = existing_index(folder)
     flags = {"rerank_ms": rerank_ms, "min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
-    with handle.open(place, create=False, settings=settings) as index:
-        result = index.search(
-            query,
-            k=k,
-            window=parse_window(window),
-            budget_tokens=budget_tokens,
-            where=parse_where(conditions),
-            legs=cast("tuple[Leg, ...]", legs) or LEGS,
-            within_section=within_section,
-            order="document" if order == "document" else "score",
-            rerank=rerank,
-        )
+    arguments = {
+        "k": k,
+        "window": parse_window(window),
+        "budget_tokens": budget_tokens,
+        "where": parse_where(conditions) or None,
+        "legs": legs or LEGS,
+        "within_section": within_section,
+        "order": order,
+        "rerank": rerank,
+    }
+    warm = None if no_server else _search_warm(place, query, arguments, settings)
+    result = warm or _search_here(place, query, arguments, settings)
     if count is None and not (more or as_json):
         count = SHOWN
     if as_json:
@@ -145,6 +153,24 @@ def command(
         _print(query, result, count=count, full=full, explain=explain)
     print_notes(result.notes, passages=len(result))
     return 0 if result.passages else 1
+
+
+def _search_warm(
+    place: Path, query: str, arguments: dict[str, Any], settings: dict[str, object]
+) -> Result | None:
+    """Return what a running server of the index finds, None if there is none."""
+    asked = {"query": query, **arguments}
+    return search_warm(place, asked, settings=resolve(settings).settings)
+
+
+def _search_here(
+    place: Path, query: str, arguments: dict[str, Any], settings: dict[str, object]
+) -> Result:
+    # Imported here: a search by a server is over before this is.
+    from crx import index as handle
+
+    with handle.open(place, create=False, settings=settings) as index:
+        return index.search(query, **arguments)
 
 
 def as_object(query: str, result: Result, *, count: int | None = None) -> dict[str, object]:

@@ -75,6 +75,7 @@ def command(
     from crx.serve.access import make_policy
     from crx.serve.app import create_app
     from crx.serve.guard import Guard
+    from crx.serve.local_socket import local_sockets
     from crx.serve.served_index import open_indexes
     from crx.serve.server import bind, run_server
     from crx.serve.service import SearchService
@@ -92,9 +93,12 @@ def command(
             on_access=None if quiet else _log,
         )
         address = f"http://{_bracketed(host)}:{listening.getsockname()[1]}"
-        print_note(f"serving {', '.join(service.names)} at {address}")
-        threading.Thread(target=service.warm, name="crx-warm", daemon=True).start()
-        run_server(app, [listening])
+        with local_sockets([each.path for each in opened]) as (sockets, without):
+            print_note(f"serving {', '.join(service.names)} at {address}")
+            for path in without:
+                print_note(f"{path}: another server answers the command line; this one HTTP alone")
+            threading.Thread(target=service.warm, name="crx-warm", daemon=True).start()
+            run_server(app, [listening, *sockets])
     finally:
         service.close()
     print_note("stopped")

@@ -8,7 +8,6 @@ recorded below the user's own settings, out of reach of the project.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -75,6 +74,8 @@ def revoke(path: Path, *, environ: Mapping[str, str] = os.environ) -> bool:
 
 def _record(file: SettingsFile, environ: Mapping[str, str]) -> Path:
     """Return the file whose existence means that this path with this content is trusted."""
+    import hashlib  # of use to projects with settings alone
+
     key = hashlib.blake2b(digest_size=32)
     key.update(os.fsencode(file.path.resolve()) + b"\0" + file.content)
     return user_file(environ).parent / TRUSTED / key.hexdigest()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, overload
+from typing import Literal
 
 import numpy as np
 import orjson
@@ -24,42 +24,15 @@ from crx.retrieve.fusion import WeightedRanking, fuse
 from crx.retrieve.location import anchor_around, locate_passages
 from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
 from crx.retrieve.spelling import Correction, correct_spelling
+from crx.types import LEGS as LEGS
 from crx.types import Hit, Mark, Passage, Stage
+from crx.types import Leg as Leg
 from crx.types import Ranking as Ranking
+from crx.types import Result as Result
+from crx.types import Window as Window
 
-Window = int | Literal["auto", "grow"]
-Leg = Literal["bm25", "dense"]
-LEGS: tuple[Leg, ...] = ("bm25", "dense")
 STAGES = (*LEGS, "rerank")
 EMPTY = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """Passages, best first, and the hits they were made from.
-
-    With `window="auto"`, a hit that does not fit into the budget is in `hits` and in no passage.
-    `notes` are warnings of one line each, such as a leg that lags behind the store.
-    `timings_ms` holds the milliseconds of each stage.
-    """
-
-    passages: tuple[Passage, ...]
-    hits: tuple[Hit, ...]
-    notes: tuple[str, ...] = ()
-    timings_ms: Mapping[str, float] | None = None
-
-    def __iter__(self) -> Iterator[Passage]:
-        return iter(self.passages)
-
-    def __len__(self) -> int:
-        return len(self.passages)
-
-    @overload
-    def __getitem__(self, at: int) -> Passage: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[Passage, ...]: ...
-    def __getitem__(self, at: int | slice) -> Passage | tuple[Passage, ...]:
-        return self.passages[at]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crx.serve.access import OPEN_PATHS, AccessPolicy, Refusal
 from crx.serve.failures import failure_response
+from crx.serve.local_search import LOCAL_PREFIX
 from crx.serve.metrics import Metrics
 
 # Paths that are answered beside any number of requests.
@@ -101,6 +102,8 @@ class Guard:
     async def _answer(self, scope: Scope, receive: Receive, exchange: _Exchange) -> None:
         headers = Headers(scope=scope)
         if not is_local(scope):
+            if scope["path"].startswith(LOCAL_PREFIX):
+                raise _Refused(Refusal(404, "answered over the Unix socket alone"))
             refusal = self._policy.refuse(scope["method"], scope["path"], headers)
             if refusal is not None:
                 raise _Refused(refusal)

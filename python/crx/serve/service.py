@@ -102,6 +102,11 @@ class SearchService:
         """The names of the indexes, in the order in which they were given."""
         return tuple(self._indexes)
 
+    @property
+    def served(self) -> tuple[ServedIndex, ...]:
+        """The indexes, in the order in which they were given."""
+        return tuple(self._indexes.values())
+
     def warm(self) -> None:
         """Load the models, so that the first search does not wait for them."""
         for served in self._indexes.values():
@@ -137,10 +142,9 @@ class SearchService:
         come first, in the order of the indexes, then the second best, and so on.
         """
         found = [
-            (served.name, _search(served.get(), request)) for served in self._served(request.index)
+            (served.name, self.search_index(served, request))
+            for served in self._served(request.index)
         ]
-        for name, result in found:
-            self.metrics.add_stages(name, result.timings_ms or {})
         passages = _interleave([self._describe(name, result) for name, result in found])
         return SearchResults(
             query=request.query,
@@ -148,6 +152,12 @@ class SearchService:
             notes=_prefix_notes([(name, result.notes) for name, result in found]),
             timings_ms=_add_timings([result for _, result in found]),
         )
+
+    def search_index(self, served: ServedIndex, request: SearchQuery) -> Result:
+        """Return what one index finds, all of it."""
+        result = _search(served.get(), request)
+        self.metrics.add_stages(served.name, result.timings_ms or {})
+        return result
 
     def prompt(self, request: AskQuery) -> tuple[QuotedPassages, tuple[FoundPassage, ...]]:
         """Return the prompt for a question, and the passages it quotes, in order."""
