@@ -36,7 +36,7 @@ def test_closing_a_stream_cancels_its_coroutine() -> None:
 
     numbers = stream(produce)
     assert next(numbers) == 1
-    numbers.close()  # type: ignore[attr-defined]  # a generator
+    numbers.close()
     assert ended.is_set()
 
 

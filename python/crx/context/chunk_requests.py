@@ -1,10 +1,11 @@
-"""Requests for the contexts of some chunks to a metered service, at most two a chunk."""
+"""Requests for some contexts to a metered service, at most two each."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 from crx.context.validate import ContextValidator
 from crx.errors import BudgetSpent
@@ -15,9 +16,11 @@ from crx.remote.pool import OrderedPool
 from crx.remote.retry import CircuitBreaker, RetryPolicy
 from crx.types import Chunk, Context
 
+Asked = TypeVar("Asked")
+
 
 def validate_completion(
-    completion: Completion, *, validator: ContextValidator, chunk: Chunk
+    validator: ContextValidator, chunk: Chunk, completion: Completion
 ) -> Context:
     """Return the context of a completion, or a rejected one with the reason."""
     if completion.refused:
@@ -26,15 +29,15 @@ def validate_completion(
 
 
 async def ask_twice(
-    ask: Callable[[int], Awaitable[Completion]], *, validator: ContextValidator, chunk: Chunk
+    ask: Callable[[int], Awaitable[Completion]], *, validate: Callable[[Completion], Context]
 ) -> Context:
     """Ask for a context, and a second time if the first answer is rejected."""
     context = Context.failed("the budget is spent")
     try:
-        context = validate_completion(await ask(1), validator=validator, chunk=chunk)
+        context = validate(await ask(1))
         if context.status == "ok":
             return context
-        context = validate_completion(await ask(2), validator=validator, chunk=chunk)
+        context = validate(await ask(2))
         return replace(context, status="retried") if context.status == "ok" else context
     except BudgetSpent:
         return context  # the budget does not allow a second try
@@ -43,19 +46,20 @@ async def ask_twice(
 
 
 @dataclass(slots=True)
-class ChunkRequests:
-    """Requests for chunks that follow the same text.
+class ChunkRequests(Generic[Asked]):
+    """Requests for chunks, or for windows of them, that follow the same text.
 
     `send` makes one request for a chunk, with the firmer instruction or not, and returns the
-    completion and its usage; `worst_dollars` is an upper bound of its cost. With `warm_first`, the
-    first chunk is asked for alone. `too_long` are the positions of the chunks whose prompt the
-    service rejected as too long; after the first of them no other request is sent.
+    completion and its usage; `worst_dollars` is an upper bound of its cost; `validate` returns the
+    context of a completion. With `warm_first`, the first chunk is asked for alone. `too_long` are
+    the positions of the chunks whose prompt the service rejected as too long; after the first of
+    them no other request is sent.
     """
 
-    chunks: Sequence[Chunk]
-    validator: ContextValidator
-    send: Callable[[Chunk, bool], Awaitable[tuple[Completion, ServiceUsage]]]
-    worst_dollars: Callable[[Chunk], float]
+    chunks: Sequence[Asked]
+    validate: Callable[[Asked, Completion], Context]
+    send: Callable[[Asked, bool], Awaitable[tuple[Completion, ServiceUsage]]]
+    worst_dollars: Callable[[Asked], float]
     meter: Meter
     retry_policy: RetryPolicy
     circuit_breaker: CircuitBreaker
@@ -83,7 +87,7 @@ class ChunkRequests:
             return await self.circuit_breaker.guard(tries)
 
         try:
-            return await ask_twice(ask, validator=self.validator, chunk=chunk)
+            return await ask_twice(ask, validate=lambda answer: self.validate(chunk, answer))
         finally:
             reservation.release()
 

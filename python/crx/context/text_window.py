@@ -81,7 +81,7 @@ class DocumentRequests:
     window: Window
     prompt: Prompt
     answer_tokens: int
-    chunk_requests: Callable[[str, Sequence[Chunk]], ChunkRequests]
+    chunk_requests: Callable[[str, Sequence[Chunk]], ChunkRequests[Chunk]]
 
     async def run(self, chunks: Sequence[Chunk], emit: Emit) -> None:
         """Emit one context a chunk, in order; an error that ends the run is raised after them."""

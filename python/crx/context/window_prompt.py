@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crx.context.prompt import Prompt
+from crx.errors import UsageError
 from crx.types import Chunk
 
 # Chunks and tokens of a window; a chunk of more tokens is a window of its own.
@@ -20,6 +21,8 @@ WINDOW_CHUNKS = 6
 WINDOW_TOKENS = 1200
 # Chunks after which a window ends with the section.
 ENOUGH_CHUNKS = 3
+# Characters between two chunks of a window, which may be a line break and an indent.
+MAX_GAP = 8
 # Characters of the document's opening from which its digest is written.
 OPENING_CHARS = 3000
 # Characters of a line and of a digest.
@@ -65,23 +68,47 @@ class WindowPrompt:
         window = Prompt.of(_WINDOW_TEMPLATE, glossary=glossary)
         return WindowPrompt(Prompt.of(_DIGEST_TEMPLATE), window)
 
+    @staticmethod
+    def beside(prompt: Prompt, *, source: str) -> WindowPrompt:
+        """Return the prompts with the glossary of another one.
+
+        Raises `UsageError`, which names the source, if that has a template of its own.
+        """
+        if prompt.parts != Prompt.of(glossary=prompt.glossary).parts:
+            raise UsageError(
+                f"{source}: prompt=window has a template of its own; leave out prompt=window or the"
+                " prompt file"
+            )
+        return WindowPrompt.of(glossary=prompt.glossary)
+
     @property
     def hash(self) -> str:
         """Sixteen hex digits of a digest of both prompts."""
         return hashlib.sha256(f"{self.digest.hash} {self.window.hash}".encode()).hexdigest()[:16]
 
 
+def read_form(form: str, prompt: Prompt, *, source: str) -> WindowPrompt | None:
+    """Return the prompts of windows for the form "window", None for "document".
+
+    Raises `UsageError`, which names the source, for another form, and for "window" beside a
+    template.
+    """
+    if form not in ("document", "window"):
+        raise UsageError(f'{source}: prompt is "document" or "window", not "{form}"')
+    return WindowPrompt.beside(prompt, source=source) if form == "window" else None
+
+
 def split_windows(chunks: Sequence[Chunk], tokens: Sequence[int]) -> list[range]:
     """Return the positions of the chunks of each window; `tokens` are those of each chunk.
 
-    The chunks of a window follow each other without a gap. A window of `ENOUGH_CHUNKS` ends at the
-    end of a section.
+    The chunks of a window follow each other with at most `MAX_GAP` characters between. A window of
+    `ENOUGH_CHUNKS` ends at the end of a section.
     """
     windows: list[range] = []
     first = 0
     for at in range(1, len(chunks)):
         full = at - first >= WINDOW_CHUNKS or sum(tokens[first : at + 1]) > WINDOW_TOKENS
-        gap = chunks[at].start > chunks[at - 1].end
+        gap = chunks[at].start > chunks[at - 1].end + MAX_GAP
         section_ends = chunks[at].section != chunks[at - 1].section
         if full or gap or (section_ends and at - first >= ENOUGH_CHUNKS):
             windows.append(range(first, at))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-def stream(produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]]) -> Iterator[T]:
+def stream(
+    produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]],
+) -> Generator[T, None, None]:
     """Run a coroutine in a new thread and yield what it emits; closing cancels the coroutine.
 
     A thread, because the caller may run an event loop of its own (a notebook, a server); a daemon

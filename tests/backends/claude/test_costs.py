@@ -12,6 +12,7 @@ pytest.importorskip("anthropic", exc_type=ImportError)
 from local_server import Fault
 from messages_server import MessagesServer
 from numbered import NUMBERS, context_of, dollars_of, numbered, paragraphs
+from window_answers import DIGEST, answer_windows, line_of
 
 from crx.backends.claude.contextualizer import Claude
 from crx.backends.claude.pricing import ClaudePricing
@@ -117,3 +118,23 @@ def test_an_estimate_for_a_model_without_a_price_has_no_dollars(claude: Make) ->
         None,
         None,
     )
+
+
+def test_windows_cost_less_than_chunks_behind_their_document_without_a_cache(
+    claude: Make, server: MessagesServer
+) -> None:
+    server.answer = lambda body: answer_windows(body["messages"][0]["content"][0]["text"])
+    doc = numbered()
+    made = claude(form="window")
+    estimate = made.estimate_cost([(doc, paragraphs(doc))])
+    contexts = list(made.situate(doc, paragraphs(doc)))
+    assert contexts == [Context(f"{DIGEST}\n{line_of(number)}") for number in NUMBERS]
+    assert estimate.usage.requests == made.usage.requests
+    whole = claude().estimate_cost([(doc, paragraphs(doc))])
+    assert estimate.dollars_batch is None
+    assert dollars_of(estimate.usage) < (whole.dollars_uncached or 0) / 2
+
+
+def test_windows_in_batches_are_an_error(claude: Make) -> None:
+    with pytest.raises(UsageError, match="prompt=window sends no batches"):
+        claude(form="window", batch=True)

@@ -12,8 +12,10 @@ pytest.importorskip("openai", exc_type=ImportError)
 from chat_server import MODEL, ChatServer, first_word, serving
 from local_server import Fault
 from numbered import NUMBERS, RecordedSleep, context_of, dollars_of, numbered, paragraphs
+from window_answers import DIGEST, answer_windows, line_of
 
 from crx.backends.openai.contextualizer import OpenAI
+from crx.context.prompt import Prompt
 from crx.errors import BudgetSpent, ModelError, Offline, UsageError
 from crx.protocols import Contextualizer
 from crx.remote.destination import Destination
@@ -276,3 +278,65 @@ def test_the_fingerprint_is_the_model_the_prompt_and_the_parameters(chat: Make) 
     assert made.fingerprint == OpenAI(f"http://127.0.0.1:9/v1#{MODEL}", width=1).fingerprint
     others = [chat("large"), chat(max_tokens=10), chat(extra={"seed": 1})]
     assert len({made.fingerprint, *(other.fingerprint for other in others)}) == 4
+
+
+def test_windows_are_asked_for_behind_a_digest(chat: Make, server: ChatServer) -> None:
+    server.answer = lambda body: answer_windows(body["messages"][0]["content"])
+    doc = numbered(words=40)
+    made = chat(form="window")
+    assert list(made.situate(doc, paragraphs(doc))) == [
+        Context(f"{DIGEST}\n{line_of(number)}") for number in NUMBERS
+    ]
+    assert made.usage.requests == 3
+    assert made.fingerprint != chat().fingerprint
+
+
+def test_a_line_that_a_service_leaves_out_is_asked_for_alone(
+    chat: Make, server: ChatServer
+) -> None:
+    def answer(body: dict[str, Any]) -> str:
+        text = answer_windows(body["messages"][0]["content"])
+        return "\n".join(line for line in text.split("\n") if not line.startswith("[2]"))
+
+    server.answer = answer
+    doc = numbered(words=40, paragraphs=6)
+    made = chat(form="window")
+    contexts = list(made.situate(doc, paragraphs(doc)))
+    assert [context.status for context in contexts] == ["ok", "retried", *["ok"] * 4]
+    assert made.usage.requests == 3
+
+
+def test_the_estimate_of_windows_is_what_they_take(chat: Make, server: ChatServer) -> None:
+    server.answer = lambda body: answer_windows(body["messages"][0]["content"])
+    doc = numbered()
+    made = chat(form="window", price=PRICE)
+    estimate = made.estimate_cost([(doc, paragraphs(doc))])
+    list(made.situate(doc, paragraphs(doc)))
+    assert (estimate.documents, estimate.chunks) == (1, 10)
+    assert estimate.usage.requests == made.usage.requests
+    whole = chat(price=PRICE).estimate_cost([(doc, paragraphs(doc))])
+    assert estimate.dollars is not None
+    assert whole.dollars_uncached is not None
+    assert estimate.dollars < whole.dollars_uncached / 2
+
+
+def test_an_outage_between_windows_keeps_the_contexts_before_it(
+    chat: Make, server: ChatServer
+) -> None:
+    server.answer = lambda body: answer_windows(body["messages"][0]["content"])
+    server.fault = lambda asked, body: Fault(401, message="revoked") if asked > 2 else None
+    doc = numbered(words=40)
+    contexts: list[Context] = []
+    with pytest.raises(ModelError, match="revoked"):
+        contexts.extend(chat(form="window", width=1).situate(doc, paragraphs(doc)))
+    assert contexts == [Context(f"{DIGEST}\n{line_of(number)}") for number in NUMBERS[:6]]
+
+
+def test_another_form_or_a_template_beside_windows_is_an_error(chat: Make) -> None:
+    with pytest.raises(UsageError, match='prompt is "document" or "window", not "page"'):
+        chat(form="page")
+    template = Prompt.of("{document} {chunk} Say it.")
+    with pytest.raises(UsageError, match="prompt=window has a template of its own"):
+        chat(form="window", prompt=template)
+    with pytest.raises(UsageError, match="prompt=window has a template of its own"):
+        chat(form="window").with_prompt(template)

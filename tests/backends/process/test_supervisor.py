@@ -9,8 +9,8 @@ from dataclasses import asdict
 import pytest
 
 from crx.backends.fake.contextualizer import Faults
-from crx.backends.process.chunk_round import ChunkPrompt
 from crx.backends.process.supervisor import Supervisor
+from crx.context.chunk_prompt import ChunkPrompt
 from crx.errors import ModelError
 from crx.process.pipe import child_command
 from crx.types import Context

@@ -93,7 +93,7 @@ class _ChunkState:
         reservation.settle(used)
         self.part.tighten_bound(used)
         chunk = self.part.chunks[self.chunk]
-        context = validate_completion(answer, validator=self.part.validator, chunk=chunk)
+        context = validate_completion(self.part.validator, chunk, answer)
         retried = self.context is not None and context.status == "ok"
         self.context = replace(context, status="retried") if retried else context
 

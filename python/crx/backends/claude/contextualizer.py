@@ -22,10 +22,12 @@ from crx.backends.claude.options import parse_options
 from crx.backends.claude.pricing import ClaudePricing
 from crx.backends.claude.requests import DocumentPart, request_settings
 from crx.config import refuse_offline
-from crx.context.chunk_requests import ChunkRequests
+from crx.context.chunk_requests import ChunkRequests, validate_completion
 from crx.context.ordering import restore_order
 from crx.context.prompt import Prompt
 from crx.context.text_window import DocumentRequests
+from crx.context.window_prompt import WindowPrompt, read_form
+from crx.context.window_requests import WindowRequests
 from crx.errors import UsageError
 from crx.remote.completion import Completion
 from crx.remote.destination import Destination
@@ -43,9 +45,11 @@ class Claude:
     `cap_dollars` is never exceeded: `situate` raises `BudgetSpent` after the contexts that were
     paid for. `price` replaces the known price of the model. `batch` sends message batches. `width`
     is the number of concurrent requests. `window` is the number of tokens that the model accepts,
-    0 for the known one; longer documents are sent in excerpts. Answers are sampled, and recent
-    models accept no seed, so the same chunk may get another text another day. Thread-safe for
-    different documents.
+    0 for the known one; longer documents are sent in excerpts. `form` "window" asks for the lines
+    of about six chunks at a time behind a digest (`crx.context.window_prompt`), "document" for one
+    context a request behind the document; windows are not sent in batches. Answers are sampled, and
+    recent models accept no seed, so the same chunk may get another text another day. Thread-safe
+    for different documents.
 
     Raises `Offline`, `ModelError` if the SDK or the key is missing, and `UsageError` for a cap
     without a known price and for a number that is too small.
@@ -63,6 +67,7 @@ class Claude:
         effort: str | None = None,
         max_tokens: int | None = None,
         window: int = 0,
+        form: str = "document",
         retry_policy: RetryPolicy | None = None,
         timeout_s: float = 120.0,
         poll_s: float = 30.0,
@@ -80,6 +85,11 @@ class Claude:
             batch=batch,
         )
         refuse_below(1, width, what=f"claude:{model}:width")
+        self._window_prompt = read_form(form, self._settings.prompt, source=f"claude:{model}")
+        if self._window_prompt and batch:
+            raise UsageError(
+                f"claude:{model}: prompt=window sends no batches; leave one of the two out"
+            )
         self._window_tokens = window
         if self._settings.price is None and cap_dollars < math.inf:
             raise UsageError(f"claude:{model}: its price is not known, so no budget can be kept")
@@ -100,7 +110,9 @@ class Claude:
         effort = f" effort={settings.effort}" if settings.effort else ""
         window = f" window={self._window_tokens}" if self._window_tokens else ""
         options = f"max={settings.max_tokens}{effort}{window}"
-        return f"claude:{settings.model} prompt={settings.prompt.hash} {options}"
+        windows = self._window_prompt
+        prompt = f"window:{windows.hash}" if windows else settings.prompt.hash
+        return f"claude:{settings.model} prompt={prompt} {options}"
 
     @property
     def usage(self) -> ServiceUsage:
@@ -121,7 +133,9 @@ class Claude:
         if not chunks:
             return
         refuse_offline(f"claude:{self._settings.model}")
-        if self._batch:
+        if self._window_prompt:
+            yield from self._window_requests(self._window_prompt).situate(document, chunks)
+        elif self._batch:
             contexts = stream(partial(self._situate_in_batches, [(document, chunks)]))
             yield from restore_order((at, context) for _, at, context in contexts)
         else:
@@ -165,6 +179,9 @@ class Claude:
         """Return a contextualizer with another prompt that shares the meter and its cap."""
         other = copy.copy(self)
         other._settings = replace(self._settings, prompt=prompt)
+        if self._window_prompt:
+            source = f"claude:{self._settings.model}"
+            other._window_prompt = WindowPrompt.beside(prompt, source=source)
         return other
 
     def estimate_cost(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
@@ -175,6 +192,7 @@ class Claude:
             prompt=settings.prompt,
             price=settings.price,
             window=self._window_tokens,
+            form="window" if self._window_prompt else "document",
         )
         return pricing.estimate_cost(documents)
 
@@ -184,11 +202,11 @@ class Claude:
         settings = self._settings
         async with self._service.client() as client:
 
-            def chunk_requests(text: str, group: Sequence[Chunk]) -> ChunkRequests:
+            def chunk_requests(text: str, group: Sequence[Chunk]) -> ChunkRequests[Chunk]:
                 part = settings.part(document, group, text=text)
                 return ChunkRequests(
                     group,
-                    validator=part.validator,
+                    validate=partial(validate_completion, part.validator),
                     send=partial(self._send, client, part),
                     worst_dollars=partial(settings.worst_dollars, part),
                     meter=self._meter,
@@ -216,6 +234,25 @@ class Claude:
         answer, used = self._settings.parse(message)
         part.tighten_bound(used)
         return answer, used
+
+    def _window_requests(self, prompt: WindowPrompt) -> WindowRequests:
+        return WindowRequests(
+            prompt,
+            connect=self._service.client,
+            send=self._send_text,
+            worst_dollars=self._settings.worst_text_dollars,
+            tokens_per_byte=self._settings.facts.tokens_per_byte,
+            meter=self._meter,
+            retry_policy=self._retry_policy,
+            circuit_breaker=self._circuit_breaker,
+            width=self._width,
+        )
+
+    async def _send_text(self, client: Any, text: str) -> tuple[Completion, ServiceUsage]:
+        body = self._settings.body([{"type": "text", "text": text}])
+        with self._service.translate_errors():
+            message = await client.messages.create(**body)
+        return self._settings.parse(message)
 
     async def _situate_in_batches(
         self,

@@ -11,5 +11,8 @@ from crx.remote.metering import parse_price
 def parse_options(rest: str) -> tuple[str, dict[str, Any]]:
     """Parse what follows `claude:`; return the model and the keyword arguments of `Claude`."""
     counts = dict.fromkeys(("batch", "width", "window", "max_tokens"), int)
-    model, given = typed_options(rest, {**counts, "effort": str, "price": parse_price})
-    return model, given | {"batch": bool(given.get("batch"))}
+    model, given = typed_options(
+        rest, {**counts, "effort": str, "price": parse_price, "prompt": str}
+    )
+    form = given.pop("prompt", "document")
+    return model, given | {"batch": bool(given.get("batch")), "form": form}

@@ -8,6 +8,8 @@ from dataclasses import replace
 from crx.backends.claude.options import parse_options
 from crx.backends.claude.requests import request_settings
 from crx.context.prompt import Prompt
+from crx.context.window_prompt import read_form
+from crx.context.window_requests import estimate_windows
 from crx.remote.metering import Estimate, Price, ServiceUsage
 from crx.types import Chunk, Document
 
@@ -26,11 +28,13 @@ class ClaudePricing:
         prompt: Prompt | None = None,
         price: Price | None = None,
         window: int = 0,
+        form: str = "document",
     ) -> None:
         self._model = model
         self._prompt = prompt
         self._price = price
         self._window = window
+        self._window_prompt = read_form(form, prompt or Prompt.of(), source=f"claude:{model}")
 
     def estimate_cost(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
         """Estimate tokens and dollars from the lengths of the texts."""
@@ -39,6 +43,14 @@ class ClaudePricing:
         )
         batched = replace(single, hour=True, discount=0.5)
         silent = single.facts.thinking == "off"
+        if self._window_prompt:
+            return estimate_windows(
+                self._window_prompt,
+                documents,
+                tokens_per_byte=single.facts.tokens_per_byte,
+                priced=single.priced,
+                thinking_tokens=0 if silent else _USUAL_TOKENS_THINKING - _USUAL_TOKENS,
+            )
         output_tokens = _USUAL_TOKENS if silent else _USUAL_TOKENS_THINKING
         total, dollars_batch, dollars_uncached, count = ServiceUsage(), 0.0, 0.0, 0
         for document, chunks in documents:
@@ -64,5 +76,9 @@ def load_pricing(rest: str, *, prompt: Prompt | None) -> ClaudePricing:
     """Return the pricing of `claude:REST`."""
     model, options = parse_options(rest)
     return ClaudePricing(
-        model, prompt=prompt, price=options.get("price"), window=options.get("window", 0)
+        model,
+        prompt=prompt,
+        price=options.get("price"),
+        window=options.get("window", 0),
+        form=options["form"],
     )

@@ -153,6 +153,11 @@ class RequestSettings:
         )
         return self.dollars(most) or 0.0
 
+    def worst_text_dollars(self, text: str) -> float:
+        """Return the most that a request with a text alone can cost; 0 without a known price."""
+        tokens = len(text.encode()) + _MESSAGE_TOKENS
+        return self.dollars(ServiceUsage(input=tokens, output=self.max_tokens)) or 0.0
+
     def parse(self, message: Any) -> tuple[Completion, ServiceUsage]:
         """Return a message's answer and usage; `TransientError` if it is malformed or incomplete.
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from crx.backends.options import refuse_cap
-from crx.backends.process.chunk_round import ChunkPrompt, Validate
 from crx.backends.process.supervisor import Supervisor
+from crx.context.chunk_prompt import ChunkPrompt, Validate
 from crx.context.compute_usage import ComputeUsage
 from crx.context.ordering import restore_order
 from crx.context.prompt import Prompt

@@ -23,17 +23,17 @@ from crx.answer.reasoning import strip_reasoning
 from crx.backends.llama.chat_template import PLAIN
 from crx.backends.llama.model_file import check_model_file, file_digest
 from crx.backends.llama.options import OPTION_TYPES, LlamaOptions, make_options
-from crx.backends.llama.windows import WINDOW_ANSWER_TOKENS, WindowContextualizer
 from crx.backends.options import refuse_cap, typed_options
-from crx.backends.process.chunk_round import ChunkPrompt
 from crx.backends.process.supervisor import Supervisor
+from crx.context.chunk_prompt import ChunkPrompt
 from crx.context.compute_usage import ComputeUsage, PromptLengths, estimate_seconds
 from crx.context.excerpts import Excerpt, excerpts
 from crx.context.ordering import Answers, restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.context.window_prompt import OPENING_CHARS, WindowPrompt
-from crx.errors import ModelError, UsageError
+from crx.context.windows import WINDOW_ANSWER_TOKENS, WindowContextualizer
+from crx.errors import ModelError
 from crx.models.store import find_gguf_file
 from crx.models.threads import thread_count
 from crx.process.pipe import ChildLost, Message, child_command
@@ -71,7 +71,7 @@ class Llama:
         self._prompt = prompt or Prompt.of()
         self._settings = settings or LlamaOptions()
         if self._settings.prompt == "window":
-            self._refuse_template(self._prompt)
+            WindowPrompt.beside(self._prompt, source="llama")
         self.notes: tuple[str, ...] = ()
         check_model_file(self._path)
         if importlib.util.find_spec("llama_cpp") is None:
@@ -139,7 +139,7 @@ class Llama:
     def with_prompt(self, prompt: Prompt) -> Llama:
         """Return a contextualizer with another prompt that shares the child process."""
         if self._settings.prompt == "window":
-            self._refuse_template(prompt)
+            WindowPrompt.beside(prompt, source="llama")
         other = copy.copy(self)
         other._prompt = prompt
         return other
@@ -164,15 +164,8 @@ class Llama:
         """The contextualizer of `prompt=window`, None with one prompt a chunk."""
         if self._settings.prompt != "window":
             return None
-        prompt = WindowPrompt.of(glossary=self._prompt.glossary)
+        prompt = WindowPrompt.beside(self._prompt, source="llama")
         return WindowContextualizer(self._supervisor.situate, prompt, self._count)
-
-    def _refuse_template(self, prompt: Prompt) -> None:
-        if prompt.parts != Prompt.of(glossary=prompt.glossary).parts:
-            raise UsageError(
-                "llama: prompt=window has a template of its own; leave out prompt=window or the"
-                " prompt file"
-            )
 
     def _start(self) -> None:
         """Load the model; if the processor's own weight layouts crash it, load it without them."""

@@ -17,11 +17,13 @@ from typing import Any
 from crx.backends.openai.client import OpenAIClient
 from crx.backends.options import typed_options
 from crx.config import refuse_offline
-from crx.context.chunk_requests import ChunkRequests
+from crx.context.chunk_requests import ChunkRequests, validate_completion
 from crx.context.excerpts import Excerpt
 from crx.context.prompt import Prompt
 from crx.context.text_window import DocumentRequests, Window
 from crx.context.validate import ContextValidator
+from crx.context.window_prompt import WindowPrompt, read_form
+from crx.context.window_requests import WindowRequests, estimate_windows
 from crx.errors import UsageError
 from crx.remote.completion import Completion
 from crx.remote.destination import Destination
@@ -47,8 +49,10 @@ class OpenAI:
     dollars are counted and `cap_dollars` is never exceeded: `situate` raises `BudgetSpent` after
     the contexts that were paid for. `window` is the number of tokens that the server accepts;
     longer documents are sent in excerpts. 0 sends whole documents until the server refuses one; a
-    server that truncates prompts silently (Ollama) needs the option. The key for a host other than
-    api.openai.com and api.deepseek.com is read from CRX_OPENAI_API_KEY.
+    server that truncates prompts silently (Ollama) needs the option. `form` "window" asks for the
+    lines of about six chunks at a time behind a digest (`crx.context.window_prompt`), "document"
+    for one context a request behind the document. The key for a host other than api.openai.com and
+    api.deepseek.com is read from CRX_OPENAI_API_KEY.
 
     Raises `Offline`, `UsageError` for a malformed address, a number that is too small or a cap
     without a price, and `ModelError` if the SDK is missing.
@@ -64,6 +68,7 @@ class OpenAI:
         width: int = 4,
         max_tokens: int = _MAX_TOKENS,
         window: int = 0,
+        form: str = "document",
         extra: Mapping[str, Any] | None = None,
         retry_policy: RetryPolicy | None = None,
         timeout_s: float = 300.0,
@@ -82,6 +87,7 @@ class OpenAI:
         self._price = price
         self._width = width
         self._max_tokens = max_tokens
+        self._window_prompt = read_form(form, self._prompt, source=f"openai:{service.model}")
         self._window_tokens = window
         self._window = Window(window or math.inf, _TOKENS_PER_BYTE)
         self._parameters = service.parameters(max_tokens) | dict(extra or {})
@@ -94,7 +100,9 @@ class OpenAI:
         """Model, prompt and parameters; not the address, which does not change the answers."""
         parameters = json.dumps(self._parameters, sort_keys=True)
         window = f" window={self._window_tokens}" if self._window_tokens else ""
-        return f"openai:{self._service.model} prompt={self._prompt.hash} {parameters}{window}"
+        windows = self._window_prompt
+        prompt = f"window:{windows.hash}" if windows else self._prompt.hash
+        return f"openai:{self._service.model} prompt={prompt} {parameters}{window}"
 
     @property
     def usage(self) -> ServiceUsage:
@@ -115,12 +123,18 @@ class OpenAI:
         if not chunks:
             return
         refuse_offline(self._service.name)
+        if self._window_prompt:
+            yield from self._window_requests(self._window_prompt).situate(document, chunks)
+            return
         yield from stream(partial(self._situate, document, chunks))
 
     def with_prompt(self, prompt: Prompt) -> OpenAI:
         """Return a contextualizer with another prompt that shares the meter and its cap."""
         other = copy.copy(self)
         other._prompt = prompt
+        if self._window_prompt:
+            source = f"openai:{self._service.model}"
+            other._window_prompt = WindowPrompt.beside(prompt, source=source)
         return other
 
     def estimate_cost(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
@@ -128,6 +142,13 @@ class OpenAI:
 
         Assumes that the server caches prefixes.
         """
+        if self._window_prompt:
+            return estimate_windows(
+                self._window_prompt,
+                documents,
+                tokens_per_byte=_TOKENS_PER_BYTE,
+                priced=self._priced,
+            )
         cached, uncached, count = ServiceUsage(), ServiceUsage(), 0
         for document, chunks in documents:
             count += 1
@@ -155,11 +176,11 @@ class OpenAI:
         validator = ContextValidator(document, prompt=self._prompt)
         async with self._service.client() as client:
 
-            def chunk_requests(text: str, group: Sequence[Chunk]) -> ChunkRequests:
+            def chunk_requests(text: str, group: Sequence[Chunk]) -> ChunkRequests[Chunk]:
                 prefix = self._prompt.prefix(text)
                 return ChunkRequests(
                     group,
-                    validator=validator,
+                    validate=partial(validate_completion, validator),
                     send=partial(self._send, client, prefix),
                     worst_dollars=partial(self._worst_dollars, prefix),
                     meter=self._meter,
@@ -181,7 +202,11 @@ class OpenAI:
         chunk: Chunk,
         firmer: bool,  # noqa: FBT001
     ) -> tuple[Completion, ServiceUsage]:
-        text = prefix + self._prompt.suffix(chunk.text, firmer=firmer)
+        return await self._send_text(
+            client, prefix + self._prompt.suffix(chunk.text, firmer=firmer)
+        )
+
+    async def _send_text(self, client: Any, text: str) -> tuple[Completion, ServiceUsage]:
         with self._service.translate_errors():
             completion = await client.chat.completions.create(
                 model=self._service.model,
@@ -191,6 +216,19 @@ class OpenAI:
         answer, used = _parse(completion)
         return answer, self._priced(used)
 
+    def _window_requests(self, prompt: WindowPrompt) -> WindowRequests:
+        return WindowRequests(
+            prompt,
+            connect=self._service.client,
+            send=self._send_text,
+            worst_dollars=self._worst_text_dollars,
+            tokens_per_byte=_TOKENS_PER_BYTE,
+            meter=self._meter,
+            retry_policy=self._retry_policy,
+            circuit_breaker=self._circuit_breaker,
+            width=self._width,
+        )
+
     def _parts(self, document: Document, chunks: Sequence[Chunk]) -> list[Excerpt]:
         if not chunks:
             return []
@@ -199,8 +237,10 @@ class OpenAI:
         )
 
     def _worst_dollars(self, prefix: str, chunk: Chunk) -> float:
+        return self._worst_text_dollars(prefix + self._prompt.suffix(chunk.text, firmer=True))
+
+    def _worst_text_dollars(self, text: str) -> float:
         # A token holds at least one byte; 64 for what the server adds to the prompt.
-        text = prefix + self._prompt.suffix(chunk.text, firmer=True)
         most = ServiceUsage(input=len(text.encode()) + 64, output=self._max_tokens)
         return self._priced(most).dollars or 0.0
 
@@ -260,6 +300,8 @@ def load_contextualizer(rest: str, *, prompt: Prompt | None, cap_dollars: float)
         "window": int,
         "max_tokens": int,
         "price": parse_price,
+        "prompt": str,
     }
     address, options = typed_options(rest, types)
-    return OpenAI(address, prompt=prompt, cap_dollars=cap_dollars, **options)
+    form = options.pop("prompt", "document")
+    return OpenAI(address, prompt=prompt, cap_dollars=cap_dollars, form=form, **options)

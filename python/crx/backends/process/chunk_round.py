@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from crx.context.chunk_prompt import ChunkPrompt
 from crx.types import Context
-
-# The text of an answer and whether it ended before its token limit, to a context.
-Validate = Callable[[str, bool], Context]
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkPrompt:
-    """What follows the prefix for one chunk.
-
-    `firmer` is sent instead of `suffix` after an answer that `validate` rejected; without it, the
-    chunk is asked for once. `grammar` (GBNF) is the form of the answer, "" for any.
-    """
-
-    suffix: str
-    firmer: str | None
-    validate: Validate
-    grammar: str = ""
 
 
 @dataclass(slots=True)

@@ -17,7 +17,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from crx.backends.process.chunk_round import ChunkPrompt, ChunkRound
+from crx.backends.process.chunk_round import ChunkRound
+from crx.context.chunk_prompt import ChunkPrompt
 from crx.context.compute_usage import ComputeUsage
 from crx.context.ordering import Answers
 from crx.errors import ModelError

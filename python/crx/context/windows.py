@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from crx.backends.process.chunk_round import ChunkPrompt
+from crx.context.chunk_prompt import Ask, ChunkPrompt
 from crx.context.ordering import Answers
 from crx.context.outline import Outliner
 from crx.context.validate import ContextValidator
@@ -24,8 +24,6 @@ from crx.types import Chunk, Context, Document
 # Tokens of an answer: six lines of 280 characters of English and their numbers.
 WINDOW_ANSWER_TOKENS = 480
 
-# Answers to the prompts that follow a prefix, as of `Supervisor.situate`.
-Ask = Callable[[str, Sequence[ChunkPrompt]], Answers]
 Count = Callable[[Sequence[str]], list[int]]
 
 

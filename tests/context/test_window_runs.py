@@ -1,0 +1,98 @@
+"""Runs of a contextualizer of windows: what an edit costs, and answers that break the form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from surveys import SETTINGS, contexts_by_chunk, survey
+from window_answers import answer_windows
+
+import crx
+from crx.context.chunk_prompt import ChunkPrompt
+from crx.context.ordering import Answers, restore_order
+from crx.context.window_prompt import WindowPrompt
+from crx.context.windows import WindowContextualizer
+from crx.types import Chunk, Context, Document
+
+pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
+
+
+class CountedWindows:
+    """A contextualizer of windows whose model is a function of the prompt; it counts the calls."""
+
+    fingerprint = "counted"
+
+    def __init__(self, answer: Callable[[str], str] = answer_windows) -> None:
+        self._answer = answer
+        self.asked: list[str] = []
+
+    def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
+        windows = WindowContextualizer(self._ask, WindowPrompt.of(), count_words)
+        yield from restore_order(windows.situate(document, chunks))
+
+    def _ask(self, prefix: str, prompts: Sequence[ChunkPrompt]) -> Answers:
+        for number, prompt in enumerate(prompts):
+            self.asked.append(prefix + prompt.suffix)
+            yield number, prompt.validate(self._answer(self.asked[-1]), True)  # noqa: FBT003
+
+
+def count_words(texts: Sequence[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
+
+
+def make_book(place: Path) -> tuple[crx.Index, Path]:
+    """Return an index of a book of 40 sections of a few chunks each."""
+    book = place / "book.md"
+    sections = (f"## Colony {n}\n\n{survey('heron', 5)[32:]}" for n in range(40))
+    book.write_text("# Herons\n\n" + "\n".join(sections))
+    index = crx.open(place / "notes.crx", settings=SETTINGS)
+    index.add(book)
+    return index, book
+
+
+def test_an_edit_of_one_line_costs_the_digest_and_the_windows_around_it(tmp_path: Path) -> None:
+    index, book = make_book(tmp_path)
+    first = CountedWindows()
+    index.contextualize(first)
+    assert len(first.asked) > 20
+    book.write_text(book.read_text().replace("Colony 20\n", "Colony 20 of terns\n"))
+    index.add(book)
+    again = CountedWindows()
+    made = index.contextualize(again).made
+    assert 1 <= sum(made.values()) <= 9
+    assert len(again.asked) <= 3
+    assert all(row[1] == "ok" for row in contexts_by_chunk(index).values())
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda lines: lines[:1],
+        lambda lines: [*lines, "[7] A seventh heron.", "[99] And another one."],
+        lambda lines: lines[::-1],
+        lambda lines: [lines[0] + " heron" * 100_000, *lines[1:]],
+        lambda lines: ["", "no number here", *lines, ""],
+    ],
+    ids=["too few", "too many", "out of order", "endless", "others between"],
+)
+def test_an_answer_that_breaks_the_form_leaves_every_chunk_an_outcome(
+    tmp_path: Path, broken: Callable[[list[str]], list[str]]
+) -> None:
+    def answer(prompt: str) -> str:
+        return "\n".join(broken(answer_windows(prompt).split("\n")))
+
+    (tmp_path / "heron.md").write_text(survey("heron", 5))
+    index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
+    index.add(tmp_path / "heron.md")
+    index.contextualize(CountedWindows(answer))
+    contexts = contexts_by_chunk(index)
+    assert {outcome.partition(":")[0] for _, outcome in contexts.values()} <= {
+        "ok",
+        "retried",
+        "rejected",
+    }
+    for (_, at), (text, _) in contexts.items():
+        assert len(text) < 2000, at
+        assert "[" not in text

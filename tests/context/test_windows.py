@@ -1,0 +1,103 @@
+"""Contexts in windows of chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from crx.context.chunk_prompt import ChunkPrompt
+from crx.context.ordering import Answers
+from crx.context.window_prompt import WindowPrompt
+from crx.context.windows import WindowContextualizer
+from crx.types import Chunk, Context, Document
+
+SUBJECTS = ("herons", "egrets", "gulls", "storks", "terns", "owls", "swans", "geese")
+PARAGRAPHS = [
+    f"In {1990 + n} the ringers of the station counted {bird} and their nests at the river.\n"
+    for n, bird in enumerate(SUBJECTS)
+]
+TEXT = "".join(PARAGRAPHS)
+DOCUMENT = Document("survey.txt", TEXT, title="Survey")
+CHUNKS = [
+    Chunk(n, TEXT.index(text), TEXT.index(text) + len(text), 0, 0, 0, text)
+    for n, text in enumerate(PARAGRAPHS)
+]
+DIGEST = "Yearly counts of nests by the ringers of the station."
+
+
+def line(n: int) -> str:
+    return f"Counted nests of {SUBJECTS[n]} at the river, {1990 + n}."
+
+
+def numbered(numbers: Sequence[int], *, first: int = 0) -> str:
+    return "\n".join(f"[{n + 1}] {line(first + n)}" for n in numbers)
+
+
+class Scripted:
+    """A model that gives its answers in turn and records what it was asked."""
+
+    def __init__(self, *answers: str | Context) -> None:
+        self._answers = iter(answers)
+        self.asked: list[str] = []
+
+    def __call__(self, prefix: str, prompts: Sequence[ChunkPrompt]) -> Answers:
+        for number, prompt in enumerate(prompts):
+            context = self._answer(prefix + prompt.suffix, prompt)
+            if context.status == "rejected" and prompt.firmer is not None:
+                context = self._answer(prefix + prompt.firmer, prompt)
+            yield number, context
+
+    def _answer(self, text: str, prompt: ChunkPrompt) -> Context:
+        self.asked.append(text)
+        answer = next(self._answers)
+        return answer if isinstance(answer, Context) else prompt.validate(answer, True)  # noqa: FBT003
+
+
+def situate(model: Scripted, chunks: Sequence[Chunk] = CHUNKS) -> dict[int, Context]:
+    contextualizer = WindowContextualizer(
+        model, WindowPrompt.of(), lambda texts: [len(text) // 4 for text in texts]
+    )
+    return dict(contextualizer.situate(DOCUMENT, chunks))
+
+
+def test_a_context_is_the_digest_and_the_line_of_the_chunk() -> None:
+    model = Scripted(DIGEST, numbered(range(6)), numbered(range(2), first=6))
+    assert situate(model) == {n: Context(f"{DIGEST}\n{line(n)}") for n in range(8)}
+    assert len(model.asked) == 3
+    assert f"<document>\n{DIGEST}\n</document>" in model.asked[1]
+
+
+def test_the_contexts_of_a_window_are_there_before_the_next_window_is_read() -> None:
+    model = Scripted(DIGEST, numbered(range(6)), numbered(range(2), first=6))
+    contextualizer = WindowContextualizer(
+        model, WindowPrompt.of(), lambda texts: [len(text) // 4 for text in texts]
+    )
+    contexts: Iterator[tuple[int, Context]] = contextualizer.situate(DOCUMENT, CHUNKS)
+    assert [at for at, _ in (next(contexts) for _ in range(6))] == list(range(6))
+    assert len(model.asked) == 2
+
+
+def test_a_missing_and_a_rejected_line_are_asked_for_alone() -> None:
+    window = numbered([5, 0, 1, 3]) + "\n[3] This is the text of the document.\n[9] Nine."
+    model = Scripted(DIGEST, window, f"[1] {line(2)}", f"[1] {line(4)}")
+    contexts = situate(model, CHUNKS[:6])
+    assert contexts == {
+        n: Context(f"{DIGEST}\n{line(n)}", "retried" if n in (2, 4) else "ok") for n in range(6)
+    }
+    assert f"<chunks>\n[1] {PARAGRAPHS[2].strip()}\n</chunks>" in model.asked[2]
+
+
+def test_a_line_that_is_rejected_twice_leaves_its_reason() -> None:
+    model = Scripted(DIGEST, "[1] Here is the context.", "[1] I cannot help with that.")
+    assert situate(model, CHUNKS[:1]) == {0: Context.rejected("refusal")}
+
+
+def test_without_a_digest_the_outline_takes_its_place() -> None:
+    model = Scripted("Sure, here it is.", "I cannot.", f"[1] {line(0)}")
+    assert situate(model, CHUNKS[:1]) == {0: Context(line(0))}
+    assert "<document>\nSurvey" in model.asked[2]
+
+
+def test_a_window_that_fails_costs_its_own_chunks() -> None:
+    model = Scripted(DIGEST, Context.failed("too long"), numbered(range(2), first=6))
+    contexts = situate(model)
+    assert [contexts[n].outcome for n in range(8)] == ["failed:too long"] * 6 + ["ok"] * 2
