@@ -1,7 +1,8 @@
 # make demo   index real files, ask three questions
 # make test   everything that CI runs
 # make docs   the documentation site, in build/docs/site
-# make test-all   the same, the slow tests, and those of the runtimes that are long to install
+# make test-all   the same, the slow tests, those of the runtimes that are long to install, and
+#                 those of a real model, which is pulled (93 MB)
 
 PYTHON ?= python3
 VENV := .venv

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from real_model import pull_real_model
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +22,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tiny_gguf.parrot(folder / "parrot.gguf")
     tiny_gguf.embedder(folder / "embedder.gguf")
     return folder
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """The GGUF file of SmolLM2-135M-Instruct."""
+    return pull_real_model()
