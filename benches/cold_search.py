@@ -28,7 +28,8 @@ import json, sys
 folder, query = sys.argv[1:]
 import crx.cli.search as command
 mark()
-index = command.handle.open(folder, create=False)
+import crx.index
+index = crx.index.open(folder, create=False)
 searcher = index.searcher()
 mark()
 embedder = index.embedder
