@@ -21,6 +21,7 @@ from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Rerank
 from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.dense_languages import describe_unread_documents
 from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
+from crx.retrieve.recency import Recency
 from crx.retrieve.request import (
     SearchParameters,
     SearchRequest,
@@ -305,6 +306,7 @@ class Index:
             window_tokens=self._settings.window_tokens,
             reranking=self._reranking(asked=rerank),
             embedder=self._query_embedder(legs),
+            recency=self.recency(),
         )
         with self._files.get().derived.searching() as (searcher, notes):
             result = run_search(request, parameters=parameters, searcher=searcher)
@@ -385,6 +387,17 @@ class Index:
         """Return the weights and constants of both legs and of their fusion."""
         values = asdict(self._settings)
         return RankingWeights(**{each.name: values[each.name] for each in fields(RankingWeights)})
+
+    def recency(self) -> Recency | None:
+        """Return how much newer documents are raised, or None if they are not."""
+        settings = self._settings
+        if not settings.recency:
+            return None
+        return Recency(
+            weight=settings.recency,
+            half_life_days=settings.recency_days,
+            field=settings.recency_field,
+        )
 
     def status(self) -> Status:
         """Return what the index holds and what is still to be embedded."""

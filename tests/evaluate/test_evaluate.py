@@ -76,3 +76,25 @@ def test_an_index_of_files_is_not_overwritten(folder: Path, tmp_path: Path) -> N
     )
     with pytest.raises(UsageError, match="an index of files, which an evaluation would overwrite"):
         run(read_set(folder), options=Options(index=place, settings=SETTINGS))
+
+
+def test_ranking_by_time_is_measured_beside_the_ranking_without_it(tmp_path: Path) -> None:
+    place = tmp_path / "news"
+    place.mkdir()
+    text = "the ferry leaves at noon."
+    corpus = [
+        {"doc_id": f"d{year}", "text": text, "metadata": {"date": f"{year}-03-01"}}
+        for year in (2019, 2020, 2024)
+    ]
+    gold = [{"any": [{"doc_id": "d2024", "start": 0, "end": len(text)}]}]
+    (place / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
+    query = {"query_id": "1", "query": "when does the ferry leave?", "gold": gold}
+    (place / "queries.jsonl").write_text(json.dumps(query))
+    settings = {**SETTINGS, "recency": 0.2, "recency_field": "date"}
+    results = run(read_set(place), contexts="none", options=Options(settings=settings))
+    without, with_recency = (
+        results.find_row(f"none {legs}") for legs in ("hybrid", "hybrid+recency")
+    )
+    assert results.mean(without, "recall@1") == 0.0
+    assert results.mean(with_recency, "recall@1") == 1.0
+    assert results.notes == ()

@@ -98,6 +98,22 @@ class Settings:
     b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
     outline_weight: float = _setting(2.0, "run", "BM25 weight of the outline", least=0)
     context_weight: float = _setting(1.0, "run", "BM25 weight of the context", least=0)
+    recency: float = _setting(
+        0.0,
+        "run",
+        "most by which the newest document's score is raised, as a share of it; 0: off",
+        least=0,
+        most=1,
+    )
+    recency_days: float = _setting(
+        365.0, "run", "days after which a document's raise is half of the newest's", least=0.001
+    )
+    recency_field: str = _setting(
+        "",
+        "run",
+        "field of the metadata with a document's date; empty: the time of its file",
+        harmless=None,
+    )
     reranker: str = _setting(
         "",
         "run",

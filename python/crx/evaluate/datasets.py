@@ -1,8 +1,8 @@
 """Question sets on disk: `corpus.jsonl` and `queries.jsonl` in one folder.
 
-Offsets are code points, half open. A corpus line is {"doc_id", "title", "text", "chunks"?}, a
-query line {"query_id", "query", "gold": [{"any": [{"doc_id", "start", "end"}]}]}, with "lang" and
-"query_lang" in a set of several languages.
+Offsets are code points, half open. A corpus line is {"doc_id", "title", "text", "chunks"?,
+"metadata"?}, a query line {"query_id", "query", "gold": [{"any": [{"doc_id", "start", "end"}]}]},
+with "lang" and "query_lang" in a set of several languages.
 """
 
 from __future__ import annotations
@@ -86,10 +86,17 @@ def _documents(path: Path) -> Iterator[Document]:
             uri=uri,
             text=text,
             title=_title(row, where),
-            metadata={"format": kind} if kind else {},
+            metadata={**_metadata(row, where), **({"format": kind} if kind else {})},
             marks=marks,
             chunks=_spans(row.get("chunks"), len(text), where),
         )
+
+
+def _metadata(row: dict[str, Any], where: str) -> dict[str, Any]:
+    metadata = row.get("metadata", {})
+    if not isinstance(metadata, dict):
+        raise UsageError(f'{where}: metadata must be an object, as in {{"date": "2024-05-01"}}')
+    return metadata
 
 
 def _queries(path: Path, sizes: dict[str, int]) -> Iterator[Query]:

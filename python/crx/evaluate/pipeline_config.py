@@ -20,17 +20,21 @@ SUMMARY = "summary"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineConfig:
-    """A row of an evaluation: source of contexts, legs, reranking, and what the prompt holds."""
+    """A row of an evaluation: source of contexts, legs, later steps, and what the prompt holds.
+
+    `recency` raises newer documents after fusion, before reranking.
+    """
 
     contexts: str = "outline"
     legs: Legs = "hybrid"
+    recency: bool = False
     rerank: bool = False
     window: PromptFill = CHUNKS
 
     @property
     def name(self) -> str:
         """The name of the row in tables, such as `outline hybrid+rerank auto`."""
-        legs = f"{self.legs}+rerank" if self.rerank else self.legs
+        legs = self.legs + "+recency" * self.recency + "+rerank" * self.rerank
         window = {"chunks": "", "auto": " auto"}.get(str(self.window), f" top {self.window}")
         return f"{contexts_name(self.contexts)} {legs}{window}"
 

@@ -85,12 +85,14 @@ class QueryRunner:
         `baselines` are rankings that were made elsewhere, by the name of their legs.
         """
         found = {**self._search_legs(query.text), **(baselines or {})}
-        ranked: dict[tuple[str, bool], TimedRanking] = {}
+        ranked: dict[tuple[str, bool, bool], TimedRanking] = {}
         values = []
         for each in configurations:
-            key = (each.legs, each.rerank)
+            key = (each.legs, each.recency, each.rerank)
             if key not in ranked:
                 timed = found[each.legs]
+                if each.recency:
+                    timed = self._boost_recent(timed)
                 ranked[key] = self._rerank(query.text, timed) if each.rerank else timed
             values.append(self._measure(query, each, ranked[key]))
         return values
@@ -121,6 +123,14 @@ class QueryRunner:
         )
         empty = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
         return TimedRanking(rankings.get(leg, empty), _ms_since(started) + extra_ms)
+
+    def _boost_recent(self, timed: TimedRanking) -> TimedRanking:
+        recency = self._index.recency()
+        assert recency is not None, "a configuration ranks by time, but the setting is off"
+        started = time.perf_counter()
+        boosted = self._searcher.boost_recent(timed.ranking, recency=recency, k=RANKING_DEPTH)
+        self.notes.update(boosted.notes)
+        return TimedRanking(boosted.ranking, timed.ms + _ms_since(started))
 
     def _rerank(self, text: str, timed: TimedRanking) -> TimedRanking:
         assert self._reranking is not None, "a configuration is reranked, but there is no reranker"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from crx.config import resolve
 from crx.evaluate.ablate import measure
 from crx.evaluate.datasets import QuestionSet
 from crx.evaluate.experiment import Options
@@ -18,14 +21,17 @@ def run(
 ) -> Results:
     """Index a question set and measure each leg, both fused, and reranked if there is a reranker.
 
+    If the setting `recency` is on, both fused are also measured with newer documents raised.
     With a `window`, the last row is the whole pipeline with that window.
     """
     options = options or Options()
     legs: tuple[Legs, ...] = ("bm25", "dense", "hybrid")
     rows = [PipelineConfig(contexts=contexts, legs=each) for each in legs]
+    recency = bool(resolve(options.settings).settings.recency)
+    if recency:
+        rows.append(PipelineConfig(contexts=contexts, recency=True))
     if options.reranker is not None:
-        rows.append(PipelineConfig(contexts=contexts, rerank=True))
+        rows.append(PipelineConfig(contexts=contexts, recency=recency, rerank=True))
     if window != "chunks":
-        last = rows[-1]
-        rows.append(PipelineConfig(contexts=contexts, rerank=last.rerank, window=window))
+        rows.append(replace(rows[-1], window=window))
     return measure(questions, rows, options=options)

@@ -12,6 +12,7 @@ import orjson
 from crx.errors import UsageError
 from crx.protocols import Embedder
 from crx.retrieve.filter_fields import describe_missing_fields
+from crx.retrieve.recency import Recency
 from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
 
 Condition: TypeAlias = (
@@ -70,6 +71,7 @@ class SearchParameters:
     window_tokens: int
     embedder: Embedder | None
     reranking: Reranking | None
+    recency: Recency | None = None
 
 
 def run_search(
@@ -90,6 +92,7 @@ def run_search(
         only=searcher.store.select(orjson.dumps(where).decode()) if where else None,
         embedder=parameters.embedder,
         reranking=parameters.reranking,
+        recency=parameters.recency,
     )
     passages = searcher.widen(
         found.hits,

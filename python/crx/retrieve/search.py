@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
@@ -22,6 +22,13 @@ from crx.retrieve.dense_languages import weigh_by_language
 from crx.retrieve.exact import EXACT_DEPTH, find_phrases, promote_exact
 from crx.retrieve.fusion import WeightedRanking, fuse
 from crx.retrieve.location import anchor_around, locate_passages
+from crx.retrieve.recency import (
+    RECENCY_DEPTH,
+    BoostedRanking,
+    Recency,
+    boost_recent,
+    document_time,
+)
 from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
 from crx.retrieve.spelling import Correction, correct_spelling
 from crx.types import LEGS as LEGS
@@ -31,7 +38,7 @@ from crx.types import Ranking as Ranking
 from crx.types import Result as Result
 from crx.types import Window as Window
 
-STAGES = (*LEGS, "rerank")
+STAGES = (*LEGS, "recency", "rerank")
 EMPTY = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
@@ -164,6 +171,7 @@ class Searcher:
         legs: Sequence[Leg] = LEGS,
         only: _native.Filter | None = None,
         reranking: Reranking | None = None,
+        recency: Recency | None = None,
     ) -> Found:
         """Return the k best hits, notes on the stages, and the milliseconds of each."""
         started = time.perf_counter()
@@ -172,7 +180,17 @@ class Searcher:
         timings = {"retrieve": 1000 * (retrieved - started)}
         rankings: dict[str, Ranking] = dict(by_leg.items())
         depth = max(k, reranking.depth) if reranking else k
-        fused, notes = self.fuse(query, by_leg, weights=weights, embedder=embedder, k=depth)
+        fused, notes = self.fuse(
+            query,
+            by_leg,
+            weights=weights,
+            embedder=embedder,
+            k=max(depth, RECENCY_DEPTH) if recency else depth,
+        )
+        if recency:
+            boosted = self.boost_recent(fused, recency=recency, k=depth)
+            fused, rankings["recency"] = boosted.ranking, boosted.ages
+            notes += boosted.notes
         rows: dict[int, _native.ChunkRow] = {}
         if reranking:
             rerank_started = time.perf_counter()
@@ -214,6 +232,20 @@ class Searcher:
         ]
         fused = fuse(weighted, score_share=weights.score_share, rrf_k=weights.rrf_k, k=k)
         return fused, (note,) if note else ()
+
+    def boost_recent(self, fused: Ranking, *, recency: Recency, k: int) -> BoostedRanking:
+        """Return the best k of a fused ranking after raising the scores of newer documents."""
+        rows = self._read_rows(fused.keys)
+        documents = {doc: self._store.document_by_id(doc) for doc in {r.doc for r in rows.values()}}
+        found = {
+            key: document_time(document, recency.field)
+            for key, row in rows.items()
+            if (document := documents[row.doc]) is not None
+        }
+        times = {key: time for key, time in found.items() if time is not None}
+        boosted = boost_recent(fused, times, recency)
+        ranking = boosted.ranking
+        return replace(boosted, ranking=Ranking(ranking.keys[:k], ranking.scores[:k]))
 
     def _promote_exact(
         self,

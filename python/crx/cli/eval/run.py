@@ -32,6 +32,13 @@ from crx.evaluate.pipeline_config import CHUNKS, PromptFill, contexts_name
     help="Fill prompts with passages, or with the N best chunks.  [default: the best chunks that "
     "fit]",
 )
+@click.option(
+    "--recency",
+    type=click.FloatRange(0, 1),
+    metavar="X",
+    help="Also measure with the scores of newer documents raised by up to X; --set recency_field="
+    "NAME names the field of their dates.  [default: the setting recency, off]",
+)
 @failed_at_option
 @set_option
 @save_option
@@ -46,6 +53,7 @@ def command(
     chunk_chars: int | None,
     rerank: str | None,
     window: str | None,
+    recency: float | None,
     failed_at: int,
     assignments: tuple[str, ...],
     file: Path | None,
@@ -65,7 +73,7 @@ def command(
         index=index,
         chunk_chars=chunk_chars,
         rerank=rerank,
-        assignments=assignments,
+        assignments=(*assignments, *([] if recency is None else [f"recency={recency}"])),
         progress=progress,
         as_json=as_json,
         failed_at=failed_at,

@@ -1,0 +1,116 @@
+"""Ranking by time: newer documents rank higher among those that match about as well.
+
+The score of a candidate is multiplied by `1 + weight * 0.5 ** (age / half_life)`, so that no age
+changes it by more than the weight. Ages count from the newest candidate and not from today: an
+archive keeps its order as it grows old, and the same index gives the same answer every day.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+import numpy as np
+import orjson
+
+from crx import _native
+from crx.types import Ranking
+
+# Candidates of the fused ranking whose documents are read for their time.
+RECENCY_DEPTH = 150
+_DAY_S = 86_400.0
+_YEARS = range(1000, 10_000)
+# Years and months alone, which `datetime.fromisoformat` does not read.
+_PARTIAL = re.compile(r"(\d{4})(?:-(\d{2}))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recency:
+    """How much time counts; see `config.Settings`.
+
+    `field` is the field of the metadata that holds the date; "" is the time of the file.
+    """
+
+    weight: float
+    half_life_days: float
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoostedRanking:
+    """A ranking after the boost.
+
+    `ages` holds the candidates that have a time, the newest first, with the share by which the
+    score of each was raised. `notes` are warnings of one line each.
+    """
+
+    ranking: Ranking
+    ages: Ranking
+    notes: tuple[str, ...] = ()
+
+
+def boost_recent(ranking: Ranking, times: Mapping[int, float], recency: Recency) -> BoostedRanking:
+    """Return the ranking with scores raised by age; `times` are seconds by key.
+
+    A key without a time keeps its score, as does one whose score is not above 0. Equal scores keep
+    their order.
+    """
+    dated = [key for key in ranking.keys.tolist() if key in times]
+    if not dated:
+        return BoostedRanking(ranking, _EMPTY, _describe_undated(ranking, 0, recency))
+    newest = max(times[key] for key in dated)
+    shares = {
+        key: recency.weight * 0.5 ** ((newest - times[key]) / _DAY_S / recency.half_life_days)
+        for key in dated
+    }
+    factors = np.array([1 + shares.get(key, 0.0) for key in ranking.keys.tolist()], np.float32)
+    scores = np.where(ranking.scores > 0, ranking.scores * factors, ranking.scores)
+    order = np.argsort(-scores, kind="stable")
+    by_age = sorted(dated, key=lambda key: (-times[key], key))
+    ages = Ranking(
+        np.array(by_age, np.int64), np.array([shares[key] for key in by_age], np.float32)
+    )
+    boosted = Ranking(ranking.keys[order], scores[order].astype(np.float32))
+    return BoostedRanking(boosted, ages, _describe_undated(ranking, len(dated), recency))
+
+
+def document_time(row: _native.DocumentRow, field: str) -> float | None:
+    """Return the time of a document in seconds since 1970, None if it has none."""
+    if field:
+        return parse_time(orjson.loads(row.metadata).get(field))
+    return row.source_mtime_ns / 1e9 if row.source_mtime_ns else None
+
+
+def parse_time(value: object) -> float | None:
+    """Return a date, a date with a time, a year or seconds since 1970 in seconds, else None."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return _seconds(datetime(int(value), 1, 1)) if value in _YEARS else float(value)
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    if partial := _PARTIAL.fullmatch(text):
+        text = f"{partial[1]}-{partial[2] or '01'}-01"
+    try:
+        return _seconds(datetime.fromisoformat(text.replace("Z", "+00:00")))
+    except ValueError:
+        return None
+
+
+def _seconds(moment: datetime) -> float:
+    known = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    return known.timestamp()
+
+
+def _describe_undated(ranking: Ranking, dated: int, recency: Recency) -> tuple[str, ...]:
+    total = len(ranking.keys)
+    if dated == total:
+        return ()
+    where = f"a date in the field {recency.field}" if recency.field else "the time of a file"
+    return (f"recency: {total - dated} of {total} candidates do not have {where}",)
+
+
+_EMPTY = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
