@@ -10,11 +10,16 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """An empty home of crx, and no `CRX_*` variable but the place of models."""
+    """An empty home of crx, and no `CRX_*` variable but the place of models.
+
+    Searches are not reranked unless a test asks for it: the model would be run in hundreds of
+    searches that test something else.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
             if name.startswith("CRX_") and name != "CRX_MODELS":
                 patch.delenv(name)
+        patch.setenv("CRX_RERANKER", "")
         patch.setenv("CRX_HOME", str(tmp_path_factory.mktemp("home")))
         yield
 

@@ -282,8 +282,9 @@ class Index:
         `window` is "auto" (the stretches worth most, within `budget_tokens` together), "grow"
         (each hit up to `window_tokens`), or how many chunks to add on each side.
         `where` filters documents: {"lang": "en"}, {"year": {">=": 2020}}, {"path": "/docs/**"}.
-        `rerank` turns reranking on or off; None reranks if a reranker is set. A reranker that
-        fails while it reads leaves the fused order, and a note.
+        `rerank` turns reranking on or off; None reranks a search of both legs if the setting
+        `reranker` is not empty. A reranker that fails while it reads leaves the fused order, and
+        a note.
 
         The answer is that of one committed state of the index. Raises `ValueError` for an argument
         that is not valid (see `SearchRequest`), `ModelError` for a reranker that cannot be loaded,
@@ -304,7 +305,8 @@ class Index:
             k=self._settings.k,
             budget_tokens=self._settings.budget_tokens,
             window_tokens=self._settings.window_tokens,
-            reranking=self._reranking(asked=rerank),
+            # A search of one leg shows the ranking of that leg.
+            reranking=self._reranking(asked=rerank, default=len(set(legs)) > 1),
             embedder=self._query_embedder(legs),
             recency=self.recency(),
         )
@@ -520,10 +522,10 @@ class Index:
     def _sending_notice(self, query: str) -> str:
         return sending_notice(self.embedder, {"query": 1}, n_bytes=text_bytes(query))
 
-    def _reranking(self, *, asked: bool | None) -> Reranking | None:
+    def _reranking(self, *, asked: bool | None, default: bool) -> Reranking | None:
         """Return how to rerank, or None; raises `UsageError` for a threshold without scores."""
         settings = self._settings
-        if asked is False or (asked is None and not settings.reranker):
+        if asked is False or (asked is None and not (default and settings.reranker)):
             refuse_threshold(settings.min_relevance)
             return None
         return Reranking(
@@ -533,6 +535,7 @@ class Index:
             ms=settings.rerank_ms,
             min_relevance=settings.min_relevance,
             cache=self._scores.get(),
+            asked=bool(asked),
         )
 
     def _writing(self) -> contextlib.AbstractContextManager[Writer]:

@@ -99,13 +99,28 @@ def test_a_time_limit_scores_what_fits_and_notes_it(monkeypatch: pytest.MonkeyPa
     found = rerank("q", fused_of(*range(150)), texts, reranker=table, weight=0.5, k=9, ms=300)
     assert table.texts_scored == texts[: found.scored_count]
     assert 50 <= found.scored_count <= 60
-    assert found.notes == (f"reranked {found.scored_count} of 150 within 300 ms",)
+    assert found.limit == f"reranked {found.scored_count} of 150 within 300 ms"
 
 
-def test_a_time_limit_that_is_not_reached_gives_no_note(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_limit_that_is_not_reached_is_not_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:
     table = TableReranker(RISING, ms=1)
     monkeypatch.setattr("crx.retrieve.rerank.time.perf_counter", lambda: table.now)
-    assert reranked(table, ms=1000).notes == ()
+    assert reranked(table, ms=1000).limit == ""
+
+
+def test_candidates_in_place_are_not_scored_and_the_others_are_ordered_among_themselves() -> None:
+    table = TableReranker({"a": 0.1, "c": 0.3, "e": 0.9})
+    found = rerank(
+        "q",
+        fused_of(1, 2, 3, 4, 5),
+        ["a", "b", "c", "d", "e"],
+        reranker=table,
+        weight=1.0,
+        k=9,
+        in_place=np.array([False, True, False, True, False]),
+    )
+    assert found.ranking.keys.tolist() == [5, 2, 3, 4, 1]
+    assert (table.texts_scored, found.scored_count, found.limit) == (["a", "c", "e"], 3, "")
 
 
 def test_a_threshold_drops_what_scores_below_it_and_notes_how_many() -> None:
@@ -178,7 +193,8 @@ def test_a_query_in_a_language_that_the_reranker_does_not_declare_is_not_reranke
         langs=["zh"],
     )
     assert (found.ranking.keys.tolist(), found.scored_count, table.texts_scored) == ([2, 1], 0, [])
-    assert found.notes == ("not reranked: the query is in zh, the reranker reads en, fr",)
+    assert found.limit == "not reranked: the query is in zh, the reranker reads en, fr"
+    assert found.notes == ()
 
 
 @pytest.mark.parametrize("languages", [(), ("en",), ("fr", "en")])
@@ -277,5 +293,22 @@ def test_the_languages_of_the_models_card_decide_whether_it_reranks(
     card = add_model(make_model(tmp_path / "english", head=True), into=tmp_path / "store")
     folder = tmp_path / "store" / card.name
     write_card(folder, replace(card, languages=("en",)))
-    result = make_index(docs, reranker=f"onnx:{folder}").search("鲸鱼吃什么")
-    assert "not reranked: the query is in zh or ja, the reranker reads en" in result.notes
+    index = make_index(docs, reranker=f"onnx:{folder}")
+    note = "not reranked: the query is in zh or ja, the reranker reads en"
+    assert note in index.search("鲸鱼吃什么", rerank=True).notes
+    assert note not in index.search("鲸鱼吃什么").notes
+
+
+def test_prose_is_reranked_by_default_and_source_code_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CRX_RERANKER")
+    (tmp_path / "whales.md").write_text("# Whales\n\nBlue whales eat krill, tonnes a day.\n")
+    (tmp_path / "feed.py").write_text(
+        "def feed(whale, krill):\n    whale.eat(krill[0], tonnes=4)\n    return whale.hunger == 0\n"
+    )
+    with crx.open(tmp_path / "notes.crx", settings={"embedder": "hashed"}) as index:
+        index.add(tmp_path)
+        stages = {hit.uri[-2:]: hit.stages for hit in index.search("whales krill tonnes").hits}
+        assert {uri: "rerank" in each for uri, each in stages.items()} == {"md": True, "py": False}
+        assert "rerank" not in index.search("krill", legs=("bm25",)).hits[0].stages

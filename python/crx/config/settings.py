@@ -115,17 +115,17 @@ class Settings:
         harmless=None,
     )
     reranker: str = _setting(
-        "",
+        "crx",
         "run",
         "reranker: crx, a model's name, onnx:FOLDER or st:FOLDER; empty: off",
-        harmless=("",),
+        harmless=("", "crx"),
     )
-    rerank_depth: int = _setting(150, "run", "candidates that are reranked", least=1)
+    rerank_depth: int = _setting(50, "run", "candidates that are reranked", least=1)
     rerank_weight: float = _setting(
-        0.3, "run", "weight of the reranker against the fusion, 0 to 1", least=0, most=1
+        0.5, "run", "weight of the reranker against the fusion, 0 to 1", least=0, most=1
     )
     rerank_ms: float = _setting(
-        0.0, "run", "milliseconds that reranking may take; 0: no limit", least=0
+        300.0, "run", "milliseconds that reranking may take; 0: no limit", least=0
     )
     min_relevance: float = _setting(
         0.0, "run", "reranked hits that score less are dropped, 0 to 1", least=0, most=1

@@ -140,7 +140,7 @@ class QueryRunner:
             reranking=self._reranking,
             k=RANKING_DEPTH,
         )
-        self.notes.update(reranked.notes)
+        self.notes.update([*reranked.notes, *([reranked.limit] if reranked.limit else [])])
         scorer = self._reranking.reranker
         per_text = scorer.ms_per_text if isinstance(scorer, TimedReranker) else 0.0
         return TimedRanking(reranked.ranking, timed.ms + reranked.scored_count * per_text)

@@ -30,14 +30,16 @@ class RerankResult:
     """A fused ranking after reranking.
 
     `ranking` is the final order. `scored` holds the candidates that were scored, by their scores
-    in (0, 1), and `scored_count` how many there were. `notes` are warnings of one line each, such
-    as candidates that were not scored in time.
+    in (0, 1), and `scored_count` how many there were. `notes` are warnings of one line each.
+    `limit` says why candidates were not scored although nothing failed, such as the time or the
+    language of the query; it is empty if all were.
     """
 
     ranking: Ranking
     scored: Ranking
     scored_count: int
     notes: tuple[str, ...] = ()
+    limit: str = ""
 
 
 class ScoreCache:
@@ -103,6 +105,7 @@ def rerank(
     ms: float = 0,
     min_relevance: float = 0,
     langs: Sequence[str] = (),
+    in_place: NDArray[np.bool_] | None = None,
     cache: ScoreCache | None = None,
 ) -> RerankResult:
     """Rerank the head of a fused ranking and return the best k.
@@ -110,6 +113,9 @@ def rerank(
     `texts[i]` is the situated text of `fused.keys[i]`; keys without a text are not candidates. The
     final order is the reciprocal rank fusion of the reranker's ranking (`weight`) and the fused one
     (1 - `weight`). Keys that were not scored follow those that were, in the fused order.
+
+    `in_place` (one element a text) marks candidates that are not scored and keep their place; the
+    others are ordered among themselves.
 
     `ms` limits the time: candidates are scored from the best down while they fit, the first four
     always; 0 is no limit. A candidate that scores below `min_relevance` is dropped; one without a
@@ -124,30 +130,40 @@ def rerank(
     if len(texts) > len(fused.keys):
         raise ValueError(f"{len(texts)} texts for {len(fused.keys)} keys; give one a key")
     if mismatch := _language_mismatch(reranker, query, langs):
-        return _not_reranked(fused, k, mismatch)
+        return _not_reranked(fused, k, limit=mismatch)
+    candidates = np.arange(len(texts))
+    if in_place is not None:
+        candidates = candidates[~in_place]
     try:
         parts = _score_batches(
-            reranker, query, texts, ms=ms, cache=ScoreCache() if cache is None else cache
+            reranker,
+            query,
+            [texts[at] for at in candidates.tolist()],
+            ms=ms,
+            cache=ScoreCache() if cache is None else cache,
         )
         scores = np.concatenate([np.empty(0, np.float32), *parts])
     except ModelError as error:
-        return _not_reranked(fused, k, f"not reranked: {error}")
-    scored = _sort_by_score(fused.keys[: len(scores)], scores)
-    order = np.concatenate([scored.keys, fused.keys[len(scores) :]])
+        return _not_reranked(fused, k, notes=(f"not reranked: {error}",))
+    places = candidates[: len(scores)]
+    scored = _sort_by_score(fused.keys[places], scores)
+    order = fused.keys.copy()
+    order[places] = scored.keys
     keys, values = _native.fuse(
         [order, fused.keys], weights=[weight, 1 - weight], rrf_k=RRF_K, k=len(order)
     )
     kept = ~np.isin(keys, scored.keys[scored.scores < min_relevance])
-    sent = texts[: len(scores)]
+    sent = [texts[at] for at in places.tolist()]
     n_bytes = sum(map(text_bytes, sent)) if isinstance(reranker, Remote) else 0
     notice = sending_notice(reranker, {"query": 1, "chunk": len(sent)}, n_bytes=n_bytes)
     notes = [notice] if notice else []
-    if len(scores) < len(texts):
-        notes.append(f"reranked {len(scores)} of {len(texts)} within {ms:g} ms")
     if dropped := len(keys) - int(kept.sum()):
         notes.append(f"dropped {dropped} of {len(scores)} below a relevance of {min_relevance:g}")
+    limit = ""
+    if len(scores) < len(candidates):
+        limit = f"reranked {len(scores)} of {len(candidates)} within {ms:g} ms"
     ranking = Ranking(keys[kept][:k], values[kept][:k])
-    return RerankResult(ranking, scored, len(scores), tuple(notes))
+    return RerankResult(ranking, scored, len(scores), tuple(notes), limit)
 
 
 def _score_batches(
@@ -174,9 +190,11 @@ def _sort_by_score(keys: NDArray[np.int64], scores: NDArray[np.float32]) -> Rank
     return Ranking(keys[order], scores[order])
 
 
-def _not_reranked(fused: Ranking, k: int, note: str) -> RerankResult:
+def _not_reranked(
+    fused: Ranking, k: int, *, notes: tuple[str, ...] = (), limit: str = ""
+) -> RerankResult:
     none = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
-    return RerankResult(Ranking(fused.keys[:k], fused.scores[:k]), none, 0, (note,))
+    return RerankResult(Ranking(fused.keys[:k], fused.scores[:k]), none, 0, notes, limit)
 
 
 def _language_mismatch(reranker: Reranker, query: str, langs: Sequence[str]) -> str:

@@ -30,6 +30,7 @@ from crx.retrieve.recency import (
     document_time,
 )
 from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
+from crx.retrieve.source_code import is_source_code
 from crx.retrieve.spelling import Correction, correct_spelling
 from crx.types import LEGS as LEGS
 from crx.types import Hit, Mark, Passage, Stage
@@ -60,7 +61,11 @@ class RankingWeights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranking:
-    """A reranker and its parameters; see `config.Settings`."""
+    """A reranker and its parameters; see `config.Settings`.
+
+    `asked` tells whether this search asked for it: then a query that is not reranked, or not
+    within the time, is noted.
+    """
 
     reranker: Reranker
     depth: int
@@ -68,6 +73,7 @@ class Reranking:
     ms: float
     min_relevance: float
     cache: ScoreCache
+    asked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +205,8 @@ class Searcher:
             timings["rerank"] = 1000 * (time.perf_counter() - rerank_started)
             fused, rankings["rerank"] = reranked.ranking, reranked.scored
             notes += reranked.notes
+            if reranking.asked and reranked.limit:
+                notes += (reranked.limit,)
         if phrases := find_phrases(query):
             fused, rows = self._promote_exact(phrases, fused, by_leg, rows)
         hits = self.hits(fused, rankings, rows=rows)
@@ -288,16 +296,18 @@ class Searcher:
         head, tail = np.split(fused.keys, [reranking.depth])
         stored = np.array([key in rows for key in head.tolist()], bool)
         stored = np.concatenate([stored, np.ones(len(tail), bool)])
+        candidates = [rows[key] for key in head.tolist() if key in rows]
         return rerank(
             query,
             Ranking(fused.keys[stored], fused.scores[stored]),
-            [situated_text(rows[key]) for key in head.tolist() if key in rows],
+            [situated_text(row) for row in candidates],
             reranker=reranking.reranker,
             weight=reranking.weight,
             k=k,
             ms=reranking.ms,
             min_relevance=reranking.min_relevance,
             langs=self._langs(),
+            in_place=np.array([is_source_code(row.text) for row in candidates], bool),
             cache=reranking.cache,
         )
 
