@@ -19,7 +19,7 @@ from tiny_model import make_model
 
 from crx.backends.hashed import HashedEmbedder
 from crx.errors import ModelError, UsageError
-from crx.ingest.embed import Situated, embed_situated
+from crx.ingest.embed import Situated, SituatedEmbedder, embed_situated
 from crx.models import add_model, find_model
 from crx.models.tokenizer import ModelTokenizer, batch_by_length
 from crx.protocols import Embedder
@@ -250,29 +250,64 @@ class Short(HashedEmbedder):
         return super().embed(texts[1:], query=query)
 
 
-def test_a_text_that_fits_is_embedded_as_it_is() -> None:
+class Counting(HashedEmbedder):
+    """Lists the texts that it embedded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+        self.texts += texts
+        return super().embed(texts, query=query)
+
+
+def normalized(row: np.ndarray) -> np.ndarray:
+    return row / np.linalg.norm(row)
+
+
+def test_a_text_without_a_prefix_is_embedded_as_it_is() -> None:
     embedder = HashedEmbedder(max_tokens=8)
-    rows, several = embed_situated(embedder, [Situated("Title", "one two"), Situated("", "one")])
+    rows, several = embed_situated(embedder, [Situated("", "one two"), Situated("", "one")])
     assert several == 0
-    np.testing.assert_array_equal(rows, embedder.embed(["Title\none two", "one"]))
+    np.testing.assert_array_equal(rows, embedder.embed(["one two", "one"]))
 
 
-def test_a_long_text_is_the_mean_of_its_windows_each_with_what_situates_it() -> None:
+def test_a_prefix_adds_half_its_vector_to_that_of_the_text() -> None:
+    embedder = HashedEmbedder()
+    rows, _ = embed_situated(embedder, [Situated("Title", "one two"), Situated("", "three")])
+    title, text, other = embedder.embed(["Title", "one two", "three"])
+    np.testing.assert_allclose(rows[0], normalized(text + title / 2), atol=1e-6)
+    np.testing.assert_array_equal(rows[1], other)
+
+
+def test_a_long_text_is_the_mean_of_its_windows() -> None:
     embedder = HashedEmbedder(max_tokens=8)
-    text = Situated("Title", "one two three four five six seven eight nine ten")
+    text = Situated("", "one two three four five six seven eight nine ten")
     rows, several = embed_situated(embedder, [Situated("", "x"), text])
-    windows = embedder.embed(["Title\none two three four five ", "Title\nsix seven eight nine ten"])
-    mean = windows.sum(axis=0)
+    windows = embedder.embed(["one two three four five ", "six seven eight nine ten"])
     assert several == 1
-    np.testing.assert_allclose(rows[1], mean / np.linalg.norm(mean), atol=1e-6)
+    np.testing.assert_allclose(rows[1], normalized(windows.sum(axis=0)), atol=1e-6)
 
 
-def test_a_context_longer_than_the_window_is_read_whole_too() -> None:
+def test_a_prefix_longer_than_the_window_is_read_whole_too() -> None:
     embedder = HashedEmbedder(max_tokens=4)
     rows, several = embed_situated(embedder, [Situated("one two three four five six", "seven")])
-    whole = embedder.embed(["one two three ", "four five ", "six\nseven"]).sum(axis=0)
-    assert several == 1
-    assert rows[0] @ (whole / np.linalg.norm(whole)) > 0.9
+    prefix = normalized(embedder.embed(["one two three ", "four five six"]).sum(axis=0))
+    (text,) = embedder.embed(["seven"])
+    assert several == 0
+    np.testing.assert_allclose(rows[0], normalized(text + prefix / 2), atol=1e-6)
+
+
+def test_a_prefix_is_embedded_once_for_all_texts_that_share_it() -> None:
+    embedder = Counting()
+    situated = SituatedEmbedder(embedder, max_kept=2)
+    situated.embed([Situated("Title", "one"), Situated("Title", "two")])
+    situated.embed([Situated("Title", "three")])
+    assert embedder.texts == ["one", "two", "Title", "three"]
+    situated.embed([Situated("Other", "four")])
+    situated.embed([Situated("Title", "four")])
+    assert embedder.texts[4:] == ["four", "Other", "Title"]
 
 
 def test_no_situated_texts_give_no_rows() -> None:

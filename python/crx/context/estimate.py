@@ -18,7 +18,7 @@ from crx.context.outline import outline
 from crx.context.trial import Trial, try_contextualizer
 from crx.errors import InputError, ModelError, NotText
 from crx.ingest.discover import Root, discover, require_paths
-from crx.ingest.embed import Situated, embed_situated, embedding_prefix
+from crx.ingest.embed import Situated, SituatedEmbedder, embedding_prefix
 from crx.ingest.embed_pending import EMBED_BATCH
 from crx.ingest.read import failure_reason, promises_text, read_content
 from crx.ingest.report import Failure
@@ -217,13 +217,14 @@ def _embedding_seconds(embedder: Embedder, sample: Texts, texts: Texts, seconds:
     ]
     if not situated or not embedder.dimensions:
         return 0.0
-    embed_situated(embedder, [situated[0][0]])  # the first call pays for loading
+    embedded = SituatedEmbedder(embedder)
+    embedded.embed([situated[0][0]])  # the first call pays for loading
     # A batch takes chunks at equal steps, so that each batch is like the whole sample.
     batches = -(-len(situated) // EMBED_BATCH)
     started, tokens, at = time.monotonic(), 0, 0
     while at < batches and (at == 0 or time.monotonic() - started < seconds):
         batch = sorted(situated[at::batches], key=lambda each: len(each[0].text))
-        embed_situated(embedder, [each for each, _ in batch])
+        embedded.embed([each for each, _ in batch])
         tokens += sum(chunk.token_end - chunk.token_start for _, chunk in batch)
         at += 1
     return (time.monotonic() - started) * _share(_tokens(texts), tokens)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from crx import _native
-from crx.ingest.embed import Situated, embed_situated, embedding_prefix
+from crx.ingest.embed import Situated, SituatedEmbedder, embedding_prefix
 from crx.ingest.report import Tally
 from crx.protocols import BatchSized, Embedder, Remote
 from crx.remote.destination import sending_notice, text_bytes
@@ -45,6 +45,7 @@ class PendingChunks:
             embedder.batch_texts if isinstance(embedder, BatchSized) else EMBED_BATCH
         )
         self._on_notice = on_notice
+        self._situated = SituatedEmbedder(embedder)
         self._tally = tally
         self._on_commit = on_commit
         self._next_commit = time.monotonic() + COMMIT_INTERVAL_S
@@ -77,7 +78,7 @@ class PendingChunks:
                 chunks[key] += 1
             stored = self._store.have_vectors(list(texts))
             missing = [key for key, known in zip(texts, stored, strict=True) if not known]
-            missing.sort(key=lambda key: len(texts[key].before) + len(texts[key].text))
+            missing.sort(key=lambda key: len(texts[key].text))
             self._announce([texts[key] for key in missing])
             for batch in _batches(missing, self._batch_texts):
                 self._embed_batch(batch, [texts[key] for key in batch])
@@ -95,7 +96,7 @@ class PendingChunks:
             self._on_notice(notice)
 
     def _embed_batch(self, keys: list[bytes], texts: list[Situated]) -> None:
-        rows, several = embed_situated(self._embedder, texts)
+        rows, several = self._situated.embed(texts)
         self._store.put_vectors(keys, rows)
         self._tally.count("windowed", several)
         self._tally.count("embedded", len(texts))
