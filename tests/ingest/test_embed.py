@@ -19,7 +19,7 @@ from tiny_model import make_model
 
 from crx.backends.hashed import HashedEmbedder
 from crx.errors import ModelError, UsageError
-from crx.ingest.embed import Situated, SituatedEmbedder, embed_situated
+from crx.ingest.embed import PREFIX_WEIGHT, Situated, SituatedEmbedder, embed_situated
 from crx.models import add_model, find_model
 from crx.models.tokenizer import ModelTokenizer, batch_by_length
 from crx.protocols import Embedder
@@ -273,11 +273,11 @@ def test_a_text_without_a_prefix_is_embedded_as_it_is() -> None:
     np.testing.assert_array_equal(rows, embedder.embed(["one two", "one"]))
 
 
-def test_a_prefix_adds_half_its_vector_to_that_of_the_text() -> None:
+def test_a_prefix_adds_its_vector_with_a_smaller_weight() -> None:
     embedder = HashedEmbedder()
     rows, _ = embed_situated(embedder, [Situated("Title", "one two"), Situated("", "three")])
     title, text, other = embedder.embed(["Title", "one two", "three"])
-    np.testing.assert_allclose(rows[0], normalized(text + title / 2), atol=1e-6)
+    np.testing.assert_allclose(rows[0], normalized(text + PREFIX_WEIGHT * title), atol=1e-6)
     np.testing.assert_array_equal(rows[1], other)
 
 
@@ -296,7 +296,7 @@ def test_a_prefix_longer_than_the_window_is_read_whole_too() -> None:
     prefix = normalized(embedder.embed(["one two three ", "four five six"]).sum(axis=0))
     (text,) = embedder.embed(["seven"])
     assert several == 0
-    np.testing.assert_allclose(rows[0], normalized(text + prefix / 2), atol=1e-6)
+    np.testing.assert_allclose(rows[0], normalized(text + PREFIX_WEIGHT * prefix), atol=1e-6)
 
 
 def test_a_prefix_is_embedded_once_for_all_texts_that_share_it() -> None:

@@ -74,15 +74,15 @@ from crx.types import LEGS, Result
 @click.option(
     "--rerank/--no-rerank",
     default=None,
-    help="Rerank the best chunks with a cross-encoder, or not.  [default: rerank if the setting "
-    "reranker is set]",
+    help="Rerank the best chunks with a cross-encoder, or not.  [default: rerank prose, unless the "
+    "setting reranker is empty or --leg is given]",
 )
 @click.option(
     "--rerank-ms",
     type=float,
     metavar="N",
-    help="Rerank as many chunks as fit into N milliseconds.  [default: the setting rerank_depth, "
-    "150 chunks]",
+    help="Rerank as many of the best chunks as fit into N milliseconds; 0: no limit.  "
+    "[default: 300]",
 )
 @click.option(
     "--min-relevance",

@@ -120,7 +120,7 @@ class Settings:
         "reranker: crx, a model's name, onnx:FOLDER or st:FOLDER; empty: off",
         harmless=("", "crx"),
     )
-    rerank_depth: int = _setting(50, "run", "candidates that are reranked", least=1)
+    rerank_depth: int = _setting(30, "run", "candidates that are reranked", least=1)
     rerank_weight: float = _setting(
         0.5, "run", "weight of the reranker against the fusion, 0 to 1", least=0, most=1
     )

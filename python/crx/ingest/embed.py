@@ -13,7 +13,7 @@ from crx.errors import ModelError
 from crx.protocols import Embedder
 
 # The weight of a prefix's vector against that of the text.
-PREFIX_WEIGHT = 0.5
+PREFIX_WEIGHT = 0.7
 
 
 @dataclass(frozen=True, slots=True)
