@@ -263,7 +263,7 @@ class Counting(HashedEmbedder):
 
 
 def normalized(row: np.ndarray) -> np.ndarray:
-    return row / np.linalg.norm(row)
+    return np.asarray(row / np.linalg.norm(row))
 
 
 def test_a_text_without_a_prefix_is_embedded_as_it_is() -> None:

@@ -105,10 +105,10 @@ def _embed_whole(embedder: Embedder, texts: Sequence[str]) -> list[_Embedded]:
 
 def _mean(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the mean of unit rows as a unit row; of a single row, itself."""
-    if len(rows) == 1:
-        return rows[0]
-    total = rows.sum(axis=0)
-    return total / np.float32(np.linalg.norm(total) or 1)
+    total: NDArray[np.float32] = rows.sum(axis=0)
+    if len(rows) > 1:
+        total /= np.linalg.norm(total) or 1
+    return total
 
 
 def _windows(embedder: Embedder, text: str) -> list[str]:
