@@ -6,6 +6,8 @@ of the standard library.
 
 from __future__ import annotations
 
+import shutil
+import sys
 import sysconfig
 import tempfile
 import time
@@ -14,7 +16,7 @@ from pathlib import Path
 from crx import index as handle
 from crx.cli.copies import fold_copies
 from crx.cli.index import summarize
-from crx.cli.output import print_line
+from crx.cli.output import display_path, print_line
 from crx.cli.passages import print_passages
 from crx.cli.progress import show_build
 
@@ -39,17 +41,18 @@ PASSAGES_SHOWN = 2
 
 
 def main() -> None:
-    """Run the demonstration in a temporary folder."""
+    """Run the demonstration, and print the commands that go on with its index."""
     library = Path(sysconfig.get_paths()["stdlib"])
     root = Path(__file__).parent.parent.parent
     repository = (
         [root / name for name in REPOSITORY_PATHS] if (root / "Cargo.toml").is_file() else []
     )
     paths = repository + [library / name for name in LIBRARY_PATHS]
-    with (
-        tempfile.TemporaryDirectory(prefix="crx-demo-") as folder,
-        handle.open(Path(folder) / "demo.crx") as index,
-    ):
+    place = root / "build" / "demo.crx" if repository else Path(tempfile.mkdtemp()) / "demo.crx"
+    # What an earlier demonstration left behind.
+    shutil.rmtree(place, ignore_errors=True)
+    place.parent.mkdir(exist_ok=True)
+    with handle.open(place) as index:
         started = time.perf_counter()
         with show_build() as show:
             report = index.add(*paths, exclude=EXCLUDED, on_progress=show)
@@ -61,6 +64,21 @@ def main() -> None:
             print_line(f"? {question}  [{1000 * (time.perf_counter() - started):.0f} ms]")
             print_line()
             print_passages(fold_copies(result.passages)[:PASSAGES_SHOWN], query=question)
+    for line in next_commands(place):
+        print_line(line)
+
+
+def next_commands(place: Path) -> list[str]:
+    """Return how to go on with the index: on the command line, over HTTP, from a model's client."""
+    crx = display_path(Path(sys.executable).with_name("crx"))
+    index = display_path(place)
+    body = """'{"query": "temporary file"}'"""
+    return [
+        f"The index is {index}. It can also be reached by",
+        f"  API   {crx} serve {index}",
+        f"        curl localhost:8000/v1/search -H 'Content-Type: application/json' -d {body}",
+        f"  MCP   {crx} mcp --index {index}, or http://127.0.0.1:8000/mcp of the server",
+    ]
 
 
 if __name__ == "__main__":

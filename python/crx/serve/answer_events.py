@@ -11,10 +11,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from crx.serve.answering import AnswerEvents
 from crx.serve.failures import EXPECTED, describe_failure, exception_response
 from crx.serve.requests import AskQuery
 from crx.serve.responses import AnswerCitation
-from crx.serve.service import AnswerEvents, SearchService
+from crx.serve.service import SearchService
 from crx.serve.workers import Workers
 
 _decoder = msgspec.json.Decoder(AskQuery)

@@ -17,12 +17,13 @@ from starlette.routing import BaseRoute, Route
 
 from crx.serve import local_search
 from crx.serve.answer_events import ask_route
+from crx.serve.answering import REMOTE_ANSWERS
 from crx.serve.compatible.table import COMPATIBLE
 from crx.serve.failures import EXPECTED, exception_response, failure_response
 from crx.serve.openapi import describe_operations
 from crx.serve.operation import Operation
 from crx.serve.operations import OWN
-from crx.serve.service import REMOTE_ANSWERS, SearchService
+from crx.serve.service import SearchService
 from crx.serve.workers import Workers
 
 JSON = "application/json"

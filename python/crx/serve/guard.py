@@ -22,6 +22,7 @@ from crx.serve.metrics import Metrics
 
 # Paths that are answered beside any number of requests.
 _UNCOUNTED = (*OPEN_PATHS, "/metrics")
+_NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 # A body that is too long is read this far, so that the client gets to read the answer.
 _DRAINED_BODIES = 4
 
@@ -191,6 +192,8 @@ class _Exchange:
             return
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            # What is no page must not become one because a browser takes it for one.
+            message = {**message, "headers": [*message.get("headers", ()), _NO_SNIFFING]}
             if _is_stream(message):
                 self.release()
         elif message["type"] == "http.response.body":

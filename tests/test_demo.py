@@ -1,0 +1,17 @@
+"""The commands that the demonstration ends with."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from crx.cli import COMMANDS
+from crx.demo import next_commands
+
+
+def test_the_demonstration_names_commands_that_exist(tmp_path: Path) -> None:
+    lines = "\n".join(next_commands(tmp_path / "demo.crx"))
+    named = re.findall(r"\bcrx (\w+)", lines)
+    assert named == ["serve", "mcp"]
+    assert set(named) <= COMMANDS.keys()
+    assert lines.count(str(tmp_path / "demo.crx")) == 3
