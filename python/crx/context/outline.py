@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from crx.context.licence_header import skip_licence_header
 from crx.context.names import opening, proper_names, rank_names
 from crx.ingest.split import labels_around
 from crx.types import Chunk, Document, Mark
@@ -48,10 +49,11 @@ class Outliner:
 
     def __init__(self, document: Document) -> None:
         title = _full_title(document)
-        found = proper_names(document.text, lang=document.lang)
-        names = rank_names(found, document.text, known=title)
-        dates = _dates(opening(document.text))
-        subjects = [*_outermost(document.marks), *names]
+        definitions = _outermost(document.marks)
+        text = skip_licence_header(document.text) if definitions else document.text
+        names = rank_names(proper_names(text, lang=document.lang), text, known=title)
+        dates = _dates(opening(text))
+        subjects = [*definitions, *names]
         first = [*_within(subjects, FIRST_CHARS), *dates[:1]]
         rest = [*_within(_others(document, names, first), MORE_CHARS), *dates[1:]]
         self._document = document
