@@ -1,4 +1,4 @@
-"""The licences of the Rust crates in the wheel: each must be permissive."""
+"""The licences of the Rust crates in the wheel and of what it installs: each is permissive."""
 
 from __future__ import annotations
 
@@ -6,15 +6,31 @@ import json
 import re
 import shutil
 import subprocess
+import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
 PERMISSIVE = {
     "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause",
     "BSL-1.0", "CC0-1.0", "ISC", "MIT", "MIT-0", "Unicode-3.0", "Unlicense", "Zlib",
 }  # fmt: skip
+
+# Words of licences that are named by other than an SPDX expression. The Mozilla licence binds those
+# who change its files, and crx changes none.
+_PERMISSIVE_WORDS = re.compile(
+    r"^(?:the )?(?:mit|bsd|3-clause bsd|apache|isc|python software|psf|unlicense|zlib|hpnd|mpl-2|mozilla)",
+    re.IGNORECASE,
+)
 
 
 def is_permissive(expression: str) -> bool:
@@ -34,6 +50,56 @@ def test_every_crate_has_a_permissive_licence() -> None:
     licences = {package["name"]: package["license"] or "none" for package in packages}
     assert len(licences) > 100
     assert {name: each for name, each in licences.items() if not is_permissive(each)} == {}
+
+
+def dependencies(name: str) -> set[str]:
+    """Return a distribution and all that it needs without extras, as far as installed."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        current = canonicalize_name(waiting.pop())
+        if current in found:
+            continue
+        found.add(current)
+        for text in metadata.requires(current) or ():
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(requirement.name)
+    return found
+
+
+def declared_licences(name: str) -> list[str]:
+    """Return what a distribution says of its licence, in any of the ways that there are."""
+    fields = metadata.metadata(name)
+    classifiers = [
+        line.rpartition(" :: ")[2]
+        for line in fields.get_all("Classifier") or ()
+        if line.startswith("License :: OSI Approved :: ")
+    ]
+    short = (fields.get("License") or "").partition("\n")[0]
+    return list(filter(None, [fields.get("License-Expression"), *classifiers, short]))
+
+
+def test_every_python_package_has_a_permissive_licence() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = {Requirement(text).name for text in project["dependencies"]}
+    present = {name for name in named if _is_installed(name)}
+    assert len(present) > 15
+    licences = {name: declared_licences(name) for each in present for name in dependencies(each)}
+    unknown = {
+        name: each
+        for name, each in licences.items()
+        if not any(is_permissive(one) or _PERMISSIVE_WORDS.search(one) for one in each)
+    }
+    assert unknown == {}
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(

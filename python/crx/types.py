@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Scalar = str | int | float | bool
-AnchorKind = Literal["slide", "chapter", "row", "cell", "time"]
+AnchorKind = Literal["slide", "chapter", "sheet", "row", "cell", "time"]
 MarkKind = Literal["heading", "definition", "page"] | AnchorKind
 Window = int | Literal["auto", "grow"]
 Leg = Literal["bm25", "dense"]
@@ -44,22 +44,25 @@ class Mark:
 class Anchor:
     """The place of a passage in a file that has neither lines nor pages, such as slides 3 to 5.
 
-    `first` and `last` are the labels of the marks around the passage's start and end.
+    `first` and `last` are the labels of the marks around the passage's start and end. `sheet` is
+    the sheet of a spreadsheet in which the rows are, else "".
     """
 
     kind: AnchorKind
     first: str
     last: str
+    sheet: str = ""
 
     @property
     def label(self) -> str:
-        """The place as a citation prints it: "slide 3", "rows 5-9", "00:01:02-00:01:20"."""
+        """The place as a citation prints it: "slide 3", "sheet Plan, rows 5-9", "00:01:02"."""
+        within = f"sheet {self.sheet}, " if self.sheet else ""
         word = "" if self.kind == "time" else f"{self.kind} "
         if self.first == self.last:
-            return word + self.first
+            return within + word + self.first
         plural = word.replace(" ", "s ")
         between = "-" if self.first[-1:].isdigit() and self.last[-1:].isdigit() else " to "
-        return f"{plural}{self.first}{between}{self.last}"
+        return f"{within}{plural}{self.first}{between}{self.last}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,12 @@ TEXTS = {
         "The Guide",
         [(3, "First step"), (4, "Deep er")],
     ),
+    "a.wiki": (
+        "{{DISPLAYTITLE:The ''Guide''}}\nwords\n== First [[step|''step'']] ==\n<pre>\n== No ==\n"
+        "</pre>\n<!--\n== Nor this ==\n-->\n=== Deep ===\n== uneven ===\n ==no==\n",
+        "The Guide",
+        [(2, "First step"), (3, "Deep")],
+    ),
     "a.1": (
         '.TH GUIDE 1 "May 2024"\n.SH NAME\nguide \\- words\n.SH "SEE \\fBALSO\\fR"\n.SS Deep\n',
         "guide(1)",

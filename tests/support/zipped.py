@@ -93,7 +93,7 @@ def _slide(shapes: str) -> str:
     return f"<p:sld {SLIDE}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:sld>"
 
 
-def odf(body: str, *, title: str = "", styles: str = "") -> bytes:
+def odf(body: str, *, title: str = "", styles: str = "", mimetype: str = "") -> bytes:
     """Return an OpenDocument file of a body, with a title in its properties."""
     namespaces = " ".join(
         f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
@@ -101,6 +101,7 @@ def odf(body: str, *, title: str = "", styles: str = "") -> bytes:
     )
     properties = f'<dc:title xmlns:dc="http://purl.org/dc/elements/1.1/">{title}</dc:title>'
     return zipped({
+        **({"mimetype": mimetype, "META-INF/manifest.xml": "<manifest/>"} if mimetype else {}),
         "meta.xml": f"<office:d {namespaces}><office:meta>{properties}</office:meta></office:d>",
         "content.xml": (
             f"<office:d {namespaces}><office:automatic-styles>{styles}</office:automatic-styles>"

@@ -23,6 +23,7 @@ MARKUP = {
     ".adoc": "asciidoc", ".asciidoc": "asciidoc",
     ".org": "org",
     ".tex": "latex", ".latex": "latex",
+    ".mediawiki": "mediawiki", ".wiki": "mediawiki",
 }  # fmt: skip
 _AS_WRITTEN = frozenset(("text", "markdown", "man", *MARKUP.values(), *LANGUAGES.values()))
 

@@ -23,7 +23,7 @@ from crx.ingest.readers import (
     reader_for,
     reader_name,
 )
-from crx.ingest.readers.binary import describe_binary
+from crx.ingest.readers.binary import OLE, describe_binary
 from crx.ingest.readers.decode import BinaryFile, decode
 from crx.ingest.readers.structure import structure, suffix
 from crx.types import Document
@@ -31,8 +31,7 @@ from crx.types import Document
 # Formats of texts for which there is no reader: such a file is a failure with a next step, while
 # other binary files are skipped.
 _OFFICE_FORMATS = frozenset((
-    ".doc", ".ppt", ".xls", ".xlsx", ".ods", ".rtf",
-    ".pages",
+    ".doc", ".ppt", ".pages", ".numbers", ".key",
 ))  # fmt: skip
 _SNIFFED_BYTES = 1024
 _SNIFFED_CHARS = 20_000
@@ -149,21 +148,23 @@ def is_plain_text(data: bytes, name: str) -> bool:
     extension = suffix(name)
     if is_claimed(extension):
         return reader_name(extension) in PLAIN_TEXT
-    return extension not in FORMATS and not _detect_reader(data)
+    return extension not in FORMATS and not _detect_reader(data, extension)
 
 
 def _find_reader(data: bytes, extension: str) -> Reader:
     if reader := reader_for(extension):
         return reader
-    if name := _detect_reader(data):
+    if name := _detect_reader(data, extension):
         return load_reader(name)
     if extension in _OFFICE_FORMATS:
         raise InputError(f"has no reader for {extension}; save it as PDF, HTML or text")
     return _UnclaimedReader()
 
 
-def _detect_reader(data: bytes) -> str:
+def _detect_reader(data: bytes, extension: str) -> str:
     """Return the name of the reader that the first bytes call for, or ""."""
+    if extension == ".msg" and data.startswith(OLE):
+        return "mail"
     opening = data[:_SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if opening.startswith(b"%pdf-"):
         return "pdf"

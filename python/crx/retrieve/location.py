@@ -38,11 +38,20 @@ def locate_passages(store: _native.Store, passages: Sequence[Passage]) -> list[P
 
 
 def anchor_around(marks: Sequence[Mark], start: int, end: int) -> Anchor | None:
-    """Return the anchor of a span, from the first to the last of its marks, if it has any."""
-    around = [m for m in marks if m.start < end and m.end > start]
-    kind = next((m.kind for m in around if m.kind in get_args(AnchorKind)), None)
+    """Return the anchor of a span, from the first to the last of its marks, if it has any.
+
+    A span of one sheet has its rows as the anchor, one of several has the sheets.
+    """
+    kinds = get_args(AnchorKind)
+    around = [m for m in marks if m.start < end and m.end > start and m.kind in kinds]
+    sheets = [m.label for m in around if m.kind == "sheet"]
+    if len(sheets) == 1 and len(around) > 1:
+        around = [m for m in around if m.kind != "sheet"]
+    if not around:
+        return None
+    kind = cast(AnchorKind, around[0].kind)
     labels = [m.label for m in around if m.kind == kind]
-    return Anchor(cast(AnchorKind, kind), labels[0], labels[-1]) if kind else None
+    return Anchor(kind, labels[0], labels[-1], sheet=sheets[0] if kind == "row" and sheets else "")
 
 
 def text_fragment(text: str) -> str:

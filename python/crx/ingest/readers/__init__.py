@@ -14,7 +14,7 @@ from importlib.metadata import entry_points
 from typing import Protocol, cast
 
 from crx.errors import UsageError
-from crx.ingest.formats import LANGUAGES
+from crx.ingest.formats import LANGUAGES, MARKUP
 from crx.types import Document
 
 
@@ -33,13 +33,25 @@ class Reader(Protocol):
 _EXTENSIONS = {
     "markdown": (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"),
     "text": (".txt", ".text", ".log"),
-    "markup": (".rst", ".rest", ".adoc", ".asciidoc", ".org", ".tex", ".latex"),
+    "markup": tuple(MARKUP),
     "jsonl": (".jsonl", ".ndjson"),
     "html": (".html", ".htm", ".xhtml"),
     "pdf": (".pdf",),
     "docx": (".docx", ".docm", ".dotx", ".dotm"),
     "pptx": (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"),
     "odf": (".odt", ".ott", ".fodt", ".odp", ".otp", ".fodp"),
+    "spreadsheet": (
+        ".xlsx",
+        ".xlsm",
+        ".xltx",
+        ".xltm",
+        ".xlsb",
+        ".xls",
+        ".xlt",
+        ".ods",
+        ".ots",
+    ),
+    "rtf": (".rtf",),
     "epub": (".epub",),
     "ipynb": (".ipynb",),
     "delimited": (".csv", ".tsv", ".tab"),

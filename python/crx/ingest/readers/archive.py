@@ -10,6 +10,7 @@ from __future__ import annotations
 import lzma
 import struct
 import zlib
+from copy import copy
 from io import BytesIO
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -60,6 +61,31 @@ class Archive:
             raise InputError(f"expands too much: part {path}, at most {limit} MB are read")
         self._left -= len(data)
         return data
+
+    def refuse_large(self, limit: int) -> None:
+        """Raise `InputError` if the parts hold more bytes, or cannot be decompressed.
+
+        For readers that decompress them by other means. The sizes that the archive declares are
+        not trusted.
+        """
+        left = limit
+        for part in self._zip.infolist():
+            left -= part.file_size
+        for part in self._zip.infolist() if left >= 0 else ():
+            declared = part.file_size
+            part = copy(part)
+            part.file_size = declared + 1  # by default, no more than is declared is decompressed
+            try:
+                with self._zip.open(part) as file:
+                    while piece := file.read(1 << 20):
+                        declared -= len(piece)
+            except _DAMAGES as failed:
+                reason = f"is damaged: part {part.filename} cannot be decompressed"
+                raise InputError(reason) from failed
+            if declared < 0:
+                left = -1
+        if left < 0:
+            raise InputError(f"expands too much: at most {limit // 1_000_000} MB are read")
 
     def read_xml(self, path: str) -> Element:
         """Return the root element of a part."""

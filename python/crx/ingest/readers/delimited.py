@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.file_title import name_title
@@ -64,6 +64,11 @@ def _names(row: str) -> str:
         cells = next(csv.reader([row.strip()], delimiter=delimiter), [])
     except csv.Error:  # a cell of more than 128 KiB
         return ""
+    return column_names(cells)
+
+
+def column_names(cells: Sequence[str]) -> str:
+    """Return the cells of a row as the names of columns, "" if one is a number or empty."""
     if len(cells) < 2 or any(_NUMBER.fullmatch(cell) for cell in cells):
         return ""
     return ", ".join(" ".join(cell.split()) for cell in cells)[:_LABEL_CHARS]

@@ -1,4 +1,4 @@
-"""Reader of mail: single messages (EML) and mailboxes (MBOX), with their attachments.
+"""Reader of mail: messages (EML, Outlook's MSG) and mailboxes (MBOX), with their attachments.
 
 A message is a document of its headers and its text, plain or else from HTML. In a mailbox its URI
 ends with `#` and the message's number. An attachment is a document of its own, whose URI also has
@@ -13,8 +13,8 @@ cannot.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from email import message_from_bytes, policy
 from email.errors import MessageError
 from email.message import EmailMessage
@@ -22,11 +22,13 @@ from email.utils import parsedate_to_datetime
 
 from crx.errors import InputError, NotText
 from crx.ingest.readers import html, reader_for
+from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.file_title import squeeze
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.types import Document, Scalar
 
+# Messages of Outlook are recognized by their content: other programs name plain text .msg.
 extensions = (".eml", ".mbox")
 
 # Bytes of the attachments of one file that are read.
@@ -56,6 +58,15 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     reading.finish()
 
 
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message: its headers and text, those that it forwards, and the attached files by name."""
+
+    parts: Sequence[tuple[Mapping[str, str], str]]
+    files: Sequence[tuple[str, bytes]]
+    format: str = "eml"
+
+
 class _MailReader:
     """The state of reading a file: what could not be read, and how much more may be."""
 
@@ -67,22 +78,21 @@ class _MailReader:
     def read(self, source: bytes, uri: str, *, attached: str) -> Iterator[Document]:
         """Yield a message and its attachments, whose URIs begin with `attached`."""
         try:
-            message = _parse(source)
-            document = _document(message, uri)
-            files = _attachments(message)
+            letter = _parse(source)
+            document = _document(letter, uri)
         except _MALFORMED as failed:
             self._bad.append(f"{_place(uri)}is malformed: {type(failed).__name__}")
             return
         except InputError as why:
             self._bad.append(f"{_place(uri)}{why}")
             return
-        named: list[Scalar] = [file for file, _ in files]
+        named: list[Scalar] = [file for file, _ in letter.files]
         yield replace(
             document,
             metadata={**document.metadata, **({"attachments": named} if named else {})},
         )
         self._count += 1
-        for ordinal, (file, content) in enumerate(files, start=1):
+        for ordinal, (file, content) in enumerate(letter.files, start=1):
             yield from self._read_attachment(
                 file, content, f"{attached}{ordinal}-{file}", part_of=document.title
             )
@@ -127,20 +137,25 @@ def _messages(data: bytes) -> Iterator[bytes]:
         yield _QUOTED_FROM.sub(rb"\1", data[start:end])
 
 
-def _parse(source: bytes) -> EmailMessage:
+def _parse(source: bytes) -> Letter:
+    if source.startswith(OLE):
+        from crx.ingest.readers import outlook  # imported here: few files need it
+
+        return Letter(*outlook.parse(source), format="msg")
     message = message_from_bytes(source, policy=policy.default)
     if not isinstance(message, EmailMessage) or not message.keys():
         raise InputError("is no message: has no headers")
-    return message
+    parts = [(dict(_headers(part)), _body(part)) for part in _messages_within(message)]
+    return Letter(parts, _attachments(message))
 
 
-def _document(message: EmailMessage, uri: str) -> Document:
+def _document(letter: Letter, uri: str) -> Document:
     text = TextBuilder()
-    headers = dict(_headers(message))
-    for part in _messages_within(message):
-        text.add("\n".join(f"{name}: {value}" for name, value in _headers(part) if value))
-        text.add(_body(part))
-    metadata: dict[str, Scalar | list[Scalar]] = {"format": "eml"}
+    headers, _ = letter.parts[0]
+    for own, body in letter.parts:
+        text.add("\n".join(f"{name}: {value}" for name, value in own.items() if value))
+        text.add(body)
+    metadata: dict[str, Scalar | list[Scalar]] = {"format": letter.format}
     if headers["From"]:
         metadata["author"] = headers["From"]
     if date := _date(headers["Date"]):

@@ -1,4 +1,4 @@
-"""Reader of markup that is indexed as written: reStructuredText, AsciiDoc, Org, LaTeX and man.
+"""Reader of markup that is indexed as written: rst, AsciiDoc, Org, LaTeX, MediaWiki, man.
 
 Only headings and titles are parsed, so that offsets and lines are those of the file. Headings
 within literal blocks and comments do not count.
@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterator
 
 from crx.ingest.formats import MARKUP
 from crx.ingest.readers.decode import decode
+from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.sections import Heading, sections
-from crx.types import Document, Mark
+from crx.types import Document, Mark, Scalar
 
 extensions = tuple(MARKUP)
 
 # A longer text is generated data.
 LARGEST = 20_000_000
+# Formats whose first heading is that of a part.
+_NAMED_ELSEWHERE = frozenset(("man", "mediawiki"))
 _LONGEST = 300  # characters of a line that is a heading
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
@@ -27,6 +30,14 @@ _ADOC_FENCE = re.compile(r"(-{4,}|\.{4,}|/{4,}|\+{4,}|`{3,})[\w,]*[ \t]*")
 _ORG = re.compile(r"(\*+)[ \t]+(?:(?:TODO|DONE)[ \t]+)?(\S.*?)(?:[ \t]+:[\w@:]+:)?[ \t]*")
 _ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\n]*)", re.IGNORECASE | re.MULTILINE)
 _ORG_BLOCK = re.compile(r"[ \t]*#\+(begin|end)_\w+", re.IGNORECASE)
+_WIKI = re.compile(r"(={1,6})[ \t]*([^\s=](?:.*[^\s=])?)[ \t]*\1[ \t]*(?:<!--.*-->)?[ \t]*")
+_WIKI_LITERAL = re.compile(
+    r"<!--.*?-->|<(nowiki|pre|syntaxhighlight|source|math)\b[^>]*>.*?</\1\s*>",
+    re.DOTALL | re.IGNORECASE,
+)
+_WIKI_TITLE = re.compile(r"\{\{\s*DISPLAYTITLE\s*:\s*([^{}|\n]+)", re.IGNORECASE)
+_WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
+_WIKI_STYLE = re.compile(r"'{2,5}|<[^<>]*>")
 _TEX_LEVELS = {
     name: level
     for level, name in enumerate(
@@ -51,11 +62,14 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     decoded = decode(data)
     format_ = MARKUP[name[name.rfind(".") :].lower()]
     title, marks = parse(decoded.text, format_=format_)
+    metadata: dict[str, Scalar | list[Scalar]] = {**decoded.metadata(), "format": format_}
+    if format_ == "mediawiki" and not title and (title := name_title(name)):
+        metadata["title_from"] = "name"
     yield Document(
         uri=name,
         text=decoded.text,
         title=title,
-        metadata={**decoded.metadata(), "format": format_},
+        metadata=metadata,
         marks=marks,
     )
 
@@ -66,7 +80,7 @@ def parse(text: str, *, format_: str) -> tuple[str, tuple[Mark, ...]]:
         return "", ()
     title, find = _FORMATS[format_]
     headings = [heading for heading in find(text) if heading.label]
-    first = headings[0].label if headings and format_ != "man" else ""
+    first = headings[0].label if headings and format_ not in _NAMED_ELSEWHERE else ""
     return title(text) or first, sections(headings, end=len(text))
 
 
@@ -133,6 +147,27 @@ def _plain_tex(written: str) -> str:
     return " ".join(_TEX_COMMAND.sub(" ", written).replace("~", " ").split())
 
 
+def _mediawiki(text: str) -> Iterator[Heading]:
+    literal = [match.span() for match in _WIKI_LITERAL.finditer(text) if "\n" in match[0]]
+    next_literal = 0
+    for at, line in _lines(text):
+        while next_literal < len(literal) and literal[next_literal][1] <= at:
+            next_literal += 1
+        inside = next_literal < len(literal) and literal[next_literal][0] <= at
+        if not inside and line.startswith("=") and (match := _WIKI.fullmatch(line)):
+            yield Heading(at, _plain_wiki(match[2]), len(match[1]))
+
+
+def _plain_wiki(written: str) -> str:
+    return " ".join(_WIKI_STYLE.sub("", _WIKI_LINK.sub(r"\1", written)).split())
+
+
+def _wiki_title(text: str) -> str:
+    """Return the title that the page sets itself; its headings are parts of it."""
+    match = _WIKI_TITLE.search(text)
+    return _plain_wiki(match[1]) if match else ""
+
+
 def _man(text: str) -> Iterator[Heading]:
     for match in _MAN.finditer(text):
         if match[1] in ("SH", "Sh", "SS", "Ss"):
@@ -169,5 +204,6 @@ _FORMATS: dict[str, tuple[Callable[[str], str], Callable[[str], Iterator[Heading
     "asciidoc": (_no_title, _asciidoc),
     "org": (_org_title, _org),
     "latex": (_latex_title, _latex),
+    "mediawiki": (_wiki_title, _mediawiki),
     "man": (_man_title, _man),
 }

@@ -53,14 +53,24 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     yield reading.text.build(name, title=title or reading.title, metadata=metadata)
 
 
+def refuse_encrypted(archive: Archive) -> None:
+    """Raise `InputError` if the parts of an OpenDocument file are encrypted."""
+    if _MANIFEST in archive and b"encryption-data" in archive.read(_MANIFEST):
+        raise InputError("is encrypted; save a copy without its password")
+
+
+def properties(archive: Archive) -> tuple[str, dict[str, Scalar | list[Scalar]]]:
+    """Return the title that the document's properties give, and its metadata."""
+    return _properties(archive.read_xml(_META) if _META in archive else None)
+
+
 def _parts(data: bytes, *, is_flat: bool) -> tuple[Element, Element | None]:
     """Return the elements that hold the content and the properties."""
     if is_flat:
         root = parse_xml(data, part="the file")
         return root, root
     archive = Archive(data)
-    if _MANIFEST in archive and b"encryption-data" in archive.read(_MANIFEST):
-        raise InputError("is encrypted; save a copy without its password")
+    refuse_encrypted(archive)
     meta = archive.read_xml(_META) if _META in archive else None
     return archive.read_xml(_CONTENT), meta
 

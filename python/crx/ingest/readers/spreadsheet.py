@@ -1,0 +1,203 @@
+"""Reader of spreadsheets, Excel (XLSX, XLSM, XLSB, XLS) and OpenDocument: the cells' values.
+
+A row is a line with tabs between its cells, under a heading with the sheet's name. The first row
+that names columns is a heading over the rows below it and no part of the text, so that the outline
+of each chunk names the columns. Sheets and rows are marks; rows are numbered as the program numbers
+them. Formulas are read as their last result. Hidden sheets and charts are left out.
+
+The sheets that can be read are yielded first; then one `InputError` names those that cannot.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from typing import TypeAlias
+
+from python_calamine import (
+    CalamineError,
+    CalamineSheet,
+    CalamineWorkbook,
+    PasswordError,
+    SheetTypeEnum,
+    SheetVisibleEnum,
+    XmlError,
+    ZipError,
+)
+
+from crx.errors import InputError
+from crx.ingest.readers import odf, ooxml
+from crx.ingest.readers.archive import Archive
+from crx.ingest.readers.binary import OLE
+from crx.ingest.readers.decode import normalize
+from crx.ingest.readers.delimited import column_names
+from crx.ingest.readers.file_title import name_title
+from crx.ingest.readers.sections import in_order
+from crx.types import Document, Mark, Scalar
+
+extensions = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".xls", ".xlt", ".ods", ".ots")
+
+# Bytes of the parts of an archive: calamine reads the XML of a sheet without keeping it.
+_MAX_BYTES = 256_000_000
+# A sheet is held as a full rectangle; a workbook whose only cells are in its corners is large.
+_MOST_CELLS = 50_000_000
+# Rows that are numbered; a citation of a later row names the sheet.
+_MOST_ROWS = 50_000
+_NAMES_WITHIN = 10  # rows of a sheet among which its columns are named
+_NAMED = 5  # bad sheets that the error names; the others are counted
+_DAMAGES = (CalamineError, XmlError, ZipError, OSError, ValueError, OverflowError)
+_OPEN_DOCUMENT = "content.xml"
+
+Value: TypeAlias = (
+    int
+    | float
+    | str
+    | bool
+    | datetime.time
+    | datetime.date
+    | datetime.datetime
+    | datetime.timedelta
+)
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the workbook's text with its sheets, columns and rows."""
+    title, metadata = "", dict[str, Scalar | list[Scalar]]()
+    if not data.startswith(OLE):
+        archive = Archive(data)
+        archive.refuse_large(_MAX_BYTES)
+        if _OPEN_DOCUMENT in archive:
+            odf.refuse_encrypted(archive)
+            title, metadata = odf.properties(archive)
+        else:
+            title, metadata = ooxml.properties(archive)
+    text, bad = _read_sheets(data)
+    if not text.sheets:
+        raise InputError(_describe_bad(bad) if bad else "has no text")
+    metadata |= {"sheets": text.sheets, "format": name.rpartition(".")[2].lower()}
+    if not title and (title := name_title(name)):
+        metadata["title_from"] = "name"
+    whole, marks = text.build()
+    yield Document(uri=name, text=whole, title=title, metadata=metadata, marks=marks)
+    if bad:
+        raise InputError(f"{_describe_bad(bad)} ({text.sheets} other sheets were read)")
+
+
+def _read_sheets(data: bytes) -> tuple[_SheetText, list[str]]:
+    """Return the text of the sheets, and which of them are damaged, with the reason."""
+    text = _SheetText()
+    bad: list[str] = []
+    try:
+        with CalamineWorkbook.from_filelike(BytesIO(data)) as workbook:
+            for number, sheet in enumerate(workbook.sheets_metadata):
+                if sheet.typ != SheetTypeEnum.WorkSheet:
+                    continue
+                if sheet.visible != SheetVisibleEnum.Visible:
+                    continue
+                try:
+                    _add_sheet(text, workbook.get_sheet_by_index(number))
+                except _DAMAGES as failed:
+                    bad.append(f"{_line(sheet.name)}: {_line(str(failed))}")
+    except PasswordError as failed:
+        raise InputError("is encrypted; save a copy without its password") from failed
+    except _DAMAGES as failed:
+        raise InputError(f"is a damaged spreadsheet: {_line(str(failed))}") from failed
+    except BaseException as failed:
+        if type(failed).__name__ != "PanicException":  # a panic of Rust, a class without a module
+            raise
+        raise InputError("is a damaged spreadsheet: its reader failed") from failed
+    return text, bad
+
+
+def _describe_bad(bad: Sequence[str]) -> str:
+    more = f"; and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+    return f"has damaged sheets: {'; '.join(bad[:_NAMED])}{more}"
+
+
+class _SheetText:
+    """The lines of the sheets so far, and their marks."""
+
+    def __init__(self) -> None:
+        self.sheets = 0
+        self._parts: list[str] = []
+        self._length = 0
+        self._marks: list[Mark] = []
+        self._rows = 0
+
+    def add_sheet(
+        self, name: str, rows: Sequence[tuple[int, str]], *, names: str, names_at: int
+    ) -> None:
+        """Add a sheet's rows by their numbers; `names` are over those from `names_at` on."""
+        begin = named = self._length
+        self._put(f"{name}\n")
+        for at, (number, line) in enumerate(rows):
+            start = self._length
+            named = start if at == names_at else named
+            self._put(f"{line}\n")
+            if self._rows < _MOST_ROWS:
+                self._marks.append(Mark("row", start, self._length, str(number)))
+                self._rows += 1
+        self._marks.append(Mark("sheet", begin, self._length, name))
+        self._marks.append(Mark("heading", begin, self._length, name, 1))
+        if names:
+            self._marks.append(Mark("heading", named, self._length, names, 2))
+        self._put("\n")
+        self.sheets += 1
+
+    def build(self) -> tuple[str, tuple[Mark, ...]]:
+        """Return the text and the marks."""
+        return "".join(self._parts).rstrip("\n") + "\n", in_order(self._marks)
+
+    def _put(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)
+
+
+def _add_sheet(text: _SheetText, sheet: CalamineSheet) -> None:
+    if sheet.height * sheet.width > _MOST_CELLS:
+        raise InputError(
+            f"sheet {_line(sheet.name)} spans {sheet.height:,} rows and {sheet.width:,} columns; "
+            f"at most {_MOST_CELLS:,} cells are read"
+        )
+    first = sheet.start[0] + 1 if sheet.start else 1
+    names, names_at, line_of_names = "", 0, (0, "")
+    rows: list[tuple[int, str]] = []
+    for number, row in enumerate(sheet.iter_rows(), start=first):
+        cells = [_format(value) for value in row]
+        line = "\t".join(cells).rstrip()
+        if not line:
+            continue
+        if not names and len(rows) < _NAMES_WITHIN and (names := column_names(_filled(cells))):
+            names_at, line_of_names = len(rows), (number, line)
+            continue
+        rows.append((number, line))
+    if names and names_at == len(rows):  # nothing is below them
+        names = ""
+        rows.append(line_of_names)
+    if rows:
+        text.add_sheet(_line(sheet.name) or "Sheet", rows, names=names, names_at=names_at)
+
+
+def _filled(cells: Sequence[str]) -> list[str]:
+    """Return cells up to the last that is not empty."""
+    end = max((at for at, cell in enumerate(cells, start=1) if cell), default=0)
+    start = next((at for at, cell in enumerate(cells) if cell), 0)
+    return list(cells[start:end])
+
+
+def _format(value: Value) -> str:
+    """Return a cell as one line; a whole number without its fraction, a date as ISO 8601."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.10g}"
+    if isinstance(value, datetime.datetime) and not (value.hour or value.minute or value.second):
+        return value.date().isoformat()
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return _line(str(value))
+
+
+def _line(text: str) -> str:
+    return " ".join(normalize(text).split())
