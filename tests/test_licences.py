@@ -28,7 +28,8 @@ PERMISSIVE = {
 # Words of licences that are named by other than an SPDX expression. The Mozilla licence binds those
 # who change its files, and crx changes none.
 _PERMISSIVE_WORDS = re.compile(
-    r"^(?:the )?(?:mit|bsd|3-clause bsd|apache|isc|python software|psf|unlicense|zlib|hpnd|mpl-2|mozilla)",
+    r"^(?:the )?(?:mit|bsd|3-clause bsd|apache|isc|python software|psf|unlicense|zlib|hpnd|mpl-2"
+    r"|mozilla)",
     re.IGNORECASE,
 )
 

@@ -89,6 +89,16 @@ class Index:
         return self._settings
 
     @property
+    def roots(self) -> tuple[str, ...]:
+        """The paths of the files and folders that were added, and that `refresh` visits."""
+        from crx.ingest.located_store import base_of
+        from crx.ingest.paths import path_of
+        from crx.ingest.roots import RememberedRoots
+
+        remembered = RememberedRoots.read(self.store.settings(), base=base_of(self.store))
+        return tuple(path_of(root.uri) for root in remembered.roots)
+
+    @property
     def embedder(self) -> Embedder:
         """The embedder the index was built with, loaded on first use; raises `ModelError`."""
         return self._embedder.get()
@@ -104,6 +114,7 @@ class Index:
         contexts: str | None = None,
         exclude: Sequence[str] | None = None,
         rehash: bool = False,
+        keep_missing: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
     ) -> Report:
@@ -113,12 +124,12 @@ class Index:
         what is remembered. `contexts` is `none`, `outline`, a file of contexts, or `outline+FILE`;
         None is what the index was made with. Contexts that a model made before are kept if they
         still hold; `contextualize` makes new ones. `on_notice` is called with the host and the size
-        before an embedder on another machine gets texts. Raises `Locked`, `UsageError`, `NoRoom`,
-        `ModelError`.
+        before an embedder on another machine gets texts. `keep_missing` keeps the documents of
+        files that are gone. Raises `Locked`, `UsageError`, `NoRoom`, `ModelError`.
         """
         places = [Path(os.path.abspath(path)) for path in paths]
         with self._indexing(contexts, on_progress, on_notice) as indexer:
-            indexer.index_files(places, exclude=exclude, rehash=rehash)
+            indexer.index_files(places, exclude=exclude, rehash=rehash, keep_missing=keep_missing)
         return indexer.report
 
     def refresh(
@@ -126,12 +137,20 @@ class Index:
         *,
         contexts: str | None = None,
         rehash: bool = False,
+        touched: Iterable[str | os.PathLike[str]] | None = None,
+        keep_missing: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
     ) -> Report:
-        """Make the index hold what the files and folders that were added hold now; see `add`."""
+        """Make the index hold what the files and folders that were added hold now; see `add`.
+
+        `touched` limits this to what is at and below some paths.
+        """
+        from crx.ingest.touched import TouchedPaths
+
+        limit = None if touched is None else TouchedPaths(touched)
         with self._indexing(contexts, on_progress, on_notice) as indexer:
-            indexer.refresh(rehash=rehash)
+            indexer.refresh(rehash=rehash, touched=limit, keep_missing=keep_missing)
         return indexer.report
 
     def add_documents(

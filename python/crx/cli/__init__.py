@@ -21,6 +21,7 @@ from crx.errors import CrxError, NoRoom, UsageError
 # Every command and its line in "crx --help".
 COMMANDS = {
     "index": "Make or refresh an index of files and folders.",
+    "watch": "Keep an index equal to folders while they change.",
     "remove": "Remove documents from the index.",
     "contextualize": "Have a model write contexts for the chunks.",
     "plan": "Estimate what an index would take.",

@@ -77,7 +77,7 @@ def command(
     be read, or a chunk did not get its context.
     """
     found = find_index(folder)
-    _require_paths(paths, index=found)
+    require_paths(paths, index=found)
     if exclude and not paths:
         raise UsageError("--exclude wants a PATH; what was excluded before is remembered")
     settings = parse_settings(assignments)
@@ -105,7 +105,7 @@ def command(
         if not as_json:
             done = summarize(report, embedder=index.settings["embedder"])
             print_line(f"{display_path(place)}: {done}")
-        _name_failures(report)
+        name_failures(report)
         if report.skipped:
             print_note('"crx status --skipped" lists what was skipped, and why')
         source = parse_contexts(contexts or index.settings["contexts"]).source
@@ -131,7 +131,7 @@ def command(
     return 0 if report.added or report.changed or report.unchanged or report.renamed else 1
 
 
-def _require_paths(paths: tuple[Path, ...], *, index: Path | None) -> None:
+def require_paths(paths: tuple[Path, ...], *, index: Path | None) -> None:
     """Raise `UsageError` for a path that does not exist, before an index is made for it."""
     for path in paths:
         if not path.exists():
@@ -139,7 +139,8 @@ def _require_paths(paths: tuple[Path, ...], *, index: Path | None) -> None:
             raise UsageError(f"{path}: no such file or folder; nothing was indexed{next_step}")
 
 
-def _name_failures(report: Report) -> None:
+def name_failures(report: Report) -> None:
+    """Print the first inputs that failed, with their reasons, and how many more there are."""
     for failure in report.failures[:FAILURES_NAMED]:
         print_note(f"{display_path(failure.uri)}: {failure.reason}")
     unnamed = len(report.failures) - FAILURES_NAMED

@@ -18,6 +18,7 @@ from crx.errors import UsageError
 from crx.ingest.ignore import FolderPatterns, IgnoreRules
 from crx.ingest.paths import escape_path, path_of, uri_of
 from crx.ingest.report import Failure, Skipped
+from crx.ingest.touched import TouchedPaths
 
 DEFAULT_SKIPPED_FOLDERS = FolderPatterns.parse(Settings().skip_folders)
 
@@ -65,16 +66,20 @@ class Discovery:
 
 
 def discover(
-    roots: Sequence[Root], *, skip_folders: FolderPatterns = DEFAULT_SKIPPED_FOLDERS
+    roots: Sequence[Root],
+    *,
+    skip_folders: FolderPatterns = DEFAULT_SKIPPED_FOLDERS,
+    touched: TouchedPaths | None = None,
 ) -> Discovery:
     """Return what lies at and under the roots: root by root, by name within a folder.
 
-    A file that several roots hold is found once. A root that does not exist is unreachable.
+    A file that several roots hold is found once. A root that does not exist is unreachable. With
+    `touched`, only what it covers is found.
     """
     discovery = Discovery()
     seen: set[str] = set()
     for root in roots:
-        _Walk(root, skip_folders, discovery, seen).run()
+        _Walk(root, skip_folders, discovery, seen, touched).run()
     return discovery
 
 
@@ -96,7 +101,8 @@ def describe_os_error(error: OSError) -> str:
 class _Folder:
     """A folder to list: its path, the device and the entries of its parent, and its rules.
 
-    `taken_back` is true if an ignore file includes it explicitly.
+    `taken_back` is true if an ignore file includes it explicitly, `is_whole` if all that is in it
+    is to be found.
     """
 
     path: str
@@ -104,23 +110,33 @@ class _Folder:
     beside: Sequence[str]
     rules: IgnoreRules
     taken_back: bool
+    is_whole: bool
 
 
 class _Walk:
     """The walk below one root. Not recursive, since a tree may be deeper than Python's stack."""
 
     def __init__(
-        self, root: Root, skip_folders: FolderPatterns, discovery: Discovery, seen: set[str]
+        self,
+        root: Root,
+        skip_folders: FolderPatterns,
+        discovery: Discovery,
+        seen: set[str],
+        touched: TouchedPaths | None,
     ) -> None:
         self._root = root
         self._path = path_of(root.uri)
         self._skip_folders = skip_folders
         self._discovery = discovery
         self._seen = seen
+        self._touched = touched
         self._stack: list[_Folder | os.DirEntry[str]] = []
 
     def run(self) -> None:
         """Add what lies at and under the root to the discovery."""
+        is_whole = self._touched is None or self._touched.covers(self._path)
+        if not (is_whole or self._leads_to_touched(self._path)):
+            return
         try:
             status = os.stat(self._path)
             if stat.S_ISREG(status.st_mode):
@@ -136,7 +152,9 @@ class _Walk:
         except OSError as error:
             self._add_unreachable(self._path, error)
             return
-        self._stack.append(_Folder(self._path, parent_device, (), rules, taken_back=True))
+        self._stack.append(
+            _Folder(self._path, parent_device, (), rules, taken_back=True, is_whole=is_whole)
+        )
         while self._stack:
             item = self._stack.pop()
             if isinstance(item, _Folder):
@@ -165,15 +183,30 @@ class _Walk:
             self._ignore(folder.path, f"holds no documents: skip_folders has {pattern}")
             return
         for entry in entries:
+            is_whole = folder.is_whole or self._is_touched(entry.path)
+            if not (is_whole or self._leads_to_touched(entry.path)):
+                continue
             try:
-                self._add(entry, device, names, rules)
+                self._add(entry, device, names, rules, is_whole=is_whole)
             except FileNotFoundError:
                 continue  # removed since its folder was listed
             except OSError as error:
                 self._add_unreachable(entry.path, error)
 
+    def _is_touched(self, path: str) -> bool:
+        return self._touched is None or self._touched.includes(path)
+
+    def _leads_to_touched(self, path: str) -> bool:
+        return self._touched is None or self._touched.leads_to(path)
+
     def _add(
-        self, entry: os.DirEntry[str], device: int, beside: Sequence[str], rules: IgnoreRules
+        self,
+        entry: os.DirEntry[str],
+        device: int,
+        beside: Sequence[str],
+        rules: IgnoreRules,
+        *,
+        is_whole: bool,
     ) -> None:
         is_folder = entry.is_dir(follow_symlinks=False)
         verdict = rules.judge(entry, folder=is_folder)
@@ -181,8 +214,13 @@ class _Walk:
             self._ignore(entry.path, verdict.reason)
         elif is_folder:
             self._stack.append(
-                _Folder(entry.path, device, beside, rules, taken_back=verdict.taken_back)
-            )
+                _Folder(
+                    entry.path, device, beside, rules,
+                    taken_back=verdict.taken_back, is_whole=is_whole,
+                )
+            )  # fmt: skip
+        elif not is_whole:
+            return
         elif entry.is_file(follow_symlinks=False):
             self._stack.append(entry)
         else:

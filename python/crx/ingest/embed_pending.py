@@ -61,6 +61,11 @@ class PendingChunks:
         if self._waiting >= EMBED_QUEUE:
             self.embed()
 
+    def commit(self) -> None:
+        """Let what was put be searched by BM25, if anything waits for its vector."""
+        if self._on_commit is not None and self._waiting:
+            self._on_commit()
+
     def embed(self) -> None:
         """Embed every chunk without its vector, including those that a killed run left."""
         self._waiting = 0

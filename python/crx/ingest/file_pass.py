@@ -16,6 +16,7 @@ from crx.ingest.ignore import FolderPatterns
 from crx.ingest.paths import is_below, path_of
 from crx.ingest.read import failure_reason, promises_text, read_content
 from crx.ingest.report import Failure, Skipped, Tally
+from crx.ingest.touched import TouchedPaths
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.write import DocumentWriter, Source, encode_metadata, hash_source
 
@@ -41,7 +42,12 @@ class FilePass:
         max_file_mb: int,
         skip_folders: FolderPatterns,
         rehash: bool = False,
+        touched: TouchedPaths | None = None,
+        keep_missing: bool = False,
     ) -> None:
+        """`touched` limits the pass to what it covers; `keep_missing` keeps documents of files
+        that are gone.
+        """
         self.skipped: list[Skipped] = []
         self._store = store
         self._reader = reader
@@ -50,6 +56,8 @@ class FilePass:
         self._max_file_mb = max_file_mb
         self._skip_folders = skip_folders
         self._rehash = rehash
+        self._touched = touched
+        self._keep_missing = keep_missing
         self._failed: set[str] = set()
         self._missing = _MissingFiles()
 
@@ -61,8 +69,10 @@ class FilePass:
         `others` are roots that another pass indexes. `mounts` are the mount points that earlier
         passes met.
         """
-        discovery = discover(roots, skip_folders=self._skip_folders)
-        discovery.unreachable += _unmounted(mounts, roots, discovery)
+        discovery = discover(roots, skip_folders=self._skip_folders, touched=self._touched)
+        discovery.unreachable += _unmounted(
+            [mount for mount in mounts if self._visits(mount)], roots, discovery
+        )
         self.skipped += [*discovery.ignored, *discovery.skipped]
         self._tally.count("ignored", len(discovery.ignored))
         self._tally.count("skipped", len(discovery.skipped))
@@ -73,16 +83,32 @@ class FilePass:
         self._tally.expect(len(discovery.files), size=sum(sizes))
         self._report_unreachable(discovery, known)
         found = {file.uri for file in discovery.files}
-        scope = _Scope(roots, others, [each.uri for each in discovery.unreachable])
+        unreachable = [each.uri for each in discovery.unreachable]
+        scope = _Scope(roots, others, unreachable, self._touched)
         self._missing = _MissingFiles(
             {path: rows for path, rows in known.items() if path not in found}, scope
         )
         for file, size in zip(discovery.files, sizes, strict=True):
             self._refresh(file, known.get(file.uri, []))
             self._tally.finish(file.uri, size=size)
-        self._tally.count("removed", self._store.remove_documents(self._missing.removed_uris()))
+        self._remove_missing()
         self._forget_failures(found, scope)
         return discovery
+
+    def _visits(self, uri: str) -> bool:
+        """Return True for a folder that this pass lists."""
+        if self._touched is None:
+            return True
+        path = path_of(uri)
+        return self._touched.leads_to(path) or self._touched.covers(path)
+
+    def _remove_missing(self) -> None:
+        """Remove the documents of files that are gone, or count them as kept."""
+        gone = self._missing.removed_uris()
+        if self._keep_missing:
+            self._tally.count("kept", len(gone))
+        else:
+            self._tally.count("removed", self._store.remove_documents(gone))
 
     def _report_unreachable(self, discovery: Discovery, known: dict[str, Rows]) -> None:
         for folder in discovery.unreachable:
@@ -206,14 +232,21 @@ class _Scope:
     """What a pass may remove: all below its roots but what it could not see."""
 
     def __init__(
-        self, roots: Sequence[Root], others: Sequence[Root], unreachable: Sequence[str]
+        self,
+        roots: Sequence[Root],
+        others: Sequence[Root],
+        unreachable: Sequence[str],
+        touched: TouchedPaths | None,
     ) -> None:
         self._roots = [root.uri for root in roots]
         self._others = [root.uri for root in others]
         self._unreachable = unreachable
+        self._touched = touched
 
     def is_gone(self, uri: str) -> bool:
         """Return True for a path that was not found, if the pass looked for it."""
+        if self._touched is not None and not self._touched.covers(path_of(uri)):
+            return False
         own = max((len(root) for root in self._roots if is_below(uri, root)), default=0)
         other = max((len(root) for root in self._others if is_below(uri, root)), default=0)
         return own > other and not any(is_below(uri, folder) for folder in self._unreachable)

@@ -17,7 +17,7 @@ from pathspec import GitIgnoreSpec
 
 from crx.ingest.paths import escape_path
 
-_IGNORE_FILES = (".gitignore", ".ignore", ".crxignore")
+IGNORE_FILES = (".gitignore", ".ignore", ".crxignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _judge(chain: Sequence[_Patterns], path: str, *, folder: bool) -> Verdict:
 
 
 def _read_patterns(folder: str, names: Sequence[str]) -> Iterator[_Patterns]:
-    for name in _IGNORE_FILES:
+    for name in IGNORE_FILES:
         if name in names:
             path = os.path.join(folder, name)
             with open(path, encoding="utf-8", errors="replace") as file:

@@ -17,6 +17,7 @@ from crx.ingest.paths import uri_of
 from crx.ingest.report import Progress, Report, Tally
 from crx.ingest.roots import RememberedRoots
 from crx.ingest.skipped import record_skipped
+from crx.ingest.touched import TouchedPaths
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.worker.limits import DEFAULT_LIMITS, ReadLimits
 from crx.ingest.write import DocumentWriter, Situator, Source, chunk_budget, hash_source
@@ -81,6 +82,7 @@ class Indexer:
         *,
         exclude: Sequence[str] | None = None,
         rehash: bool = False,
+        keep_missing: bool = False,
     ) -> None:
         """Make the store hold what the paths hold, and remember them as roots; see `FilePass`.
 
@@ -89,14 +91,30 @@ class Indexer:
         require_paths(paths)
         remembered = RememberedRoots.read(self._store.settings(), base=self._base)
         roots = remembered.choose(map(uri_of, paths), exclude=exclude)
-        self._pass(roots, remembered, rehash=rehash)
+        self._pass(roots, remembered, rehash=rehash, keep_missing=keep_missing)
 
-    def refresh(self, *, rehash: bool = False) -> None:
+    def refresh(
+        self,
+        *,
+        rehash: bool = False,
+        touched: TouchedPaths | None = None,
+        keep_missing: bool = False,
+    ) -> None:
         """Make the store hold what the remembered roots hold; see `FilePass`."""
         remembered = RememberedRoots.read(self._store.settings(), base=self._base)
-        self._pass(remembered.roots, remembered, rehash=rehash)
+        self._pass(
+            remembered.roots, remembered, rehash=rehash, touched=touched, keep_missing=keep_missing
+        )
 
-    def _pass(self, roots: Sequence[Root], remembered: RememberedRoots, *, rehash: bool) -> None:
+    def _pass(
+        self,
+        roots: Sequence[Root],
+        remembered: RememberedRoots,
+        *,
+        rehash: bool,
+        keep_missing: bool,
+        touched: TouchedPaths | None = None,
+    ) -> None:
         self._tally.start(self._pending.count())
         with IsolatedReader(self._read_limits) as reader:
             file_pass = FilePass(
@@ -107,18 +125,23 @@ class Indexer:
                 max_file_mb=self._max_file_mb,
                 skip_folders=self._skip_folders,
                 rehash=rehash,
+                touched=touched,
+                keep_missing=keep_missing,
             )
             discovery = file_pass.run(
                 roots, others=remembered.others(roots), mounts=remembered.mounts
             )
-        self._remember(remembered.after(roots, discovery))
-        record_skipped(
-            Path(self._store.path),
-            file_pass.skipped,
-            base=self._base,
-            roots=[root.uri for root in roots],
-            unreachable=[each.uri for each in discovery.unreachable],
-        )
+        if touched is None:
+            self._remember(remembered.after(roots, discovery))
+            record_skipped(
+                Path(self._store.path),
+                file_pass.skipped,
+                base=self._base,
+                roots=[root.uri for root in roots],
+                unreachable=[each.uri for each in discovery.unreachable],
+            )
+        else:
+            self._pending.commit()  # found by BM25 before their vectors are made
         self.embed()
 
     def _remember(self, remembered: RememberedRoots) -> None:

@@ -1,0 +1,92 @@
+"""`crx watch`: keep an index equal to folders while they change."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from crx import index as handle
+from crx.cli.index import name_failures, require_paths, summarize
+from crx.cli.options import (
+    FOLDER,
+    embedder_option,
+    exclude_option,
+    existing_index,
+    find_index,
+    index_option,
+    parse_settings,
+    set_option,
+)
+from crx.cli.output import print_json_line, print_line, print_note
+from crx.errors import UsageError
+
+if TYPE_CHECKING:
+    from crx.watch import Visit
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(readable=False, path_type=Path))
+@index_option
+@embedder_option
+@exclude_option
+@click.option(
+    "--keep-missing",
+    is_flag=True,
+    help='Keep the documents of files that are deleted; "crx remove" or "crx index" removes them.',
+)
+@set_option
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each visit.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only problems.")
+def command(
+    *,
+    paths: tuple[Path, ...],
+    folder: str | None,
+    embedder: str | None,
+    exclude: tuple[str, ...],
+    keep_missing: bool,
+    assignments: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Keep the index equal to PATHS, files or folders, while they change; Ctrl-C stops.
+
+    PATHS are added to those that were indexed before; without PATHS, these are watched. A change
+    can be found by BM25 within three seconds, by vectors when it is embedded. All files are visited
+    at the start, every 15 minutes and after an error. Other commands can write between two visits.
+    """
+    # Imported here: other commands do not need it.
+    from crx.watch import Watcher
+
+    found = find_index(folder)
+    require_paths(paths, index=found)
+    if exclude and not paths:
+        raise UsageError("--exclude wants a PATH; what was excluded before is remembered")
+    settings = parse_settings(assignments)
+    settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
+    place = (found or Path(FOLDER)) if paths else existing_index(folder)
+
+    def report_visit(visit: Visit) -> None:
+        name_failures(visit.report)
+        if as_json:
+            done = {"kind": visit.kind, **asdict(visit.report)}
+            print_json_line({"visit": done}, file=sys.stdout)
+        elif not quiet:
+            print_line(f"{datetime.now():%H:%M:%S} {summarize(visit.report)}")
+
+    with handle.open(place, settings=settings) as index:
+        if paths:
+            index.add(*paths, exclude=exclude or None, keep_missing=keep_missing)
+        watcher = Watcher(
+            index, keep_missing=keep_missing, on_visit=report_visit, on_problem=print_note
+        )
+        print_note(f"watching {', '.join(index.roots)}; Ctrl-C stops")
+        try:
+            watcher.run()
+        except KeyboardInterrupt:
+            print_note("stopped")
+    return 0

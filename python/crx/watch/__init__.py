@@ -1,0 +1,5 @@
+"""Watching of folders: an index follows what changes in them."""
+
+from crx.watch.watcher import Visit, Watcher
+
+__all__ = ["Visit", "Watcher"]
