@@ -77,8 +77,9 @@ def declared_licences(name: str) -> list[str]:
         for line in fields.get_all("Classifier") or ()
         if line.startswith("License :: OSI Approved :: ")
     ]
-    short = (fields.get("License") or "").partition("\n")[0]
-    return list(filter(None, [fields.get("License-Expression"), *classifiers, short]))
+    named = fields.get_all("License-Expression") or []
+    whole = fields.get_all("License") or []
+    return [*named, *classifiers, *(text.partition("\n")[0] for text in whole if text)]
 
 
 def test_every_python_package_has_a_permissive_licence() -> None:

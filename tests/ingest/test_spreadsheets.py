@@ -14,8 +14,8 @@ from crx.errors import InputError
 from crx.ingest.read import read_bytes
 from crx.types import Document
 
-ROADS = [["road", "miles"], ["A1", 12.0], ["krill lane", 7.5]]
-COSTS = [["Costs of 2024"], [], ["item", "euro"], ["tar", 100]]
+ROADS: list[list[str | float]] = [["road", "miles"], ["A1", 12.0], ["krill lane", 7.5]]
+COSTS: list[list[str | float]] = [["Costs of 2024"], [], ["item", "euro"], ["tar", 100]]
 SHEETS = {"Roads": ROADS, "Costs": COSTS}
 BOOKS = {"a.xlsx": xlsx(SHEETS), "a.ods": ods(SHEETS), "a.xls": excel_97(SHEETS)}
 
