@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 from starlette.datastructures import Headers
 
@@ -81,13 +83,24 @@ def test_without_the_token_a_request_is_refused(given: str) -> None:
     assert (refusal.status, refusal.headers) == (401, {"www-authenticate": "Bearer"})
 
 
-def test_the_token_and_the_cookie_of_a_session_are_accepted() -> None:
+def basic(password: str) -> str:
+    return "Basic " + base64.b64encode(f"anybody:{password}".encode()).decode()
+
+
+def test_the_token_is_accepted_as_bearer_and_as_the_password_of_a_browser() -> None:
     policy = make_policy(host="127.0.0.1", token=TOKEN)
     assert status(policy, authorization=f"Bearer {TOKEN}") == 0
     assert status(policy, authorization=f"bearer {TOKEN}") == 0
-    assert status(policy, cookie=f"a=b; crx_session={policy.session()}") == 0
-    assert status(policy, cookie=f"crx_session={TOKEN}") == 401
-    assert TOKEN not in policy.session()
+    assert status(policy, authorization=basic(TOKEN)) == 0
+    assert status(policy, authorization=basic("wrong")) == 401
+    assert status(policy, authorization="Basic !") == 401
+
+
+def test_a_browser_is_asked_for_a_password() -> None:
+    headers = Headers({**OWN, "accept": "text/html,*/*"})
+    refusal = make_policy(host="127.0.0.1", token=TOKEN).refuse("GET", "/", headers)
+    assert refusal is not None
+    assert refusal.headers["www-authenticate"].startswith("Basic realm=")
 
 
 def test_health_needs_no_token() -> None:

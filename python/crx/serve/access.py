@@ -7,7 +7,7 @@ A page of another site must not reach a server on this machine, neither by a for
 
 from __future__ import annotations
 
-import hashlib
+import base64
 import hmac
 import ipaddress
 import re
@@ -21,7 +21,6 @@ from crx.errors import UsageError
 MIN_TOKEN_CHARS = 20
 # Answered without a token, so that a supervisor can ask.
 OPEN_PATHS = ("/health",)
-COOKIE = "crx_session"
 
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::\d*)?")
@@ -64,13 +63,9 @@ class AccessPolicy:
             return Refusal(
                 401,
                 "no or a wrong token; send Authorization: Bearer",
-                {"www-authenticate": "Bearer"},
+                {"www-authenticate": _challenge(headers)},
             )
         return None
-
-    def session(self) -> str:
-        """Return the value of the cookie by which a browser proves that it was given the token."""
-        return hmac.new(self.token.encode(), b"crx session", hashlib.sha256).hexdigest()
 
     def _is_own(self, host: str) -> bool:
         name = _hostname(host)
@@ -94,10 +89,7 @@ class AccessPolicy:
     def _has_token(self, headers: Headers) -> bool:
         if not self.token:
             return True
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and _same(given.strip(), self.token):
-            return True
-        return any(_same(value, self.session()) for value in _cookies(headers))
+        return _same(_given_token(headers.get("authorization", "")), self.token)
 
 
 def make_policy(*, host: str, token: str, allowed_hosts: tuple[str, ...] = ()) -> AccessPolicy:
@@ -150,6 +142,20 @@ def _same(given: str, wanted: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
 
 
-def _cookies(headers: Headers) -> list[str]:
-    pairs = (each.strip().partition("=") for each in headers.get("cookie", "").split(";"))
-    return [value for name, _, value in pairs if name == COOKIE]
+def _given_token(authorization: str) -> str:
+    """Return the token of a header, "" if it has none: that of Bearer, or the password of Basic."""
+    scheme, _, given = authorization.partition(" ")
+    if scheme.lower() == "bearer":
+        return given.strip()
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(given, validate=True).decode("latin-1").partition(":")[2]
+    except ValueError:
+        return ""
+
+
+def _challenge(headers: Headers) -> str:
+    """Return what a client that sent no token is asked for: a browser shows a prompt for Basic."""
+    wants_page = "text/html" in headers.get("accept", "")
+    return 'Basic realm="crx: any name, and the token"' if wants_page else "Bearer"
