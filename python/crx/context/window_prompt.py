@@ -28,6 +28,8 @@ OPENING_CHARS = 3000
 # Characters of a line and of a digest.
 LINE_CHARS = (20, 280)
 DIGEST_CHARS = (40, 400)
+# Characters of a digest by a large model, for estimates.
+USUAL_DIGEST_CHARS = 200
 
 _DIGEST_TEMPLATE = """\
 <outline>

@@ -13,7 +13,7 @@ from typing import Any
 from crx.context.chunk_prompt import ChunkPrompt
 from crx.context.chunk_requests import ChunkRequests
 from crx.context.ordering import Answers, restore_order
-from crx.context.window_prompt import WindowPrompt
+from crx.context.window_prompt import USUAL_DIGEST_CHARS, WindowPrompt
 from crx.context.windows import WindowContextualizer
 from crx.remote.completion import Completion
 from crx.remote.metering import Estimate, Meter, ServiceUsage
@@ -21,8 +21,7 @@ from crx.remote.retry import CircuitBreaker, RetryPolicy
 from crx.remote.stream import stream
 from crx.types import Chunk, Context, Document
 
-# Digests and lines by a large model have about 200 and 160 characters.
-DIGEST_CHARS = 200
+# Lines by a large model have about 160 characters.
 DIGEST_TOKENS, LINE_TOKENS = 50, 45
 
 
@@ -123,7 +122,7 @@ def _requests(
     if not chunks:
         return
     yield "".join(windows.digest_prompt(document, chunks[0])), DIGEST_TOKENS
-    digest = "x" * DIGEST_CHARS
+    digest = "x" * USUAL_DIGEST_CHARS
     for window in windows.windows(chunks):
         group = chunks[window.start : window.stop]
         prefix = windows.prompt.window.prefix(digest)

@@ -65,6 +65,10 @@ class WindowContextualizer:
         """Return what follows the prefix for the chunks of a window."""
         return self.prompt.window.suffix(format_chunks([chunk.text for chunk in chunks]))
 
+    def line_text(self, chunk: Chunk) -> str:
+        """Return what follows the prefix for a chunk that is asked for alone."""
+        return self.prompt.window.suffix(format_chunks([chunk.text]), firmer=True)
+
     def digest_prompt(self, document: Document, chunk: Chunk) -> tuple[str, str]:
         """Return the prefix and the rest of the prompt for a document's digest."""
         opening = document.text[:OPENING_CHARS]
@@ -111,8 +115,7 @@ class WindowContextualizer:
         def validate(answer: str, finished: bool) -> Context:  # noqa: FBT001
             return validator.validate(answer, chunk=chunk, finished=finished, number=1)
 
-        text = self.prompt.window.suffix(format_chunks([chunk.text]), firmer=True)
-        return ChunkPrompt(text, None, validate, lines_grammar(1))
+        return ChunkPrompt(self.line_text(chunk), None, validate, lines_grammar(1))
 
 
 def _accept_lines(answer: str, finished: bool) -> Context:  # noqa: FBT001

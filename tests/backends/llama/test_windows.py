@@ -84,3 +84,30 @@ def test_a_template_beside_the_window_prompt_is_an_error(models: Path) -> None:
         assert model.with_prompt(Prompt.of(glossary="x")).fingerprint != model.fingerprint
         with pytest.raises(UsageError, match="prompt=window has a template of its own"):
             model.with_prompt(template)
+
+
+@pytest.mark.usefixtures("accept_generic_contexts")
+def test_the_estimated_work_of_windows_is_within_a_quarter_of_the_work_done(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("gguf")
+    from crx.backends.llama.contextualizer import Llama
+    from crx.backends.llama.options import LlamaOptions
+    from crx.context.compute_usage import Pace, Work
+
+    settings = LlamaOptions(threads=1, prompt="window")
+    with Llama(models / "random.gguf", settings=settings) as model:
+        contexts = list(model.situate(DOCUMENT, CHUNKS))
+        used = model.usage
+        asks = 1 + sum(context.status != "ok" for context in contexts) / len(contexts)
+        estimated: list[Work] = []
+
+        def record(_: Pace, work: Work) -> float:
+            estimated.append(work)
+            return 1.0
+
+        monkeypatch.setattr(Pace, "estimate_seconds", record)
+        model.estimate_seconds([(DOCUMENT, CHUNKS)], asks=asks)
+    read, written = estimated
+    assert read.tokens == pytest.approx(used.prefill.tokens, rel=0.25)
+    assert written.tokens == pytest.approx(used.decode.tokens, rel=0.25)

@@ -31,7 +31,7 @@ from crx.context.excerpts import Excerpt, excerpts
 from crx.context.ordering import Answers, restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
-from crx.context.window_prompt import OPENING_CHARS, WindowPrompt
+from crx.context.window_prompt import USUAL_DIGEST_CHARS, WindowPrompt
 from crx.context.windows import WINDOW_ANSWER_TOKENS, WindowContextualizer
 from crx.errors import ModelError
 from crx.models.store import find_gguf_file
@@ -277,11 +277,17 @@ class Llama:
         asks: float,
     ) -> Iterator[PromptLengths]:
         """Yield the lengths of the prompt of a document's digest, and of those of its windows."""
-        groups: list[Sequence[Chunk]] = [chunks[w.start : w.stop] for w in windows.windows(chunks)]
-        groups += [[chunk] for chunk in chunks[: round((asks - 1) * len(chunks))]]
+        if not chunks:
+            return
+        groups = [chunks[w.start : w.stop] for w in windows.windows(chunks)]
+        texts = [windows.window_text(group) for group in groups]
+        again = chunks[: round((asks - 1) * len(chunks))]
+        texts += [windows.line_text(chunk) for chunk in again]
+        head, opening = windows.digest_prompt(document, chunks[0])
+        digest = document.text[:USUAL_DIGEST_CHARS]
         for prefix, suffixes in (
-            (windows.prompt.digest.prefix(""), [document.text[:OPENING_CHARS]]),
-            (windows.prompt.window.prefix(""), [*map(windows.window_text, groups)]),
+            (head, [opening]),
+            (windows.prompt.window.prefix(digest), texts),
         ):
             begin, *ends = self._count([prefix, *suffixes])
             shared = begin + self._head if self._shares else 0
