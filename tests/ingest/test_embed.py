@@ -266,48 +266,51 @@ def normalized(row: np.ndarray) -> np.ndarray:
     return np.asarray(row / np.linalg.norm(row))
 
 
-def test_a_text_without_a_prefix_is_embedded_as_it_is() -> None:
+def test_a_text_that_fits_is_embedded_as_it_is() -> None:
     embedder = HashedEmbedder(max_tokens=8)
-    rows, several = embed_situated(embedder, [Situated("", "one two"), Situated("", "one")])
+    rows, several = embed_situated(embedder, [Situated("Title", "one two"), Situated("", "one")])
     assert several == 0
-    np.testing.assert_array_equal(rows, embedder.embed(["one two", "one"]))
+    np.testing.assert_array_equal(rows, embedder.embed(["Title\none two", "one"]))
 
 
-def test_a_prefix_adds_its_vector_with_a_smaller_weight() -> None:
-    embedder = HashedEmbedder()
-    rows, _ = embed_situated(embedder, [Situated("Title", "one two"), Situated("", "three")])
-    title, text, other = embedder.embed(["Title", "one two", "three"])
-    np.testing.assert_allclose(rows[0], normalized(text + PREFIX_WEIGHT * title), atol=1e-6)
-    np.testing.assert_array_equal(rows[1], other)
-
-
-def test_a_long_text_is_the_mean_of_its_windows() -> None:
+def test_a_long_text_is_the_mean_of_its_windows_each_with_what_situates_it() -> None:
     embedder = HashedEmbedder(max_tokens=8)
-    text = Situated("", "one two three four five six seven eight nine ten")
+    text = Situated("Title", "one two three four five six seven eight nine ten")
     rows, several = embed_situated(embedder, [Situated("", "x"), text])
-    windows = embedder.embed(["one two three four five ", "six seven eight nine ten"])
+    windows = embedder.embed(["Title\none two three four five ", "Title\nsix seven eight nine ten"])
+    mean = windows.sum(axis=0)
     assert several == 1
-    np.testing.assert_allclose(rows[1], normalized(windows.sum(axis=0)), atol=1e-6)
+    np.testing.assert_allclose(rows[1], mean / np.linalg.norm(mean), atol=1e-6)
 
 
-def test_a_prefix_longer_than_the_window_is_read_whole_too() -> None:
+def test_a_context_longer_than_the_window_is_read_whole_too() -> None:
     embedder = HashedEmbedder(max_tokens=4)
     rows, several = embed_situated(embedder, [Situated("one two three four five six", "seven")])
-    prefix = normalized(embedder.embed(["one two three ", "four five six"]).sum(axis=0))
-    (text,) = embedder.embed(["seven"])
-    assert several == 0
-    np.testing.assert_allclose(rows[0], normalized(text + PREFIX_WEIGHT * prefix), atol=1e-6)
+    whole = embedder.embed(["one two three ", "four five ", "six\nseven"]).sum(axis=0)
+    assert several == 1
+    assert rows[0] @ (whole / np.linalg.norm(whole)) > 0.9
 
 
-def test_a_prefix_is_embedded_once_for_all_texts_that_share_it() -> None:
+CODE = "int boil(int n) { return n > 0; }"
+
+
+def test_source_code_is_embedded_apart_from_its_prefix_which_weighs_less() -> None:
+    embedder = HashedEmbedder()
+    rows, _ = embed_situated(embedder, [Situated("Title", CODE)])
+    title, text = embedder.embed(["Title", CODE])
+    np.testing.assert_allclose(rows[0], normalized(text + PREFIX_WEIGHT * title), atol=1e-6)
+
+
+def test_a_prefix_of_source_code_is_embedded_once_for_all_chunks_that_share_it() -> None:
     embedder = Counting()
-    situated = SituatedEmbedder(embedder, max_kept=2)
-    situated.embed([Situated("Title", "one"), Situated("Title", "two")])
-    situated.embed([Situated("Title", "three")])
-    assert embedder.texts == ["one", "two", "Title", "three"]
-    situated.embed([Situated("Other", "four")])
-    situated.embed([Situated("Title", "four")])
-    assert embedder.texts[4:] == ["four", "Other", "Title"]
+    situated = SituatedEmbedder(embedder, max_kept=3)
+    first, second, third = (CODE.replace("boil", name) for name in ("melt", "burn", "cool"))
+    situated.embed([Situated("Title", first), Situated("Title", second)])
+    assert embedder.texts == [first, "Title", second]
+    situated.embed([Situated("Title", third), Situated("Other", third)])
+    assert embedder.texts[3:] == [third, "Other"]
+    situated.embed([Situated("Title", first)])
+    assert embedder.texts[5:] == [first]
 
 
 def test_no_situated_texts_give_no_rows() -> None:

@@ -1,7 +1,7 @@
 """Ablation: index a question set with each source of contexts and measure every configuration.
 
-All sources share one index, which keeps vectors by content, so a text is embedded once for each
-source. A question is embedded once, and a pair of question and text is reranked once.
+All sources share one index, which keeps vectors by content, so a text is embedded once. A question
+is embedded once, and a pair of question and text is reranked once.
 """
 
 from __future__ import annotations

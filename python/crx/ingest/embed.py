@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx.errors import ModelError
+from crx.ingest.source_code import is_source_code
 from crx.protocols import Embedder
 
-# The weight of a prefix's vector against that of the text.
+# The weight of the vector of a prefix against that of source code.
 PREFIX_WEIGHT = 0.7
 
 
@@ -35,48 +36,55 @@ def embedding_prefix(outline: str, context: str) -> str:
 
 
 class SituatedEmbedder:
-    """Embeds situated texts, and keeps the vectors of the texts and prefixes that it embedded last.
+    """Embeds situated texts, and keeps the vectors of what it embedded last.
 
-    The vector of a situated text is that of the text plus `PREFIX_WEIGHT` times that of its
-    prefix, normalized. Embedded as one text, a prefix that names the document fills a good part of
-    what the model reads, and makes the chunks of one document similar. It is also embedded once for
-    all chunks of a section, so that the model reads fewer tokens.
+    Prose is embedded together with its prefix. The vector of source code is that of the code plus
+    `PREFIX_WEIGHT` times that of its prefix, normalized: in one text with them, the names of the
+    file's definitions make the chunks of the file alike. A prefix that is embedded by itself is
+    embedded once for all chunks that share it.
     """
 
     def __init__(self, embedder: Embedder, *, max_kept: int = 4096) -> None:
-        """Keep the vectors of at most `max_kept` texts and prefixes."""
+        """Keep the vectors of at most `max_kept` texts."""
         self._embedder = embedder
         self._max_kept = max_kept
-        self._kept: OrderedDict[str, _Embedded] = OrderedDict()
+        self._kept: OrderedDict[Situated, _Embedded] = OrderedDict()
 
     def embed(self, texts: Sequence[Situated]) -> tuple[NDArray[np.float32], int]:
         """Return (n, d) float32 unit rows, and how many of the texts took more than one window.
 
-        Nothing is cut off: a text that does not fit into the embedder's window is embedded in
-        several windows of equal length, and its vector is their mean, normalized. Raises
-        `ModelError` if the rows of an embedder have another shape or type than `Embedder.embed`
-        promises, or are not finite.
+        Nothing is cut off: a text that does not fit into the embedder's window together with its
+        prefix is embedded in several windows of equal length, each with the prefix, and its vector
+        is their mean, normalized. Raises `ModelError` if the rows of an embedder have another shape
+        or type than `Embedder.embed` promises, or are not finite.
         """
-        prefixes = {each.before: None for each in texts if each.before}
-        parts = self._embed_parts({**{each.text: None for each in texts}, **prefixes})
+        parts = [_parts(each) for each in texts]
+        found = self._embed_parts(dict.fromkeys(part for each in parts for part in each))
         rows = np.empty((len(texts), self._embedder.dimensions), np.float32)
-        for row, each in zip(rows, texts, strict=True):
-            row[:] = parts[each.text].row
-            if each.before:
-                row += PREFIX_WEIGHT * parts[each.before].row
+        for row, (text, *prefix) in zip(rows, parts, strict=True):
+            row[:] = found[text].row
+            if prefix:
+                row += PREFIX_WEIGHT * found[prefix[0]].row
                 row /= np.linalg.norm(row) or 1
-        return rows, sum(parts[each.text].windows > 1 for each in texts)
+        return rows, sum(found[text].windows > 1 for text, *_ in parts)
 
-    def _embed_parts(self, wanted: Collection[str]) -> dict[str, _Embedded]:
-        found = {text: self._kept[text] for text in wanted if text in self._kept}
-        missing = [text for text in wanted if text not in found]
+    def _embed_parts(self, wanted: Collection[Situated]) -> dict[Situated, _Embedded]:
+        found = {part: self._kept[part] for part in wanted if part in self._kept}
+        missing = [part for part in wanted if part not in found]
         found |= zip(missing, _embed_whole(self._embedder, missing), strict=True)
-        for text, each in found.items():
-            self._kept[text] = each
-            self._kept.move_to_end(text)
+        for part, each in found.items():
+            self._kept[part] = each
+            self._kept.move_to_end(part)
         while len(self._kept) > self._max_kept:
             self._kept.popitem(last=False)
         return found
+
+
+def _parts(situated: Situated) -> tuple[Situated, ...]:
+    """Return what is embedded of a situated text: itself, or source code and its prefix apart."""
+    if situated.before and is_source_code(situated.text):
+        return Situated("", situated.text), Situated("", situated.before)
+    return (situated,)
 
 
 def embed_situated(
@@ -94,7 +102,7 @@ class _Embedded:
     windows: int
 
 
-def _embed_whole(embedder: Embedder, texts: Sequence[str]) -> list[_Embedded]:
+def _embed_whole(embedder: Embedder, texts: Sequence[Situated]) -> list[_Embedded]:
     """Return the row of each text, however long."""
     windows = [_windows(embedder, text) for text in texts]
     rows = _embed_checked(embedder, [window for each in windows for window in each])
@@ -111,17 +119,27 @@ def _mean(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return total
 
 
-def _windows(embedder: Embedder, text: str) -> list[str]:
-    """Return the texts that together hold a text, each within the embedder's window."""
+def _windows(embedder: Embedder, situated: Situated) -> list[str]:
+    """Return the texts that together hold a situated text, each within the embedder's window."""
+    whole = "\n".join(part for part in (situated.before, situated.text) if part)
     # A token takes a code point or more, so a short text need not be counted.
-    if len(text) <= embedder.max_tokens:
-        return [text]
-    starts = embedder.token_starts(text)
-    if len(starts) <= embedder.max_tokens:
-        return [text]
-    count = -(-len(starts) // embedder.max_tokens)
+    if len(whole) <= embedder.max_tokens or _tokens(embedder, whole) <= embedder.max_tokens:
+        return [whole]
+    starts = embedder.token_starts(situated.text)
+    before = situated.before
+    room = embedder.max_tokens - _tokens(embedder, before)
+    if room < embedder.max_tokens // 2:
+        # The prefix would fill the window: it is read as part of the text.
+        before, starts, room = "", embedder.token_starts(whole), embedder.max_tokens
+    text = situated.text if before else whole
+    count = -(-len(starts) // room)
     edges = [int(starts[len(starts) * n // count]) for n in range(1, count)]
-    return [text[a:b] for a, b in zip([0, *edges], [*edges, len(text)], strict=True)]
+    pieces = [text[a:b] for a, b in zip([0, *edges], [*edges, len(text)], strict=True)]
+    return ["\n".join(part for part in (before, piece) if part) for piece in pieces]
+
+
+def _tokens(embedder: Embedder, text: str) -> int:
+    return len(embedder.token_starts(text))
 
 
 def _embed_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.ingest.embed import embedding_prefix
+from crx.ingest.source_code import is_source_code
 from crx.ingest.split import labels_around
 from crx.protocols import Embedder, Reranker
 from crx.retrieve.dense_languages import weigh_by_language
@@ -30,7 +31,6 @@ from crx.retrieve.recency import (
     document_time,
 )
 from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
-from crx.retrieve.source_code import is_source_code
 from crx.retrieve.spelling import Correction, correct_spelling
 from crx.types import LEGS as LEGS
 from crx.types import Hit, Mark, Passage, Stage

@@ -1,8 +1,8 @@
 """Detection of source code in a chunk, from its text alone.
 
-Rerankers are trained on prose: on source code the order of the fused ranking is better than
-theirs, so chunks of source code keep their place. The file's name does not tell it (a manual holds
-examples, a document may have no name), and a chunk is classified in microseconds.
+Embedders and rerankers of prose treat source code worse than it deserves: a chunk of it is embedded
+apart from its prefix, and keeps its place when others are reranked. The file's name does not tell
+it (a manual holds examples, a document may have no name). A chunk is classified in microseconds.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import crx
-from crx.retrieve.source_code import is_source_code
+from crx.ingest.source_code import is_source_code
 
 C = """
 static int parse(const char *line, size_t n) {
