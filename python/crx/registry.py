@@ -4,7 +4,7 @@ A specification is a name, optionally followed by a colon and an argument:
 
 | kind | specifications |
 |---|---|
-| embedder | `e5@int8`, `onnx:FOLDER`, `openvino:NAME`, `st:FOLDER`, `openai:URL#MODEL`, `none` |
+| embedder | `e5@int8`, `onnx:FOLDER`, `openvino:minilm`, `st:FOLDER`, `openai:URL#MODEL`, `none` |
 | reranker | `crx` (included), `bge@int8`, `onnx:FOLDER`, `st:FOLDER`, `cohere:URL#MODEL` |
 | contextualizer | `llama:PATH`, `claude:MODEL`, `openai:URL#MODEL`, `fake:`, a file of contexts |
 | generator | `llama:PATH`, `claude:MODEL`, `openai:URL#MODEL`, `fake:` |
