@@ -1,7 +1,8 @@
-"""Shared parts of the benchmarks: contestants in their own processes, medians, the machine."""
+"""Shared parts of the benchmarks: contestants in processes of their own, medians, results."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import statistics
@@ -49,3 +50,20 @@ def commit() -> str:
     """Return the short hash of the repository's commit."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def write_results(file: str, *, benchmark: str, rounds: int, figures: Mapping[str, object]) -> None:
+    """Write the figures of a run as JSON, with the machine and the commit."""
+    results = {
+        "benchmark": benchmark,
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        # How many other processes wanted a core while it ran.
+        "load": round(os.getloadavg()[0], 1),
+        "commit": commit(),
+        "rounds": rounds,
+        "figures": figures,
+    }
+    path = Path(file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")

@@ -247,8 +247,8 @@ mod tests {
         let allowed = |row: usize| row % 10 < tenths;
         let mut shared = 0;
         for query in &queries {
-            let key_of = |row| allowed(row).then_some(row as i64);
-            let exact = scan(Rows::F16(&values), query, 20, key_of).into_sorted();
+            let exact = scan(Rows::F16(&values), query, 20, allowed, |row| row as i64);
+            let exact = exact.into_sorted();
             let found = graph.search(query, 150, allowed).unwrap();
             assert!(found.iter().all(|&row| allowed(row)));
             shared += exact

@@ -135,7 +135,12 @@ impl LiveRows {
         self.refused.is_some() || differs || changed
     }
 
-    /// Returns whether a row of the base is deleted.
+    /// Returns whether any row of the base is deleted.
+    pub(super) fn has_deleted(&self) -> bool {
+        self.deleted_rows > 0
+    }
+
+    /// Returns whether this row of the base is deleted.
     pub(super) fn is_deleted(&self, row: usize) -> bool {
         self.deleted[row / 64] >> (row % 64) & 1 == 1
     }

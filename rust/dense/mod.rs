@@ -176,9 +176,13 @@ impl Dense {
         }
         let wanted = |doc: i64| only.is_none_or(|only| only.contains(doc));
         let Tail { keys, docs, values } = &*live.tail;
-        let tail = scan(Rows::F16(values), query, k, |row| {
-            wanted(docs[row]).then_some(keys[row])
-        });
+        let tail = scan(
+            Rows::F16(values),
+            query,
+            k,
+            |row| wanted(docs[row]),
+            |row| keys[row],
+        );
         let Some(base) = &live.base else {
             return Ok(tail.into_sorted());
         };
@@ -196,9 +200,17 @@ impl Dense {
                 }
                 best
             }
-            _ => scan(Rows::F16(base.matrix.all_values()), query, k, |row| {
-                allowed(row).then(|| keys[row])
-            }),
+            _ => {
+                let (rows, key_of) = (Rows::F16(base.matrix.all_values()), |row: usize| keys[row]);
+                match only {
+                    // Without a filter no row's document is read.
+                    None if live.has_deleted() => {
+                        scan(rows, query, k, |row| !live.is_deleted(row), key_of)
+                    }
+                    None => scan(rows, query, k, |_| true, key_of),
+                    Some(_) => scan(rows, query, k, allowed, key_of),
+                }
+            }
         };
         let mut found = tail.merge(found).into_sorted();
         found.truncate(k);

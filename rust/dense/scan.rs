@@ -107,7 +107,7 @@ fn order(a: &Scored, b: &Scored) -> std::cmp::Ordering {
     b.score.total_cmp(&a.score).then(a.key.cmp(&b.key))
 }
 
-/// Scans all rows of `query.len()` values; `key_of` returns a row's key, or None if the row is masked.
+/// Scans all rows of `query.len()` values that are allowed; `key_of` returns a row's key.
 ///
 /// # Panics
 /// If the matrix does not consist of whole rows.
@@ -115,12 +115,12 @@ pub fn scan(
     rows: Rows<'_>,
     query: &[f32],
     k: usize,
-    key_of: impl Fn(usize) -> Option<i64> + Sync,
+    allowed: impl Fn(usize) -> bool + Sync,
+    key_of: impl Fn(usize) -> i64 + Sync,
 ) -> TopRows {
-    let dim = query.len().max(1);
     match rows {
-        Rows::F32(values) => scan_with(values, dim, query, k, key_of, kernel_f32()),
-        Rows::F16(values) => scan_with(values, dim, query, k, key_of, kernel_f16()),
+        Rows::F32(values) => scan_with(values, query, k, allowed, key_of, kernel_f32()),
+        Rows::F16(values) => scan_with(values, query, k, allowed, key_of, kernel_f16()),
     }
 }
 
@@ -131,12 +131,13 @@ pub fn product(row: &[f16], query: &[f32]) -> f32 {
 
 fn scan_with<T: Sync>(
     values: &[T],
-    dim: usize,
     query: &[f32],
     k: usize,
-    key_of: impl Fn(usize) -> Option<i64> + Sync,
+    allowed: impl Fn(usize) -> bool + Sync,
+    key_of: impl Fn(usize) -> i64 + Sync,
     dot: Kernel<T>,
 ) -> TopRows {
+    let dim = query.len().max(1);
     assert_eq!(
         values.len() % dim,
         0,
@@ -144,8 +145,8 @@ fn scan_with<T: Sync>(
     );
     let scan_block = |best: &mut TopRows, (block, rows): (usize, &[T])| {
         for (row, values) in (block * BLOCK..).zip(rows.chunks_exact(dim)) {
-            if let Some(key) = key_of(row) {
-                best.push(dot(values, query), || key);
+            if allowed(row) {
+                best.push(dot(values, query), || key_of(row));
             }
         }
     };
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     fn best(rows: Rows<'_>, query: &[f32], k: usize) -> Vec<(i64, f32)> {
-        let found = scan(rows, query, k, |row| Some(row as i64)).into_sorted();
+        let found = scan(rows, query, k, |_| true, |row| row as i64).into_sorted();
         found
             .into_iter()
             .map(|scored| (scored.key, scored.score))
@@ -195,9 +196,8 @@ mod tests {
     #[test]
     fn masked_rows_are_not_found_and_k_may_be_larger_than_what_is_left() {
         let rows = [1.0f32, 2.0, 3.0];
-        let found = scan(Rows::F32(&rows), &[1.0], 9, |row| {
-            (row != 2).then_some(-(row as i64))
-        });
+        let allowed = |row| row != 2;
+        let found = scan(Rows::F32(&rows), &[1.0], 9, allowed, |row| -(row as i64));
         let expected = [
             Scored {
                 key: -1,

@@ -145,8 +145,12 @@ where
         )));
     }
     let found = py.detach(|| {
-        let key_of = |row: usize| mask.is_none_or(|mask| mask[row]).then_some(row as i64);
-        scan(values.into(), query, k, key_of).into_sorted()
+        let key_of = |row: usize| row as i64;
+        let found = match mask {
+            None => scan(values.into(), query, k, |_| true, key_of),
+            Some(mask) => scan(values.into(), query, k, |row| mask[row], key_of),
+        };
+        found.into_sorted()
     });
     Ok(ranked(py, found))
 }
