@@ -74,7 +74,7 @@ class PassageRow:
     """A stretch of a document: whole consecutive chunks around hits.
 
     `hits` are indices of the given hits, best first; `first` and `last` are ordinals of chunks.
-    `text`, `lines` and `marks` are as in `PassageText`.
+    `text`, `lines` and `marks` are as in `PassageText`. `uri` and `metadata` are the document's.
     """
 
     doc: int
@@ -88,6 +88,8 @@ class PassageRow:
     text: str
     lines: tuple[int, int]
     marks: str
+    uri: str
+    metadata: str
 
 # the store
 

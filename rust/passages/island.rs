@@ -188,6 +188,17 @@ impl Island<'_> {
             })
     }
 
+    /// Returns the value of a mask, and its cost in tokens.
+    pub(super) fn sums(&self, mask: &[bool]) -> (f64, f64) {
+        self.stretches(mask)
+            .fold((0.0, 0.0), |(value, tokens), (first, last)| {
+                (
+                    value + self.values[first..=last].iter().sum::<f64>(),
+                    tokens + self.between(first, last) as f64 + PASSAGE_COST,
+                )
+            })
+    }
+
     /// Returns the tokens of the selected chunks.
     pub(super) fn tokens(&self, mask: &[bool]) -> u64 {
         self.stretches(mask)
@@ -266,16 +277,5 @@ impl Island<'_> {
             let best = self.hits.iter().position(|hits| hits.contains(&0));
             self.stretches(mask).all(has_hit) && best.is_none_or(|at| mask[at])
         })
-    }
-
-    /// Returns the value of a mask, and its cost in tokens.
-    pub(super) fn sums(&self, mask: &[bool]) -> (f64, f64) {
-        self.stretches(mask)
-            .fold((0.0, 0.0), |(value, tokens), (first, last)| {
-                (
-                    value + self.values[first..=last].iter().sum::<f64>(),
-                    tokens + self.between(first, last) as f64 + PASSAGE_COST,
-                )
-            })
     }
 }

@@ -11,8 +11,8 @@ use super::layout::Layout;
 use super::passage::{Hit, Order, Passage, group_by_document, merge};
 use crate::error::Result;
 
-/// Bisection steps of the price; the remaining interval is far below any chunk's value per token.
-const BISECTIONS: usize = 48;
+/// The most prices that are tried; 20 hits take about ten.
+const MOST_CROSSINGS: usize = 64;
 
 /// Selects the stretches whose total value is greatest under a budget of tokens.
 ///
@@ -59,26 +59,60 @@ pub fn select<'a>(
 }
 
 /// Returns the best stretches at the lowest price at which they fit the budget.
+///
+/// The value of the best stretches, less their cost, is a convex function of the price: of all lines
+/// `value - price * cost` it is the upper envelope. At the price at which the lines of a set over the
+/// budget and of one within it cross, either a third set is better, which replaces one of the two,
+/// or the lines are neighbours on the envelope and their crossing is the lowest price.
 pub(super) fn at_lowest_price(islands: &[Island<'_>], budget: u64) -> Vec<Mask> {
-    let at = |price: f64| -> Vec<Mask> { islands.iter().map(|part| part.best(price)).collect() };
-    let fits = |selected: &[Mask]| tokens(islands, selected) <= budget;
-    let free = at(0.0);
-    if fits(&free) {
-        return free;
+    let at = |price: f64| Priced::new(islands, price);
+    let mut over = at(0.0);
+    if tokens(islands, &over.masks) <= budget {
+        return over.masks;
     }
     // At this price only the best hit, which is required, is selected.
-    let (mut low, mut high) = (0.0, islands.iter().map(Island::total).sum());
-    let mut selected = at(high);
-    for _ in 0..BISECTIONS {
-        let price = f64::midpoint(low, high);
-        let candidate = at(price);
-        if fits(&candidate) {
-            (high, selected) = (price, candidate);
+    let mut within = at(islands.iter().map(Island::total).sum());
+    for _ in 0..MOST_CROSSINGS {
+        let price = (over.value - within.value) / (over.cost - within.cost);
+        if !price.is_finite() || price <= 0.0 {
+            break;
+        }
+        let best = at(price);
+        // More than rounding adds to the sums.
+        if best.at(price) <= within.at(price) + 1e-12 * within.value {
+            break;
+        }
+        if tokens(islands, &best.masks) <= budget {
+            within = best;
         } else {
-            low = price;
+            over = best;
         }
     }
-    selected
+    within.masks
+}
+
+/// The best stretches at a price, with the sums of their values and costs.
+struct Priced {
+    masks: Vec<Mask>,
+    value: f64,
+    cost: f64,
+}
+
+impl Priced {
+    fn new(islands: &[Island<'_>], price: f64) -> Self {
+        let masks: Vec<Mask> = islands.iter().map(|part| part.best(price)).collect();
+        let (mut value, mut cost) = (0.0, 0.0);
+        for (part, mask) in islands.iter().zip(&masks) {
+            let sums = part.sums(mask);
+            (value, cost) = (value + sums.0, cost + sums.1);
+        }
+        Priced { masks, value, cost }
+    }
+
+    /// Returns the value at a price, less the cost.
+    fn at(&self, price: f64) -> f64 {
+        self.value - price * self.cost
+    }
 }
 
 /// Adds hits, and neighbours of selected chunks, by value per token until the budget is used.

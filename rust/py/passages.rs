@@ -22,6 +22,8 @@ pub(super) struct PassageRow {
     text: String,
     lines: (u64, u64),
     marks: String,
+    uri: String,
+    metadata: String,
 }
 
 /// Keys and their scores.
@@ -117,6 +119,8 @@ impl From<ShownPassage> for PassageRow {
             text,
             lines,
             marks,
+            uri: shown.uri,
+            metadata: shown.metadata,
         }
     }
 }

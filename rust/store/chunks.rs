@@ -4,7 +4,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params, Row};
 
 use super::Store;
-use super::row::{self, HASH_BYTES, OnConflict, all, check, first, insert};
+use super::row::{self, HASH_BYTES, OnConflict, all, check, insert};
 use super::schema::{CHUNK, CONTEXT, DOCUMENT};
 use super::text::{self, Cursor};
 use crate::error::Result;
@@ -50,10 +50,11 @@ impl Store {
     pub fn chunks(&self, keys: &[i64]) -> Result<Vec<ChunkRow>> {
         self.read(|db| {
             let mut found = Vec::with_capacity(keys.len());
-            let sql = joined("chunk.chunk = ?");
+            let mut statement = db.prepare_cached(&joined("chunk.chunk = ?"))?;
             for &key in keys {
-                let chunk = first(db, &sql, [key], chunk_and_body)?;
-                if let Some((mut chunk, body)) = chunk {
+                let mut rows = statement.query([key])?;
+                if let Some(row) = rows.next()? {
+                    let (mut chunk, body) = chunk_and_body(row)?;
                     chunk.text = text::slice(db, body, chunk.start, chunk.end)?;
                     found.push(chunk);
                 }
@@ -199,13 +200,7 @@ impl StoredChunk {
             key: row.get(0)?,
             doc: row.get(1)?,
             ordinal: row.get(2)?,
-            span: ChunkSpan {
-                start: row.get(3)?,
-                end: row.get(4)?,
-                token_start: row.get(5)?,
-                token_end: row.get(6)?,
-                section: row.get(7)?,
-            },
+            span: span_of(row)?,
             outline: row.get(8)?,
             context_key: key(9)?,
             wanted_key: key(10)?,
@@ -213,12 +208,12 @@ impl StoredChunk {
         })
     }
 
-    /// Returns the chunk as part of a layout.
-    pub(super) fn laid_out(&self) -> LayoutChunk {
-        LayoutChunk {
-            ordinal: self.ordinal,
-            span: self.span,
-        }
+    /// Reads the document, the ordinal and the span of the chunk in the first columns of a row, and
+    /// checks its hash.
+    pub(super) fn read_layout(row: &Row<'_>) -> Result<(i64, LayoutChunk)> {
+        check(&CHUNK, row, 0)?;
+        let (ordinal, span) = (row.get(2)?, span_of(row)?);
+        Ok((row.get(1)?, LayoutChunk { ordinal, span }))
     }
 
     fn fields(&self) -> [ValueRef<'_>; 12] {
@@ -248,4 +243,14 @@ impl StoredChunk {
     pub(super) fn row_hash(&self) -> [u8; HASH_BYTES] {
         row::hash_of(&CHUNK, &self.fields())
     }
+}
+
+fn span_of(row: &Row<'_>) -> Result<ChunkSpan> {
+    Ok(ChunkSpan {
+        start: row.get(3)?,
+        end: row.get(4)?,
+        token_start: row.get(5)?,
+        token_end: row.get(6)?,
+        section: row.get(7)?,
+    })
 }

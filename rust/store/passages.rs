@@ -3,9 +3,10 @@
 //! Only the chunks within reach of the hits are read, and only the text that is shown, so that the
 //! time does not depend on the length of the documents.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-use rusqlite::Connection;
+use rusqlite::{CachedStatement, Connection};
 
 use super::chunks::StoredChunk;
 use super::documents::DocumentRow;
@@ -23,6 +24,10 @@ pub struct ShownPassage {
     pub passage: Passage,
     /// Its text.
     pub text: PassageText,
+    /// The document's URI.
+    pub uri: String,
+    /// The document's metadata, a JSON object.
+    pub metadata: String,
 }
 
 /// How far from a hit chunks are read.
@@ -90,7 +95,7 @@ impl Store {
                     "{start}..{end}: not a span of document {doc}; `layout()` gives its chunks"
                 )));
             }
-            piece_index::read(db, document.body, start, end)
+            piece_index::Reader::new(db)?.read(document.body, start, end)
         })
     }
 }
@@ -114,11 +119,16 @@ impl FoundHits {
     fn read(db: &Connection, given: &[(i64, f32)], reach: Reach) -> Result<Self> {
         let (mut hits, mut indices) = (Vec::new(), Vec::new());
         let mut chunks: HashMap<i64, BTreeMap<u32, LayoutChunk>> = HashMap::new();
+        let sql = format!("SELECT {} FROM chunk WHERE chunk = ?", CHUNK.select());
+        let mut statement = db.prepare_cached(&sql)?;
+        let mut sides = Sides::prepare(db)?;
         for (index, &(key, score)) in (0u32..).zip(given) {
-            let Some(chunk) = StoredChunk::find(db, "chunk = ?", [key])?.pop() else {
+            let mut rows = statement.query([key])?;
+            let Some(row) = rows.next()? else {
                 continue;
             };
-            let (doc, ordinal) = (chunk.doc, chunk.ordinal);
+            let (doc, chunk) = StoredChunk::read_layout(row)?;
+            let ordinal = chunk.ordinal;
             hits.push(Hit {
                 doc,
                 ordinal,
@@ -126,9 +136,9 @@ impl FoundHits {
             });
             indices.push(index);
             let around = chunks.entry(doc).or_default();
-            around.insert(ordinal, chunk.laid_out());
-            read_side(db, doc, chunk.laid_out(), reach, Side::After, around)?;
-            read_side(db, doc, chunk.laid_out(), reach, Side::Before, around)?;
+            around.insert(ordinal, chunk);
+            sides.read(doc, chunk, reach, Side::After, around)?;
+            sides.read(doc, chunk, reach, Side::Before, around)?;
         }
         let layouts = chunks
             .into_iter()
@@ -143,19 +153,23 @@ impl FoundHits {
 
     /// Reads the texts of passages.
     fn show(&self, db: &Connection, passages: Vec<Passage>) -> Result<Vec<ShownPassage>> {
-        let mut bodies: HashMap<i64, i64> = HashMap::new();
+        let mut documents: HashMap<i64, DocumentRow> = HashMap::new();
+        let mut reader = piece_index::Reader::new(db)?;
         let mut shown = Vec::with_capacity(passages.len());
         for mut passage in passages {
-            let body = match bodies.get(&passage.doc) {
-                Some(&body) => body,
-                None => documents::by_id(db, passage.doc)?.body,
+            let document = match documents.entry(passage.doc) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(documents::by_id(db, passage.doc)?),
             };
-            bodies.insert(passage.doc, body);
             for hit in &mut passage.hits {
                 *hit = self.indices[*hit as usize];
             }
-            let text = piece_index::read(db, body, passage.start, passage.end)?;
-            shown.push(ShownPassage { passage, text });
+            shown.push(ShownPassage {
+                text: reader.read(document.body, passage.start, passage.end)?,
+                uri: document.uri.clone(),
+                metadata: document.metadata.clone(),
+                passage,
+            });
         }
         Ok(shown)
     }
@@ -168,45 +182,63 @@ enum Side {
     Before,
 }
 
-/// Adds the chunks within reach on one side of a hit to those that have been read.
-fn read_side(
-    db: &Connection,
-    doc: i64,
-    hit: LayoutChunk,
-    reach: Reach,
-    side: Side,
-    around: &mut BTreeMap<u32, LayoutChunk>,
-) -> Result<()> {
-    let continues = |nearest: &LayoutChunk| match (reach, side) {
-        (Reach::Chunks(window), _) => nearest.ordinal.abs_diff(hit.ordinal) < window,
-        (Reach::Tokens(tokens), Side::After) => {
-            nearest.span.token_end.abs_diff(hit.span.token_end) <= tokens
-        }
-        (Reach::Tokens(tokens), Side::Before) => {
-            nearest.span.token_start.abs_diff(hit.span.token_start) <= tokens
-        }
-    };
-    let mut nearest = hit;
-    while continues(&nearest)
-        && let Some(known) = neighbour(nearest.ordinal, side).and_then(|next| around.get(&next))
-    {
-        nearest = *known;
+/// The statements that read the chunks on either side of a hit, nearest first.
+struct Sides<'a> {
+    after: CachedStatement<'a>,
+    before: CachedStatement<'a>,
+}
+
+impl<'a> Sides<'a> {
+    fn prepare(db: &'a Connection) -> Result<Self> {
+        let columns = CHUNK.select();
+        let statement = |condition: &str| {
+            db.prepare_cached(&format!(
+                "SELECT {columns} FROM chunk WHERE doc = ?1 AND {condition}"
+            ))
+        };
+        Ok(Sides {
+            after: statement("ordinal > ?2 ORDER BY ordinal")?,
+            before: statement("ordinal < ?2 ORDER BY ordinal DESC")?,
+        })
     }
-    let condition = match side {
-        Side::After => "ordinal > ?2 ORDER BY ordinal",
-        Side::Before => "ordinal < ?2 ORDER BY ordinal DESC",
-    };
-    let columns = CHUNK.select();
-    let sql = format!("SELECT {columns} FROM chunk WHERE doc = ?1 AND {condition}");
-    let mut statement = db.prepare_cached(&sql)?;
-    let mut rows = statement.query((doc, nearest.ordinal))?;
-    while continues(&nearest)
-        && let Some(row) = rows.next()?
-    {
-        nearest = StoredChunk::read(row)?.laid_out();
-        around.insert(nearest.ordinal, nearest);
+
+    /// Adds the chunks within reach on one side of a hit to those that have been read.
+    fn read(
+        &mut self,
+        doc: i64,
+        hit: LayoutChunk,
+        reach: Reach,
+        side: Side,
+        around: &mut BTreeMap<u32, LayoutChunk>,
+    ) -> Result<()> {
+        let continues = |nearest: &LayoutChunk| match (reach, side) {
+            (Reach::Chunks(window), _) => nearest.ordinal.abs_diff(hit.ordinal) < window,
+            (Reach::Tokens(tokens), Side::After) => {
+                nearest.span.token_end.abs_diff(hit.span.token_end) <= tokens
+            }
+            (Reach::Tokens(tokens), Side::Before) => {
+                nearest.span.token_start.abs_diff(hit.span.token_start) <= tokens
+            }
+        };
+        let mut nearest = hit;
+        while continues(&nearest)
+            && let Some(known) = neighbour(nearest.ordinal, side).and_then(|next| around.get(&next))
+        {
+            nearest = *known;
+        }
+        let statement = match side {
+            Side::After => &mut self.after,
+            Side::Before => &mut self.before,
+        };
+        let mut rows = statement.query((doc, nearest.ordinal))?;
+        while continues(&nearest)
+            && let Some(row) = rows.next()?
+        {
+            nearest = StoredChunk::read_layout(row)?.1;
+            around.insert(nearest.ordinal, nearest);
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Returns the ordinal next to another, if there can be one.

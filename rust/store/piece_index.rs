@@ -5,11 +5,12 @@
 //! parsing all marks of the document. That is done for short texts, and for texts that were written
 //! by a version of crx without this index and have not been opened by a writer since.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::row::{self, OnConflict, all, check, first, insert, value};
 use super::schema::{CREATE_PIECE_INDEX, PIECE_INDEX};
@@ -30,8 +31,13 @@ pub struct PassageText {
     pub marks: String,
 }
 
-/// The marks of a piece or of a document, by their ordinal.
-type Marks = BTreeMap<u32, Value>;
+/// A mark: its span in code points, and all of it as JSON.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark<'a> {
+    start: u64,
+    end: u64,
+    json: &'a RawValue,
+}
 
 /// Indexes the text of a body, if it is long and not indexed yet.
 pub(super) fn put(db: &Connection, body: i64) -> Result<()> {
@@ -52,27 +58,23 @@ fn intact(db: &Connection, body: i64) -> Result<u32> {
 }
 
 fn write(db: &Connection, body: i64) -> Result<()> {
-    let marks = parse(&text::marks(db, body)?).unwrap_or_default();
-    let mut by_start: Vec<(u64, u64, u32)> = Vec::with_capacity(marks.len());
-    by_start.extend(marks.iter().map(|(&ordinal, mark)| {
-        let (start, end) = span(mark).unwrap_or_default();
-        (start, end, ordinal)
-    }));
-    by_start.sort_unstable();
+    let marks = text::marks(db, body)?;
+    let marks = parse(&marks).unwrap_or_default();
+    let mut by_start: Vec<(u32, Mark<'_>)> = (0u32..).zip(marks).collect();
+    by_start.sort_by_key(|(_, mark)| (mark.start, mark.end));
     let mut rest = by_start.into_iter().peekable();
-    let mut open: Vec<(u64, u32)> = Vec::new();
+    let mut open: Vec<(u32, Mark<'_>)> = Vec::new();
     let mut lines = 0;
     for piece in text::pieces(db, body, 0, u32::MAX)? {
         let start = u64::from(piece.start);
         let end = start + piece.text.chars().count() as u64;
-        open.retain(|&(mark_end, _)| mark_end >= start);
-        while let Some((_, mark_end, ordinal)) = rest.next_if(|mark| mark.0 <= end) {
-            open.push((mark_end, ordinal));
+        open.retain(|(_, mark)| mark.end >= start);
+        while let Some(opened) = rest.next_if(|(_, mark)| mark.start <= end) {
+            open.push(opened);
         }
-        let mut around: Vec<(u32, &Value)> = open
+        let mut around: Vec<(u32, &RawValue)> = open
             .iter()
-            .filter_map(|(_, ordinal)| marks.get_key_value(ordinal))
-            .map(|(&ordinal, mark)| (ordinal, mark))
+            .map(|(ordinal, mark)| (*ordinal, mark.json))
             .collect();
         around.sort_unstable_by_key(|mark| mark.0);
         let around = json(&around)?;
@@ -107,74 +109,120 @@ pub(super) fn exists(db: &Connection) -> Result<bool> {
     Ok(value::<i64>(db, sql, [PIECE_INDEX.name])?.is_some())
 }
 
-/// Reads `text[start..end]` of a body, in code points, with its lines and marks.
-pub(super) fn read(db: &Connection, body: i64, start: u32, end: u32) -> Result<PassageText> {
-    let pieces = text::pieces(db, body, start, end)?;
-    let (before, text) = text::cut(&pieces, body, start, end)?;
-    let indexed = match exists(db)? {
-        true => from_index(db, &pieces)?,
-        false => None,
-    };
-    let (lines, marks) = match indexed {
-        Some(found) => found,
-        None => from_text(db, body, &pieces)?,
-    };
-    let first = 1 + lines + line_breaks(before) as u64;
-    let inner = text.char_indices().next_back().map_or(0, |(last, _)| last);
-    let last = first + line_breaks(&text[..inner]) as u64;
-    let overlaps = |mark: &Value| {
-        span(mark).is_some_and(|(from, to)| from < u64::from(end) && to > u64::from(start))
-    };
-    let marks: Vec<Value> = marks.into_values().filter(overlaps).collect();
-    Ok(PassageText {
-        lines: (first, last),
-        marks: json(&marks)?,
-        text,
-    })
+/// A reader of passages.
+pub(super) struct Reader<'a> {
+    db: &'a Connection,
+    is_indexed: bool,
+    /// The marks of texts without an index that have been read.
+    marks: HashMap<i64, String>,
 }
 
-/// Reads the line breaks before the first piece, and the marks around all; None if a piece is not
-/// indexed.
-fn from_index(db: &Connection, pieces: &[Piece]) -> Result<Option<(u64, Marks)>> {
-    let mut lines = None;
-    let mut marks = Marks::new();
-    for piece in pieces {
-        let sql = "SELECT piece, lines, marks, hash FROM piece_index WHERE piece = ?";
-        let found = first(db, sql, [piece.key], |row| {
-            check(&PIECE_INDEX, row, 0)?;
-            Ok((row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
-        })?;
-        let Some((before, around)) = found else {
-            return Ok(None);
-        };
-        lines.get_or_insert(before);
-        let around: Vec<(u32, Value)> = serde_json::from_str(&around).unwrap_or_default();
-        marks.extend(around);
+impl<'a> Reader<'a> {
+    pub(super) fn new(db: &'a Connection) -> Result<Self> {
+        Ok(Reader {
+            db,
+            is_indexed: exists(db)?,
+            marks: HashMap::new(),
+        })
     }
-    Ok(lines.map(|lines| (lines.cast_unsigned(), marks)))
+
+    /// Reads `text[start..end]` of a body, in code points, with its lines and marks.
+    pub(super) fn read(&mut self, body: i64, start: u32, end: u32) -> Result<PassageText> {
+        let pieces = text::pieces(self.db, body, start, end)?;
+        let (before, text) = text::cut(&pieces, body, start, end)?;
+        let indexed = match self.is_indexed {
+            true => self.read_index(&pieces, start, end)?,
+            false => None,
+        };
+        let (lines, marks) = match indexed {
+            Some(found) => found,
+            None => self.read_text(body, &pieces, start, end)?,
+        };
+        let first = 1 + lines + line_breaks(before) as u64;
+        let inner = text.char_indices().next_back().map_or(0, |(last, _)| last);
+        let last = first + line_breaks(&text[..inner]) as u64;
+        Ok(PassageText {
+            text,
+            lines: (first, last),
+            marks,
+        })
+    }
+
+    /// Reads the line breaks before the first piece, and the marks that overlap a span; None if a
+    /// piece is not indexed.
+    fn read_index(&self, pieces: &[Piece], start: u32, end: u32) -> Result<Option<(u64, String)>> {
+        let mut lines = None;
+        let mut around: Vec<String> = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let sql = "SELECT piece, lines, marks, hash FROM piece_index WHERE piece = ?";
+            let found = first(self.db, sql, [piece.key], |row| {
+                check(&PIECE_INDEX, row, 0)?;
+                Ok((row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
+            })?;
+            let Some((before, marks)) = found else {
+                return Ok(None);
+            };
+            lines.get_or_insert(before);
+            around.push(marks);
+        }
+        let mut marks: BTreeMap<u32, &RawValue> = BTreeMap::new();
+        for around in &around {
+            let of_piece: Vec<(u32, &RawValue)> = serde_json::from_str(around).unwrap_or_default();
+            marks.extend(of_piece);
+        }
+        let marks = marks.into_values().filter_map(Mark::of);
+        let marks = overlapping(marks, start, end)?;
+        Ok(lines.map(|lines| (lines.cast_unsigned(), marks)))
+    }
+
+    /// Counts the line breaks before the first piece, and reads the marks that overlap a span.
+    fn read_text(
+        &mut self,
+        body: i64,
+        pieces: &[Piece],
+        start: u32,
+        end: u32,
+    ) -> Result<(u64, String)> {
+        let first = pieces.first().map_or(0, |piece| piece.start);
+        let before = match first {
+            0 => Vec::new(),
+            _ => text::pieces(self.db, body, 0, first)?,
+        };
+        let lines: usize = before.iter().map(|piece| line_breaks(&piece.text)).sum();
+        let marks = match self.marks.entry(body) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(text::marks(self.db, body)?),
+        };
+        let marks = parse(marks).unwrap_or_default().into_iter();
+        Ok((lines as u64, overlapping(marks, start, end)?))
+    }
 }
 
-/// Counts the line breaks before the first piece, and reads all marks.
-fn from_text(db: &Connection, body: i64, pieces: &[Piece]) -> Result<(u64, Marks)> {
-    let start = pieces.first().map_or(0, |piece| piece.start);
-    let before = match start {
-        0 => Vec::new(),
-        _ => text::pieces(db, body, 0, start)?,
-    };
-    let lines: usize = before.iter().map(|piece| line_breaks(&piece.text)).sum();
-    let marks = parse(&text::marks(db, body)?);
-    Ok((lines as u64, marks.unwrap_or_default()))
+/// Returns the marks that overlap a span, as JSON.
+fn overlapping<'a>(marks: impl Iterator<Item = Mark<'a>>, start: u32, end: u32) -> Result<String> {
+    let (start, end) = (u64::from(start), u64::from(end));
+    let overlaps = |mark: &Mark<'_>| mark.start < end && mark.end > start;
+    let marks: Vec<&RawValue> = marks.filter(overlaps).map(|mark| mark.json).collect();
+    json(&marks)
 }
 
 /// Parses marks: objects with a start and an end, in code points.
-pub(super) fn parse(marks: &str) -> Option<Marks> {
-    let marks: Vec<Value> = serde_json::from_str(marks).ok()?;
-    let valid = marks.iter().all(|mark| span(mark).is_some());
-    valid.then(|| (0u32..).zip(marks).collect())
+pub(super) fn parse(marks: &str) -> Option<Vec<Mark<'_>>> {
+    let marks: Vec<&RawValue> = serde_json::from_str(marks).ok()?;
+    marks.into_iter().map(Mark::of).collect()
 }
 
-fn span(mark: &Value) -> Option<(u64, u64)> {
-    Some((mark.get("start")?.as_u64()?, mark.get("end")?.as_u64()?))
+impl<'a> Mark<'a> {
+    /// Returns the mark, or None if it is not an object with a span.
+    fn of(json: &'a RawValue) -> Option<Self> {
+        #[derive(serde::Deserialize)]
+        struct Span {
+            start: u64,
+            end: u64,
+        }
+        let Span { start, end } = serde_json::from_str(json.get()).ok()?;
+        Some(Mark { start, end, json })
+    }
 }
 
 fn json(marks: &impl serde::Serialize) -> Result<String> {
@@ -182,5 +230,8 @@ fn json(marks: &impl serde::Serialize) -> Result<String> {
 }
 
 fn line_breaks(text: &str) -> usize {
-    text.bytes().filter(|&byte| byte == b'\n').count()
+    // Sums of bytes, which the compiler vectorizes; a block is too short for one to overflow.
+    let in_block = |block: &[u8]| -> u8 { block.iter().map(|&byte| u8::from(byte == b'\n')).sum() };
+    let blocks = text.as_bytes().chunks(128);
+    blocks.map(|block| usize::from(in_block(block))).sum()
 }

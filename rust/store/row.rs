@@ -11,25 +11,65 @@ pub(super) const HASH_BYTES: usize = 16;
 
 /// Returns the BLAKE3 of the table's name and the fields, each preceded by its type and its length.
 fn hash<'a>(table: &Table, fields: impl Iterator<Item = ValueRef<'a>>) -> [u8; HASH_BYTES] {
-    let mut hasher = blake3::Hasher::new();
-    let mut field = |kind: u8, bytes: &[u8]| {
-        hasher.update(&[kind]);
-        hasher.update(&(bytes.len() as u64).to_le_bytes());
-        hasher.update(bytes);
-    };
-    field(0, table.name.as_bytes());
+    let mut hasher = BufferedHasher::new();
+    hasher.field(0, table.name.as_bytes());
     for value in fields {
         match value {
-            ValueRef::Null => field(1, &[]),
-            ValueRef::Integer(number) => field(2, &number.to_le_bytes()),
-            ValueRef::Real(number) => field(3, &number.to_le_bytes()),
-            ValueRef::Text(bytes) => field(4, bytes),
-            ValueRef::Blob(bytes) => field(5, bytes),
+            ValueRef::Null => hasher.field(1, &[]),
+            ValueRef::Integer(number) => hasher.field(2, &number.to_le_bytes()),
+            ValueRef::Real(number) => hasher.field(3, &number.to_le_bytes()),
+            ValueRef::Text(bytes) => hasher.field(4, bytes),
+            ValueRef::Blob(bytes) => hasher.field(5, bytes),
         }
     }
     let mut short = [0; HASH_BYTES];
-    short.copy_from_slice(&hasher.finalize().as_bytes()[..HASH_BYTES]);
+    short.copy_from_slice(&hasher.finish().as_bytes()[..HASH_BYTES]);
     short
+}
+
+/// BLAKE3 with a buffer for short inputs: most fields have fewer bytes than an update costs.
+struct BufferedHasher {
+    buffer: [u8; 1024],
+    used: usize,
+    /// What did not fit into the buffer.
+    hasher: Option<blake3::Hasher>,
+}
+
+impl BufferedHasher {
+    fn new() -> Self {
+        BufferedHasher {
+            buffer: [0; 1024],
+            used: 0,
+            hasher: None,
+        }
+    }
+
+    fn field(&mut self, kind: u8, bytes: &[u8]) {
+        let mut head = [kind; 9];
+        head[1..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        self.add(&head);
+        self.add(bytes);
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        if let Some(free) = self.buffer[self.used..].get_mut(..bytes.len()) {
+            free.copy_from_slice(bytes);
+            self.used += bytes.len();
+            return;
+        }
+        let hasher = self.hasher.get_or_insert_default();
+        hasher.update(&self.buffer[..self.used]);
+        hasher.update(bytes);
+        self.used = 0;
+    }
+
+    fn finish(self) -> blake3::Hash {
+        let rest = &self.buffer[..self.used];
+        match self.hasher {
+            None => blake3::hash(rest),
+            Some(mut hasher) => hasher.update(rest).finalize(),
+        }
+    }
 }
 
 /// Returns whether the fields of `table` that start at column `at` match the hash after them.

@@ -184,6 +184,22 @@ impl<'a> Cursor<'a> {
 
     /// Returns the first byte of code point `char`, or the length of the text.
     pub(super) fn advance(&mut self, char: usize) -> usize {
+        const BLOCK: usize = 64;
+        let starts = |byte: &u8| u8::from(byte.cast_signed() >= -0x40);
+        while self.chars + BLOCK <= char
+            && let Some(block) = self.text[self.bytes..].first_chunk::<BLOCK>()
+        {
+            self.chars += usize::from(block.iter().map(starts).sum::<u8>());
+            self.bytes += BLOCK;
+        }
+        // The last block may have ended within a code point.
+        while self
+            .text
+            .get(self.bytes)
+            .is_some_and(|byte| starts(byte) == 0)
+        {
+            self.bytes += 1;
+        }
         while self.chars < char && self.bytes < self.text.len() {
             self.bytes += match self.text[self.bytes] {
                 0x00..=0x7f => 1,
@@ -228,5 +244,14 @@ mod tests {
         let mut cursor = Cursor::new("aé漢🦀z");
         let found: Vec<usize> = (0..=7).map(|char| cursor.advance(char)).collect();
         assert_eq!(found, [0, 1, 3, 6, 10, 11, 11, 11]);
+    }
+
+    #[test]
+    fn a_cursor_finds_code_points_that_lie_across_blocks() {
+        let text = "aé漢🦀".repeat(50);
+        let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        for (char, &start) in starts.iter().enumerate() {
+            assert_eq!(Cursor::new(&text).advance(char), start, "{char}");
+        }
     }
 }
