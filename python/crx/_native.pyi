@@ -69,6 +69,22 @@ def fuse(
     best rank counts if a ranking repeats a key. Returns the best k keys and their scores.
     """
 
+def fuse_scores(
+    rankings: Sequence[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float64], float]],
+    *,
+    score_share: float,
+    rrf_k: float,
+    k: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Fuse rankings by relative scores and reciprocal ranks.
+
+    A ranking is its keys, their scores, the weight of each, and the score of a chunk that it does
+    not hold. A key's score is the sum over rankings of its weight times `score_share` of its
+    relative score, which is 1 for the best key and 0 from rank 50 on, and the rest of its
+    reciprocal rank, `(rrf_k + 1) / (rrf_k + rank)`. Returns the best k keys and their scores; equal
+    scores go to the better rank, then to the smaller key.
+    """
+
 @final
 class PassageRow:
     """A stretch of a document: whole consecutive chunks around hits.

@@ -4,7 +4,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::fuse::Ranking;
+use crate::fuse::{Ranking, ScoredRanking};
 use crate::passages::{Growth, Order, Passage};
 use crate::store::{PassageText, ShownPassage};
 
@@ -68,6 +68,49 @@ fn fuse<'py>(
         .collect::<PyResult<Vec<_>>>()?;
     let (keys, scores): (Vec<i64>, Vec<f32>) =
         py.detach(|| crate::fuse::fuse(&rankings, rrf_k, k).into_iter().unzip());
+    Ok((keys.into_pyarray(py), scores.into_pyarray(py)))
+}
+
+/// A ranking: keys, their scores, their weights, and the score of a chunk that it does not hold.
+type ScoredRow<'py> = (
+    PyReadonlyArray1<'py, i64>,
+    PyReadonlyArray1<'py, f32>,
+    PyReadonlyArray1<'py, f64>,
+    f64,
+);
+
+#[pyfunction]
+#[pyo3(signature = (rankings, *, score_share, rrf_k, k))]
+fn fuse_scores<'py>(
+    py: Python<'py>,
+    rankings: Vec<ScoredRow<'py>>,
+    score_share: f64,
+    rrf_k: f64,
+    k: usize,
+) -> PyResult<Ranked<'py>> {
+    let rankings = rankings
+        .iter()
+        .map(|(keys, scores, weights, lowest)| {
+            let ranking = ScoredRanking {
+                keys: flat(keys, "keys")?,
+                scores: flat(scores, "scores")?,
+                weights: flat(weights, "weights")?,
+                lowest: *lowest,
+            };
+            let counts = [ranking.scores.len(), ranking.weights.len()];
+            if counts != [ranking.keys.len(); 2] {
+                return Err(PyValueError::new_err(format!(
+                    "rankings: {} scores and {} weights for {} keys; give one of each for a key",
+                    counts[0],
+                    counts[1],
+                    ranking.keys.len()
+                )));
+            }
+            Ok(ranking)
+        })
+        .collect::<PyResult<Vec<_>>>()?;
+    let fused = py.detach(|| crate::fuse::fuse_scores(&rankings, score_share, rrf_k, k));
+    let (keys, scores): (Vec<i64>, Vec<f32>) = fused.into_iter().unzip();
     Ok((keys.into_pyarray(py), scores.into_pyarray(py)))
 }
 
@@ -137,5 +180,6 @@ pub(super) fn flat<'a, T: numpy::Element>(
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PassageRow>()?;
-    module.add_function(wrap_pyfunction!(fuse, module)?)
+    module.add_function(wrap_pyfunction!(fuse, module)?)?;
+    module.add_function(wrap_pyfunction!(fuse_scores, module)?)
 }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx._native import fuse
+from crx._native import fuse, fuse_scores
 
 RANKINGS = st.lists(st.lists(st.integers(-50, 50), max_size=30), min_size=1, max_size=4)
 
@@ -53,3 +53,13 @@ def test_bad_weights_are_refused(weights: list[float], rrf_k: float) -> None:
 def test_a_strided_ranking_is_refused() -> None:
     with pytest.raises(ValueError, match="rankings: not contiguous"):
         fuse([keys(1, 2, 3, 4)[::2]], weights=[1], rrf_k=60, k=1)
+
+
+def test_a_ranking_needs_a_score_and_a_weight_for_each_key() -> None:
+    with pytest.raises(ValueError, match="1 scores and 2 weights for 2 keys"):
+        fuse_scores(
+            [(keys(1, 2), np.ones(1, np.float32), np.ones(2), 0.0)],
+            score_share=0.5,
+            rrf_k=5.0,
+            k=1,
+        )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crx import _native
-from crx.retrieve.fusion import FLOOR_RANK, WeightedRanking, fuse
+from crx.retrieve.fusion import WeightedRanking, fuse
 from crx.types import Ranking
+
+FLOOR_RANK = 50
 
 
 def ranked(
@@ -96,3 +98,61 @@ def test_scores_count_from_the_floor_rank_up() -> None:
     assert found[0] == 1.0
     assert found[10] == pytest.approx(1 - 10 / (FLOOR_RANK - 1))
     assert {found[key] for key in range(FLOOR_RANK - 1, 80)} == {0.0}
+
+
+def relative_scores(weighted: WeightedRanking) -> np.ndarray:
+    scores = weighted.ranking.scores.astype(np.float64)
+    floor = scores[FLOOR_RANK - 1] if len(scores) >= FLOOR_RANK else weighted.lowest
+    above = np.maximum(scores - floor, 0.0)
+    highest = above.max(initial=0.0)
+    return above / highest if highest > 0 else np.zeros_like(above)
+
+
+def fused_by_numpy(
+    rankings: list[WeightedRanking], *, score_share: float, rrf_k: float, k: int
+) -> tuple[list[int], list[float]]:
+    """Return what `fuse` does, by its formula in double precision."""
+    ranks = [np.arange(1, len(each.ranking.keys) + 1) for each in rankings]
+    parts = [
+        each.weights
+        * (
+            score_share * relative_scores(each)
+            + (1 - score_share) * (rrf_k + 1) / (rrf_k + ranks_of_each)
+        )
+        for each, ranks_of_each in zip(rankings, ranks, strict=True)
+    ]
+    every = np.concatenate([each.ranking.keys for each in rankings])
+    keys, rows = np.unique(every, return_inverse=True)
+    sums = np.bincount(rows, np.concatenate(parts), len(keys)).astype(np.float32)
+    best = np.full(len(keys), np.iinfo(np.int64).max)
+    np.minimum.at(best, rows, np.concatenate(ranks))
+    order = np.lexsort((keys, best, -sums))[:k]
+    return keys[order].tolist(), sums[order].tolist()
+
+
+@settings(deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    lengths=st.lists(st.integers(0, 90), min_size=1, max_size=3),
+    share=st.sampled_from([0.0, 0.4, 0.6, 1.0]),
+    rrf_k=st.sampled_from([0.5, 5.0, 60.0]),
+    k=st.integers(1, 200),
+)
+def test_the_scores_are_those_of_the_formula_to_the_last_bit(
+    seed: int, lengths: list[int], share: float, rrf_k: float, k: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    rankings = [
+        WeightedRanking(
+            Ranking(
+                rng.permutation(120)[:length].astype(np.int64),
+                -np.sort(-rng.choice([0.25, 0.5, *rng.random(40)], length).astype(np.float32)),
+            ),
+            rng.choice([0.2, 0.3, 0.7], length),
+            float(rng.random()),
+        )
+        for length in lengths
+    ]
+    found = fuse(rankings, score_share=share, rrf_k=rrf_k, k=k)
+    expected = fused_by_numpy(rankings, score_share=share, rrf_k=rrf_k, k=k)
+    assert (found.keys.tolist(), found.scores.tolist()) == expected
