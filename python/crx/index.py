@@ -54,6 +54,7 @@ class Index:
     def __init__(self, path: Path, resolved: Resolved, *, embedder: Embedder | None = None) -> None:
         self.path = path
         self._settings = resolved.settings
+        self._weights = _weights_of(resolved.settings)
         self._templates = resolved.templates
         self._files = PerProcess(partial(OpenFiles.open, path, resolved.settings.ann_above))
         self._embedder = PerProcess(partial(_load_embedder, path, self._files), made=embedder)
@@ -406,8 +407,7 @@ class Index:
 
     def weights(self) -> RankingWeights:
         """Return the weights and constants of both legs and of their fusion."""
-        values = asdict(self._settings)
-        return RankingWeights(**{each.name: values[each.name] for each in fields(RankingWeights)})
+        return self._weights
 
     def recency(self) -> Recency | None:
         """Return how much newer documents are raised, or None if they are not."""
@@ -563,6 +563,11 @@ class Index:
 
 def _load_embedder(folder: Path, files: PerProcess[OpenFiles]) -> Embedder:
     return registry.load_embedder_of_index(folder, built=files.get().store.settings())
+
+
+def _weights_of(settings: Settings) -> RankingWeights:
+    values = asdict(settings)
+    return RankingWeights(**{each.name: values[each.name] for each in fields(RankingWeights)})
 
 
 def _load_reranker(spec: str) -> Reranker:

@@ -198,7 +198,8 @@ class Result:
 
     With `window="auto"`, a hit that does not fit into the budget is in `hits` and in no passage.
     `notes` are warnings of one line each, such as a leg that lags behind the store.
-    `timings_ms` holds the milliseconds of each stage.
+    `timings_ms` holds the milliseconds of each stage. The stage `retrieve` consists of `embed` and
+    `dense`, and of `bm25`, which runs beside them.
     """
 
     passages: tuple[Passage, ...]

@@ -229,7 +229,7 @@ def test_a_hit_has_the_rank_and_score_of_the_reranker(docs: Path) -> None:
     assert stage.rank == 1
     assert stage.score == pytest.approx(2.5 / 3)
     assert list(result.hits[0].stages) == ["bm25", "dense", "rerank"]
-    assert set(result.timings_ms or {}) == {"retrieve", "fuse", "rerank"}
+    assert "rerank" in (result.timings_ms or {})
 
 
 def test_a_search_without_hits_is_not_reranked(docs: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -66,6 +67,17 @@ class _LocatedRow:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._row, name)
+
+    # Read for every hit of a search, and faster than by `__getattr__`.
+    key = property(attrgetter("_row.key"))
+    lang = property(attrgetter("_row.lang"))
+    ordinal = property(attrgetter("_row.ordinal"))
+    start = property(attrgetter("_row.start"))
+    end = property(attrgetter("_row.end"))
+    title = property(attrgetter("_row.title"))
+    text = property(attrgetter("_row.text"))
+    outline = property(attrgetter("_row.outline"))
+    context = property(attrgetter("_row.context"))
 
     @property
     def uri(self) -> str:

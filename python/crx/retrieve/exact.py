@@ -53,10 +53,12 @@ def promote_exact(
     """
     scores = dict(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
     wanted = [_pattern(phrase) for phrase in phrases]
+    # Longest first: those that most texts lack.
+    words = sorted({word for phrase in phrases for word in phrase.split()}, key=len, reverse=True)
     exact = [
         key
         for key in dict.fromkeys([*scores, *candidates])
-        if key in rows and _holds(rows[key].text, wanted)
+        if key in rows and _holds(rows[key].text, words, wanted)
     ]
     if not exact:
         return ranking
@@ -70,7 +72,13 @@ def promote_exact(
     )
 
 
-def _holds(text: str, wanted: Sequence[re.Pattern[str]]) -> bool:
+def _holds(text: str, words: Sequence[str], wanted: Sequence[re.Pattern[str]]) -> bool:
+    """Return whether a text holds all phrases, which consist of these words."""
+    # Most texts lack a word, which is quick to see.
+    folded = text.casefold()
+    for word in words:
+        if word not in folded:
+            return False
     normalized = _normalize(text)
     return all(pattern.search(normalized) for pattern in wanted)
 

@@ -7,7 +7,7 @@ and marks a text, as in `manual.html#:~:text=the%20whale`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast, get_args
 from urllib.parse import quote
@@ -25,6 +25,9 @@ _FEWEST_WORDS = 3
 _BULLET = re.compile(r"^(?:-|\d+\.) ")
 
 
+_ANCHORS = frozenset(get_args(AnchorKind))
+
+
 def locate_passages(store: _native.Store, passages: Sequence[Passage]) -> list[Passage]:
     """Return passages with the lines of their file, or without lines if they have others.
 
@@ -34,7 +37,21 @@ def locate_passages(store: _native.Store, passages: Sequence[Passage]) -> list[P
     for uri in {passage.uri for passage in passages}:
         row = store.document(uri)
         metadata[uri] = orjson.loads(row.metadata) if row else {}
-    return [_locate(passage, metadata[passage.uri]) for passage in passages]
+    return [
+        locate_passage(passage, uri=passage.uri, metadata=metadata[passage.uri])
+        for passage in passages
+    ]
+
+
+def locate_passage(passage: Passage, *, uri: str, metadata: Mapping[str, object]) -> Passage:
+    """Return a passage of a document with the lines of its file, as `locate_passages` does.
+
+    `uri` is relative to what the path in `metadata` is relative to.
+    """
+    if is_as_written(uri, metadata):
+        return passage
+    is_page = metadata.get("format") == "html"
+    return replace(passage, lines=None, fragment=text_fragment(passage.text) if is_page else "")
 
 
 def anchor_around(marks: Sequence[Mark], start: int, end: int) -> Anchor | None:
@@ -42,8 +59,7 @@ def anchor_around(marks: Sequence[Mark], start: int, end: int) -> Anchor | None:
 
     A span of one sheet has its rows as the anchor, one of several has the sheets.
     """
-    kinds = get_args(AnchorKind)
-    around = [m for m in marks if m.start < end and m.end > start and m.kind in kinds]
+    around = [m for m in marks if m.start < end and m.end > start and m.kind in _ANCHORS]
     sheets = [m.label for m in around if m.kind == "sheet"]
     if len(sheets) == 1 and len(around) > 1:
         around = [m for m in around if m.kind != "sheet"]
@@ -63,10 +79,3 @@ def text_fragment(text: str) -> str:
             # In a directive "-" has a meaning of its own.
             return "#:~:text=" + quote(" ".join(words), safe="").replace("-", "%2D")
     return ""
-
-
-def _locate(passage: Passage, metadata: dict[str, object]) -> Passage:
-    if is_as_written(passage.uri, metadata):
-        return passage
-    is_page = metadata.get("format") == "html"
-    return replace(passage, lines=None, fragment=text_fragment(passage.text) if is_page else "")

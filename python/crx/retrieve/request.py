@@ -14,6 +14,7 @@ from crx.protocols import Embedder
 from crx.retrieve.filter_fields import describe_missing_fields
 from crx.retrieve.recency import Recency
 from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
+from crx.retrieve.stage_timer import StageTimer
 
 Condition: TypeAlias = (
     str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
@@ -82,32 +83,40 @@ def run_search(
     A word of the query that no document has is replaced by one that is spelled like it, and a note
     says so.
     """
-    corrected = searcher.correct_spelling(request.query)
+    timer = StageTimer()
+    with timer.stage("spelling"):
+        corrected = searcher.correct_spelling(request.query)
     where, budget = request.where, request.budget_tokens or parameters.budget_tokens
+    only = None
+    if where:
+        with timer.stage("filter"):
+            only = searcher.store.select(orjson.dumps(where).decode())
     found = searcher.search(
         corrected.query if corrected else request.query,
         weights=parameters.weights,
         k=request.k or parameters.k,
         legs=request.legs,
-        only=searcher.store.select(orjson.dumps(where).decode()) if where else None,
+        only=only,
         embedder=parameters.embedder,
         reranking=parameters.reranking,
         recency=parameters.recency,
+        timer=timer,
     )
-    passages = searcher.widen(
-        found.hits,
-        window=request.window,
-        budget_tokens=budget,
-        window_tokens=parameters.window_tokens,
-        within_section=request.within_section,
-        order=request.order,
-    )
+    with timer.stage("widen"):
+        passages = searcher.widen(
+            found.hits,
+            window=request.window,
+            budget_tokens=budget,
+            window_tokens=parameters.window_tokens,
+            within_section=request.within_section,
+            order=request.order,
+        )
     notes = [*([corrected.note] if corrected else []), *found.notes]
     if where and not passages:
         notes += describe_missing_fields(where, searcher.store.documents())
     if over := len(found.hits) - sum(len(passage.hits) for passage in passages):
         notes.append(f"{over} of {len(found.hits)} hits are in no passage: over {budget} tokens")
-    return Result(tuple(passages), found.hits, tuple(notes), found.timings_ms)
+    return Result(tuple(passages), found.hits, tuple(notes), timer.timings_ms)
 
 
 def refuse_threshold(min_relevance: float) -> None:

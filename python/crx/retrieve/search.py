@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from crx.protocols import Embedder, Reranker
 from crx.retrieve.dense_languages import weigh_by_language
 from crx.retrieve.exact import EXACT_DEPTH, find_phrases, promote_exact
 from crx.retrieve.fusion import WeightedRanking, fuse
-from crx.retrieve.location import anchor_around, locate_passages
+from crx.retrieve.location import anchor_around, locate_passage
 from crx.retrieve.recency import (
     RECENCY_DEPTH,
     BoostedRanking,
@@ -32,6 +31,7 @@ from crx.retrieve.recency import (
 )
 from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
 from crx.retrieve.spelling import Correction, correct_spelling
+from crx.retrieve.stage_timer import StageTimer
 from crx.types import LEGS as LEGS
 from crx.types import Hit, Mark, Passage, Stage
 from crx.types import Leg as Leg
@@ -82,7 +82,6 @@ class Found:
 
     hits: tuple[Hit, ...]
     notes: tuple[str, ...]
-    timings_ms: Mapping[str, float]
 
 
 class Searcher:
@@ -127,23 +126,36 @@ class Searcher:
         embedder: Embedder | None,
         legs: Sequence[Leg] = LEGS,
         only: _native.Filter | None = None,
+        timer: StageTimer | None = None,
     ) -> dict[Leg, Ranking]:
         """Return the ranking of each leg; the legs are searched in parallel."""
+        timer = timer or StageTimer()
         rankings: dict[Leg, Ranking] = {}
         bm25 = None
         if "bm25" in legs and weights.bm25_depth:
-            bm25 = _bm25_threads().submit(self._bm25, query, weights=weights, only=only)
+            bm25 = _bm25_threads().submit(
+                self._bm25, query, weights=weights, only=only, timer=timer
+            )
         if "dense" in legs and weights.dense_depth and embedder is not None:
-            vector = embedder.embed([query], query=True)[0]
-            found = self._dense.search(vector, k=weights.dense_depth, only=only)
+            with timer.stage("embed"):
+                vector = embedder.embed([query], query=True)[0]
+            with timer.stage("dense"):
+                found = self._dense.search(vector, k=weights.dense_depth, only=only)
             rankings["dense"] = Ranking(*found)
         if bm25 is not None:
             rankings["bm25"] = bm25.result()
         return rankings
 
-    def _bm25(self, query: str, *, weights: RankingWeights, only: _native.Filter | None) -> Ranking:
-        return Ranking(
-            *self._lexical.search(
+    def _bm25(
+        self,
+        query: str,
+        *,
+        weights: RankingWeights,
+        only: _native.Filter | None,
+        timer: StageTimer,
+    ) -> Ranking:
+        with timer.stage("bm25"):
+            found = self._lexical.search(
                 query,
                 k=weights.bm25_depth,
                 langs=self._langs(),
@@ -152,7 +164,7 @@ class Searcher:
                 weights=(1.0, weights.outline_weight, weights.context_weight),
                 only=only,
             )
-        )
+        return Ranking(*found)
 
     def _langs(self) -> list[str]:
         """Return the languages of the index, most frequent first."""
@@ -178,40 +190,44 @@ class Searcher:
         only: _native.Filter | None = None,
         reranking: Reranking | None = None,
         recency: Recency | None = None,
+        timer: StageTimer | None = None,
     ) -> Found:
-        """Return the k best hits, notes on the stages, and the milliseconds of each."""
-        started = time.perf_counter()
-        by_leg = self.retrieve(query, weights=weights, embedder=embedder, legs=legs, only=only)
-        retrieved = time.perf_counter()
-        timings = {"retrieve": 1000 * (retrieved - started)}
+        """Return the k best hits, and notes on the stages, which `timer` times."""
+        timer = timer or StageTimer()
+        with timer.stage("retrieve"):
+            by_leg = self.retrieve(
+                query, weights=weights, embedder=embedder, legs=legs, only=only, timer=timer
+            )
         rankings: dict[str, Ranking] = dict(by_leg.items())
         depth = max(k, reranking.depth) if reranking else k
-        fused, notes = self.fuse(
-            query,
-            by_leg,
-            weights=weights,
-            embedder=embedder,
-            k=max(depth, RECENCY_DEPTH) if recency else depth,
-        )
+        with timer.stage("fuse"):
+            fused, notes = self.fuse(
+                query,
+                by_leg,
+                weights=weights,
+                embedder=embedder,
+                k=max(depth, RECENCY_DEPTH) if recency else depth,
+            )
         if recency:
-            boosted = self.boost_recent(fused, recency=recency, k=depth)
+            with timer.stage("recency"):
+                boosted = self.boost_recent(fused, recency=recency, k=depth)
             fused, rankings["recency"] = boosted.ranking, boosted.ages
             notes += boosted.notes
         rows: dict[int, _native.ChunkRow] = {}
         if reranking:
-            rerank_started = time.perf_counter()
-            rows = self._read_rows(fused.keys[: reranking.depth])
-            reranked = self.rerank(query, fused, reranking=reranking, k=k, rows=rows)
-            timings["rerank"] = 1000 * (time.perf_counter() - rerank_started)
+            with timer.stage("rerank"):
+                rows = self._read_rows(fused.keys[: reranking.depth])
+                reranked = self.rerank(query, fused, reranking=reranking, k=k, rows=rows)
             fused, rankings["rerank"] = reranked.ranking, reranked.scored
             notes += reranked.notes
             if reranking.asked and reranked.limit:
                 notes += (reranked.limit,)
         if phrases := find_phrases(query):
-            fused, rows = self._promote_exact(phrases, fused, by_leg, rows)
-        hits = self.hits(fused, rankings, rows=rows)
-        rest = 1000 * (time.perf_counter() - retrieved) - timings.get("rerank", 0.0)
-        return Found(tuple(hits), notes, {**timings, "fuse": rest})
+            with timer.stage("exact"):
+                fused, rows = self._promote_exact(phrases, fused, by_leg, rows)
+        with timer.stage("hits"):
+            hits = self.hits(fused, rankings, rows=rows)
+        return Found(tuple(hits), notes)
 
     def fuse(
         self,
@@ -322,18 +338,18 @@ class Searcher:
 
         `rows` are chunks that have been read already; the others are read from the store.
         """
-        stages = {name: _stages(rankings[name]) for name in STAGES if name in rankings}
+        ranks = {name: _ranks(rankings[name]) for name in STAGES if name in rankings}
         known = rows or {}
         unread = [key for key in fused.keys.tolist() if key not in known]
         known = {**known, **self._read_rows(np.array(unread, dtype=np.int64))}
         ranked_rows = [
-            (known[key], score)
+            (key, known[key], score)
             for key, score in zip(fused.keys.tolist(), fused.scores.tolist(), strict=True)
             if key in known
         ]
         return [
             Hit(
-                key=row.key,
+                key=key,
                 score=score,
                 uri=row.uri,
                 title=row.title,
@@ -344,10 +360,12 @@ class Searcher:
                 outline=row.outline,
                 context=row.context,
                 stages={
-                    name: ranked[row.key] for name, ranked in stages.items() if row.key in ranked
+                    name: Stage(rank, float(rankings[name].scores[rank - 1]))
+                    for name, ranked in ranks.items()
+                    if (rank := ranked.get(key, 0))
                 },
             )
-            for row, score in ranked_rows
+            for key, row, score in ranked_rows
         ]
 
     def widen(
@@ -385,7 +403,7 @@ class Searcher:
                 within_section=within_section,
                 order=order,
             )
-        return locate_passages(self._store, [_passage(row, hits) for row in rows])
+        return [_passage(row, hits) for row in rows]
 
 
 @cache
@@ -419,7 +437,7 @@ def pages_around(marks: Sequence[Mark], start: int, end: int) -> tuple[str, str]
 def _passage(row: _native.PassageRow, hits: Sequence[Hit]) -> Passage:
     best = hits[row.hits[0]]
     marks = read_marks(row.marks)
-    return Passage(
+    passage = Passage(
         uri=best.uri,
         title=best.title,
         start=row.start,
@@ -433,8 +451,8 @@ def _passage(row: _native.PassageRow, hits: Sequence[Hit]) -> Passage:
         pages=pages_around(marks, row.start, row.end),
         anchor=anchor_around(marks, row.start, row.end),
     )
+    return locate_passage(passage, uri=row.uri, metadata=orjson.loads(row.metadata))
 
 
-def _stages(ranking: Ranking) -> dict[int, Stage]:
-    pairs = zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True)
-    return {key: Stage(rank, score) for rank, (key, score) in enumerate(pairs, start=1)}
+def _ranks(ranking: Ranking) -> dict[int, int]:
+    return {key: rank for rank, key in enumerate(ranking.keys.tolist(), start=1)}
