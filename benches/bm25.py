@@ -1,13 +1,15 @@
 """Speed and exactness of BM25: the best 150 of many chunks, against tantivy-py and bm25s.
 
-    pip install tantivy bm25s
-    python benches/bm25.py --chunks 1000000
+    pip install tantivy bm25s numba
+    python benches/bm25.py --chunks 1000000 [--json FILE]
 
 Corpus: chunks of 50 to 150 words (mean 100), random walks over the bigrams of Python's standard
 library, so that words and word pairs are as frequent as in the sources; all chunks differ. Queries:
 1,000 spans of 2 to 12 words of these chunks. All engines index the lower-case words and score by
 BM25 with k1 = 1.2 and b = 0.75; `crx, English` is crx as it is used, with stems and a lower weight
-for function words. Each engine runs in a process of its own after 200 other queries. Overlap is the
+for function words. bm25s runs with both of its backends. SQLite's FTS5 has k1 = 1.2 and b = 0.75
+built in, and its queries are disjunctions of the words. Each engine runs in a process of its own,
+after 200 other queries; times of the CPU are those of all its threads. Overlap is the
 share of the exact best 150 (float64, every posting) that was returned, over 50 queries; scores that
 tie with the last one count as correct.
 """
@@ -22,55 +24,22 @@ import re
 import resource
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from harness import commit, processor
+from corpus import library_words, random_walks
+from harness import commit, processor, time_call, write_results
 from numpy.typing import NDArray
 
 K = 150
 K1, B = 1.2, 0.75
 CHECKED = 50
-ENGINES = ("crx", "crx, English", "tantivy-py", "bm25s")
+ENGINES = ("crx", "crx, English", "tantivy-py", "bm25s, numba", "bm25s, numpy", "SQLite FTS5")
 
 Search = Callable[[str], Sequence[int]]
-
-
-def library_words() -> tuple[list[str], NDArray[np.int32]]:
-    """Return the distinct words of the standard library, and its sources as word numbers."""
-    number: dict[str, int] = {}
-    text: list[int] = []
-    for path in sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py")):
-        if "site-packages" in path.parts:
-            continue
-        source = path.read_text(encoding="utf-8", errors="ignore").lower()
-        text += [number.setdefault(w, len(number)) for w in re.findall("[a-z]+", source)]
-    return list(number), np.array(text, dtype=np.int32)
-
-
-def random_walks(
-    text: NDArray[np.int32], chunks: int, rng: np.random.Generator
-) -> NDArray[np.int32]:
-    """Return (chunks, 150) word numbers of random walks over the bigrams of the text."""
-    order = np.argsort(text[:-1], kind="stable")
-    start = np.searchsorted(text[:-1][order], np.arange(text.max() + 2))
-    out = np.empty((chunks, 150), dtype=np.int32)
-    here = rng.integers(len(text) - 1, size=chunks)
-    for step in range(150):
-        word = text[here]
-        out[:, step] = word
-        first, end = start[word], start[word + 1]
-        dead = first == end
-        jump = order[
-            np.minimum(first + rng.random(chunks) * (end - first), len(order) - 1).astype(int)
-        ]
-        here = np.where(dead, 0, jump + 1)
-        here[here >= len(text) - 1] = 0
-    return out
 
 
 def write_corpus(folder: Path, chunks: int) -> None:
@@ -164,21 +133,40 @@ class LazyKeys(Sequence[int]):
         return self._keys()[i]
 
 
-def bm25s(folder: Path) -> tuple[float, Search]:
+def bm25s(folder: Path, backend: str) -> tuple[float, Search]:
     import bm25s as library
 
     started = time.perf_counter()
     texts = list(read_chunks(folder))
     options = {"token_pattern": r"[a-z]+", "stopwords": None, "show_progress": False}
     tokens = library.tokenize(texts, **options)
-    retriever = library.BM25(method="lucene", k1=K1, b=B)
+    retriever = library.BM25(method="lucene", k1=K1, b=B, backend=backend)
     retriever.index(tokens, show_progress=False)
     seconds = time.perf_counter() - started
 
     def search(query: str) -> Sequence[int]:
         asked = [list(dict.fromkeys(query.split()))]
-        found, _ = retriever.retrieve(asked, k=K, show_progress=False)
+        found, _ = retriever.retrieve(asked, k=K, show_progress=False, n_threads=1)
         return [int(key) for key in found[0]]
+
+    return seconds, search
+
+
+def fts5(folder: Path) -> tuple[float, Search]:
+    import sqlite3
+
+    started = time.perf_counter()
+    db = sqlite3.connect(folder / "fts5.db")
+    db.execute("CREATE VIRTUAL TABLE chunk USING fts5(body, content='', tokenize='ascii')")
+    rows = ((key, line) for key, line in enumerate(read_chunks(folder)))
+    db.executemany("INSERT INTO chunk (rowid, body) VALUES (?, ?)", rows)
+    db.commit()
+    seconds = time.perf_counter() - started
+    best = f"SELECT rowid FROM chunk WHERE chunk MATCH ? ORDER BY rank LIMIT {K}"
+
+    def search(query: str) -> Sequence[int]:
+        words = " OR ".join(f'"{word}"' for word in dict.fromkeys(query.split()))
+        return [key for (key,) in db.execute(best, (words,))]
 
     return seconds, search
 
@@ -189,22 +177,25 @@ def measure(folder: Path, engine: str) -> dict[str, object]:
         "crx": lambda: crx(folder, "none"),
         "crx, English": lambda: crx(folder, "en"),
         "tantivy-py": lambda: tantivy_py(folder),
-        "bm25s": lambda: bm25s(folder),
+        "bm25s, numba": lambda: bm25s(folder, "numba"),
+        "bm25s, numpy": lambda: bm25s(folder, "numpy"),
+        "SQLite FTS5": lambda: fts5(folder),
     }
+    started = time.process_time()
     index_s, search = open_engine[engine]()
+    index_cpu_s = time.process_time() - started
     queries = json.loads((folder / "queries.json").read_text())
     for query in queries[1000:]:
         search(query)
-    times = []
-    for query in queries[:1000]:
-        started = time.perf_counter()
-        search(query)
-        times.append((time.perf_counter() - started) * 1e3)
+    times = np.array([time_call(lambda query=query: search(query)) for query in queries[:1000]])
+    p50, p99 = (1e3 * np.percentile(times, [50, 99], axis=0)).tolist()
     return {
         "index_s": index_s,
-        "p50": float(np.percentile(times, 50)),
-        "p99": float(np.percentile(times, 99)),
-        "mean": float(np.mean(times)),
+        "index_cpu_s": index_cpu_s,
+        "p50": p50[0],
+        "p99": p99[0],
+        "cpu_p50": p50[1],
+        "cpu_p99": p99[1],
         "rss_mb": peak_mb(),
         "found": [list(search(query)) for query in queries[:CHECKED]],
     }
@@ -265,34 +256,46 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=1_000_000)
     parser.add_argument("--engines", nargs="*", default=list(ENGINES))
     parser.add_argument("--folder", type=Path, help="keep the corpus and the indexes here")
+    parser.add_argument("--json", help="a file for the figures")
     parser.add_argument("--engine", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.engine:
         json.dump(measure(args.folder, args.engine), sys.stdout)
         return
     with tempfile.TemporaryDirectory() as scratch:
-        report(Path(args.folder or scratch), args.chunks, args.engines)
+        report(Path(args.folder or scratch), args.chunks, args.engines, args.json)
 
 
-def report(folder: Path, chunks: int, engines: Sequence[str]) -> None:
+def report(folder: Path, chunks: int, engines: Sequence[str], file: str | None) -> None:
     folder.mkdir(exist_ok=True)
     write_corpus(folder, chunks)
     queries = json.loads((folder / "queries.json").read_text())
     scores = exact_scores(folder, queries[:CHECKED])
     machine = f"{processor()}, {os.cpu_count()} cores"
     print(f"{chunks:,} chunks, best {K}, 1,000 queries; {machine}; {commit()}\n")
-    print("| engine | p50 ms | p99 ms | mean ms | index s | peak MB | overlap |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| engine | p50 ms | p99 ms | p50, CPU | p99, CPU | index s | index, CPU | MB | overlap |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    figures = {}
     for engine in engines:
         command = [sys.executable, __file__, "--engine", engine, "--folder", str(folder)]
-        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        got = json.loads(out)
-        share = "" if "English" in engine else f"{overlap(scores, got['found']):.4f}"
+        environment = {**os.environ, "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        out = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        got = json.loads(out.splitlines()[-1])
+        found = got.pop("found")
+        share = "" if "English" in engine else f"{overlap(scores, found):.4f}"
+        figures[engine] = {**got, "overlap": share}
         print(
-            f"| {engine} | {got['p50']:.2f} | {got['p99']:.2f} | {got['mean']:.2f} "
-            f"| {got['index_s']:.1f} | {got['rss_mb']:,.0f} | {share} |",
+            f"| {engine} | {got['p50']:.2f} | {got['p99']:.2f} | {got['cpu_p50']:.2f} "
+            f"| {got['cpu_p99']:.2f} | {got['index_s']:.1f} | {got['index_cpu_s']:.1f} "
+            f"| {got['rss_mb']:,.0f} | {share} |",
             flush=True,
         )
+    if file:
+        write_results(file, benchmark=f"bm25, {chunks} chunks, best {K}", rounds=1, figures=figures)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,258 @@
+"""A whole search, from the query to the passages, against a script of bm25s and faiss.
+
+    pip install bm25s numba faiss-cpu
+    python benches/hybrid.py [--chunks 115000] [--queries 200] [--rounds 5] [--folder DIR]
+
+Corpus: documents of 40 chunks of 50 to 150 words (see `corpus.py`), with a heading every eight
+chunks. A chunk's vector has 384 dimensions, in which the mean of its words' vectors in 30
+dimensions is embedded, with noise. Queries are spans of 2 to 12 words of chunks; their vectors are
+computed beforehand for all engines. crx returns passages of the best 20 chunks, within 4,000
+tokens, and reads the best 50 of BM25 in search of the whole query; `exact` scans all vectors,
+where crx would otherwise build a graph. The script is what one would write in an afternoon: the
+best 150 chunks of BM25 (bm25s with its numba backend) and of a scan in half precision (faiss),
+fused by reciprocal ranks; it returns the texts of the best 20 chunks, without passages. Engines
+take turns, query by query, in one process. The times of the CPU are those of all threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from corpus import library_words, random_walks
+from harness import commit, processor, write_results
+from numpy.typing import NDArray
+
+from crx.config import resolve
+from crx.index import Index
+from crx.index import open as open_index
+from crx.types import Document, Mark
+
+DIM, INTRINSIC, DEPTH, K = 384, 30, 150, 20
+CHUNKS_PER_DOCUMENT, CHUNKS_PER_SECTION = 40, 8
+SETTINGS = {"embedder": "hashed:d=384", "contexts": "none"}
+
+Vectors = NDArray[np.float32]
+Search = Callable[[str], Sequence[str]]
+
+
+class WordVectors:
+    """An embedder: the mean of vectors of words, with noise. Texts of `known` are looked up."""
+
+    fingerprint = "word-vectors"
+    dimensions = DIM
+    max_tokens = 512
+
+    def __init__(self, words: Sequence[str]) -> None:
+        rng = np.random.default_rng(0)
+        self._row = {word: row for row, word in enumerate(words)}
+        self._words = rng.standard_normal((len(words), INTRINSIC), dtype=np.float32)
+        self._basis = rng.standard_normal((INTRINSIC, DIM), dtype=np.float32) / DIM**0.5
+        self.known: dict[str, Vectors] = {}
+
+    def token_starts(self, text: str) -> NDArray[np.uint32]:
+        return np.fromiter((match.start() for match in re.finditer(r"\S+", text)), np.uint32)
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+        return np.stack([self.known[text] if query else self.vector(text) for text in texts])
+
+    def vector(self, text: str) -> Vectors:
+        rows = [self._row[word] for word in text.split() if word in self._row]
+        inner = self._words[rows].sum(axis=0) / max(1, len(rows)) ** 0.5
+        noise = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(DIM)
+        vector = inner @ self._basis + 0.3 * noise.astype(np.float32) / DIM**0.5
+        unit: Vectors = (vector / np.linalg.norm(vector)).astype(np.float32)
+        return unit
+
+
+@dataclass(frozen=True)
+class Corpus:
+    documents: list[Document]
+    queries: list[str]
+    embedder: WordVectors
+
+    def chunks(self) -> Iterator[str]:
+        for document in self.documents:
+            yield from (document.text[start:end] for start, end in document.chunks or ())
+
+
+def make_document(number: int, chunks: list[str]) -> Document:
+    spans: list[tuple[int, int]] = []
+    at = 0
+    for chunk in chunks:
+        spans.append((at, at + len(chunk)))
+        at += len(chunk) + 2
+    headings = [
+        Mark("heading", spans[first][0], spans[min(first + CHUNKS_PER_SECTION, len(spans)) - 1][1],
+             " ".join(chunks[first].split()[:4]), 1)
+        for first in range(0, len(spans), CHUNKS_PER_SECTION)
+    ]  # fmt: skip
+    return Document(
+        uri=f"document-{number:06}.txt",
+        text="\n\n".join(chunks),
+        lang="en",
+        marks=tuple(headings),
+        chunks=tuple(spans),
+    )
+
+
+def make_corpus(count: int, queries: int) -> Corpus:
+    rng = np.random.default_rng(1)
+    words, text = library_words()
+    documents: list[Document] = []
+    asked: list[str] = []
+    step = 1000 * CHUNKS_PER_DOCUMENT
+    for start in range(0, count, step):
+        rows = random_walks(text, min(step, count - start), rng).tolist()
+        lengths = rng.integers(50, 151, size=len(rows)).tolist()
+        chunks = [
+            " ".join(words[word] for word in row[:length])
+            for row, length in zip(rows, lengths, strict=True)
+        ]
+        for first in range(0, len(chunks), CHUNKS_PER_DOCUMENT):
+            part = chunks[first : first + CHUNKS_PER_DOCUMENT]
+            documents.append(make_document(len(documents), part))
+        for at in rng.integers(len(chunks), size=1 + queries * len(chunks) // count).tolist():
+            size, place = int(rng.integers(2, 13)), int(rng.integers(30))
+            asked.append(" ".join(chunks[at].split()[place : place + size]))
+    corpus = Corpus(documents, asked[:queries], WordVectors(words))
+    corpus.embedder.known = {query: corpus.embedder.vector(query) for query in corpus.queries}
+    return corpus
+
+
+def build(folder: Path, corpus: Corpus, *, ann_above: int) -> None:
+    open_index(folder, settings=SETTINGS).close()
+    with Index(
+        folder, resolve({**SETTINGS, "ann_above": ann_above}), embedder=corpus.embedder
+    ) as index:
+        index.add_documents(corpus.documents)
+
+
+def open_search(folder: Path, corpus: Corpus, *, ann_above: int) -> tuple[Index, Search]:
+    settings = resolve({**SETTINGS, "ann_above": ann_above})
+    index = Index(folder, settings, embedder=corpus.embedder)
+
+    def search(query: str) -> Sequence[str]:
+        return [passage.text for passage in index.search(query)]
+
+    return index, search
+
+
+def open_script(corpus: Corpus) -> Search:
+    import bm25s  # type: ignore[import-not-found]
+    import faiss  # type: ignore[import-not-found]
+
+    chunks = list(corpus.chunks())
+    options = {"token_pattern": r"[a-z]+", "stopwords": None, "show_progress": False}
+    lexical = bm25s.BM25(method="lucene", k1=1.2, b=0.75, backend="numba")
+    lexical.index(bm25s.tokenize(chunks, **options), show_progress=False)
+    kind = faiss.ScalarQuantizer.QT_fp16
+    dense = faiss.IndexScalarQuantizer(DIM, kind, faiss.METRIC_INNER_PRODUCT)
+    for start in range(0, len(chunks), 10_000):
+        rows = corpus.embedder.embed(chunks[start : start + 10_000])
+        dense.train(rows)
+        dense.add(rows)
+
+    def search(query: str) -> Sequence[str]:
+        asked = bm25s.tokenize([query], return_ids=False, **options)
+        by_words = lexical.retrieve(asked, k=DEPTH, show_progress=False, n_threads=1)[0][0]
+        by_vector = dense.search(corpus.embedder.embed([query], query=True), DEPTH)[1][0]
+        scores: dict[int, float] = {}
+        for found in (by_words, by_vector):
+            for rank, key in enumerate(found.tolist(), 1):
+                scores[key] = scores.get(key, 0.0) + 1 / (60 + rank)
+        return [chunks[key] for key in sorted(scores, key=lambda key: -scores[key])[:K]]
+
+    return search
+
+
+def measure(
+    engines: dict[str, Search], queries: Sequence[str], rounds: int
+) -> dict[str, tuple[float, float, float, float]]:
+    """Return p50 and p99 of the wall-clock time and of the CPU time of each engine.
+
+    The times of a query are their medians over the rounds.
+    """
+    times = {name: np.zeros((rounds, len(queries), 2)) for name in engines}
+    for _ in range(2):
+        for query in queries:
+            for search in engines.values():
+                search(query)
+    for turn in range(rounds):
+        for at, query in enumerate(queries):
+            for name, search in engines.items():
+                wall, cpu = time.perf_counter(), time.process_time()
+                search(query)
+                times[name][turn, at] = time.perf_counter() - wall, time.process_time() - cpu
+    found = {}
+    for name, taken in times.items():
+        wall_p50, cpu_p50 = 1e3 * np.percentile(np.median(taken, axis=0), 50, axis=0)
+        wall_p99, cpu_p99 = 1e3 * np.percentile(np.median(taken, axis=0), 99, axis=0)
+        found[name] = float(wall_p50), float(wall_p99), float(cpu_p50), float(cpu_p99)
+    return found
+
+
+def stages(index: Index, queries: Sequence[str]) -> dict[str, float]:
+    """Return the median of each of the search's own timings."""
+    taken = [index.search(query).timings_ms or {} for query in queries]
+    return {name: float(np.median([each[name] for each in taken])) for name in taken[0]}
+
+
+def run(folder: Path, arguments: argparse.Namespace) -> None:
+    corpus = make_corpus(arguments.chunks, arguments.queries)
+    indexes: dict[str, Index] = {}
+    engines: dict[str, Search] = {}
+    for name, ann_above in (("crx", 100_000), ("crx, exact", 100_000_000)):
+        path = folder / f"hybrid-{arguments.chunks}-{ann_above}"
+        if not path.exists():
+            build(path, corpus, ann_above=ann_above)
+        indexes[name], engines[name] = open_search(path, corpus, ann_above=ann_above)
+    if not arguments.alone:
+        engines["script"] = open_script(corpus)
+    found = measure(engines, corpus.queries, arguments.rounds)
+    print(f"{processor()}, {os.cpu_count()} cores, {arguments.chunks} chunks, commit {commit()}")
+    print("| engine | p50 ms | p99 ms | p50 ms of the CPU | p99 ms of the CPU |")
+    print("|---|---:|---:|---:|---:|")
+    for name, values in found.items():
+        print(f"| {name} | " + " | ".join(f"{value:.2f}" for value in values) + " |")
+    for name, index in indexes.items():
+        parts = stages(index, corpus.queries)
+        print(f"{name}: " + ", ".join(f"{part} {ms:.2f}" for part, ms in parts.items()))
+    if arguments.json:
+        names = ("p50", "p99", "cpu_p50", "cpu_p99")
+        figures = {name: dict(zip(names, values, strict=True)) for name, values in found.items()}
+        write_results(
+            arguments.json,
+            benchmark=f"hybrid, {arguments.chunks} chunks",
+            rounds=arguments.rounds,
+            figures=figures,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--chunks", type=int, default=115_000)
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--folder", help="where indexes are kept for the next run")
+    parser.add_argument("--json", help="a file for the figures")
+    parser.add_argument("--alone", action="store_true", help="without the script")
+    arguments = parser.parse_args()
+    # The threads of OpenMP wait without using the CPU.
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(arguments.folder or scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        run(folder, arguments)
+
+
+if __name__ == "__main__":
+    main()
