@@ -26,6 +26,7 @@ __all__ = [
     "detect_lang",
     "digest",
     "fuse",
+    "fuse_scores",
     "split",
 ]
 
