@@ -141,7 +141,7 @@ def open_search(folder: Path, corpus: Corpus, *, ann_above: int) -> tuple[Index,
     index = Index(folder, settings, embedder=corpus.embedder)
 
     def search(query: str) -> Sequence[str]:
-        return [passage.text for passage in index.search(query)]
+        return [passage.text for passage in index.search(query, rerank=False)]
 
     return index, search
 
@@ -202,7 +202,7 @@ def measure(
 
 def stages(index: Index, queries: Sequence[str]) -> dict[str, float]:
     """Return the median of each of the search's own timings."""
-    taken = [index.search(query).timings_ms or {} for query in queries]
+    taken = [index.search(query, rerank=False).timings_ms or {} for query in queries]
     return {name: float(np.median([each[name] for each in taken])) for name in taken[0]}
 
 
