@@ -167,7 +167,7 @@ def mutations(data: bytes, *, count: int) -> list[bytes]:
     """Return damaged copies of a file; of an archive, half of them are sound but for a part."""
     if not data.startswith(b"PK"):
         return list(damaged(data, count=count))
-    parts = list(damaged_parts(data, count=2))
+    parts = list(damaged_parts(data, count=count))
     random.Random(count).shuffle(parts)
     return [*damaged(data, count=count - count // 2), *parts[: count // 2]]
 
