@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from crx.serve.service import SearchService
 
 TOKEN_VARIABLE = "CRX_TOKEN"
+# A server on all addresses of a machine has none that every client reaches.
+_ANY_ADDRESS = ("0.0.0.0", "::")
 
 
 @click.command()
@@ -86,13 +88,14 @@ def command(
     service = SearchService(opened, generator=generator)
     try:
         listening = bind(host, port)
+        address = f"http://{_bracketed(host)}:{listening.getsockname()[1]}"
+        service.page_url = "" if host in _ANY_ADDRESS else address
         app = Guard(
             create_app(service, extensions=_load_extensions(service)),
             policy=policy,
             metrics=service.metrics,
             on_access=None if quiet else _log,
         )
-        address = f"http://{_bracketed(host)}:{listening.getsockname()[1]}"
         with local_sockets([each.path for each in opened]) as (sockets, without):
             print_note(f"serving {', '.join(service.names)} at {address}")
             for path in without:
@@ -106,12 +109,15 @@ def command(
 
 
 def _load_extensions(service: SearchService) -> list[Extension]:
-    """Return the routes that other packages add: `/mcp` if the SDK is installed."""
+    """Return the routes of the page, and `/mcp` if the SDK is installed."""
+    from crx.serve.page.routes import page_extension
+
+    page = page_extension(service)
     if importlib.util.find_spec("mcp") is None:
-        return []
+        return [page]
     from crx.mcp.http import create_extension
 
-    return [create_extension(service)]
+    return [page, create_extension(service)]
 
 
 def _read_token(file: Path | None) -> str:

@@ -1,0 +1,1 @@
+"""The page of the server: search, documents and answers as HTML that needs no script."""

@@ -1,0 +1,289 @@
+// What the page does beyond links and forms: search as you type, keys, copying, streamed answers.
+// It inserts only what the server has rendered, or text.
+"use strict";
+
+const DEBOUNCE_MS = 60;
+const BUSY_STATE_MS = 2000;
+const IDLE_STATE_MS = 30000;
+
+const form = document.getElementById("search");
+const input = document.getElementById("q");
+
+// Search as you type.
+
+let timer = 0;
+let running = null;
+let shown = form ? formQuery() : "";
+
+function formQuery() {
+  const fields = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) {
+    if (value.trim()) fields.set(name, value.trim());
+  }
+  return fields.toString();
+}
+
+function searchSoon() {
+  clearTimeout(timer);
+  timer = setTimeout(search, DEBOUNCE_MS);
+}
+
+// Returns when the passages of the form as it is now are shown, or a later search has begun.
+async function search() {
+  clearTimeout(timer);
+  const query = formQuery();
+  if (query === shown) return;
+  if (running) running.abort();
+  const controller = new AbortController();
+  running = controller;
+  document.body.classList.add("searching");
+  try {
+    await showPart(`/results?${query}`, "results", controller.signal);
+    shown = query;
+    closeAnswer();
+    history.replaceState(null, "", query ? `/?${query}` : "/");
+    document.title = input.value.trim() ? `${input.value.trim()} - crx` : "crx";
+  } catch (error) {
+    if (error.name !== "AbortError") showFailure("The server does not answer.");
+  } finally {
+    if (running === controller) {
+      running = null;
+      document.body.classList.remove("searching");
+    }
+  }
+}
+
+// Replaces the element of this id by the one that the server sends.
+async function showPart(url, id, signal) {
+  const response = await fetch(url, { signal });
+  const sent = new DOMParser().parseFromString(await response.text(), "text/html");
+  const part = sent.getElementById(id);
+  if (!part) throw new Error(`${url}: no #${id}`);
+  document.getElementById(id).replaceWith(part);
+}
+
+function showFailure(message) {
+  const note = document.createElement("p");
+  note.className = "note";
+  note.setAttribute("role", "alert");
+  note.textContent = message;
+  document.getElementById("results").replaceChildren(note);
+  shown = "";
+}
+
+if (form) {
+  input.addEventListener("input", (event) => {
+    // Half a word of an input method is not searched for.
+    if (!event.isComposing) searchSoon();
+  });
+  input.addEventListener("compositionend", searchSoon);
+  form.querySelector(".filters").addEventListener("input", searchSoon);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (event.submitter && event.submitter.id === "ask") {
+      await ask();
+    } else {
+      await search();
+      move(1);
+    }
+  });
+}
+
+// Answers, as server-sent events.
+
+let answering = null;
+
+function closeAnswer() {
+  if (answering) answering.abort();
+  answering = null;
+  document.getElementById("answer")?.remove();
+}
+
+async function ask() {
+  const question = input.value.trim();
+  if (!question) return;
+  await search();
+  closeAnswer();
+  const controller = new AbortController();
+  answering = controller;
+  const results = document.getElementById("results");
+  const answer = element("section", { id: "answer", "aria-label": "Answer" });
+  const said = element("div", { class: "said", dir: "auto", "aria-live": "polite" });
+  const citations = element("ol", { class: "citations" });
+  said.setAttribute("aria-busy", "true");
+  answer.append(said, citations);
+  results.before(answer);
+  const body = { question, index: results.dataset.index };
+  const where = JSON.parse(results.dataset.where);
+  if (Object.keys(where).length) body.where = where;
+  const receive = {
+    delta: (data) => said.append(data.text),
+    citation: (data) => citations.append(citationItem(data, question)),
+    done: (data) => {
+      linkCitations(said, data);
+      for (const note of data.notes) answer.append(element("p", { class: "note" }, note));
+    },
+    error: (data) => answer.append(element("p", { class: "note" }, data.error.message)),
+  };
+  try {
+    await readEvents("/v1/ask", body, controller.signal, receive);
+  } catch (error) {
+    if (error.name !== "AbortError") {
+      answer.append(element("p", { class: "note" }, "The answer was cut off."));
+    }
+  } finally {
+    said.setAttribute("aria-busy", "false");
+  }
+}
+
+async function readEvents(url, body, signal, receive) {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    signal,
+  });
+  if (!response.ok) {
+    receive.error(await response.json());
+    return;
+  }
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let waiting = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const blocks = (waiting + part.value).split("\n\n");
+    waiting = blocks.pop();
+    for (const block of blocks) {
+      const [name, data] = block.split("\n");
+      receive[name.slice("event: ".length)](JSON.parse(data.slice("data: ".length)));
+    }
+  }
+}
+
+function citationItem(cited, question) {
+  const span = new URLSearchParams({ start: cited.start, end: cited.end, q: question });
+  const url = `/documents/${encodeURIComponent(cited.id)}?${span}#passage`;
+  const item = element("li", { id: `cite${cited.number}`, value: cited.number });
+  item.append(element("a", { href: url, dir: "auto" }, cited.title || cited.uri), ` ${place(cited)}`);
+  return item;
+}
+
+function place(cited) {
+  const range = (unit, [first, last]) =>
+    first === last ? `${unit} ${first}` : `${unit}s ${first}–${last}`;
+  if (cited.pages) return range("page", cited.pages);
+  if (cited.anchor) return range(cited.anchor.kind, [cited.anchor.first, cited.anchor.last]);
+  return cited.lines ? range("line", cited.lines) : "";
+}
+
+// Makes each "[2]" of the finished answer a link to its passage.
+function linkCitations(said, answer) {
+  const numbers = new Set(answer.citations.map((cited) => cited.number));
+  const pieces = answer.text.split(/(\[[\d\s,;–—-]+\])/).map((piece, at) => {
+    const number = Number(piece.match(/\d+/)?.[0]);
+    const isCitation = at % 2 === 1 && numbers.has(number);
+    return isCitation ? element("a", { href: `#cite${number}` }, piece) : piece;
+  });
+  said.replaceChildren(...pieces);
+}
+
+function element(name, attributes, text = "") {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.textContent = text;
+  return made;
+}
+
+// Keys.
+
+function move(step) {
+  const links = [...document.querySelectorAll(".passage .open")];
+  if (!links.length) return;
+  const at = links.findIndex((link) => link.closest(".passage").contains(document.activeElement));
+  const next = links[Math.min(Math.max(at + step, 0), links.length - 1)];
+  next.focus({ preventScroll: true });
+  next.closest(".passage").scrollIntoView({ block: "nearest" });
+}
+
+function goBack() {
+  const back = document.getElementById("back");
+  if (back) {
+    location.assign(back.href);
+  } else if (document.activeElement === input) {
+    input.value = "";
+    searchSoon();
+  } else if (input) {
+    input.focus();
+    input.select();
+    scrollTo({ top: 0 });
+  }
+}
+
+function focusSearch() {
+  if (!input) {
+    location.assign("/");
+    return;
+  }
+  input.focus();
+  input.select();
+}
+
+const KEYS = { "/": focusSearch, j: () => move(1), k: () => move(-1) };
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const typing = event.target.matches("input, select, textarea");
+  const action =
+    event.key === "Escape"
+      ? goBack
+      : typing
+        ? event.key === "ArrowDown" && event.target === input && (() => move(1))
+        : KEYS[event.key];
+  if (!action) return;
+  event.preventDefault();
+  action();
+});
+
+// Copying of citations.
+
+document.documentElement.classList.add("scripted");
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-copy]");
+  if (!button) return;
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = "Copied";
+  } catch {
+    // Browsers lend the clipboard to https and this machine only; "Why this hit" has the text.
+    button.closest(".tools").querySelector("details").open = true;
+    button.textContent = "Copy it from “Cite as”";
+  }
+  setTimeout(() => (button.textContent = "Copy citation"), 2000);
+});
+
+// What a search lacks now, while that changes.
+
+function watchState() {
+  const state = document.getElementById("state");
+  if (!state) return;
+  const wait = state.hasAttribute("data-busy") ? BUSY_STATE_MS : IDLE_STATE_MS;
+  setTimeout(async () => {
+    if (!document.hidden) await showPart("/state", "state").catch(() => {});
+    watchState();
+  }, wait);
+}
+
+watchState();
+
+// A link to lines, as other programs make it (#L30-35), to text that is not on this page.
+
+function showLines() {
+  const lines = location.hash.match(/^#L(\d+)(?:-(\d+))?$/);
+  if (!lines || !document.body.classList.contains("document")) return;
+  if (!lines[2] && document.getElementById(`L${lines[1]}`)) return;
+  const fields = new URLSearchParams({ lines: `${lines[1]}-${lines[2] || lines[1]}` });
+  location.replace(`${location.pathname}?${fields}#passage`);
+}
+
+addEventListener("hashchange", showLines);
+showLines();

@@ -1,0 +1,169 @@
+"""The routes of the page."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from importlib import resources
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from crx.serve.app import Extension
+from crx.serve.failures import EXPECTED, status_of
+from crx.serve.page.answer import stream_answer
+from crx.serve.page.document import find_span, parse_range, read_document, render_document
+from crx.serve.page.facets import FacetReader
+from crx.serve.page.form import SearchForm, read_form
+from crx.serve.page.layout import (
+    CLOSING,
+    SECURITY_HEADERS,
+    html_response,
+    open_page,
+    render_page,
+)
+from crx.serve.page.markup import Markup, join, tag
+from crx.serve.page.results import render_form, render_results
+from crx.serve.page.state import render_state, render_status
+from crx.serve.requests import StatusQuery
+from crx.serve.service import REMOTE_ANSWERS, SearchService
+from crx.serve.workers import Workers
+
+_ASSETS = {
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
+# Values of Sec-Fetch-Site of a request that a page of another site made.
+_FOREIGN = ("cross-site", "same-site")
+
+
+def page_extension(service: SearchService) -> Extension:
+    """Return the routes of the page of a service."""
+    page = _Page(service)
+    routes = (
+        Route("/", page.respond(page.search)),
+        Route("/results", page.respond(page.results)),
+        Route("/ask", page.ask),
+        Route("/documents/{id}", page.respond(page.document)),
+        Route("/status", page.respond(page.status)),
+        Route("/state", page.respond(page.state)),
+        *(Route(f"/assets/{name}", partial(_asset, name)) for name in _ASSETS),
+    )
+    return Extension(routes=routes, lifespan=page.lifespan)
+
+
+class _Page:
+    """Answers the requests of browsers, in threads of its own."""
+
+    def __init__(self, service: SearchService) -> None:
+        self._service = service
+        self._facets = FacetReader(service)
+        self._workers = Workers()
+        self._answerers = Workers(count=REMOTE_ANSWERS)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Close the threads at the end."""
+        try:
+            yield
+        finally:
+            self._workers.close()
+            self._answerers.close()
+
+    def respond(
+        self, render: Callable[[Request], Markup]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Return the endpoint of a function that renders a page or a part of one."""
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                return html_response(await self._workers.run(render, request))
+            except EXPECTED as error:
+                return _failure(error)
+
+        return endpoint
+
+    def search(self, request: Request) -> Markup:
+        """Render the page of a search."""
+        form = read_form(request.query_params)
+        results = self._results(form)
+        title = f"{form.query} - crx" if form.query else "crx"
+        return render_page(title, self._form(form), results, state=self._state(), kind="search")
+
+    def results(self, request: Request) -> Markup:
+        """Render the passages of a search only, for the script."""
+        return self._results(read_form(request.query_params))
+
+    def document(self, request: Request) -> Markup:
+        """Render the page of a document."""
+        given = request.query_params
+        found = self._service.find_document(request.path_params["id"])
+        page = read_document(
+            request.path_params["id"],
+            found=found,
+            span=find_span(given),
+            line_span=parse_range(given.get("lines", "")),
+            query=given.get("q", "").strip(),
+        )
+        main = render_document(page, store=found[1].store)
+        return render_page(f"{page.title} - crx", main, kind="document")
+
+    def status(self, request: Request) -> Markup:
+        """Render the page of the state of server and indexes."""
+        status = self._service.status(StatusQuery())
+        return render_page("Status - crx", render_status(status), kind="status")
+
+    def state(self, request: Request) -> Markup:
+        """Render the lines on what a search lacks now, for the script."""
+        return self._state()
+
+    async def ask(self, request: Request) -> Response:
+        """Answer a question, for a browser without scripts."""
+        try:
+            form = read_form(request.query_params)
+        except EXPECTED as error:
+            return _failure(error)
+        # A link of another site must not have a model work.
+        if not form.query or request.headers.get("sec-fetch-site") in _FOREIGN:
+            return RedirectResponse(form.url(), 303)
+        return StreamingResponse(
+            self._answer_page(form), media_type="text/html", headers=SECURITY_HEADERS
+        )
+
+    async def _answer_page(self, form: SearchForm) -> AsyncIterator[str]:
+        yield open_page(f"{form.query} - crx", kind="search")
+        yield await self._workers.run(self._form, form)
+        ask = partial(self._service.ask, form.question())
+        async for part in stream_answer(form, ask, workers=self._answerers):
+            yield part
+        yield CLOSING
+
+    def _results(self, form: SearchForm) -> Markup:
+        found = self._service.search(form.search()) if form.query else None
+        folder = self._facets.get(form.index).folder
+        return render_results(form, found, service=self._service, folder=folder)
+
+    def _form(self, form: SearchForm) -> Markup:
+        return render_form(
+            form,
+            self._facets.get(form.index),
+            indexes=self._service.names,
+            can_answer=self._service.can_answer,
+        )
+
+    def _state(self) -> Markup:
+        return render_state(self._service.status(StatusQuery()))
+
+
+async def _asset(name: str, request: Request) -> Response:
+    data = resources.files("crx.serve.page").joinpath("assets", name).read_bytes()
+    return Response(data, media_type=_ASSETS[name], headers=SECURITY_HEADERS)
+
+
+def _failure(error: Exception) -> Response:
+    message = join(tag("h1", {}, "That did not work"), tag("p", {"class": "note"}, str(error)))
+    page = render_page("Error - crx", tag("section", {"id": "results"}, message), kind="search")
+    return html_response(page, status=status_of(error))

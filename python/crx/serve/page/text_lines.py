@@ -1,0 +1,51 @@
+"""Lines of a document's text: where each starts, and spans by the numbers of lines."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+# Characters of a document that one page shows.
+SHOWN_CHARS = 60_000
+# Of them, those before the span that the page is scrolled to.
+_BEFORE_CHARS = 15_000
+
+
+@dataclass(frozen=True, slots=True)
+class TextLines:
+    """A text, and the offsets at which its lines start. Lines are counted from 1."""
+
+    text: str
+    starts: tuple[int, ...]
+
+    @staticmethod
+    def of(text: str) -> TextLines:
+        """Return the lines of a text."""
+        starts = [0]
+        at = text.find("\n")
+        while at >= 0:
+            starts.append(at + 1)
+            at = text.find("\n", at + 1)
+        return TextLines(text, tuple(starts))
+
+    def line_at(self, offset: int) -> int:
+        """Return the line that a character is in."""
+        return bisect_right(self.starts, max(0, offset))
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """Return the span of lines; numbers beyond the text are those of its ends."""
+        count = len(self.starts)
+        first = min(max(first, 1), count)
+        last = min(max(last, first), count)
+        return self.starts[first - 1], self.end(last)
+
+    def end(self, line: int) -> int:
+        """Return the end of a line, without its newline."""
+        return self.starts[line] - 1 if line < len(self.starts) else len(self.text)
+
+    def around(self, start: int) -> tuple[int, int]:
+        """Return the lines (first, last) that a page shows which is scrolled to an offset."""
+        text_start = max(0, min(start - _BEFORE_CHARS, len(self.text) - SHOWN_CHARS))
+        first = self.line_at(text_start)
+        last = max(self.line_at(text_start + SHOWN_CHARS), self.line_at(start))
+        return first, last

@@ -1,0 +1,50 @@
+"""A server with the page of an index of hostile, multilingual and long documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hostile_documents import write_documents
+from served import SETTINGS, Client, serving_app
+
+import crx
+from crx.serve.access import make_policy
+from crx.serve.app import create_app
+from crx.serve.guard import Guard
+from crx.serve.page.routes import page_extension
+from crx.serve.served_index import ServedIndex
+from crx.serve.service import SearchService
+
+
+@pytest.fixture(scope="package")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an index of hostile, multilingual and long documents."""
+    folder = tmp_path_factory.mktemp("library")
+    write_documents(folder / "docs")
+    with crx.open(folder / "library.crx", settings=SETTINGS) as index:
+        index.add(folder / "docs")
+        # One that a model has situated, with what it may have been told to write.
+        index.contextualize("fake:")
+    return folder / "library.crx"
+
+
+@pytest.fixture(scope="package")
+def library_service(library: Path) -> Iterator[SearchService]:
+    """A service of the library, whose models are loaded."""
+    made = SearchService([ServedIndex("library", library, settings=SETTINGS)])
+    made.warm()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="package")
+def page(library_service: SearchService) -> Iterator[Client]:
+    """A client of a server of the library, with its guard."""
+    app = create_app(library_service, extensions=[page_extension(library_service)])
+    guarded = Guard(
+        app, policy=make_policy(host="127.0.0.1", token=""), metrics=library_service.metrics
+    )
+    with serving_app(guarded) as made:
+        yield made

@@ -1,0 +1,211 @@
+"""The page as HTML, without a browser."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from urllib.parse import quote
+
+import pytest
+from hostile_documents import ATTACK
+from served import Client
+
+from crx.errors import UsageError
+from crx.serve.page.form import SearchForm, read_form
+from crx.serve.page.markup import join, tag
+from crx.serve.page.text_lines import SHOWN_CHARS, TextLines
+
+
+class Elements(HTMLParser):
+    """Collects the elements of a page, and what is in them."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.attributes: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(markup)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes.append((tag, dict(attrs)))
+
+    def links(self, kind: str) -> list[str]:
+        """Return the targets of the links of a class."""
+        return [
+            str(a["href"]) for name, a in self.attributes if name == "a" and a.get("class") == kind
+        ]
+
+
+def get(page: Client, path: str) -> str:
+    answer = page.get(path)
+    assert answer.status == 200, answer.body[:500]
+    return answer.body.decode()
+
+
+def first_link(page: Client, query: str) -> str:
+    return Elements(get(page, f"/?q={quote(query)}")).links("open")[0]
+
+
+def test_text_and_attributes_of_an_element_are_escaped() -> None:
+    assert tag("a", {"href": '"><b>', "hidden": True, "id": None}, "<i>", tag("br", {})) == (
+        '<a href="&quot;&gt;&lt;b&gt;" hidden>&lt;i&gt;<br></a>'
+    )
+    assert join("a\x00b\udce9\n") == "a\ufffdb\ufffd\n"
+
+
+def test_a_search_without_a_script_shows_passages_with_the_words_of_the_query(page: Client) -> None:
+    html = get(page, "/?q=what+do+whales+eat")
+    assert "<mark>whales</mark> <mark>eat</mark> krill" in html
+    assert re.search(
+        r'<a href="/documents/library-[^"]+#passage" class="anchor">lines \d+–\d+', html
+    )
+    assert 'value="what do whales eat"' in html
+
+
+def test_every_answer_forbids_foreign_and_inline_scripts(page: Client) -> None:
+    for path in (
+        "/",
+        "/?q=krill",
+        "/status",
+        "/assets/page.js",
+        "/documents/x",
+        first_link(page, "krill"),
+    ):
+        headers = page.get(path.partition("#")[0]).headers
+        assert headers["content-security-policy"].startswith("default-src 'self';"), path
+        assert "unsafe" not in headers["content-security-policy"]
+
+
+def test_the_page_loads_nothing_but_its_own_files(page: Client) -> None:
+    html = get(page, "/?q=krill")
+    loaded = re.findall(r'(?:src|href)="([^"]*)"', html)
+    assert all(url.startswith(("/", "#")) and not url.startswith("//") for url in loaded), loaded
+    assert not re.search(r"<style|style=|\son\w+=|<script(?! src=)", html)
+    for url in ("/assets/page.css", "/assets/page.js", "/assets/icon.svg"):
+        assert url in html
+        assert page.get(url).status == 200
+    assert not re.search(r"url\(|@import", get(page, "/assets/page.css"))
+    assert "innerHTML" not in get(page, "/assets/page.js")
+
+
+@pytest.mark.parametrize(
+    "path", ["/?q={}", "/ask?q={}", "/?q=plankton+net&path={}", "/?q=x&index={}"]
+)
+def test_markup_in_a_query_or_filter_stays_text(path: str, page: Client) -> None:
+    elements = Elements(page.get(path.format(quote(ATTACK))).body.decode())
+    assert "img" not in elements.names
+    assert elements.names.count("script") == 1
+
+
+def test_markup_in_title_text_and_metadata_stays_text(page: Client) -> None:
+    for path in ("/?q=plankton+net", "/ask?q=plankton+net", first_link(page, "plankton net")):
+        html = get(page, path.partition("#")[0])
+        elements = Elements(html)
+        assert "img" not in elements.names
+        assert elements.names.count("script") == 1
+        assert "&lt;script&gt;" in html
+
+
+def test_filters_narrow_a_search_and_stay_in_the_form(page: Client) -> None:
+    html = get(page, "/?q=krill&lang=ja")
+    assert Elements(html).links("open")[0]
+    assert "鯨の食べ物" in html
+    assert "Whales</a>" not in html
+    assert '<option value="ja" selected>ja</option>' in html
+    assert "search.py" in get(page, "/?q=fuse&type=python")
+    assert "No passage matches" in get(page, "/?q=krill&path=*.py")
+    assert "Whales</a>" in get(page, "/?q=krill&from=2024-05&to=2024-05-01")
+    assert "No passage matches" in get(page, "/?q=krill&to=2024-04-30")
+
+
+def test_the_form_becomes_a_filter_of_documents() -> None:
+    form = SearchForm(query="q", path="docs", format="pdf", lang="de", since="2024", until="2025")
+    assert form.where == {
+        "uri": {"glob": "**docs**"},
+        "format": "pdf",
+        "lang": "de",
+        "date": {">=": "2024", "<=": "2025~"},
+    }
+    assert form.url() == "/?q=q&path=docs&type=pdf&lang=de&from=2024&to=2025"
+    assert SearchForm(path="/docs/**/*.md").where == {"uri": {"glob": "/docs/**/*.md"}}
+
+
+@pytest.mark.parametrize("given", [{"n": "0"}, {"n": "x"}, {"from": "May"}, {"q": "a" * 9000}])
+def test_a_bad_parameter_is_an_error_page(given: dict[str, str], page: Client) -> None:
+    with pytest.raises(UsageError):
+        read_form(given)
+    (name, value), *_ = given.items()
+    answer = page.get(f"/?{name}={value}")
+    assert answer.status == 400
+    assert b"That did not work" in answer.body
+
+
+def test_each_passage_names_its_language_and_leaves_its_direction_to_its_text(page: Client) -> None:
+    html = get(page, "/?q=krill")
+    langs = set(re.findall(r'<div class="excerpt" lang="(\w+)" dir="auto">', html))
+    assert {"de", "ja", "ar", "ru"} <= langs
+    assert 'dir="auto">غذاء الحيتان</a>' in html
+
+
+def test_why_a_hit_was_found_is_shown_with_its_context_apart(page: Client) -> None:
+    html = get(page, "/?q=humpbacks+sing")
+    assert "<td>Words (BM25)</td><td>1</td>" in html
+    assert "<td>Meaning (dense)</td>" in html
+    assert "Context, generated by a model; not in the document" in html
+
+
+def test_a_document_is_shown_around_the_passage(page: Client) -> None:
+    html = get(page, first_link(page, "narwhal").partition("#")[0])
+    assert html.count('id="passage"') == 1
+    assert "<mark>narwhal</mark>" in html
+    assert 'id="L2501"' in html
+    assert 'id="L1"' not in html
+    assert "Earlier text</a>" in html
+    assert len(html) < 20 * SHOWN_CHARS
+
+
+def test_a_document_shows_its_contexts_their_coverage_and_its_outline(page: Client) -> None:
+    html = get(page, first_link(page, "humpbacks sing").partition("#")[0])
+    assert re.search(r"Contexts: (\d+) of \1 chunks have one \(100%\)", html)
+    assert re.search(r'<a href="#L\d+" dir="auto">Song</a>', html)
+    assert "<dt>date</dt>" in html
+
+
+def test_a_link_to_lines_marks_them(page: Client) -> None:
+    path = first_link(page, "humpbacks sing").partition("?")[0]
+    html = get(page, f"{path}?lines=4-6")
+    assert '<span class="span" id="passage"># Whales</span>' in html
+    assert '<span class="span">Blue whales eat krill.</span>' in html
+    assert get(page, f"{path}?start=5&end=99999").count('id="passage"') == 0
+
+
+def test_a_document_that_does_not_exist_is_an_error_page(page: Client) -> None:
+    answer = page.get("/documents/library-999-00000000")
+    assert answer.status == 404
+    assert b"no such document here" in answer.body
+
+
+def test_an_answer_without_a_script_is_streamed_with_its_citations(page: Client) -> None:
+    html = get(page, "/ask?q=what+do+blue+whales+eat")
+    assert '<section id="answer"' in html
+    assert re.search(r'<li id="cite1" value="1"><a href="/documents/library-', html)
+    assert html.endswith("</html>")
+
+
+def test_a_link_of_another_site_does_not_make_a_model_answer(page: Client) -> None:
+    answer = page.get("/ask?q=krill", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate")
+    assert (answer.status, answer.headers["location"]) == (303, "/?q=krill")
+
+
+def test_the_state_says_what_a_search_lacks_and_the_status_what_there_is(page: Client) -> None:
+    assert get(page, "/state") == '<div id="state" role="status"></div>'
+    html = get(page, "/status")
+    assert "<dt>Documents</dt><dd>8</dd>" in html
+
+
+def test_lines_are_found_by_offset_and_number() -> None:
+    lines = TextLines.of("one\ntwo\n\nfour")
+    assert [lines.line_at(at) for at in (0, 3, 4, 8, 9, 99)] == [1, 1, 2, 3, 4, 4]
+    assert lines.span(2, 3) == (4, 8)
+    assert lines.span(4, 900) == (9, 13)
+    assert lines.around(0) == (1, 4)
