@@ -244,11 +244,6 @@ class SearchService:
         return bool(self._answerer.name)
 
     @property
-    def can_answer(self) -> bool:
-        """Whether a model is named that answers questions."""
-        return bool(self._generator_spec)
-
-    @property
     def ready(self) -> bool:
         """Whether the models are loaded."""
         return self._ready.is_set()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from hostile_documents import write_documents
-from served import SETTINGS, Client, serving_app
+from served import SETTINGS as SERVED
+from served import Client, serving_app
 
 import crx
 from crx.serve.access import make_policy
@@ -16,6 +17,8 @@ from crx.serve.guard import Guard
 from crx.serve.page.routes import page_extension
 from crx.serve.served_index import ServedIndex
 from crx.serve.service import SearchService
+
+SETTINGS = {**SERVED, "reranker": ""}
 
 
 @pytest.fixture(scope="package")

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from hostile_documents import ATTACK
-from served import Client
+from served import Client, serving_app
 
+import crx
 from crx.errors import UsageError
+from crx.serve.app import create_app
 from crx.serve.page.form import SearchForm, read_form
 from crx.serve.page.markup import join, tag
+from crx.serve.page.routes import page_extension
+from crx.serve.page.state import render_state
 from crx.serve.page.text_lines import SHOWN_CHARS, TextLines
+from crx.serve.responses import IndexStatus, ServiceStatus
+from crx.serve.served_index import ServedIndex
+from crx.serve.service import SearchService
 
 
 class Elements(HTMLParser):
@@ -209,3 +217,44 @@ def test_lines_are_found_by_offset_and_number() -> None:
     assert lines.span(2, 3) == (4, 8)
     assert lines.span(4, 900) == (9, 13)
     assert lines.around(0) == (1, 4)
+
+
+def test_passages_while_typing_are_not_reranked_if_an_index_reranks(tmp_path: Path) -> None:
+    (tmp_path / "whales.md").write_text("# Whales\n\nBlue whales eat krill.\n")
+    settings = {"embedder": "hashed", "reranker": "overlap"}
+    with crx.open(tmp_path / "sea.crx", settings=settings) as index:
+        index.add(tmp_path / "whales.md")
+    service = SearchService([ServedIndex("sea", tmp_path / "sea.crx", settings=settings)])
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
+        quick = get(client, "/results?q=krill&quick=1")
+        whole = get(client, "/results?q=krill")
+        answers = get(client, "/")
+    service.close()
+    assert (" data-quick" in quick, "Reranker" in quick) == (True, False)
+    assert (" data-quick" in whole, "Reranker" in whole) == (False, True)
+    # No generator is set here.
+    assert 'id="ask"' not in answers
+
+
+def test_what_a_search_lacks_is_said_until_it_is_done() -> None:
+    counts = {"documents": 2, "chunks": 40, "pending": 30}
+    index = IndexStatus(
+        name="sea",
+        path="/sea",
+        counts=counts,
+        settings={},
+        notes=(),
+        failures=(("/a.pdf", "no text"),),
+        coverage=0.0,
+        exact=True,
+        reranker="",
+        lag=3,
+    )
+    state = ServiceStatus(version="1", ready=False, generator="", indexes=(index,))
+    html = render_state(state)
+    assert html.startswith('<div id="state" role="status" data-busy>')
+    assert "models are being loaded" in html
+    assert "30 of 40 chunks are found by their words only" in html
+    assert '<progress max="40" value="10"' in html
+    assert "lags 3 changes behind" in html
+    assert "1 input could not be read" in html

@@ -52,10 +52,14 @@ class SearchForm:
             found["date"] = set_dates
         return found
 
-    def search(self) -> SearchQuery:
-        """Return the search that the form asks for."""
+    def search(self, *, rerank: bool | None = None) -> SearchQuery:
+        """Return the search that the form asks for; `rerank` is as for `Index.search`."""
         return SearchQuery(
-            query=self.query, index=self.index, where=self.where or None, limit=self.count
+            query=self.query,
+            index=self.index,
+            where=self.where or None,
+            limit=self.count,
+            rerank=rerank,
         )
 
     def question(self) -> AskQuery:

@@ -14,7 +14,7 @@ from crx.ingest.formats import LANGUAGES
 from crx.retrieve.excerpt import find_excerpt, split_matches
 from crx.serve.page.facets import Facets
 from crx.serve.page.form import PASSAGES, SearchForm, document_url
-from crx.serve.page.markup import Markup, Node, join, tag
+from crx.serve.page.markup import Attribute, Markup, Node, join, tag
 from crx.serve.page.places import cite, describe_place, shorten_path, text_lang
 from crx.serve.requests import MAX_HITS
 from crx.serve.responses import FoundPassage, SearchResults
@@ -58,6 +58,7 @@ def render_form(
     return tag(
         "form",
         {"id": "search", "role": "search", "action": "/", "method": "get"},
+        tag("h1", {"class": "hidden"}, "Search"),
         query,
         tag(
             "details",
@@ -92,11 +93,24 @@ def _choice(name: str, label: str, value: str, values: Sequence[str]) -> Markup:
 
 
 def render_results(
-    form: SearchForm, found: SearchResults | None, *, service: SearchService, folder: str
+    form: SearchForm,
+    found: SearchResults | None,
+    *,
+    service: SearchService,
+    folder: str,
+    is_quick: bool = False,
 ) -> Markup:
-    """Return the passages of a search; None is no search."""
+    """Return the passages of a search; None is no search.
+
+    Those of a quick one are marked, so that the script asks for the reranked ones.
+    """
     where = msgspec.json.encode(form.where).decode()
-    attributes = {"id": "results", "data-index": form.index, "data-where": where}
+    attributes: dict[str, Attribute] = {
+        "id": "results",
+        "data-index": form.index,
+        "data-where": where,
+        "data-quick": is_quick,
+    }
     if found is None:
         return tag("section", {**attributes, "aria-label": "Passages"}, _invitation())
     terms = set(_native.analyze(form.query))

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from crx.serve.answering import REMOTE_ANSWERS
 from crx.serve.app import Extension
 from crx.serve.failures import EXPECTED, status_of
 from crx.serve.page.answer import stream_answer
@@ -28,7 +29,7 @@ from crx.serve.page.markup import Markup, join, tag
 from crx.serve.page.results import render_form, render_results
 from crx.serve.page.state import render_state, render_status
 from crx.serve.requests import StatusQuery
-from crx.serve.service import REMOTE_ANSWERS, SearchService
+from crx.serve.service import SearchService
 from crx.serve.workers import Workers
 
 _ASSETS = {
@@ -94,8 +95,13 @@ class _Page:
         return render_page(title, self._form(form), results, state=self._state(), kind="search")
 
     def results(self, request: Request) -> Markup:
-        """Render the passages of a search only, for the script."""
-        return self._results(read_form(request.query_params))
+        """Render the passages of a search only, for the script.
+
+        With `quick` they are not reranked: that takes longer than one waits between two keys.
+        """
+        form = read_form(request.query_params)
+        is_quick = "quick" in request.query_params and self._reranks(form.index)
+        return self._results(form, is_quick=is_quick)
 
     def document(self, request: Request) -> Markup:
         """Render the page of a document."""
@@ -141,10 +147,19 @@ class _Page:
             yield part
         yield CLOSING
 
-    def _results(self, form: SearchForm) -> Markup:
-        found = self._service.search(form.search()) if form.query else None
+    def _results(self, form: SearchForm, *, is_quick: bool = False) -> Markup:
+        search = form.search(rerank=False if is_quick else None)
+        found = self._service.search(search) if form.query else None
         folder = self._facets.get(form.index).folder
-        return render_results(form, found, service=self._service, folder=folder)
+        return render_results(form, found, service=self._service, folder=folder, is_quick=is_quick)
+
+    def _reranks(self, index: str) -> bool:
+        """Return whether a search is reranked that may also be answered without."""
+        names = (index,) if index else self._service.names
+        settings = [self._service.index(each).configuration for each in names]
+        return any(each.reranker for each in settings) and not any(
+            each.min_relevance for each in settings
+        )
 
     def _form(self, form: SearchForm) -> Markup:
         return render_form(

@@ -3,6 +3,8 @@
 "use strict";
 
 const DEBOUNCE_MS = 60;
+// How long nothing is typed before passages are reranked.
+const SETTLED_MS = 400;
 const BUSY_STATE_MS = 2000;
 const IDLE_STATE_MS = 30000;
 
@@ -25,24 +27,26 @@ function formQuery() {
 
 function searchSoon() {
   clearTimeout(timer);
-  timer = setTimeout(search, DEBOUNCE_MS);
+  timer = setTimeout(() => search("&quick=1"), DEBOUNCE_MS);
 }
 
 // Returns when the passages of the form as it is now are shown, or a later search has begun.
-async function search() {
+async function search(speed = "") {
   clearTimeout(timer);
   const query = formQuery();
-  if (query === shown) return;
+  const results = document.getElementById("results");
+  if (query === shown && (speed || !("quick" in results.dataset))) return;
   if (running) running.abort();
   const controller = new AbortController();
   running = controller;
   document.body.classList.add("searching");
   try {
-    await showPart(`/results?${query}`, "results", controller.signal);
+    await showPart(`/results?${query}${speed}`, "results", controller.signal);
+    if (query !== shown) closeAnswer();
     shown = query;
-    closeAnswer();
     history.replaceState(null, "", query ? `/?${query}` : "/");
     document.title = input.value.trim() ? `${input.value.trim()} - crx` : "crx";
+    if ("quick" in document.getElementById("results").dataset) timer = setTimeout(settle, SETTLED_MS);
   } catch (error) {
     if (error.name !== "AbortError") showFailure("The server does not answer.");
   } finally {
@@ -51,6 +55,11 @@ async function search() {
       document.body.classList.remove("searching");
     }
   }
+}
+
+// Reranks what was found while typing, unless someone reads it already.
+function settle() {
+  if (document.activeElement === input && scrollY === 0) search();
 }
 
 // Replaces the element of this id by the one that the server sends.
@@ -78,6 +87,7 @@ if (form) {
   });
   input.addEventListener("compositionend", searchSoon);
   form.querySelector(".filters").addEventListener("input", searchSoon);
+  form.querySelector(".filters").addEventListener("change", searchSoon);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (event.submitter && event.submitter.id === "ask") {

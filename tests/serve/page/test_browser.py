@@ -1,0 +1,267 @@
+"""The page in a real Chromium: what its script does, and what hostile documents do not do."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from served import Client
+
+webdriver = pytest.importorskip("selenium.webdriver")
+waiting = pytest.importorskip("selenium.webdriver.support.wait")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
+
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="Chromium or its driver is not installed"
+)
+
+
+class Browser:
+    """A Chromium that shows the page of one server."""
+
+    def __init__(self, driver: Any, client: Client) -> None:
+        self.driver = driver
+        self._client = client
+        self._wait = waiting.WebDriverWait(driver, 30)
+
+    def open(self, path: str) -> None:
+        self.driver.get(self._client.url + path)
+
+    def run(self, script: str, *arguments: object) -> Any:
+        """Return what a script returns."""
+        return self.driver.execute_script(f"return {script}", *arguments)
+
+    def wait(self, script: str) -> Any:
+        """Return the value of an expression once it is true."""
+        return self._wait.until(lambda _: self.run(script), script)
+
+    def press(self, *keys: str) -> None:
+        """Press keys on the element that has the focus."""
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+    def click(self, selector: str) -> None:
+        self.driver.find_element("css selector", selector).click()
+
+    def text(self, selector: str) -> str:
+        return str(self.run("document.querySelector(arguments[0])?.innerText ?? ''", selector))
+
+    def emulate(self, *, scheme: str = "light", width: int = 0) -> None:
+        """Set the colour scheme, and the width of a phone or none."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        if width:
+            size = {"width": width, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+            self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        else:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    """A Chromium without a window."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for each in (*OPTIONS, "--window-size=1100,900"):
+        options.add_argument(each)
+    made = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield made
+    made.quit()
+
+
+@pytest.fixture
+def browser(driver: Any, page: Client) -> Browser:
+    """A browser with light colours and a wide window."""
+    made = Browser(driver, page)
+    made.emulate()
+    return made
+
+
+ENTER, ESCAPE, DOWN = "\ue007", "\ue00c", "\ue015"
+FIRST = "document.querySelector('.passage .open')?.innerText"
+
+
+def test_typing_searches_without_loading_the_page_again(browser: Browser) -> None:
+    browser.open("/")
+    browser.run("(window.stayed = true)")
+    browser.press("whales eat")
+    browser.wait("document.querySelector('.passage mark')?.innerText.toLowerCase() == 'whales'")
+    browser.press(" krill")
+    browser.wait("location.search == '?q=whales+eat+krill'")
+    assert browser.run("window.stayed")
+    assert browser.run("document.title") == "whales eat krill - crx"
+
+
+def test_a_search_that_was_overtaken_shows_nothing(browser: Browser) -> None:
+    browser.open("/")
+    # The answer to the first search arrives after that to the second.
+    browser.run(
+        """(() => { const real = window.fetch; window.aborted = 0; window.fetch = (url, given) =>
+        url.includes('narwhal') ? new Promise((_, reject) => given.signal.addEventListener('abort',
+        () => { window.aborted += 1; reject(new DOMException('', 'AbortError')); }))
+        : real(url, given); })()"""
+    )
+    browser.press("narwhal")
+    browser.wait("document.body.classList.contains('searching')")
+    browser.run("(document.getElementById('q').value = 'humpbacks', 1)")
+    browser.run("document.getElementById('q').dispatchEvent(new Event('input'))")
+    browser.wait("document.querySelector('.passage mark')?.innerText == 'Humpbacks'")
+    assert browser.run("window.aborted") == 1
+
+
+def test_a_filter_narrows_the_passages_at_once(browser: Browser) -> None:
+    browser.open("/?q=krill")
+    browser.click(".filters summary")
+    browser.click("select[name=lang] option[value=ja]")
+    browser.wait(f"{FIRST} == '鯨の食べ物' && document.querySelectorAll('.passage').length == 1")
+    assert browser.run("location.search") == "?q=krill&lang=ja"
+
+
+def test_a_passage_opens_its_document_scrolled_to_it(browser: Browser) -> None:
+    browser.open("/?q=narwhal")
+    browser.click(".passage .open")
+    browser.wait("document.body.classList.contains('document')")
+    top = "document.getElementById('passage').getBoundingClientRect().top"
+    browser.wait(f"scrollY > 1000 && {top} >= 0 && {top} < innerHeight")
+    assert "narwhal" in browser.run(
+        "[...document.querySelectorAll('.span mark')].map(each => each.innerText)"
+    )
+
+
+def test_a_link_to_lines_beyond_the_first_page_shows_them(browser: Browser) -> None:
+    browser.open("/?q=narwhal")
+    path = browser.run("new URL(document.querySelector('.passage .open').href).pathname")
+    browser.open(f"{path}#L2501-2502")
+    browser.wait(
+        "document.getElementById('passage')?.innerText.startsWith('Entry 2500, a narwhal')"
+    )
+    assert browser.run("document.querySelectorAll('.span').length") == 2
+
+
+def test_why_shows_the_stages_and_the_context_apart(browser: Browser) -> None:
+    browser.open("/?q=humpbacks+sing")
+    assert not browser.text(".why table")
+    browser.click(".why summary")
+    assert "Words (BM25)" in browser.text(".why table")
+    assert browser.text(".situated.context .label").startswith("Context, generated by a model")
+
+
+def test_an_answer_is_streamed_with_links_to_what_it_cites(browser: Browser) -> None:
+    browser.open("/?q=what+do+blue+whales+eat")
+    browser.click("#ask")
+    browser.wait("document.querySelector('.said')?.getAttribute('aria-busy') == 'false'")
+    assert browser.text(".said")
+    assert browser.run("document.querySelector('.said a').hash") == "#cite1"
+    url = browser.run("document.querySelector('#cite1 a').href")
+    browser.driver.get(url)
+    assert browser.run("document.getElementById('passage') != null")
+
+
+def test_the_keys_search_move_open_and_go_back(browser: Browser) -> None:
+    focus = "document.activeElement.closest('.passage')?.id"
+    browser.open("/?q=krill")
+    browser.press("/")
+    assert browser.run("document.activeElement.id") == "q"
+    browser.press(DOWN)
+    assert browser.run(focus) == "p1"
+    browser.press("j", "j", "k")
+    assert browser.run(focus) == "p2"
+    browser.press(ENTER)
+    browser.wait("document.body.classList.contains('document')")
+    browser.press(ESCAPE)
+    browser.wait("document.body.classList.contains('search')")
+    assert browser.run("location.search") == "?q=krill"
+
+
+def test_enter_in_the_search_moves_to_the_first_passage(browser: Browser) -> None:
+    browser.open("/")
+    browser.press("humpbacks", ENTER)
+    browser.wait("document.activeElement.closest('.passage')?.id == 'p1'")
+
+
+def test_a_citation_is_copied(browser: Browser) -> None:
+    permission = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    browser.driver.execute_cdp_cmd("Browser.grantPermissions", permission)
+    browser.open("/?q=humpbacks+sing")
+    browser.click(".copy")
+    browser.wait("document.querySelector('.copy').innerText == 'Copied'")
+    copied = browser.driver.execute_async_script(
+        "navigator.clipboard.readText().then(arguments[0], arguments[0])"
+    )
+    assert copied.startswith("Whales, /")
+    assert ", lines " in copied
+
+
+def test_dark_colours_are_those_of_the_system(browser: Browser) -> None:
+    colour = "getComputedStyle(document.body).backgroundColor"
+    browser.open("/")
+    light = browser.run(colour)
+    browser.emulate(scheme="dark")
+    assert _brightness(browser.run(colour)) < 60 < 200 < _brightness(light)
+
+
+def test_a_phone_needs_no_sideways_scrolling(browser: Browser) -> None:
+    browser.emulate(width=360)
+    for path in _paths(browser):
+        browser.open(path)
+        assert browser.run("document.documentElement.scrollWidth") <= 360, path
+
+
+def test_hostile_documents_run_nothing(browser: Browser) -> None:
+    for path in _paths(browser):
+        browser.open(path)
+        assert browser.run("document.querySelectorAll('main img, main script').length") == 0
+        assert browser.run("document.title") != "owned", path
+    browser.open("/?q=plankton+net")
+    browser.click("#ask")
+    browser.wait("document.querySelector('.said')?.getAttribute('aria-busy') == 'false'")
+    assert "<script>" in browser.text(".said")
+    assert browser.run("document.title") == "plankton net - crx"
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 0), ("dark", 0), ("light", 360)])
+def test_axe_finds_no_violation(scheme: str, width: int, browser: Browser) -> None:
+    axe = _read_axe()
+    browser.emulate(scheme=scheme, width=width)
+    for path in _paths(browser):
+        browser.open(path)
+        browser.run("document.querySelectorAll('details').forEach(each => each.open = true)")
+        browser.driver.execute_script(axe)
+        found = browser.driver.execute_async_script(
+            "axe.run(document).then(arguments[0], error => arguments[0]({failed: `${error}`}))"
+        )
+        assert _describe(found["violations"]) == [], path
+
+
+def _paths(browser: Browser) -> list[str]:
+    """Return the paths of every kind of page, with hostile and multilingual documents."""
+    browser.open("/?q=plankton+net")
+    hostile = browser.run("document.querySelector('.passage .open').getAttribute('href')")
+    return ["/", "/?q=krill", "/?q=plankton+net", hostile, "/ask?q=krill", "/status", "/?n=0"]
+
+
+def _read_axe() -> str:
+    found = importlib.util.find_spec("axe_playwright_python")
+    if found is None or not found.submodule_search_locations:
+        pytest.skip("axe-playwright-python is not installed")
+    return (Path(found.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8")
+
+
+def _describe(violations: list[Any]) -> list[str]:
+    return [
+        f"{each['id']}: {node['html'][:200]}"
+        for each in violations
+        for node in each.get("nodes", ())
+    ]
+
+
+def _brightness(colour: str) -> float:
+    numbers = [float(each) for each in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    return sum(numbers) / 3
