@@ -110,6 +110,8 @@ def wrap(line: str, width: int) -> list[str]:
     A row ends at a space if there is one in its second half.
     """
     line = line.rstrip()
+    if len(line) <= width and line.isascii():
+        return [line]
     rows: list[str] = []
     start = column = space = 0
     for at, character in enumerate(line):

@@ -25,7 +25,7 @@ _ACCEPTED = ("ok", "retried")
 # Marks that stand above the text that they begin, and marks that stand beside a line.
 _DIVIDERS = ("page", "slide", "chapter", "sheet")
 _BESIDE = ("row", "cell", "time", "message")
-_OWN_METADATA = ("path", "format", "as_written", "title_from")
+_OWN_METADATA = ("path", "format", "as_written", "title_from", "ext")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
