@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crx.cli.visible import visible_text
-from crx.retrieve.excerpt import LAID_OUT, Row, columns_of, find_excerpt, layout_rows
+from crx.retrieve.excerpt import LAID_OUT, ExcerptRow, columns_of, find_excerpt, layout_rows
 from crx.types import Passage
 
 # Stands before and after the rows of a passage that is not shown whole.
@@ -76,11 +76,11 @@ def prefix(text: str, width: int) -> str:
     return text
 
 
-def _whole(passage: Passage, width: int) -> list[Row]:
+def _whole(passage: Passage, width: int) -> list[ExcerptRow]:
     return layout_rows([passage.text.strip("\n")], width=width, visible=visible_text)[0]
 
 
-def _left_out(passage: Passage, shown: Sequence[Row]) -> str:
+def _left_out(passage: Passage, shown: Sequence[ExcerptRow]) -> str:
     """Return what a cut passage has besides the rows that are shown."""
     total = sum(1 for line in whole_lines(passage) if line)
     lines = total - len({row.line for row in shown})

@@ -23,7 +23,7 @@ _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExcerptRow:
     """A line of text, or a part of one, and the line of the passage it is from, counted from 0."""
 
     text: str
@@ -31,17 +31,17 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpt:
+class ShownRows:
     """Rows of a passage that follow each other, and whether others stand before and after them."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ExcerptRow, ...]
     cut_before: bool
     cut_after: bool
 
 
 def find_excerpt(
     passage: Passage, *, query: str, count: int, width: int, visible: Callable[[str], str]
-) -> Excerpt:
+) -> ShownRows:
     """Return at most `count` rows of a passage, none of them blank.
 
     They are those that hold most of the query's terms, the rare ones of the passage above the
@@ -53,7 +53,7 @@ def find_excerpt(
     rows = [*before, *chunk, *after]
     in_chunk = range(len(before), len(before) + len(chunk))
     start = _best_start(rows, in_chunk=in_chunk, terms=set(_native.analyze(query)), count=count)
-    return Excerpt(
+    return ShownRows(
         rows=tuple(rows[start : start + count]),
         cut_before=start > 0,
         cut_after=start + count < len(rows),
@@ -62,15 +62,15 @@ def find_excerpt(
 
 def layout_rows(
     parts: Sequence[str], *, width: int, visible: Callable[[str], str]
-) -> list[list[Row]]:
+) -> list[list[ExcerptRow]]:
     """Return the rows of each part; a row names its line, counted over all parts."""
-    found: list[list[Row]] = []
+    found: list[list[ExcerptRow]] = []
     line = 0
     for part in parts:
-        rows: list[Row] = []
+        rows: list[ExcerptRow] = []
         for at, text in enumerate(part.split("\n")):
             line += at > 0
-            rows += [Row(row, line) for row in wrap(visible(text).expandtabs(4), width)]
+            rows += [ExcerptRow(row, line) for row in wrap(visible(text).expandtabs(4), width)]
         found.append(rows)
     return found
 
@@ -150,7 +150,7 @@ def _around_hit(passage: Passage) -> tuple[str, str, str]:
     )
 
 
-def _best_start(rows: Sequence[Row], *, in_chunk: range, terms: set[str], count: int) -> int:
+def _best_start(rows: Sequence[ExcerptRow], *, in_chunk: range, terms: set[str], count: int) -> int:
     """Return where the `count` rows begin that hold most of the terms, by weight."""
     found = [terms.intersection(_native.analyze(row.text)) for row in rows]
     rows_with = Counter(term for held in found for term in held)

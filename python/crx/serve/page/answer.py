@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 
+from crx.serve.answering import AnswerEvents
 from crx.serve.failures import EXPECTED
 from crx.serve.page.form import SearchForm, document_url
 from crx.serve.page.markup import Markup, join, tag
 from crx.serve.page.places import describe_place
 from crx.serve.responses import AnswerCitation
-from crx.serve.service import AnswerEvents
 from crx.serve.workers import Workers
 
 

@@ -43,7 +43,7 @@ _FOREIGN = ("cross-site", "same-site")
 
 def page_extension(service: SearchService) -> Extension:
     """Return the routes of the page of a service."""
-    page = _Page(service)
+    page = _PageRoutes(service)
     routes = (
         Route("/", page.respond(page.search)),
         Route("/results", page.respond(page.results)),
@@ -56,7 +56,7 @@ def page_extension(service: SearchService) -> Extension:
     return Extension(routes=routes, lifespan=page.lifespan)
 
 
-class _Page:
+class _PageRoutes:
     """Answers the requests of browsers, in threads of its own."""
 
     def __init__(self, service: SearchService) -> None:
