@@ -1,10 +1,10 @@
 """`crx serve`: what HTTP adds to a search in this process, and eight clients for a minute.
 
-The index is made of sentences of random words, by the embedder `hashed`, so that no model's time is
-measured; --index takes another one. Queries are two to five of the words. First, each query is
-searched in this process and then over HTTP, by one client. Then the clients search for some
-seconds, each on one connection. CPU times are those of the process that searches, without the
-client's, so that they do not depend on what else runs. Memory is that of the server's
+The index is made of sentences of random words, by the embedder `hashed`, and not reranked, so
+that no model's time is measured; --index takes another one. Queries are two to five of the words.
+First, each query is searched in this process and then over HTTP, by one client. Then the clients
+search for some seconds, each on one connection. CPU times are those of the process that searches,
+without the client's, so that they do not depend on what else runs. Memory is that of the server's
 process, after the first second and at the end.
 
 Run: python benches/serve.py [--chunks 100000] [--index DIR] [--clients 8] [--seconds 60]
@@ -38,7 +38,7 @@ WORDS = 20_000
 WORDS_PER_CHUNK = 60
 CHUNKS_PER_DOCUMENT = 50
 QUERIES = 400
-SETTINGS = {"embedder": "hashed", "chunk_chars": 500}
+SETTINGS = {"embedder": "hashed", "chunk_chars": 500, "reranker": ""}
 
 
 def vocabulary(rng: random.Random) -> list[str]:
@@ -86,6 +86,7 @@ class HttpSearch:
 def serving(index: Path) -> Iterator[tuple[int, int]]:
     """Run a server; yield its process id and port once its models are loaded."""
     words = [sys.executable, "-m", "crx", "serve", str(index), "--port", "0", "--quiet"]
+    words += ["--set", "reranker="]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         found = re.search(r":(\d+)$", server.stderr.readline().strip())
@@ -177,7 +178,7 @@ def main() -> None:
     queries = [" ".join(rng.choices(words[:2000], k=rng.randint(2, 5))) for _ in range(QUERIES)]
     with tempfile.TemporaryDirectory() as folder:
         place = options.index or Path(folder) / "bench.crx"
-        with crx.open(place, settings=None if options.index else SETTINGS) as index:
+        with crx.open(place, settings={"reranker": ""} if options.index else SETTINGS) as index:
             if not options.index:
                 index.add_documents(documents(options.chunks, rng, words))
             chunks = index.status().counts["chunks"]

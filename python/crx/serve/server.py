@@ -24,7 +24,8 @@ def bind(host: str, port: int) -> socket.socket:
     """Return a socket that listens on an address; raises `UsageError` if that is not possible."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        bound = socket.socket(found[0][0], socket.SOCK_STREAM)
+        # Nagle's algorithm delays answers by 40 ms; asyncio turns it off if the protocol is named.
+        bound = socket.socket(found[0][0], socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(found[0][4])
