@@ -77,7 +77,8 @@ def next_commands(place: Path) -> list[str]:
         f"The index is {index}. It can also be reached by",
         f"  API   {crx} serve {index}",
         f"        curl localhost:8000/v1/search -H 'Content-Type: application/json' -d {body}",
-        f"  MCP   {crx} mcp --index {index}, or http://127.0.0.1:8000/mcp of the server",
+        "  page  http://127.0.0.1:8000/ of that server",
+        f"  MCP   {crx} mcp --index {index}, or http://127.0.0.1:8000/mcp of that server",
     ]
 
 
