@@ -15,6 +15,13 @@ def program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CRX_HOME")
 
 
+@pytest.fixture
+def indexed(crx: Crx, docs: Path) -> Path:
+    """An index that is made without the settings of `CRX_HOME`."""
+    assert crx("index", docs, "-q", "--embedder", "hashed").code == 0
+    return docs.parent / ".crx"
+
+
 def test_the_command_for_claude_code_is_printed(crx: Crx, indexed: Path) -> None:
     done = crx("mcp", "install", "claude", "--allow-write")
     assert done.out == (

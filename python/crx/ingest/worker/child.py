@@ -16,11 +16,12 @@ from crx.ingest.worker.messages import encode_document
 from crx.process.pipe import Message, Parent
 from crx.types import Document
 
-_INPUT = 0  # nothing arrives on it while a file is parsed
+_INPUT = 0
 
 
 def main() -> None:
     """Serve on the standard streams."""
+    end_with_parent(_INPUT)
     serve(Parent())
     os._exit(0)  # the destructors of a parser may crash, and there is nothing to save
 
@@ -46,7 +47,7 @@ def serve(parent: Parent) -> None:
 def _next_reply(documents: Iterator[Document], limits: ReadLimits) -> Message:
     """Return the message of the next document, or of the end."""
     try:
-        with end_with_parent(_INPUT), limit_time(limits):
+        with limit_time(limits):
             for document in documents:
                 return {"op": "document", **encode_document(document)}
     except InputError as why:

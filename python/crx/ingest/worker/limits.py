@@ -7,11 +7,12 @@ a timer that runs only while a file is parsed, not while its documents wait to b
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import math
 import os
 import resource
+import select
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,19 +49,21 @@ def limit_process(limits: ReadLimits) -> None:
             resource.setrlimit(kind, (most, most))
 
 
-@contextlib.contextmanager
-def end_with_parent(pipe: int) -> Iterator[None]:
-    """Let the kernel end this process when a pipe's other end is closed during the block.
+def end_with_parent(pipe: int) -> None:
+    """End this process as soon as the other end of a pipe is closed, also while a file is parsed.
 
-    Nothing may be sent through the pipe meanwhile: that sends the same signal, `SIGIO`.
+    A thread waits for it. Parser code that never lets other threads run is ended by the limits of
+    time.
     """
-    flags = fcntl.fcntl(pipe, fcntl.F_GETFL)
-    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(pipe, fcntl.F_SETFL, flags | os.O_ASYNC)
-    try:
-        yield
-    finally:
-        fcntl.fcntl(pipe, fcntl.F_SETFL, flags)
+    threading.Thread(target=_end_when_closed, args=(pipe,), daemon=True).start()
+
+
+def _end_when_closed(pipe: int) -> None:
+    waiting = select.poll()
+    waiting.register(pipe, 0)  # no event but the end: what is sent stays unread
+    while not waiting.poll():
+        pass
+    os._exit(0)
 
 
 @contextlib.contextmanager
