@@ -129,6 +129,8 @@ class Watcher:
             self._touched |= events.paths_to_visit(path for _, path in batch)
             self._visit_if_due()
             if self._index.roots != roots or _identify(roots) != identities:
+                # The event that tells why may not have come, and is lost with this watch.
+                self._next_sweep = 0.0
                 return
 
     def _poll_once(self) -> None:
