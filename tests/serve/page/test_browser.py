@@ -250,7 +250,7 @@ def _paths(browser: Browser) -> list[str]:
 def _read_axe() -> str:
     found = importlib.util.find_spec("axe_playwright_python")
     if found is None or not found.submodule_search_locations:
-        pytest.skip("axe-playwright-python is not installed")
+        pytest.skip("axe-core is not installed; `make test-all` installs it")
     return (Path(found.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8")
 
 

@@ -22,6 +22,8 @@ MAX_BYTES = 64_000_000
 # A larger part than this may not be compressed more than so many times. XML is, about 10 to 50.
 _MIN_SUSPECT = 4_000_000
 _MAX_RATIO = 200
+# `zipfile` raises NotImplementedError for a compression method or an encryption that it lacks, and
+# RuntimeError for a part with a password.
 _DAMAGES = (
     BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, NotImplementedError,
     RuntimeError, ValueError, OverflowError,

@@ -18,7 +18,6 @@ from crx.ingest.readers.file_title import squeeze
 # What oxmsg and olefile raise for malformed files; OSError is olefile's own.
 _DAMAGES = (
     OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, struct.error,
-    NotImplementedError,
 )  # fmt: skip
 
 
