@@ -65,7 +65,7 @@ def main() -> None:
     budgets = [int(each) for each in given.budgets.split(",")]
     questions = read_set(given.folder)
     with crx.open(given.index, create=False) as index:
-        searcher, weights, embedder = index.searcher(), index.weights(), index.embedder
+        searcher, weights, embedder = index.searcher(), index.search_models.weights, index.embedder
         rows = index.store.documents()
         layouts = {row.uri: index.store.layout(row.doc).tolist() for row in rows}
         methods: dict[str, Method] = {"auto": partial(choose_passages, searcher=searcher)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -14,23 +14,13 @@ from crx import _native, registry
 from crx.config import Resolved, Settings, fixed_settings, require_agreement, resolve
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.derived import OpenFiles, Writer, verify_files
-from crx.errors import UsageError
-from crx.ingest.create import create_index, is_complete, require_utf_8
+from crx.ingest.create import copy_index, create_index, is_complete, require_utf_8
 from crx.per_process import PerProcess
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
-from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.dense_languages import describe_unread_documents
-from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
-from crx.retrieve.recency import Recency
-from crx.retrieve.request import (
-    SearchParameters,
-    SearchRequest,
-    Where,
-    refuse_threshold,
-    run_search,
-)
-from crx.retrieve.rerank import ScoreCache
-from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
+from crx.retrieve.request import SearchRequest, Where, run_search
+from crx.retrieve.search import LEGS, Leg, Result, Searcher, Window
+from crx.retrieve.search_models import SearchModels
 from crx.types import Answer, Document, Status, Verification
 
 if TYPE_CHECKING:
@@ -54,13 +44,14 @@ class Index:
     def __init__(self, path: Path, resolved: Resolved, *, embedder: Embedder | None = None) -> None:
         self.path = path
         self._settings = resolved.settings
-        self._weights = _weights_of(resolved.settings)
         self._templates = resolved.templates
         self._files = PerProcess(partial(OpenFiles.open, path, resolved.settings.ann_above))
         self._embedder = PerProcess(partial(_load_embedder, path, self._files), made=embedder)
-        self._reranker = PerProcess(partial(_load_reranker, resolved.settings.reranker))
-        self._scores = PerProcess(ScoreCache)
-        self._query_vectors = PerProcess(QueryVectorCache)
+        self._models = SearchModels(
+            resolved.settings,
+            embedder=self._embedder,
+            load_reranker=partial(_load_reranker, resolved.settings.reranker),
+        )
         self._built: Mapping[str, str] = self.store.settings()
         require_agreement(path, built=self._built, resolved=resolved)
 
@@ -92,12 +83,9 @@ class Index:
     @property
     def roots(self) -> tuple[str, ...]:
         """The paths of the files and folders that were added, and that `refresh` visits."""
-        from crx.ingest.located_store import base_of
-        from crx.ingest.paths import path_of
-        from crx.ingest.roots import RememberedRoots
+        from crx.ingest.roots import read_root_paths
 
-        remembered = RememberedRoots.read(self.store.settings(), base=base_of(self.store))
-        return tuple(path_of(root.uri) for root in remembered.roots)
+        return read_root_paths(self.store)
 
     @property
     def embedder(self) -> Embedder:
@@ -105,9 +93,14 @@ class Index:
         return self._embedder.get()
 
     @property
+    def search_models(self) -> SearchModels:
+        """The models that a search runs, their caches, and the weights of its stages."""
+        return self._models
+
+    @property
     def reranker(self) -> Reranker:
         """The reranker that is set, or the shipped one, loaded on first use; `ModelError`."""
-        return self._reranker.get()
+        return self._models.reranker
 
     def add(
         self,
@@ -320,20 +313,11 @@ class Index:
             within_section=within_section,
             order=order,
         )
-        parameters = SearchParameters(
-            weights=self.weights(),
-            k=self._settings.k,
-            budget_tokens=self._settings.budget_tokens,
-            window_tokens=self._settings.window_tokens,
-            # A search of one leg shows the ranking of that leg.
-            reranking=self._reranking(asked=rerank, default=len(set(legs)) > 1),
-            embedder=self._query_embedder(legs),
-            recency=self.recency(),
-        )
+        has_vectors = registry.has_vectors(self._built, legs=legs, path=self.path)
+        parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)
         with self._files.get().derived.searching() as (searcher, notes):
             result = run_search(request, parameters=parameters, searcher=searcher)
-        sent = self._sending_notice(query) if parameters.embedder is not None else ""
-        return replace(result, notes=(*notes, *filter(None, [sent]), *result.notes))
+        return replace(result, notes=(*notes, *result.notes))
 
     def prompt(
         self,
@@ -394,31 +378,10 @@ class Index:
         """
         from crx.answer.stream import AnswerStream
 
-        generator = with_ or self._settings.generator
-        if not generator:
-            raise UsageError(
-                "no generator is named; give --with llama:PATH, claude:MODEL or openai:URL#MODEL, "
-                'or "crx config set generator llama:PATH" for good'
-            )
+        generator = registry.require_named_generator(with_ or self._settings.generator)
         prompt = self.prompt(question) if isinstance(question, str) else question
-        return AnswerStream(
-            prompt, partial(registry.open_generator, generator), on_notice=on_notice
-        )
-
-    def weights(self) -> RankingWeights:
-        """Return the weights and constants of both legs and of their fusion."""
-        return self._weights
-
-    def recency(self) -> Recency | None:
-        """Return how much newer documents are raised, or None if they are not."""
-        settings = self._settings
-        if not settings.recency:
-            return None
-        return Recency(
-            weight=settings.recency,
-            half_life_days=settings.recency_days,
-            field=settings.recency_field,
-        )
+        opened = partial(registry.open_generator, generator)
+        return AnswerStream(prompt, opened, on_notice=on_notice)
 
     def status(self) -> Status:
         """Return what the index holds and what is still to be embedded."""
@@ -436,13 +399,6 @@ class Index:
             reranker=self._settings.reranker,
             lag=lag,
         )
-
-    def cache_counts(self) -> Mapping[str, CacheCounts]:
-        """Return the hits and misses of the caches of this process, by name."""
-        return {
-            "query_vectors": self._query_vectors.get().counts,
-            "rerank_scores": self._scores.get().counts,
-        }
 
     def verify(self) -> Verification:
         """Check every row against its hash; repair damaged vectors, then derived files.
@@ -465,9 +421,7 @@ class Index:
         not empty, `NoRoom`.
         """
         target = Path(os.path.abspath(folder))
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise UsageError(f"{target}: exists already; name a folder that does not")
-        self.store.backup(str(target))
+        copy_index(self.store, target)
         return target
 
     def gc(self, *, contexts: bool = False) -> dict[str, int]:
@@ -525,49 +479,12 @@ class Index:
         self._built = {**store.settings(), **settings}
         store.set_settings(self._built)
 
-    def _query_embedder(self, legs: Sequence[Leg]) -> Embedder | None:
-        """Return the embedder if the dense leg is asked for and the index has one."""
-        if "dense" not in legs:
-            return None
-        if self._built["embedder"] != registry.NO_EMBEDDER:
-            return CachedEmbedder(self.embedder, self._query_vectors.get())
-        if "bm25" not in legs:
-            raise UsageError(
-                f"{self.path}: has no dense leg, because it was made with embedder = "
-                f"{registry.NO_EMBEDDER}; search with BM25, or index into a new folder"
-            )
-        return None
-
-    def _sending_notice(self, query: str) -> str:
-        return sending_notice(self.embedder, {"query": 1}, n_bytes=text_bytes(query))
-
-    def _reranking(self, *, asked: bool | None, default: bool) -> Reranking | None:
-        """Return how to rerank, or None; raises `UsageError` for a threshold without scores."""
-        settings = self._settings
-        if asked is False or (asked is None and not (default and settings.reranker)):
-            refuse_threshold(settings.min_relevance)
-            return None
-        return Reranking(
-            reranker=self.reranker,
-            depth=settings.rerank_depth,
-            weight=settings.rerank_weight,
-            ms=settings.rerank_ms,
-            min_relevance=settings.min_relevance,
-            cache=self._scores.get(),
-            asked=bool(asked),
-        )
-
     def _writing(self) -> contextlib.AbstractContextManager[Writer]:
         return self._files.get().derived.writing()
 
 
 def _load_embedder(folder: Path, files: PerProcess[OpenFiles]) -> Embedder:
     return registry.load_embedder_of_index(folder, built=files.get().store.settings())
-
-
-def _weights_of(settings: Settings) -> RankingWeights:
-    values = asdict(settings)
-    return RankingWeights(**{each.name: values[each.name] for each in fields(RankingWeights)})
 
 
 def _load_reranker(spec: str) -> Reranker:

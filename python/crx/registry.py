@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -43,6 +43,7 @@ from crx.protocols import (
     Reranker,
 )
 from crx.retrieve.dense_languages import record_languages
+from crx.types import Leg
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -142,6 +143,21 @@ def load_embedder_of_index(folder: Path, *, built: Mapping[str, str]) -> Embedde
     return embedder
 
 
+def has_vectors(built: Mapping[str, str], *, legs: Sequence[Leg], path: Path) -> bool:
+    """Return whether an index of these settings has a dense leg.
+
+    Raises `UsageError` if it has none and no other leg is to be searched.
+    """
+    if built["embedder"] != NO_EMBEDDER:
+        return True
+    if "bm25" not in legs:
+        raise UsageError(
+            f"{path}: has no dense leg, because it was made with embedder = {NO_EMBEDDER}; "
+            "search with BM25, or index into a new folder"
+        )
+    return False
+
+
 def record_embedder(embedder: Embedder) -> dict[str, str]:
     """Return the settings that record in an index which embedder it was built with."""
     return {"embedder_fingerprint": embedder.fingerprint, **record_languages(embedder)}
@@ -195,6 +211,16 @@ def load_generator(spec: str) -> Generator:
             f"{spec}: no such generator; known: {known}, as in llama:PATH or claude:MODEL"
         )
     return _checked(plugins[name].load()(rest), Generator, name)
+
+
+def require_named_generator(generator: str | Generator) -> str | Generator:
+    """Return the generator or its specification; raise `UsageError` if it is empty."""
+    if generator:
+        return generator
+    raise UsageError(
+        "no generator is named; give --with llama:PATH, claude:MODEL or openai:URL#MODEL, "
+        'or "crx config set generator llama:PATH" for good'
+    )
 
 
 @contextlib.contextmanager

@@ -66,7 +66,7 @@ class QueryRunner:
     ) -> None:
         self._index = index
         self._searcher = index.searcher()
-        self._weights = index.weights()
+        self._weights = index.search_models.weights
         self._vectors = vectors
         self._reranking = reranking
         self._failures = failures
@@ -125,7 +125,7 @@ class QueryRunner:
         return TimedRanking(rankings.get(leg, empty), _ms_since(started) + extra_ms)
 
     def _boost_recent(self, timed: TimedRanking) -> TimedRanking:
-        recency = self._index.recency()
+        recency = self._index.search_models.recency
         assert recency is not None, "a configuration ranks by time, but the setting is off"
         started = time.perf_counter()
         boosted = self._searcher.boost_recent(timed.ranking, recency=recency, k=RANKING_DEPTH)

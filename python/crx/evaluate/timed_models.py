@@ -10,37 +10,18 @@ from numpy.typing import NDArray
 
 from crx.evaluate.score_file import ScoreFile
 from crx.protocols import Embedder, Reranker
+from crx.retrieve.delegating_embedder import DelegatingEmbedder
 from crx.retrieve.query_language import declared_langs
 from crx.retrieve.rerank import digest_pairs, score_checked
 
 
-class QueryVectors:
+class QueryVectors(DelegatingEmbedder):
     """An embedder that caches query vectors and the time each took."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._rows: dict[str, NDArray[np.float32]] = {}
         self._ms: dict[str, float] = {}
-
-    @property
-    def fingerprint(self) -> str:
-        return self._embedder.fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        return self._embedder.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        return self._embedder.max_tokens
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """ISO 639-1 codes; empty if the embedder does not declare them."""
-        return declared_langs(self._embedder)
-
-    def token_starts(self, text: str) -> NDArray[np.uint32]:
-        return self._embedder.token_starts(text)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Return (n, d) unit rows, each embedded in a call of its own, as in a search."""

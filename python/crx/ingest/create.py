@@ -34,6 +34,13 @@ def is_complete(folder: Path) -> bool:
         store.close()
 
 
+def copy_index(store: _native.Store, folder: Path) -> None:
+    """Copy a store into a new or empty folder; raise `UsageError` for another."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder}: exists already; name a folder that does not")
+    store.backup(str(folder))
+
+
 def create_index(folder: Path, settings: Mapping[str, str]) -> None:
     """Make an empty index; an interrupted creation is completed."""
     store = _native.Store.open(str(folder), write=True, create=True)

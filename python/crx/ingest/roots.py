@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from crx import _native
 from crx.ingest.discover import Discovery, Root
-from crx.ingest.located_store import Base
-from crx.ingest.paths import is_below
+from crx.ingest.located_store import Base, base_of
+from crx.ingest.paths import is_below, path_of
 
 ROOTS = "roots"
 MOUNTS = "mounts"
@@ -78,3 +79,9 @@ class RememberedRoots:
             roots=tuple(r for r in self.roots if not any(is_below(r.uri, uri) for uri in removed)),
             mounts=tuple(m for m in self.mounts if not any(is_below(m, uri) for uri in removed)),
         )
+
+
+def read_root_paths(store: _native.Store) -> tuple[str, ...]:
+    """Return the paths of the remembered roots of a store."""
+    remembered = RememberedRoots.read(store.settings(), base=base_of(store))
+    return tuple(path_of(root.uri) for root in remembered.roots)

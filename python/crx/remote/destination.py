@@ -33,12 +33,12 @@ class Destination:
 
 
 def sending_notice(plugin: object, what: Mapping[str, int], *, n_bytes: int) -> str:
-    """Return the line that announces a transfer, "" if the texts stay on this machine.
+    """Return the line that announces a transfer, "" if nothing leaves this machine.
 
     `what` counts what is sent by its name in the singular; `n_bytes` is the size of its text in
     UTF-8.
     """
-    if not isinstance(plugin, Remote) or plugin.destination.is_local:
+    if not any(what.values()) or not isinstance(plugin, Remote) or plugin.destination.is_local:
         return ""
     counts = ", ".join(f"{n:,} {name}{'s' * (n != 1)}" for name, n in what.items() if n)
     return f"sending {counts} ({_size(n_bytes)} of text) to {plugin.destination.host}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx.protocols import Embedder
-from crx.retrieve.query_language import declared_langs
+from crx.remote.destination import sending_notice, text_bytes
+from crx.retrieve.delegating_embedder import DelegatingEmbedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,10 @@ class QueryVectorCache:
         """The lookups so far."""
         return CacheCounts(self._hits, self._misses)
 
-    def embed(self, embedder: Embedder, query: str) -> NDArray[np.float32]:
-        """Return the (1, d) float32 unit vector of a query."""
+    def embed(
+        self, query: str, *, make: Callable[[str], NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
+        """Return the (1, d) float32 unit vector of a query, which `make` embeds if need be."""
         with self._lock:
             known = self._entries.get(query)
             if known is not None:
@@ -50,7 +53,7 @@ class QueryVectorCache:
                 self._entries.move_to_end(query)
                 return known
             self._misses += 1
-        made = embedder.embed([query], query=True)
+        made = make(query)
         with self._lock:
             self._entries[query] = made
             while len(self._entries) > self._max_entries:
@@ -58,34 +61,25 @@ class QueryVectorCache:
         return made
 
 
-class CachedEmbedder:
+class CachedEmbedder(DelegatingEmbedder):
     """An embedder whose vectors of single queries are looked up in a cache first."""
 
     def __init__(self, embedder: Embedder, vectors: QueryVectorCache) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._vectors = vectors
-
-    @property
-    def fingerprint(self) -> str:
-        return self._embedder.fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        return self._embedder.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        return self._embedder.max_tokens
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """The languages that the embedder declares; empty if it declares none."""
-        return declared_langs(self._embedder)
-
-    def token_starts(self, text: str) -> NDArray[np.uint32]:
-        return self._embedder.token_starts(text)
+        self._embedded: list[str] = []
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """Return (n, d) float32 unit rows; that of a single query from the cache if it is there."""
         if query and len(texts) == 1:
-            return self._vectors.embed(self._embedder, texts[0])
+            return self._vectors.embed(texts[0], make=self._embed_query)
         return self._embedder.embed(texts, query=query)
+
+    def sending_notice(self) -> str:
+        """Return the line about queries that were sent to a service, "" if none were."""
+        n_bytes = sum(map(text_bytes, self._embedded))
+        return sending_notice(self._embedder, {"query": len(self._embedded)}, n_bytes=n_bytes)
+
+    def _embed_query(self, query: str) -> NDArray[np.float32]:
+        self._embedded.append(query)
+        return self._embedder.embed([query], query=True)

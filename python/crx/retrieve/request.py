@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 import orjson
 
 from crx.errors import UsageError
-from crx.protocols import Embedder
 from crx.retrieve.filter_fields import describe_missing_fields
+from crx.retrieve.query_vectors import CachedEmbedder
 from crx.retrieve.recency import Recency
 from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
 from crx.retrieve.stage_timer import StageTimer
@@ -70,7 +70,7 @@ class SearchParameters:
     k: int
     budget_tokens: int
     window_tokens: int
-    embedder: Embedder | None
+    embedder: CachedEmbedder | None
     reranking: Reranking | None
     recency: Recency | None = None
 
@@ -111,7 +111,8 @@ def run_search(
             within_section=request.within_section,
             order=request.order,
         )
-    notes = [*([corrected.note] if corrected else []), *found.notes]
+    sent = parameters.embedder.sending_notice() if parameters.embedder else ""
+    notes = [*filter(None, [sent, corrected.note if corrected else ""]), *found.notes]
     if where and not passages:
         notes += describe_missing_fields(where, searcher.store.documents())
     if over := len(found.hits) - sum(len(passage.hits) for passage in passages):

@@ -43,7 +43,7 @@ def cache_lines(indexes: Sequence[ServedIndex]) -> list[str]:
     misses: list[tuple[Labels, float]] = []
     for served in indexes:
         with contextlib.suppress(CrxError):
-            for cache, counts in served.get().cache_counts().items():
+            for cache, counts in served.get().search_models.cache_counts().items():
                 labels = (*_of(served.name), ("cache", cache))
                 hits.append((labels, counts.hits))
                 misses.append((labels, counts.misses))

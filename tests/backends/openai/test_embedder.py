@@ -199,4 +199,6 @@ def test_texts_for_another_machine_are_announced(
         assert told == [("sending 1 chunk (23 bytes of text) to 0.0.0.0", 0)]
         notes = index.search("krill").notes
         assert "sending 1 query (5 bytes of text) to 0.0.0.0" in notes
+        # Its vector is in the cache now, and nothing is sent.
+        assert index.search("krill").notes == ()
         assert index.search("krill", legs=["bm25"]).notes == ()

@@ -1,0 +1,96 @@
+"""What an index searches with: its models, the caches of their results, and its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields
+
+from crx.config import Settings
+from crx.per_process import PerProcess
+from crx.protocols import Embedder, Reranker
+from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
+from crx.retrieve.recency import Recency
+from crx.retrieve.request import SearchParameters, refuse_threshold
+from crx.retrieve.rerank import ScoreCache
+from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking
+
+
+class SearchModels:
+    """The embedder and the reranker of an index, loaded on first use, with their caches."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        embedder: PerProcess[Embedder],
+        load_reranker: Callable[[], Reranker],
+    ) -> None:
+        self._settings = settings
+        self._embedder = embedder
+        self._reranker = PerProcess(load_reranker)
+        self._vectors = PerProcess(QueryVectorCache)
+        self._scores = PerProcess(ScoreCache)
+        values = asdict(settings)
+        self.weights = RankingWeights(**{f.name: values[f.name] for f in fields(RankingWeights)})
+
+    @property
+    def reranker(self) -> Reranker:
+        """The reranker; raises `ModelError`."""
+        return self._reranker.get()
+
+    @property
+    def recency(self) -> Recency | None:
+        """How much newer documents are raised, None if they are not."""
+        settings = self._settings
+        if not settings.recency:
+            return None
+        return Recency(
+            weight=settings.recency,
+            half_life_days=settings.recency_days,
+            field=settings.recency_field,
+        )
+
+    def cache_counts(self) -> dict[str, CacheCounts]:
+        """Return the hits and misses of the caches of this process, by name."""
+        return {
+            "query_vectors": self._vectors.get().counts,
+            "rerank_scores": self._scores.get().counts,
+        }
+
+    def parameters(
+        self, legs: Sequence[Leg], *, has_vectors: bool, rerank: bool | None
+    ) -> SearchParameters:
+        """Return the parameters of a search of these legs; see `Index.search` for `rerank`.
+
+        Without vectors the dense leg is left out. Raises `UsageError` for a `min_relevance` of a
+        search that is not reranked.
+        """
+        return SearchParameters(
+            weights=self.weights,
+            k=self._settings.k,
+            budget_tokens=self._settings.budget_tokens,
+            window_tokens=self._settings.window_tokens,
+            embedder=self._cached_embedder() if has_vectors and "dense" in legs else None,
+            reranking=self._reranking(legs, asked=rerank),
+            recency=self.recency,
+        )
+
+    def _cached_embedder(self) -> CachedEmbedder:
+        return CachedEmbedder(self._embedder.get(), self._vectors.get())
+
+    def _reranking(self, legs: Sequence[Leg], *, asked: bool | None) -> Reranking | None:
+        settings = self._settings
+        # A search of one leg shows the ranking of that leg.
+        default = bool(settings.reranker) and set(legs) == set(LEGS)
+        if not (default if asked is None else asked):
+            refuse_threshold(settings.min_relevance)
+            return None
+        return Reranking(
+            reranker=self.reranker,
+            depth=settings.rerank_depth,
+            weight=settings.rerank_weight,
+            ms=settings.rerank_ms,
+            min_relevance=settings.min_relevance,
+            cache=self._scores.get(),
+            asked=bool(asked),
+        )
