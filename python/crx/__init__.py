@@ -10,7 +10,9 @@ Names are imported on first access, so that `import crx` is fast.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+# As `typing.TYPE_CHECKING`, without an import that every command would wait for.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from crx.errors import (

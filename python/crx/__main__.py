@@ -1,5 +1,22 @@
-"""`python -m crx` is the command `crx`."""
+"""The command `crx`, also as `python -m crx`.
 
-from crx.cli import main
+A search that a running server answers imports neither the options nor the index.
+"""
 
-main()
+import sys
+
+from crx.serve.command_client import answer_by_server
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    code = answer_by_server(sys.argv[1:])
+    if code is not None:
+        sys.exit(code)
+    from crx.cli import main as run_here
+
+    run_here()
+
+
+if __name__ == "__main__":
+    main()

@@ -10,21 +10,29 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
-from command_line import Crx, process
+from command_line import Crx, Done, process, run_terminal
 from served import Client
 
 import crx
-from crx.serve import local_search, local_socket, socket_places
+from crx.cli.served_search import answer_command
+from crx.serve import command_client, local_socket, socket_places
 from crx.serve.app import create_app
+from crx.serve.command_client import answer_by_server
+from crx.serve.local_command import command_extension
 from crx.serve.local_socket import is_answered, local_sockets
 from crx.serve.served_index import ServedIndex
 from crx.serve.server import make_server
 from crx.serve.service import SearchService
+
+Warm = Callable[..., Done | None]
+
+ROOT = str(Path(crx.__file__).parent.parent)
 
 pytestmark = pytest.mark.skipif(not local_socket.AVAILABLE, reason="no Unix sockets here")
 
@@ -45,6 +53,22 @@ def crx_here(capsys: pytest.CaptureFixture[str]) -> Crx:
     return Crx(capsys)
 
 
+@pytest.fixture
+def warm(capsys: pytest.CaptureFixture[str]) -> Warm:
+    """Has a server answer commands; None where none does."""
+
+    def ask(*arguments: object) -> Done | None:
+        capsys.readouterr()
+        code = answer_by_server([str(each) for each in arguments])
+        printed = capsys.readouterr()
+        if code is None:
+            assert printed == ("", "")
+            return None
+        return Done(code, *printed)
+
+    return ask
+
+
 @contextmanager
 def served(*indexes: Path, options: tuple[str, ...] = ()) -> Iterator[subprocess.Popen[str]]:
     """Run a server; yield its process once it listens."""
@@ -59,6 +83,23 @@ def served(*indexes: Path, options: tuple[str, ...] = ()) -> Iterator[subprocess
             run.communicate()
 
 
+@contextmanager
+def serving(index: Path) -> Iterator[None]:
+    """Serve the command line in a thread of this process."""
+    service = SearchService([ServedIndex("sea", index)])
+    commands = command_extension(partial(answer_command, service))
+    server = make_server(create_app(service, extensions=[commands]))
+    with local_sockets([index]) as (sockets, _):
+        thread = threading.Thread(target=server.run, args=(sockets,))
+        thread.start()
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            thread.join()
+            service.close()
+
+
 def place_of(index: Path) -> str:
     return next(socket_places.socket_places(index))
 
@@ -67,76 +108,148 @@ def without_times(text: str) -> object:
     return {**json.loads(text), "timings_ms": {}}
 
 
-def test_a_server_and_the_command_print_the_same(sea: Path, crx_here: Crx) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--explain",),
+        ("--full",),
+        ("--window", "0"),
+        ("--leg", "bm25"),
+        ("--where", "path=whales.md"),
+        ("--where", "year=2020"),
+        ("--more", "-n", "1"),
+    ],
+)
+def test_a_server_and_the_command_print_the_same(
+    options: tuple[str, ...],
+    sea: Path,
+    crx_here: Crx,
+    warm: Warm,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(sea.parent)
+    with serving(sea):
+        for columns in ("40", "200"):
+            monkeypatch.setenv("COLUMNS", columns)
+            asked = ("search", "whales", "krill", "--index", sea.name, *options)
+            assert warm(*asked) == crx_here(*asked)
+
+
+def test_a_server_prints_the_same_json(sea: Path, crx_here: Crx, warm: Warm) -> None:
+    asked = ("search", "krill", f"--index={sea}", "--json")
+    with serving(sea):
+        answered = warm(*asked)
+    assert answered is not None
+    assert without_times(answered.out) == without_times(crx_here(*asked).out)
+
+
+def test_a_server_finds_the_nearest_index(
+    sea: Path, warm: Warm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    place = sea.rename(tmp_path / ".crx")
+    monkeypatch.chdir(tmp_path / "deep" / "er")
+    with serving(place):
+        found = warm("search", "krill")
+    assert found is not None
+    assert found.out.startswith(f"1. {tmp_path}/whales.md:")
+
+
+def test_a_server_prints_for_a_terminal_as_the_command_does(sea: Path) -> None:
+    asked = ("search", "whales", "krill", "--index", sea)
+    entry = "from crx.__main__ import main; main()"
+    with serving(sea):
+        by_server = run_terminal(*asked, code=entry, columns=50)
+    assert by_server == run_terminal(*asked, columns=50)
+    assert "\x1b[1m" in by_server[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--where", "year~3"),
+        ("--no-such-option",),
+        ("--help",),
+        ("-h",),
+        ("-k", "0"),
+        ("--set", "k=3"),
+        ("--no-server",),
+    ],
+)
+def test_a_server_leaves_to_the_command_what_it_would_not_do_the_same(
+    options: tuple[str, ...], sea: Path, warm: Warm
+) -> None:
+    with serving(sea):
+        assert warm("search", "krill", "--index", sea, *options) is None
+
+
+def test_a_search_of_another_environment_is_not_the_servers(sea: Path, warm: Warm) -> None:
+    asked = ("search", "krill", "--index", sea)
     with served(sea):
-        for options in ((), ("--explain",), ("--full",), ("--window", "0"), ("--leg", "bm25")):
-            asked = ("search", "whales krill", "--index", sea, *options)
-            assert crx_here(*asked) == crx_here(*asked, "--no-server")
-        asked = ("search", "krill", "--index", sea, "--json")
-        warm, cold = crx_here(*asked), crx_here(*asked, "--no-server")
-        assert without_times(warm.out) == without_times(cold.out)
-        refused = ("search", "krill", "--index", sea, "--where", "year~3")
-        assert crx_here(*refused) == crx_here(*refused, "--no-server")
+        for variable in ("CRX_K", "CRX_KK", "CRX_OFFLINE", "HOME"):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv(variable, "3")
+                assert warm(*asked) is None
+        assert warm(*asked) is not None
 
 
-def test_a_search_by_a_server_loads_neither_numpy_nor_a_model(sea: Path) -> None:
+def test_secrets_are_not_sent_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRX_TOKEN", "secret")
+    monkeypatch.setenv("CRX_OPENAI_API_KEY", "secret")
+    assert "secret" not in repr(command_client.describe_command(["search", "x"], here="/"))
+
+
+UNWANTED = {
+    "click", "crx._native", "crx.cli", "crx.config", "crx.index", "crx.types", "dataclasses",
+    "inspect", "msgspec", "numpy", "onnxruntime", "orjson", "pathlib", "platformdirs", "rich",
+    "shutil", "starlette", "tomllib", "typing",
+}  # fmt: skip
+
+
+def test_a_search_by_a_server_imports_little(sea: Path) -> None:
     code = (
-        "import sys; from crx.cli import run; code = run(sys.argv[1:]);"
-        "print(*sorted({'numpy', 'crx.index', 'msgspec', 'starlette'} & sys.modules.keys()));"
-        "sys.exit(code)"
+        "import atexit, sys; before = set(sys.modules);"
+        "atexit.register(lambda: print(*sys.modules.keys() - before));"
+        "from crx.__main__ import main; main()"
     )
-    words = [sys.executable, "-c", code, "search", "krill", "--index", str(sea)]
-    with served(sea):
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == ""
-    assert "krill" in done.stdout
-
-
-def test_a_search_with_other_settings_is_not_the_servers(sea: Path, crx_here: Crx) -> None:
-    with crx.open(sea) as index:
-        index.add_documents([crx.Document("mem:1", "Whales sleep.")])
-    with served(sea, options=("--set", "k=1")):
-        many = crx_here("search", "whales", "--index", sea, "--json", "--window", "0")
-        assert len(json.loads(many.out)["passages"]) == 2
-        few = crx_here("search", "whales", "--index", sea, "--json", "--set", "k=1")
-        assert len(json.loads(few.out)["passages"]) == 1
+    words = [sys.executable, "-S", "-c", code, "search", "krill", "--index", str(sea)]
+    with serving(sea):
+        done = subprocess.run(
+            words,
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": ROOT},
+        )
+    *printed, imported = done.stdout.splitlines()
+    assert "krill" in " ".join(printed)
+    assert set(imported.split()) & UNWANTED == set()
 
 
 def test_a_search_of_another_index_is_not_the_servers(
-    sea: Path, kitchen: Path, crx_here: Crx, monkeypatch: pytest.MonkeyPatch
+    sea: Path, kitchen: Path, warm: Warm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Two indexes whose sockets have the same name by chance.
     monkeypatch.setattr(socket_places, "crc32", lambda _: 1)
-    with local_sockets([sea]) as (sockets, _), serving_sockets(sea, sockets):
-        assert "Bread" in crx_here("search", "bread", "--index", kitchen).out
-        assert "Whales" in crx_here("search", "whales", "--index", sea).out
+    with serving(sea):
+        assert warm("search", "bread", "--index", kitchen) is None
+        assert warm("search", "whales", "--index", sea) is not None
 
 
-@contextmanager
-def serving_sockets(index: Path, sockets: list[socket.socket]) -> Iterator[None]:
-    service = SearchService([ServedIndex("sea", index)])
-    server = make_server(create_app(service))
-    thread = threading.Thread(target=server.run, args=(sockets,))
-    thread.start()
-    yield
-    server.should_exit = True
-    thread.join()
-    service.close()
-
-
-def test_a_socket_that_nobody_answers_is_ignored_and_replaced(sea: Path, crx_here: Crx) -> None:
+def test_a_socket_that_nobody_answers_is_ignored_and_replaced(sea: Path, warm: Warm) -> None:
     place = place_of(sea)
     assert socket_places.make_folder(place)
     with socket.socket(socket.AF_UNIX) as left_behind:
         left_behind.bind(place)
-    assert "Whales" in crx_here("search", "whales", "--index", sea).out
-    with served(sea):
+    assert warm("search", "whales", "--index", sea) is None
+    with serving(sea):
         assert is_answered(place)
     assert not os.path.exists(place)
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", b"x"])
-def test_a_server_that_breaks_off_is_not_relied_on(answer: bytes, sea: Path, crx_here: Crx) -> None:
+def test_a_server_that_breaks_off_is_not_relied_on(answer: bytes, sea: Path, warm: Warm) -> None:
     with local_sockets([sea]) as ((listening,), _):
 
         def break_off() -> None:
@@ -147,20 +260,18 @@ def test_a_server_that_breaks_off_is_not_relied_on(answer: bytes, sea: Path, crx
 
         thread = threading.Thread(target=break_off)
         thread.start()
-        assert "Whales" in crx_here("search", "whales", "--index", sea).out
+        assert warm("search", "whales", "--index", sea) is None
         thread.join()
 
 
 def test_the_socket_is_the_users_alone(sea: Path) -> None:
-    with served(sea):
+    with serving(sea):
         place = place_of(sea)
         assert os.stat(place).st_mode & 0o777 == 0o600
         assert os.stat(os.path.dirname(place)).st_mode & 0o777 == 0o700
 
 
-def test_a_folder_that_others_can_write_to_is_not_used(
-    sea: Path, runtime: Path, crx_here: Crx
-) -> None:
+def test_a_folder_that_others_can_write_to_is_not_used(sea: Path, runtime: Path) -> None:
     (runtime / "crx").mkdir(parents=True)
     (runtime / "crx").chmod(0o777)
     with local_sockets([sea]) as ((listening,), _):
@@ -173,8 +284,8 @@ def test_a_path_that_is_too_long_for_a_socket_is_not_tried() -> None:
     assert [os.path.dirname(os.path.dirname(each)) for each in places] == ["/var/tmp", "/tmp"]
 
 
-def test_the_second_server_of_an_index_answers_http_alone(sea: Path, crx_here: Crx) -> None:
-    with served(sea):
+def test_the_second_server_of_an_index_answers_http_alone(sea: Path) -> None:
+    with serving(sea):
         words = process("serve", "--port", 0, sea)
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as second:
             assert second.stderr is not None
@@ -194,12 +305,14 @@ def test_a_search_of_the_command_line_is_refused_over_http(sea: Path) -> None:
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as run:
         assert run.stderr is not None
         client = Client(int(run.stderr.readline().rpartition(":")[2]))
-        assert client.post(f"{local_search.LOCAL_PREFIX}search", {}).status == 404
+        assert client.post(command_client.COMMAND_PATH, {}).status == 404
         run.kill()
 
 
-def test_a_server_sees_what_another_process_commits(sea: Path, crx_here: Crx) -> None:
-    with served(sea):
+def test_a_server_sees_what_another_process_commits(sea: Path, warm: Warm) -> None:
+    with serving(sea):
         with crx.open(sea) as index:
             index.add_documents([crx.Document("mem:1", "Seals eat squid.")])
-        assert "mem:1" in crx_here("search", "squid", "--index", sea).out
+        found = warm("search", "squid", "--index", sea)
+    assert found is not None
+    assert "mem:1" in found.out

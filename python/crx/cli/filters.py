@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crx.errors import UsageError
@@ -41,10 +40,11 @@ def parse_window(text: str) -> Window:
     raise UsageError(f"--window {text}: want auto, grow or a number of chunks")
 
 
-def parse_where(conditions: tuple[str, ...]) -> Where:
+def parse_where(conditions: tuple[str, ...], *, here: str = "") -> Where:
     """Return the filter of `FIELD=VALUE`, `FIELD>=VALUE`, ... options; all must hold.
 
-    A number is a number, `a,b` is any of; a relative path or glob starts in the current folder.
+    A number is a number, `a,b` is any of; a relative path or glob starts in the folder `here`, by
+    default the current one.
     """
     where: dict[str, dict[str, object]] = {}
     for condition in conditions:
@@ -56,7 +56,7 @@ def parse_where(conditions: tuple[str, ...]) -> Where:
             raise UsageError(f"--where {condition}: want FIELD=VALUE, or !=, <, <=, >, >=")
         of = where.setdefault(name, {})
         if name == "path" and sign == "=":
-            of["glob"] = _path_glob(value)
+            of["glob"] = _path_glob(value, here=here or os.getcwd())
         elif sign == "=" and "," in value:
             of["in"] = [_parse_scalar(each) for each in value.split(",")]
         else:
@@ -64,8 +64,8 @@ def parse_where(conditions: tuple[str, ...]) -> Where:
     return where
 
 
-def _path_glob(value: str) -> str:
-    absolute = os.path.join(Path.cwd(), value)
+def _path_glob(value: str, *, here: str) -> str:
+    absolute = os.path.join(here, value)
     return absolute.rstrip("/") + "/**" if os.path.isdir(absolute) else absolute
 
 

@@ -14,11 +14,11 @@ import click
 from crx import errors
 from crx.cli import COMMANDS, HELP_OPTIONS, INTERRUPTED, cli
 from crx.cli.filters import HELP as FILTERS
-from crx.cli.options import FOLDER
 from crx.cli.output import format_table, print_line, print_text
 from crx.cli.value_completion import beginning
 from crx.config import ENVIRONMENT, PROJECT_FILE, describe, project_file, user_file
 from crx.errors import UsageError
+from crx.serve.nearest_index import FOLDER
 
 
 def complete_topic(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

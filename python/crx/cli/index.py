@@ -11,7 +11,6 @@ import click
 from crx import index as handle
 from crx.cli.contextualize import as_object, note_failed, print_notes, print_report
 from crx.cli.options import (
-    FOLDER,
     embedder_option,
     exclude_option,
     existing_index,
@@ -26,6 +25,7 @@ from crx.cli.output import NotePrinter, display_path, print_json, print_line, pr
 from crx.cli.progress import Form, show_build, show_contexts
 from crx.errors import InputError, UsageError
 from crx.registry import NO_EMBEDDER, parse_contexts
+from crx.serve.nearest_index import FOLDER
 
 if TYPE_CHECKING:
     from crx.ingest.report import Report

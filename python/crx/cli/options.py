@@ -12,11 +12,10 @@ import click
 from crx.cli.progress import FORMS
 from crx.cli.value_completion import complete_assignment, complete_model
 from crx.errors import UsageError
+from crx.serve.nearest_index import nearest_index
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
-
-FOLDER = ".crx"
 
 _FILE = click.Path(path_type=Path)
 
@@ -141,20 +140,24 @@ def parse_settings(assignments: tuple[str, ...]) -> dict[str, object]:
     return values
 
 
-def find_index(folder: str | None, *, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the index folder that is named or nearest, or None if there is none."""
+def find_index(
+    folder: str | None, *, environ: Mapping[str, str] = os.environ, here: str = ""
+) -> Path | None:
+    """Return the index folder that is named or nearest, or None if there is none.
+
+    `here` is the current folder, "" for that of this process.
+    """
     if named := folder or environ.get("CRX_INDEX"):
-        return Path(named)
-    here = Path.cwd()
-    for place in (here, *here.parents):
-        if (place / FOLDER / "crx.db").is_file():
-            return place / FOLDER
-    return None
+        return Path(here, named)
+    found = nearest_index(here or os.getcwd())
+    return Path(found) if found else None
 
 
-def existing_index(folder: str | None) -> Path:
+def existing_index(
+    folder: str | None, *, environ: Mapping[str, str] = os.environ, here: str = ""
+) -> Path:
     """Return the index folder that is named or nearest; raises `UsageError` if there is none."""
-    path = find_index(folder)
+    path = find_index(folder, environ=environ, here=here)
     if path is None:
         raise UsageError('no index here or above; "crx index PATH" makes one, --index names one')
     return path

@@ -34,6 +34,9 @@ class Styled:
     dim: bool = False
     color: str | None = None
 
+    def __str__(self) -> str:
+        return self.text
+
 
 Text = str | Styled
 
@@ -55,7 +58,7 @@ def colored(text: str, color: str) -> Styled:
 
 def print_line(*parts: Text) -> None:
     """Print parts of the answer as one line; a newline in them is made visible."""
-    click.echo(_line(parts))
+    click.echo(format_line(parts, is_styled=not os.environ.get("NO_COLOR")))
 
 
 def print_text(text: str) -> None:
@@ -75,7 +78,12 @@ def print_aside(text: str) -> None:
 
 def print_note(text: str) -> None:
     """Print one line on stderr, under the program's name."""
-    click.echo(f"crx: {visible_line(text)}", err=True)
+    click.echo(format_note(text), err=True)
+
+
+def format_note(text: str) -> str:
+    """Return one line under the program's name."""
+    return f"crx: {visible_line(text)}"
 
 
 class NotePrinter:
@@ -94,10 +102,14 @@ class NotePrinter:
 
 def print_notes(notes: Sequence[str], *, passages: int) -> None:
     """Print the notes of a search, and that nothing was found unless a note explains it."""
-    for line in notes:
+    for line in complete_notes(notes, passages=passages):
         print_note(line)
-    if not passages and not any(line.startswith("nothing found") for line in notes):
-        print_note("nothing found")
+
+
+def complete_notes(notes: Sequence[str], *, passages: int) -> list[str]:
+    """Return the notes of a search, and that nothing was found unless a note explains it."""
+    explained = passages or any(line.startswith("nothing found") for line in notes)
+    return [*notes, *([] if explained else ["nothing found"])]
 
 
 def print_json(value: object) -> None:
@@ -123,14 +135,14 @@ def to_json(value: object, *, indent: bool = False) -> str:
     return visible_json(encoded)
 
 
-def display_path(path: str | os.PathLike[str]) -> str:
-    """Return a path or the URI of a file on one line, relative to the current folder if below it.
+def display_path(path: str | os.PathLike[str], *, folder: str = ".") -> str:
+    """Return a path or the URI of a file on one line, relative to a folder if below it.
 
     Bytes that are not UTF-8 are shown as in `uri_of`.
     """
     text = os.fsencode(path).decode("utf-8", errors="backslashreplace")
     if os.path.isabs(text):
-        relative = os.path.relpath(text, uri_of("."))
+        relative = os.path.relpath(text, uri_of(folder))
         text = text if relative.startswith("..") else relative
     return visible_line(text)
 
@@ -174,14 +186,16 @@ def _add_column(table: Table, *, width: int | None, right: bool) -> None:
     table.add_column(width=width, justify="right" if right else "left", overflow="fold")
 
 
-def _line(parts: Sequence[Text]) -> str:
+def format_line(parts: Sequence[Text], *, is_styled: bool) -> str:
+    """Return parts as one line, in their styles or without; a newline in them is made visible."""
     return "".join(
-        _styled(part) if isinstance(part, Styled) else visible_line(part) for part in parts
+        _styled(part) if is_styled and isinstance(part, Styled) else visible_line(str(part))
+        for part in parts
     )
 
 
 def _styled(part: Styled) -> str:
     text = visible_line(part.text)
-    if os.environ.get("NO_COLOR") or not text:
+    if not text:
         return text
     return click.style(text, fg=part.color, bold=part.bold or None, dim=part.dim or None)

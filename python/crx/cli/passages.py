@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+
+import click
 
 from crx import _native
 from crx.cli.copies import Copies
 from crx.cli.excerpt import count_rows, excerpt, prefix, share_rows, whole_lines
-from crx.cli.output import Text, bold, dim, display_path, print_line
+from crx.cli.output import Text, bold, dim, display_path, format_line
+from crx.cli.screen import Screen, own_screen
 from crx.cli.visible import visible_line
 from crx.retrieve.excerpt import columns, split_matches
 from crx.types import Citation, Hit, Passage
@@ -26,16 +27,34 @@ _FEWEST_LINES = 2
 _SPACED_LINES = 4
 
 
-def print_passages(
-    found: Sequence[Copies], *, query: str, full: bool = False, explain: bool = False
-) -> bool:
-    """Print passages, best first, whole or cut to a screen; return True if any was cut."""
-    screen = shutil.get_terminal_size()
+def print_passages(found: Sequence[Copies], *, query: str) -> None:
+    """Print passages, best first, cut to the screen."""
+    for line in layout_passages(found, query=query, screen=own_screen())[0]:
+        click.echo(line)
+
+
+def layout_passages(
+    found: Sequence[Copies],
+    *,
+    query: str,
+    screen: Screen,
+    full: bool = False,
+    explain: bool = False,
+) -> tuple[list[str], bool]:
+    """Return the lines of passages, best first, whole or cut to a screen, and if any was cut."""
+    written: list[str] = []
+
+    def write(*parts: Text) -> None:
+        written.append(format_line(parts, is_styled=screen.is_styled))
+
+    def marked(line: str) -> Iterable[Text]:
+        return _marked(line, terms) if screen.is_styled else (line.rstrip(),)
+
     width = screen.columns - len(_INDENT)
     passages = [each.passage for each in found]
     height = (screen.lines - _RESERVED_LINES) // max(1, min(len(found), SHOWN))
     spaced = full or explain or height - 2 >= _SPACED_LINES
-    places = [_place(rank, each, screen.columns) for rank, each in enumerate(passages, start=1)]
+    places = [_place(rank, each, screen) for rank, each in enumerate(passages, start=1)]
     heads = sum(-(-columns(place) // screen.columns) + spaced for place in places)
     shares = share_rows(
         [count_rows(passage, width=width) for passage in passages],
@@ -54,43 +73,44 @@ def print_passages(
         trail = visible_line(" > ".join(passage.headings) or passage.title)
         copies = f"({len(each.others)} more like it)" if each.others else ""
         trail = "  ".join(part for part in (left, copies, trail) if part)
-        if not full and sys.stdout.isatty():
+        if not full and screen.is_terminal:
             trail = _cut(trail, screen.columns - columns(place) - 2)
-        print_line(bold(place), *(("  ", dim(trail)) if trail else ()))
+        write(bold(place), *(("  ", dim(trail)) if trail else ()))
         for line in lines:
-            print_line(_INDENT if line.strip() else "", *_marked(line, terms))
+            write(_INDENT if line.strip() else "", *marked(line))
         if full:
             for other in each.others:
-                print_line(dim(f"{_INDENT}also in {location(other)}"))
+                write(dim(f"{_INDENT}also in {location(other, folder=screen.folder)}"))
         if explain:
             for hit in passage.hits:
-                print_line(dim(f"{_INDENT}{explanation(hit)}"))
+                write(dim(f"{_INDENT}{explanation(hit)}"))
         if spaced:
-            print_line()
+            write()
         cut = cut or bool(left)
-    return cut
+    return written, cut
 
 
-def _place(rank: int, passage: Passage, width: int) -> str:
+def _place(rank: int, passage: Passage, screen: Screen) -> str:
     """Return the rank and the location, without a text fragment that takes more than the row."""
-    place = f"{rank}. {location(passage)}"
-    if passage.fragment and columns(place) > width:
-        return f"{rank}. {location(replace(passage, fragment=''))}"
+    place = f"{rank}. {location(passage, folder=screen.folder)}"
+    if passage.fragment and columns(place) > screen.columns:
+        bare = replace(passage, fragment="")
+        return f"{rank}. {location(bare, folder=screen.folder)}"
     return place
 
 
 def _marked(line: str, terms: set[str]) -> Iterator[Text]:
-    """Yield the pieces of a line; on a terminal, the words of the query are bold."""
-    if not sys.stdout.isatty():
-        yield line.rstrip()
-        return
+    """Yield the pieces of a line; the words of the query are bold."""
     for piece, matches in split_matches(line.rstrip(), terms):
         yield bold(piece) if matches else piece
 
 
-def location(passage: Passage | Citation) -> str:
-    """Return where a passage is: path:lines, path and pages or anchor, or a URL with fragment."""
-    path = display_path(passage.uri)
+def location(passage: Passage | Citation, *, folder: str = ".") -> str:
+    """Return where a passage is: path:lines, path and pages or anchor, or a URL with fragment.
+
+    Paths below the folder are relative to it.
+    """
+    path = display_path(passage.uri, folder=folder)
     if passage.pages:
         first, last = map(visible_line, passage.pages)
         return f"{path}, page {first}" if first == last else f"{path}, pages {first}-{last}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,24 @@ from crx.cli.options import (
     set_option,
     where_option,
 )
-from crx.cli.output import print_json, print_note, print_notes
-from crx.cli.passages import SHOWN, print_passages
-from crx.cli.warm_search import search_warm
-from crx.config import resolve
+from crx.cli.output import complete_notes, print_note, to_json
+from crx.cli.passages import SHOWN, layout_passages
+from crx.cli.screen import Screen, own_screen
 from crx.types import LEGS, Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Whose search it is: environment and screen, how it is done, and who gets the answer.
+
+    `search` takes the index, the query, the arguments of `Index.search`, and settings.
+    """
+
+    environ: Mapping[str, str]
+    screen: Screen
+    search: Callable[[Path, str, Mapping[str, Any], Mapping[str, object]], Result]
+    print: Callable[[str], None]
+    print_note: Callable[[str], None]
 
 
 @click.command()
@@ -96,11 +111,15 @@ from crx.types import LEGS, Result
 @click.option(
     "--no-server",
     is_flag=True,
+    # Read before the command is run; see `crx.serve.command_client`.
+    expose_value=False,
     help='Search in this process, also if a "crx serve" of the index is running.',
 )
 @set_option
 @json_option
+@click.pass_obj
 def command(
+    caller: Caller | None,
     *,
     words: tuple[str, ...],
     folder: str | None,
@@ -118,7 +137,6 @@ def command(
     rerank_ms: float | None,
     min_relevance: float | None,
     explain: bool,
-    no_server: bool,
     assignments: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -128,8 +146,10 @@ def command(
     --full, --more and -n print more. An error message, an identifier or a "quoted phrase" that a
     document holds as it is comes first. If "crx serve" serves the index, it does the search.
     """
+    caller = caller or _make_caller()
+    here = caller.screen.folder
     query = " ".join(words)
-    place = existing_index(folder)
+    place = existing_index(folder, environ=caller.environ, here=here)
     flags = {"rerank_ms": rerank_ms, "min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
@@ -137,34 +157,37 @@ def command(
         "k": k,
         "window": parse_window(window),
         "budget_tokens": budget_tokens,
-        "where": parse_where(conditions) or None,
+        "where": parse_where(conditions, here=here) or None,
         "legs": legs or LEGS,
         "within_section": within_section,
         "order": order,
         "rerank": rerank,
     }
-    warm = None if no_server else _search_warm(place, query, arguments, settings)
-    result = warm or _search_here(place, query, arguments, settings)
+    result = caller.search(place, query, arguments, settings)
     if count is None and not (more or as_json):
         count = SHOWN
     if as_json:
-        print_json(as_object(query, result, count=count))
+        caller.print(to_json(as_object(query, result, count=count), indent=True))
     else:
-        _print(query, result, count=count, full=full, explain=explain)
-    print_notes(result.notes, passages=len(result))
+        _print(caller, query, result, count=count, full=full, explain=explain)
+    for note in complete_notes(result.notes, passages=len(result)):
+        caller.print_note(note)
     return 0 if result.passages else 1
 
 
-def _search_warm(
-    place: Path, query: str, arguments: dict[str, Any], settings: dict[str, object]
-) -> Result | None:
-    """Return what a running server of the index finds, None if there is none."""
-    asked = {"query": query, **arguments}
-    return search_warm(place, asked, settings=resolve(settings).settings)
+def _make_caller() -> Caller:
+    """Return the user of this process, whose index is searched here."""
+    return Caller(
+        environ=os.environ,
+        screen=own_screen(),
+        search=_search_here,
+        print=click.echo,
+        print_note=print_note,
+    )
 
 
 def _search_here(
-    place: Path, query: str, arguments: dict[str, Any], settings: dict[str, object]
+    place: Path, query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
 ) -> Result:
     # Imported here: a search by a server is over before this is.
     from crx import index as handle
@@ -183,10 +206,16 @@ def as_object(query: str, result: Result, *, count: int | None = None) -> dict[s
     }
 
 
-def _print(query: str, result: Result, *, count: int | None, full: bool, explain: bool) -> None:
+def _print(
+    caller: Caller, query: str, result: Result, *, count: int | None, full: bool, explain: bool
+) -> None:
     found = fold_copies(result.passages)
     shown = found[:count]
-    cut = print_passages(shown, query=query, full=full, explain=explain)
+    lines, cut = layout_passages(
+        shown, query=query, screen=caller.screen, full=full, explain=explain
+    )
+    for line in lines:
+        caller.print(line)
     hints = ["--more prints all"] * (len(shown) < len(found)) + ["--full prints them whole"] * cut
     if hints:
-        print_note(f"{len(shown)} of {len(found)} passages; {', '.join(hints)}")
+        caller.print_note(f"{len(shown)} of {len(found)} passages; {', '.join(hints)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import threading
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,15 +110,17 @@ def command(
 
 
 def _load_extensions(service: SearchService) -> list[Extension]:
-    """Return the routes of the page, and `/mcp` if the SDK is installed."""
+    """Return the routes of the page and of `crx search`, and `/mcp` if the SDK is installed."""
+    from crx.cli.served_search import answer_command
+    from crx.serve.local_command import command_extension
     from crx.serve.page.routes import page_extension
 
-    page = page_extension(service)
+    own = [page_extension(service), command_extension(partial(answer_command, service))]
     if importlib.util.find_spec("mcp") is None:
-        return [page]
+        return own
     from crx.mcp.http import create_extension
 
-    return [page, create_extension(service)]
+    return [*own, create_extension(service)]
 
 
 def _read_token(file: Path | None) -> str:

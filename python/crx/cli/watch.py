@@ -13,7 +13,6 @@ import click
 from crx import index as handle
 from crx.cli.index import name_failures, require_paths, summarize
 from crx.cli.options import (
-    FOLDER,
     embedder_option,
     exclude_option,
     existing_index,
@@ -24,6 +23,7 @@ from crx.cli.options import (
 )
 from crx.cli.output import print_json_line, print_line, print_note
 from crx.errors import UsageError
+from crx.serve.nearest_index import FOLDER
 
 if TYPE_CHECKING:
     from crx.watch import Visit

@@ -9,7 +9,7 @@ from crx.config.files import (
     read_settings,
     user_file,
 )
-from crx.config.resolve import ConfigWarning, Resolved, resolve
+from crx.config.resolve import ConfigWarning, Resolved, resolve, resolve_silently
 from crx.config.settings import (
     ARGUMENT,
     ENVIRONMENT,
@@ -48,6 +48,7 @@ __all__ = [
     "refuse_offline",
     "require_agreement",
     "resolve",
+    "resolve_silently",
     "revoke",
     "trust",
     "untrusted_names",

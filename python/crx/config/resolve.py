@@ -47,50 +47,65 @@ def resolve(
     Issues a `ConfigWarning` for an unknown `CRX_*` variable, and for settings of a project file
     that are ignored because the file is not trusted. Raises `UsageError` for a wrong value.
     """
-    environ = os.environ if environ is None else environ
+    resolved, ignored = resolve_silently(
+        arguments, environ=os.environ if environ is None else environ, folder=folder or Path.cwd()
+    )
+    for warning in ignored:
+        warnings.warn(warning, ConfigWarning, stacklevel=2)
+    return resolved
+
+
+def resolve_silently(
+    arguments: Mapping[str, object] | None, *, environ: Mapping[str, str], folder: Path
+) -> tuple[Resolved, list[str]]:
+    """Return what `resolve` does, and the warnings that it would issue."""
+    ignored: list[str] = []
     values: dict[str, Value] = {}
     templates: dict[str, str] = {}
     origins = dict.fromkeys((f.name for f in fields(Settings)), "default")
-    for file in _files(environ, folder or Path.cwd()):
+    for file in _files(environ, folder, ignored):
         templates |= file.templates
         values |= file.values
         origins |= dict.fromkeys(file.values, str(file.path))
-    for name, (variable, value) in _variables(environ).items():
+    for name, (variable, value) in _variables(environ, ignored).items():
         values[name] = parse(name, value, origin=variable)
         origins[name] = variable
     for name, given in (arguments or {}).items():
         if given is not None:
             values[name] = parse(name, given, origin=ARGUMENT)
             origins[name] = ARGUMENT
-    return Resolved(Settings(**values), origins, templates)  # type: ignore[arg-type]
+    settings = Settings(**values)  # type: ignore[arg-type]
+    return Resolved(settings, origins, templates), ignored
 
 
-def _files(environ: Mapping[str, str], folder: Path) -> list[SettingsFile]:
-    """Return the settings files that exist, the one that wins last."""
+def _files(environ: Mapping[str, str], folder: Path, ignored: list[str]) -> list[SettingsFile]:
+    """Return the settings files that exist, the one that wins last; adds to the warnings."""
     files = []
     user = user_file(environ)
     if user.is_file():
         files.append(read_settings(user))
     path = project_file(folder)
     if path is not None:
-        files.append(_trusted_part(read_settings(path), environ))
+        files.append(_trusted_part(read_settings(path), environ, ignored))
     return files
 
 
-def _trusted_part(file: SettingsFile, environ: Mapping[str, str]) -> SettingsFile:
-    ignored = untrusted_names(file, environ=environ)
-    if ignored:
-        warnings.warn(
-            f"{file.path}: ignored {', '.join(ignored)}, because the file is not trusted; read it, "
-            f'then run "crx trust {file.path}"',
-            ConfigWarning,
-            stacklevel=4,
+def _trusted_part(
+    file: SettingsFile, environ: Mapping[str, str], ignored: list[str]
+) -> SettingsFile:
+    untrusted = untrusted_names(file, environ=environ)
+    if untrusted:
+        ignored.append(
+            f"{file.path}: ignored {', '.join(untrusted)}, because the file is not trusted; read "
+            f'it, then run "crx trust {file.path}"'
         )
-    return without(file, ignored)
+    return without(file, untrusted)
 
 
-def _variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return the variables that set a setting, and their values, by its name."""
+def _variables(environ: Mapping[str, str], ignored: list[str]) -> dict[str, tuple[str, str]]:
+    """Return the variables that set a setting, and their values, by its name; adds to the
+    warnings.
+    """
     settings = {f"CRX_{each.name.upper()}": each.name for each in describe()}
     others = {each.name for each in ENVIRONMENT}
     found: dict[str, tuple[str, str]] = {}
@@ -100,9 +115,7 @@ def _variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
         elif _is_misspelt(variable, others):
             near = nearest(variable, [*settings, *others])
             hint = f"did you mean {near}?" if near else '"crx help environment" lists them'
-            warnings.warn(
-                f"{variable}: no such variable, ignored; {hint}", ConfigWarning, stacklevel=4
-            )
+            ignored.append(f"{variable}: no such variable, ignored; {hint}")
     return found
 
 

@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from crx.serve import local_search
 from crx.serve.answer_events import ask_route
 from crx.serve.answering import REMOTE_ANSWERS
 from crx.serve.compatible.table import COMPATIBLE
@@ -41,9 +40,7 @@ def create_app(service: SearchService, *, extensions: Sequence[Extension] = ()) 
     """Return the application for a service, without its guard."""
     operations = (*OWN, *COMPATIBLE)
     workers, answerers = Workers(), Workers(count=REMOTE_ANSWERS)
-    routes: list[BaseRoute] = [
-        _operation_route(service, workers, each) for each in (*operations, local_search.OPERATION)
-    ]
+    routes: list[BaseRoute] = [_operation_route(service, workers, each) for each in operations]
     routes += [
         ask_route(service, answerers),
         Route("/health", partial(_health, service)),

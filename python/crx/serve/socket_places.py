@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from zlib import crc32
 
 # Bytes of a path that the address of a socket can hold on every system, with the final zero.
@@ -42,9 +41,10 @@ def is_own(path: str | os.PathLike[str]) -> bool:
 
 def installation() -> str:
     """Return a text that differs for another installation or version of crx."""
-    native = Path(__file__).parent.parent / "_native.abi3.so"
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    native = os.path.join(package, "_native.abi3.so")
     try:
-        changed = native.stat().st_mtime_ns
+        changed = os.stat(native).st_mtime_ns
     except OSError:
         changed = 0
     return f"{native}:{changed}"
@@ -52,9 +52,9 @@ def installation() -> str:
 
 def make_folder(place: str) -> bool:
     """Make the folder of a socket; returns whether it is this user's alone."""
-    folder = Path(place).parent
+    folder = os.path.dirname(place)
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError:
         return False
     return is_own(folder)
