@@ -15,6 +15,7 @@
   - SystemFailure (6)
     - Busy
   - ModelError (7)
+    - Unavailable
   - BudgetSpent (0)
 
 A message is one lower-case line that names the thing, the fact and the next step. An invalid
@@ -104,6 +105,10 @@ class ModelError(CrxError):
     """A model is missing, damaged or of an unknown kind, or it failed."""
 
     exit_code = 7
+
+
+class Unavailable(ModelError):
+    """A model's service cannot be reached, or fails also after all retries."""
 
 
 class BudgetSpent(CrxError):

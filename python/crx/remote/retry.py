@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from crx.errors import ModelError
+from crx.errors import ModelError, Unavailable
 from crx.remote.errors import RetriesExhausted, TransientError
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class RetryPolicy:
     async def run(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Return the first attempt that succeeds.
 
-        After the last retry, raises `ModelError` if the service is unreachable, else
+        After the last retry, raises `Unavailable` if the service is unreachable, else
         `RetriesExhausted`.
         """
         for wait_s in self.waits_s:
@@ -40,7 +40,7 @@ class RetryPolicy:
         try:
             return await attempt()
         except TransientError as error:
-            raise (ModelError if error.unreachable else RetriesExhausted)(str(error)) from None
+            raise (Unavailable if error.unreachable else RetriesExhausted)(str(error)) from None
 
 
 class CircuitBreaker:

@@ -63,7 +63,7 @@ class SearchParameters:
     """What an index searches with: its models, weights and default sizes.
 
     `k`, `budget_tokens` and `window_tokens` are those of `config.Settings`; without an embedder
-    the dense leg is left out.
+    the dense leg is left out. `left_out` is a note if that is because its service is down.
     """
 
     weights: RankingWeights
@@ -73,6 +73,7 @@ class SearchParameters:
     embedder: CachedEmbedder | None
     reranking: Reranking | None
     recency: Recency | None = None
+    left_out: str = ""
 
 
 def run_search(
@@ -112,7 +113,8 @@ def run_search(
             order=request.order,
         )
     sent = parameters.embedder.sending_notice() if parameters.embedder else ""
-    notes = [*filter(None, [sent, corrected.note if corrected else ""]), *found.notes]
+    before = [sent, parameters.left_out, corrected.note if corrected else ""]
+    notes = [*filter(None, before), *found.notes]
     if where and not passages:
         notes += describe_missing_fields(where, searcher.store.documents())
     if over := len(found.hits) - sum(len(passage.hits) for passage in passages):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ import orjson
 from numpy.typing import NDArray
 
 from crx import _native
+from crx.errors import Unavailable
 from crx.ingest.embed import embedding_prefix
 from crx.ingest.source_code import is_source_code
 from crx.ingest.split import labels_around
@@ -192,22 +193,31 @@ class Searcher:
         recency: Recency | None = None,
         timer: StageTimer | None = None,
     ) -> Found:
-        """Return the k best hits, and notes on the stages, which `timer` times."""
+        """Return the k best hits, and notes on the stages, which `timer` times.
+
+        If the embedder's service is down, BM25 is searched alone, and a note says so.
+        """
         timer = timer or StageTimer()
+        retrieve = partial(self.retrieve, query, weights=weights, only=only, timer=timer)
+        left_out: tuple[str, ...] = ()
         with timer.stage("retrieve"):
-            by_leg = self.retrieve(
-                query, weights=weights, embedder=embedder, legs=legs, only=only, timer=timer
-            )
+            try:
+                by_leg = retrieve(embedder=embedder, legs=legs)
+            except Unavailable as error:
+                if "bm25" not in legs:
+                    raise
+                by_leg, left_out = retrieve(embedder=None, legs=legs), (note_left_out(error),)
         rankings: dict[str, Ranking] = dict(by_leg.items())
         depth = max(k, reranking.depth) if reranking else k
         with timer.stage("fuse"):
-            fused, notes = self.fuse(
+            fused, fusion_notes = self.fuse(
                 query,
                 by_leg,
                 weights=weights,
                 embedder=embedder,
                 k=max(depth, RECENCY_DEPTH) if recency else depth,
             )
+        notes = (*left_out, *fusion_notes)
         if recency:
             with timer.stage("recency"):
                 boosted = self.boost_recent(fused, recency=recency, k=depth)
@@ -404,6 +414,11 @@ class Searcher:
                 order=order,
             )
         return [_passage(row, hits) for row in rows]
+
+
+def note_left_out(error: Unavailable) -> str:
+    """Return the note on a search without the dense leg."""
+    return f"dense leg left out: {error}"
 
 
 @cache

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 
 from crx.config import Settings
+from crx.errors import Unavailable
 from crx.per_process import PerProcess
 from crx.protocols import Embedder, Reranker
 from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
 from crx.retrieve.recency import Recency
 from crx.retrieve.request import SearchParameters, refuse_threshold
 from crx.retrieve.rerank import ScoreCache
-from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking
+from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, note_left_out
 
 
 class SearchModels:
@@ -62,15 +63,25 @@ class SearchModels:
     ) -> SearchParameters:
         """Return the parameters of a search of these legs; see `Index.search` for `rerank`.
 
-        Without vectors the dense leg is left out. Raises `UsageError` for a `min_relevance` of a
-        search that is not reranked.
+        Without vectors the dense leg is left out, and so it is, with a note, if BM25 is asked for
+        and the embedder's service is down. Raises `UsageError` for a `min_relevance` of a search
+        that is not reranked.
         """
+        embedder, left_out = None, ""
+        if has_vectors and "dense" in legs:
+            try:
+                embedder = self._cached_embedder()
+            except Unavailable as error:
+                if "bm25" not in legs:
+                    raise
+                left_out = note_left_out(error)
         return SearchParameters(
             weights=self.weights,
             k=self._settings.k,
             budget_tokens=self._settings.budget_tokens,
             window_tokens=self._settings.window_tokens,
-            embedder=self._cached_embedder() if has_vectors and "dense" in legs else None,
+            embedder=embedder,
+            left_out=left_out,
             reranking=self._reranking(legs, asked=rerank),
             recency=self.recency,
         )

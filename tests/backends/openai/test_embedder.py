@@ -18,7 +18,7 @@ from vector_server import MODEL, VectorServer, serving
 
 import crx
 from crx.backends.openai.embedder import OpenAIEmbedder
-from crx.errors import Incompatible, ModelError, Offline, UsageError
+from crx.errors import Incompatible, ModelError, Offline, Unavailable, UsageError
 from crx.protocols import BatchSized, Embedder, Metered, Remote
 from crx.registry import load_embedder
 from crx.remote.metering import ServiceUsage, parse_price
@@ -185,6 +185,52 @@ def test_an_index_is_made_and_searched_with_vectors_of_a_server(
     other = {"embedder": f"openai:{url}#{MODEL}:prefixes=e5"}
     with pytest.raises(Incompatible), crx.open(tmp_path / "notes.crx", settings=other) as index:
         index.search("krill")
+
+
+@pytest.mark.parametrize("before", [(), ("seals",)])
+def test_a_search_without_the_server_is_by_bm25_and_says_so(
+    before: tuple[str, ...], url: str, server: VectorServer, tmp_path: Path
+) -> None:
+    place = tmp_path / "notes.crx"
+    whale = crx.Document("mem:1", "Whales eat krill.")
+    with crx.open(place, settings={"embedder": f"openai:{url}#{MODEL}"}) as made:
+        made.add_documents([whale, crx.Document("mem:2", "Seals eat squid.")])
+    with crx.open(place) as index:
+        for query in before:
+            assert "dense" in index.search(query).hits[0].stages
+        server.fault = lambda asked: Fault(503, message="busy")
+        result = index.search("whales")
+        assert [set(hit.stages) for hit in result.hits] == [{"bm25"}]
+        (note,) = [each for each in result.notes if each.startswith("dense leg left out: openai:")]
+        assert "503: busy" in note
+        with pytest.raises(Unavailable, match="503: busy"):
+            index.search("whales", legs=["dense"])
+        server.fault = lambda asked: None
+        assert "dense" in index.search("whales").hits[0].stages
+
+
+def test_a_refused_key_is_an_error_of_a_search(
+    url: str, server: VectorServer, tmp_path: Path
+) -> None:
+    settings = {"embedder": f"openai:{url}#{MODEL}"}
+    with crx.open(tmp_path / "notes.crx", settings=settings) as index:
+        index.add_documents([crx.Document("mem:1", "Whales eat krill.")])
+        server.fault = lambda asked: Fault(401, message="no")
+        with pytest.raises(ModelError, match="refuses the key"):
+            index.search("seals")
+
+
+def test_documents_are_not_added_without_the_server(
+    url: str, server: VectorServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.backends.openai.embedder.RetryPolicy", lambda: RetryPolicy((), sleep))
+    sleep = RecordedSleep()
+    place = tmp_path / "notes.crx"
+    with crx.open(place, settings={"embedder": f"openai:{url}#{MODEL}"}) as index:
+        index.add_documents([crx.Document("mem:1", "Whales eat krill.")])
+        server.fault = lambda asked: Fault(503, message="busy")
+        with pytest.raises(ModelError, match="503: busy"):
+            index.add_documents([crx.Document("mem:2", "Seals eat squid.")])
 
 
 def test_texts_for_another_machine_are_announced(

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from crx.backends.openai.client import OpenAIClient
 from crx.config import refuse_offline
-from crx.errors import ModelError
-from crx.remote.errors import RequestFailed
+from crx.errors import ModelError, Unavailable
+from crx.remote.errors import RequestFailed, RetriesExhausted
 from crx.remote.metering import Meter, Price, ServiceUsage
 from crx.remote.retry import RetryPolicy
 from crx.remote.stream import stream
@@ -55,7 +55,7 @@ class BatchRequests:
 
         `send` gets the SDK's client and a batch, and returns the answer and the tokens that the
         server counted, None if it does not count. `waits_s` replaces the delays before retries.
-        Raises `ModelError` if a request fails after all retries.
+        Raises `ModelError` if a request fails, and `Unavailable` if it fails after all retries.
         """
         refuse_offline(self._service.name)
         policy = self._retry_policy
@@ -64,6 +64,8 @@ class BatchRequests:
         answers: list[Answer]
         try:
             (answers,) = stream(partial(self._run, batches, send, policy))
+        except RetriesExhausted as error:
+            raise Unavailable(f"{self._service.name}: {error}") from None
         except RequestFailed as error:
             raise ModelError(f"{self._service.name}: {error}") from None
         return answers
