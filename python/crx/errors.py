@@ -66,17 +66,17 @@ class NotText(InputError):
 
 
 class IndexFailure(CrxError):
-    """The index cannot be used in its current state."""
+    """The index or the bundle cannot be used in its current state."""
 
     exit_code = 4
 
 
 class Damaged(IndexFailure):
-    """A row or a file of the index does not match its hash."""
+    """A row or a file of the index, or a file of a bundle, does not match its hash."""
 
 
 class Incompatible(IndexFailure):
-    """The format, embedder, splitter or contexts of the index differ from those requested."""
+    """The index differs from what is requested, or a bundle is for another Python or machine."""
 
 
 class Locked(CrxError):

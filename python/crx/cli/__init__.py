@@ -36,6 +36,7 @@ COMMANDS = {
     "mcp": "Let a language model search the index.",
     "doctor": "Check the installation and the index.",
     "models": "List, add, check and remove models.",
+    "bundle": "Carry crx and its models to a machine without a network.",
     "eval": "Measure retrieval on questions with known answers.",
     "config": "Print and change the settings.",
     "trust": "Let a project's settings file choose models and URLs.",
@@ -97,7 +98,7 @@ def cli() -> None:
     crx ask "QUESTION"       have a model answer from them
 
     Exit codes: 0 done, 1 nothing found, 2 usage, 3 some or all inputs or contexts failed, 4 index
-    damaged or incompatible, 5 locked, 6 no room or resources, 7 model, 130 interrupted.
+    or bundle damaged or incompatible, 5 locked, 6 no room or resources, 7 model, 130 interrupted.
     """
 
 

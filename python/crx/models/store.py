@@ -70,6 +70,12 @@ def is_installed(name: str) -> bool:
     return _find_by_name(name) is not None
 
 
+def is_shipped(name: str) -> bool:
+    """Return whether a model of this name is the one that comes with crx."""
+    folder = _find_by_name(name)
+    return folder is not None and folder.parent == _SHIPPED
+
+
 def find_model(name: str) -> Path:
     """Return the folder of a model, given its name or the path of its folder.
 

@@ -1,0 +1,1 @@
+"""Bundles: crx, its dependencies, models and licences in one folder, for a machine offline."""

@@ -1,0 +1,86 @@
+"""Signatures of a bundle's checksums, made and checked by OpenSSH.
+
+`ssh-keygen -Y` was chosen over a cryptography package because it comes with the operating system on
+Linux, macOS and Windows, so that a bundle can be checked before anything of it is installed; the
+keys are those that people have, also on a hardware token or in an agent.
+
+This module imports the standard library and `crx.errors` alone; see `crx.bundle.manifest`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from crx.errors import Damaged, SystemFailure, UsageError
+
+SUMS_FILE = "SHA256SUMS"
+SIGNATURE_FILE = "SHA256SUMS.sig"
+
+# The namespace of the signatures: one that was made for another purpose is not accepted.
+NAMESPACE = "crx-bundle"
+
+
+def sign(bundle: Path, key: Path) -> None:
+    """Sign the checksums of a bundle with an SSH key; raises `UsageError` if that fails."""
+    if not key.is_file():
+        raise UsageError(f"{key}: no such key; ssh-keygen -t ed25519 makes one")
+    # The terminal stays that of the user, whom ssh-keygen may ask for a passphrase.
+    options = ["-Y", "sign", "-q", "-n", NAMESPACE, "-f", str(key)]
+    done = _run_ssh_keygen([*options, str(bundle / SUMS_FILE)])
+    if done.returncode or not is_signed(bundle):
+        raise UsageError(f"{key}: cannot sign ({_first_line(done)}); name an SSH key")
+
+
+def is_signed(bundle: Path) -> bool:
+    """Return whether a bundle has a signature, which may be wrong."""
+    return (bundle / SIGNATURE_FILE).is_file()
+
+
+def check_signature(bundle: Path, key: Path) -> None:
+    """Raise `Damaged` unless one of the public keys in a file has signed a bundle's checksums."""
+    if not is_signed(bundle):
+        raise Damaged(f"{bundle}: not signed; leave out --key to install it without a signature")
+    with tempfile.TemporaryDirectory() as temporary:
+        signers = Path(temporary) / "allowed_signers"
+        signers.write_text(_allowed_signers(key), encoding="utf-8")
+        options = ["-Y", "verify", "-n", NAMESPACE, "-I", NAMESPACE, "-f", str(signers)]
+        options += ["-s", str(bundle / SIGNATURE_FILE)]
+        done = _run_ssh_keygen(options, stdin=bundle / SUMS_FILE)
+    if done.returncode:
+        raise Damaged(
+            f"{bundle / SIGNATURE_FILE}: not a signature of {SUMS_FILE} by {key} "
+            f"({_first_line(done)}); do not install the bundle"
+        )
+
+
+def _allowed_signers(key: Path) -> str:
+    """Return the public keys in a file in the format of ssh-keygen's list of allowed signers."""
+    try:
+        text = key.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{key}: the public key cannot be read: {error}") from None
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if not lines or any("PRIVATE KEY" in line for line in lines):
+        raise UsageError(f"{key}: not a public key; name the file that ends in .pub")
+    return "".join(f"{NAMESPACE} {line.strip()}\n" for line in lines)
+
+
+def _run_ssh_keygen(
+    options: list[str], *, stdin: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        raise SystemFailure("ssh-keygen: not found, so nothing can be signed; install OpenSSH")
+    given = stdin.read_text(encoding="utf-8") if stdin else None
+    return subprocess.run(
+        [program, *options], check=False, capture_output=True, text=True, input=given
+    )
+
+
+def _first_line(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the first line that a program printed of its failure."""
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    return lines[0].rstrip(".\r").strip() if lines else f"exit code {done.returncode}"

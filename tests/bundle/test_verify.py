@@ -1,0 +1,72 @@
+"""Checksums: every file that differs, is missing or is extra is named."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import flip
+
+from crx.bundle.verify import FileFault, check_bundle
+from crx.errors import Damaged, Incompatible, UsageError
+
+
+def test_a_bundle_as_it_was_made_has_no_fault(bundle: Path) -> None:
+    checked = check_bundle(bundle)
+    assert (checked.faults, checked.signature) == ((), "none")
+    assert checked.manifest.models == ("tiny",)
+
+
+@pytest.mark.skipif(shutil.which("sha256sum") is None, reason="needs sha256sum")
+def test_sha256sum_checks_the_same_files(bundle: Path) -> None:
+    command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    done = subprocess.run(command, cwd=bundle, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == check_bundle(bundle).files
+
+
+def test_every_file_that_differs_is_missing_or_extra_is_named(bundle: Path) -> None:
+    flip(bundle / "models" / "tiny" / "model.onnx", 100)
+    (bundle / "licences" / "list.txt").unlink()
+    (bundle / "wheels" / "more.whl").write_bytes(b"")
+    (bundle / "elsewhere").symlink_to("/etc")
+    (bundle / "README.txt").rename(bundle / "kept")
+    (bundle / "README.txt").symlink_to("kept")
+    assert check_bundle(bundle).faults == (
+        FileFault("README.txt", "differs"),
+        FileFault("elsewhere", "extra"),
+        FileFault("kept", "extra"),
+        FileFault("licences/list.txt", "missing"),
+        FileFault("models/tiny/model.onnx", "differs"),
+        FileFault("wheels/more.whl", "extra"),
+    )
+
+
+def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"not a bundle, it contains no bundle\.json"):
+        check_bundle(tmp_path)
+    with pytest.raises(UsageError, match="no such folder"):
+        check_bundle(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="not a bundle"):
+        check_bundle(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "error", "message"),
+    [
+        ("bundle.json", "{", Damaged, "cannot be read"),
+        ("bundle.json", "[]", Damaged, "cannot be read"),
+        ("bundle.json", '{"format": 1}', Damaged, "cannot be read"),
+        ("bundle.json", '{"format": 9, "crx": "7.1"}', Incompatible, r"made by crx 7\.1"),
+        ("SHA256SUMS", "no sums\n", Damaged, "SHA256SUMS:1: not a checksum"),
+    ],
+)
+def test_a_damaged_list_is_an_error_that_names_it(
+    bundle: Path, file: str, text: str, error: type[Exception], message: str
+) -> None:
+    (bundle / file).write_text(text)
+    with pytest.raises(error, match=message):
+        check_bundle(bundle)
