@@ -16,6 +16,7 @@ import pytest
 
 import crx
 from crx.cli import run
+from crx.derived import Writer
 from crx.errors import Damaged, Incompatible, Locked, UsageError
 
 SETTINGS = {"embedder": "hashed"}
@@ -157,6 +158,26 @@ def test_a_store_older_than_its_derived_files_is_refused_until_it_is_accepted(
             older.search("fish")
         assert "older than its derived files" in older.verify().repaired[0]
         assert uris(older, "krill") == ["a"]
+
+
+def test_the_store_is_durable_before_bm25_is_committed() -> None:
+    calls: list[str] = []
+
+    class RecordingStore:
+        seq = 1
+
+        def flush(self) -> None:
+            calls.append("store")
+
+    class RecordingLexical:
+        seq = 0
+
+        def sync(self, store: RecordingStore) -> None:
+            calls.append("bm25")
+
+    writer = Writer(RecordingStore(), RecordingLexical(), None)  # type: ignore[arg-type]
+    writer.commit_lexical(writer.store)
+    assert calls == ["store", "bm25"]
 
 
 def test_a_backup_is_a_whole_index_also_while_a_writer_is_at_work(

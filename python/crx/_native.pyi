@@ -183,6 +183,13 @@ class Store:
     def log_lost(self) -> bool:
         """True if the database was being written and its write-ahead log is missing."""
 
+    def flush(self) -> None:
+        """Make durable all that was committed.
+
+        Documents and failures are made durable in groups of what is put within a second; all else
+        is durable when the call returns.
+        """
+
     def begin_read(self) -> None:
         """Begin a read transaction: later reads see the last commit as of now.
 

@@ -59,6 +59,8 @@ class Writer:
         """Commit to BM25 what it lacks of `store`, which may be a snapshot."""
         with self._committing:
             if self.lexical.seq < store.seq or store is self.store:
+                # After a loss of power, BM25 must not be newer than the store.
+                self.store.flush()
                 self.lexical.sync(native_store(store))
 
     def close(self) -> None:

@@ -157,6 +157,10 @@ impl Store {
         self.run(py, |store| store.backup(&folder))
     }
 
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.run(py, store::Store::flush)
+    }
+
     fn begin_read(&self, py: Python<'_>) -> PyResult<()> {
         self.run(py, store::Store::begin_read)
     }

@@ -103,7 +103,7 @@ impl Store {
     /// Updates the time stamp and size of a source. The sequence number does not change, since no leg
     /// reads them.
     pub fn touch_document(&self, uri: &str, mtime_ns: i64, size: i64) -> Result<()> {
-        self.write(|db| {
+        self.write_in_group(|db| {
             let mut document = by_uri(db, uri)?;
             document.source_mtime_ns = mtime_ns;
             document.source_size = size;
@@ -119,7 +119,7 @@ impl Store {
         metadata: &str,
         mtime_ns: i64,
     ) -> Result<()> {
-        self.write(|db| {
+        self.write_in_group(|db| {
             let mut document = by_uri(db, old)?;
             if old != new && !DocumentRow::find(db, "WHERE uri = ?", [new])?.is_empty() {
                 return Err(Error::Invalid(format!(
@@ -139,7 +139,7 @@ impl Store {
     /// Removes documents with their chunks, damaged or not; their contexts, vectors and texts stay
     /// until `gc`. Returns the number of removed documents.
     pub fn remove_documents(&self, uris: &[String]) -> Result<usize> {
-        self.write(|db| {
+        self.write_in_group(|db| {
             let mut gone = Vec::new();
             for uri in uris {
                 db.prepare_cached("DELETE FROM failure WHERE uri = ?")?

@@ -9,6 +9,7 @@ mod changes;
 mod chunks;
 mod contexts;
 mod documents;
+mod durability;
 mod filter;
 mod functions;
 mod gc;
@@ -30,6 +31,7 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
@@ -64,6 +66,8 @@ pub struct Store {
 #[derive(Debug)]
 struct Resources {
     db: Connection,
+    /// When the first transaction that may not be durable was committed.
+    unsynced_since: Option<Instant>,
     _lock: Option<Lock>,
 }
 
@@ -94,12 +98,14 @@ impl Store {
         };
         let mut open = Resources {
             db: opened.map_err(|error| error.at(path))?,
+            unsynced_since: None,
             _lock: lock,
         };
         if !write && missing {
             drop(open);
             open = Resources {
                 db: open::reader(path).map_err(|error| error.at(path))?,
+                unsynced_since: None,
                 _lock: None,
             };
         }
@@ -175,23 +181,27 @@ impl Store {
         })
     }
 
-    /// Runs `write` in one transaction, which is committed if it succeeds.
+    /// Runs `write` in one transaction, which is committed if it succeeds, and is then durable.
     fn write<T>(&self, write: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        if !self.writable {
-            let path = self.path.display();
-            return Err(Error::Invalid(format!(
-                "{path}: opened for reading; open it with write=True to change it"
-            )));
+        self.require_writable()?;
+        self.run(|db| transact(db, write))
+    }
+
+    fn require_writable(&self) -> Result<()> {
+        if self.writable {
+            return Ok(());
         }
-        self.run(|db| {
-            let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let result = write(&transaction)?;
-            transaction.commit()?;
-            Ok(result)
-        })
+        let path = self.path.display();
+        Err(Error::Invalid(format!(
+            "{path}: opened for reading; open it with write=True to change it"
+        )))
     }
 
     fn run<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+        self.run_open(|open| work(&mut open.db))
+    }
+
+    fn run_open<T>(&self, work: impl FnOnce(&mut Resources) -> Result<T>) -> Result<T> {
         if std::process::id() != self.process {
             return Err(Error::Invalid(format!(
                 "{}: opened by process {} and used in its child {}; open it again in the child",
@@ -201,7 +211,7 @@ impl Store {
             )));
         }
         match self.guard().as_mut() {
-            Some(open) => work(&mut open.db).map_err(|error| error.at(&self.path)),
+            Some(open) => work(open).map_err(|error| error.at(&self.path)),
             None => {
                 let path = self.path.display();
                 Err(Error::Invalid(format!(
@@ -210,6 +220,17 @@ impl Store {
             }
         }
     }
+}
+
+/// Runs `write` in one transaction, which is committed if it succeeds.
+fn transact<T>(
+    db: &mut Connection,
+    write: impl FnOnce(&Transaction<'_>) -> Result<T>,
+) -> Result<T> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let result = write(&transaction)?;
+    transaction.commit()?;
+    Ok(result)
 }
 
 impl Drop for Store {

@@ -100,7 +100,7 @@ pub(super) fn writer(index: &Path, create: bool) -> Result<Connection> {
         check_format(&db, index)?;
     }
     set(&db, "journal_mode", "wal")?;
-    set(&db, "synchronous", "2")?;
+    set_synchronous(&db, Synchronous::Commits)?;
     common(&db)?;
     db.pragma_update(None, "journal_size_limit", 64 << 20)?;
     if blank {
@@ -246,6 +246,20 @@ fn common(db: &Connection) -> Result<()> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.set_prepared_statement_cache_capacity(64);
     functions::register(db)
+}
+
+/// What SQLite writes to the disk before it goes on.
+#[derive(Clone, Copy)]
+pub(super) enum Synchronous {
+    /// The write-ahead log before each checkpoint, and the database after it.
+    Checkpoints = 1,
+    /// The write-ahead log at each commit, too.
+    Commits = 2,
+}
+
+/// Sets what SQLite writes to the disk before it goes on.
+pub(super) fn set_synchronous(db: &Connection, level: Synchronous) -> Result<()> {
+    set(db, "synchronous", &(level as u8).to_string())
 }
 
 /// Sets a pragma and reads it back, since SQLite does not report that it ignored one.

@@ -86,7 +86,7 @@ impl Store {
                 "uri: empty; give the input that failed".into(),
             ));
         }
-        self.write(|db| {
+        self.write_in_group(|db| {
             insert(
                 db,
                 &FAILURE,

@@ -355,16 +355,17 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
     assert_eq!(store.verify().unwrap(), Vec::<String>::new());
 }
 
+fn pragma(store: &Store, name: &str) -> Value {
+    let guard = store.guard();
+    let db = &guard.as_ref().unwrap().db;
+    db.pragma_query_value(None, name, |row| row.get(0)).unwrap()
+}
+
 #[test]
 fn the_settings_of_sqlite_hold() {
     let folder = TempDir::new().unwrap();
     let store = full(&folder);
-    let read = |pragma: &str| {
-        let guard = store.guard();
-        let db = &guard.as_ref().unwrap().db;
-        db.pragma_query_value(None, pragma, |row| row.get::<_, Value>(0))
-            .unwrap()
-    };
+    let read = |name: &str| pragma(&store, name);
     assert_eq!(read("journal_mode"), Value::Text("wal".into()));
     assert_eq!(read("synchronous"), Value::Integer(2));
     assert_eq!(read("foreign_keys"), Value::Integer(1));
@@ -631,4 +632,36 @@ proptest! {
             }
         }
     }
+}
+
+/// Returns whether a transaction was committed that may not be durable.
+fn has_unsynced(store: &Store) -> bool {
+    store.guard().as_ref().unwrap().unsynced_since.is_some()
+}
+
+#[test]
+fn documents_are_durable_after_a_flush_or_a_second() {
+    let folder = TempDir::new().unwrap();
+    let store = full(&folder);
+    store.flush().unwrap();
+    put(&store, "d", "whales eat krill").unwrap();
+    assert!(has_unsynced(&store));
+    store.flush().unwrap();
+    assert!(!has_unsynced(&store));
+    put(&store, "e", "herons eat fish").unwrap();
+    let long_ago = Instant::now().checked_sub(durability::GROUP);
+    store.guard().as_mut().unwrap().unsynced_since = long_ago;
+    put(&store, "f", "owls eat mice").unwrap();
+    assert!(!has_unsynced(&store));
+}
+
+#[test]
+fn sqlite_syncs_every_commit_again_after_a_document_and_a_refused_one() {
+    let folder = TempDir::new().unwrap();
+    let store = full(&folder);
+    put(&store, "d", "whales eat krill").unwrap();
+    assert_eq!(pragma(&store, "synchronous"), Value::Integer(2));
+    let unknown = store.rename_document("unknown", "e", "{}", 0);
+    assert!(matches!(unknown, Err(Error::Invalid(_))));
+    assert_eq!(pragma(&store, "synchronous"), Value::Integer(2));
 }

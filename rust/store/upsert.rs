@@ -44,7 +44,8 @@ pub struct NewDocument<'a> {
 }
 
 impl Store {
-    /// Inserts or replaces a document and its chunks in one transaction; returns its id.
+    /// Inserts or replaces a document and its chunks in one transaction, which is made durable with
+    /// those of other documents (see [`Store::flush`]); returns its id.
     ///
     /// A chunk keeps its key if its text, outline, context key, wanted vector and number of tokens
     /// are those of a chunk of the replaced document. Putting an unchanged document changes nothing.
@@ -56,7 +57,7 @@ impl Store {
     /// their kind.
     pub fn put_document(&self, new: &NewDocument<'_>) -> Result<i64> {
         let chars = validate(new)?;
-        self.write(|db| {
+        self.write_in_group(|db| {
             contexts::require(db, new.context_keys)?;
             db.prepare_cached("DELETE FROM failure WHERE uri = ?")?
                 .execute([new.uri])?;

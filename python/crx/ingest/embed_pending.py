@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
 
 from crx import _native
 from crx.ingest.embed import Situated, SituatedEmbedder, embedding_prefix
@@ -18,6 +22,8 @@ from crx.remote.destination import sending_notice, text_bytes
 EMBED_QUEUE = 512
 # Texts in one call of the embedder: an interrupt takes effect between calls.
 EMBED_BATCH = 16
+# Seconds of embedding that one transaction of vectors holds: a crash repeats no more.
+STORE_INTERVAL_S = 1.0
 # Seconds after which new chunks become searchable while a build goes on. Making them searchable
 # takes long after a document of many megabytes: the interval then grows, so that it never takes
 # more than a tenth of the time.
@@ -85,10 +91,11 @@ class PendingChunks:
             missing = [key for key, known in zip(texts, stored, strict=True) if not known]
             missing.sort(key=lambda key: len(texts[key].text))
             self._announce([texts[key] for key in missing])
-            for batch in _batches(missing, self._batch_texts):
-                self._embed_batch(batch, [texts[key] for key in batch])
-                waiting -= sum(chunks[key] for key in batch)
-                self._tally.wait(waiting)
+            with contextlib.closing(_VectorGroup(self._store)) as group:
+                for batch in _batches(missing, self._batch_texts):
+                    group.add(batch, self._embed_batch([texts[key] for key in batch]))
+                    waiting -= sum(chunks[key] for key in batch)
+                    self._tally.wait(waiting)
             self._commit_if_due()
 
     def _announce(self, texts: list[Situated]) -> None:
@@ -100,11 +107,11 @@ class PendingChunks:
         if notice and self._on_notice is not None:
             self._on_notice(notice)
 
-    def _embed_batch(self, keys: list[bytes], texts: list[Situated]) -> None:
+    def _embed_batch(self, texts: list[Situated]) -> NDArray[np.float32]:
         rows, several = self._situated.embed(texts)
-        self._store.put_vectors(keys, rows)
         self._tally.count("windowed", several)
         self._tally.count("embedded", len(texts))
+        return rows
 
     def _commit_if_due(self) -> None:
         if self._on_commit is None or time.monotonic() <= self._next_commit:
@@ -113,6 +120,29 @@ class PendingChunks:
         self._on_commit()
         ended = time.monotonic()
         self._next_commit = ended + max(COMMIT_INTERVAL_S, 9 * (ended - started))
+
+
+class _VectorGroup:
+    """Vectors that are stored together, once the first has waited for `STORE_INTERVAL_S`."""
+
+    def __init__(self, store: _native.Store) -> None:
+        self._store = store
+        self._keys: list[bytes] = []
+        self._rows: list[NDArray[np.float32]] = []
+        self._since = time.monotonic()
+
+    def add(self, keys: list[bytes], rows: NDArray[np.float32]) -> None:
+        """Add vectors, and store all that wait if it is time."""
+        self._keys += keys
+        self._rows.append(rows)
+        if time.monotonic() - self._since >= STORE_INTERVAL_S:
+            self.close()
+
+    def close(self) -> None:
+        """Store all that wait."""
+        if self._rows:
+            self._store.put_vectors(self._keys, np.concatenate(self._rows))
+        self._keys, self._rows, self._since = [], [], time.monotonic()
 
 
 def vector_key(embedder: Embedder, text: Situated) -> bytes:
