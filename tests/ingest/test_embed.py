@@ -291,6 +291,33 @@ def test_a_context_longer_than_the_window_is_read_whole_too() -> None:
     assert rows[0] @ (whole / np.linalg.norm(whole)) > 0.9
 
 
+class CountingTokens(HashedEmbedder):
+    """Lists the texts whose tokens it counted."""
+
+    def __init__(self, max_tokens: int) -> None:
+        super().__init__(max_tokens=max_tokens)
+        self.counted: list[str] = []
+
+    def token_starts(self, text: str) -> np.ndarray:
+        self.counted.append(text)
+        return super().token_starts(text)
+
+
+def test_tokens_that_are_known_are_not_counted_again() -> None:
+    embedder = CountingTokens(max_tokens=24)
+    situated = SituatedEmbedder(embedder)
+    situated.embed([Situated("Title", text, 3) for text in ("whales eat krill", "owls eat mice")])
+    assert embedder.counted == ["Title"]
+
+
+def test_a_word_that_was_cut_may_have_more_tokens_than_are_known() -> None:
+    embedder = CountingTokens(max_tokens=8)
+    text = "1.2.3.4.5 6"  # 10 tokens, of a document in which they were fewer
+    _, several = SituatedEmbedder(embedder).embed([Situated("", text, 2)])
+    assert several == 1
+    assert text in embedder.counted
+
+
 CODE = "int boil(int n) { return n > 0; }"
 
 

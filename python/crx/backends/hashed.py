@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,8 +81,8 @@ class HashedEmbedder:
         return vectors
 
     def _end(self, text: str) -> int:
-        starts = self.token_starts(text)
-        return int(starts[self._max_tokens]) if len(starts) > self._max_tokens else len(text)
+        first_unread = next(islice(_TOKEN.finditer(text), self._max_tokens, None), None)
+        return len(text) if first_unread is None else first_unread.start()
 
     def _vector(self, text: str) -> NDArray[np.float64]:
         sums = np.zeros(self._dimensions, np.int64)

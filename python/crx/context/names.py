@@ -57,7 +57,7 @@ def proper_names(text: str, *, lang: str = "") -> list[str]:
     of the sentence. In Vietnamese (`lang="vi"`), where a word is a syllable, no single one is, if
     it has an accent.
     """
-    common = {word for word in _LOWER.findall(text) if word[0].islower()}
+    common = {word for word in set(_LOWER.findall(text)) if word[0].islower()}
     head = opening(text)
     names: dict[str, str] = {}
     for stretch in _BREAK.split(head):

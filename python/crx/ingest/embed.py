@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +21,15 @@ PREFIX_WEIGHT = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Situated:
-    """A text, and the prefix that situates it; either may be empty."""
+    """A text, and the prefix that situates it; either may be empty.
+
+    `tokens` is how many of the embedder's tokens the text had as part of its document, 0 if that is
+    not known.
+    """
 
     before: str
     text: str
+    tokens: int = field(default=0, compare=False)
 
 
 def embedding_prefix(outline: str, context: str) -> str:
@@ -49,6 +56,7 @@ class SituatedEmbedder:
         self._embedder = embedder
         self._max_kept = max_kept
         self._kept: OrderedDict[Situated, _Embedded] = OrderedDict()
+        self._prefix_tokens = lru_cache(maxsize=256)(partial(_tokens, embedder))
 
     def embed(self, texts: Sequence[Situated]) -> tuple[NDArray[np.float32], int]:
         """Return (n, d) float32 unit rows, and how many of the texts took more than one window.
@@ -71,7 +79,7 @@ class SituatedEmbedder:
     def _embed_parts(self, wanted: Collection[Situated]) -> dict[Situated, _Embedded]:
         found = {part: self._kept[part] for part in wanted if part in self._kept}
         missing = [part for part in wanted if part not in found]
-        found |= zip(missing, _embed_whole(self._embedder, missing), strict=True)
+        found |= zip(missing, self._embed_whole(missing), strict=True)
         for part, each in found.items():
             self._kept[part] = each
             self._kept.move_to_end(part)
@@ -79,11 +87,36 @@ class SituatedEmbedder:
             self._kept.popitem(last=False)
         return found
 
+    def _embed_whole(self, texts: Sequence[Situated]) -> list[_Embedded]:
+        """Return the row of each text, however long."""
+        windows = [
+            [_joined(each.before, each.text)]
+            if self._max_tokens(each) <= self._embedder.max_tokens
+            else _windows(self._embedder, each)
+            for each in texts
+        ]
+        rows = _embed_checked(self._embedder, [window for each in windows for window in each])
+        ends = np.cumsum([len(each) for each in windows])
+        parts = np.split(rows, ends[:-1]) if texts else []
+        return [_Embedded(_mean(part), len(part)) for part in parts]
+
+    def _max_tokens(self, situated: Situated) -> float:
+        """Return the most tokens that a text can have with its prefix, without counting the text.
+
+        Cutting it out of its document changes its first and its last word only, and those have no
+        more tokens than characters.
+        """
+        words = situated.text.split(maxsplit=1)
+        if not situated.tokens or not words:
+            return math.inf
+        edges = len(words[0]) + len(situated.text.rsplit(maxsplit=1)[-1])
+        return self._prefix_tokens(situated.before) + situated.tokens + edges
+
 
 def _parts(situated: Situated) -> tuple[Situated, ...]:
     """Return what is embedded of a situated text: itself, or source code and its prefix apart."""
     if situated.before and is_source_code(situated.text):
-        return Situated("", situated.text), Situated("", situated.before)
+        return Situated("", situated.text, situated.tokens), Situated("", situated.before)
     return (situated,)
 
 
@@ -102,15 +135,6 @@ class _Embedded:
     windows: int
 
 
-def _embed_whole(embedder: Embedder, texts: Sequence[Situated]) -> list[_Embedded]:
-    """Return the row of each text, however long."""
-    windows = [_windows(embedder, text) for text in texts]
-    rows = _embed_checked(embedder, [window for each in windows for window in each])
-    ends = np.cumsum([len(each) for each in windows])
-    parts = np.split(rows, ends[:-1]) if texts else []
-    return [_Embedded(_mean(part), len(part)) for part in parts]
-
-
 def _mean(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the mean of unit rows as a unit row; of a single row, itself."""
     total: NDArray[np.float32] = rows.sum(axis=0)
@@ -121,7 +145,7 @@ def _mean(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _windows(embedder: Embedder, situated: Situated) -> list[str]:
     """Return the texts that together hold a situated text, each within the embedder's window."""
-    whole = "\n".join(part for part in (situated.before, situated.text) if part)
+    whole = _joined(situated.before, situated.text)
     # A token takes a code point or more, so a short text need not be counted.
     if len(whole) <= embedder.max_tokens or _tokens(embedder, whole) <= embedder.max_tokens:
         return [whole]
@@ -135,7 +159,11 @@ def _windows(embedder: Embedder, situated: Situated) -> list[str]:
     count = -(-len(starts) // room)
     edges = [int(starts[len(starts) * n // count]) for n in range(1, count)]
     pieces = [text[a:b] for a, b in zip([0, *edges], [*edges, len(text)], strict=True)]
-    return ["\n".join(part for part in (before, piece) if part) for piece in pieces]
+    return [_joined(before, piece) for piece in pieces]
+
+
+def _joined(before: str, text: str) -> str:
+    return "\n".join(part for part in (before, text) if part)
 
 
 def _tokens(embedder: Embedder, text: str) -> int:

@@ -83,7 +83,8 @@ class PendingChunks:
             texts = {}
             chunks: Counter[bytes] = Counter()
             for row in self._store.chunks(keys):
-                text = Situated(embedding_prefix(row.outline, row.context), row.text)
+                before = embedding_prefix(row.outline, row.context)
+                text = Situated(before, row.text, row.token_end - row.token_start)
                 key = vector_key(self._embedder, text)
                 texts[key] = text
                 chunks[key] += 1
