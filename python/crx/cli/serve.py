@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import threading
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,10 @@ from crx.errors import UsageError
 if TYPE_CHECKING:
     from crx.serve.app import Extension
     from crx.serve.guard import AccessEntry
+    from crx.serve.served_index import ServedIndex
     from crx.serve.service import SearchService
+    from crx.serve.watched_index import IndexWatch
+    from crx.watch import Visit
 
 TOKEN_VARIABLE = "CRX_TOKEN"
 # A server on all addresses of a machine has none that every client reaches.
@@ -56,6 +60,18 @@ _ANY_ADDRESS = ("0.0.0.0", "::")
     help="Model that answers questions: llama:PATH, claude:MODEL or openai:URL#MODEL.  [default: "
     "the setting generator]",
 )
+@click.option(
+    "--watch",
+    "watched",
+    is_flag=True,
+    help='Keep the indexes equal to the folders that were indexed, as "crx watch" does.',
+)
+@click.option(
+    "--keep-missing",
+    is_flag=True,
+    help='With --watch: keep the documents of files that are deleted; "crx remove" or "crx index" '
+    "removes them.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Write no access log.")
 @set_option
 def command(
@@ -66,13 +82,16 @@ def command(
     token_file: Path | None,
     allowed_hosts: tuple[str, ...],
     generator: str,
+    watched: bool,
+    keep_missing: bool,
     quiet: bool,
     assignments: tuple[str, ...],
 ) -> int:
     """Answer searches over HTTP until stopped, with the models loaded once.
 
     INDEX is an index folder, or NAME=FOLDER; without one it is found as by "crx search". On
-    another address than 127.0.0.1 a token is needed. The access log is JSON lines on stderr.
+    another address than 127.0.0.1 a token is needed. The access log is JSON lines on stderr. With
+    --watch, changed files are indexed while the server runs.
     """
     # Imported here, as every web framework: other commands do not wait for them.
     from crx.serve.access import make_policy
@@ -83,10 +102,13 @@ def command(
     from crx.serve.server import bind, run_server
     from crx.serve.service import SearchService
 
+    if keep_missing and not watched:
+        raise UsageError("--keep-missing wants --watch")
     policy = make_policy(host=host, token=_read_token(token_file), allowed_hosts=allowed_hosts)
     specs = indexes or (str(existing_index(None)),)
     opened = open_indexes(specs, settings=parse_settings(assignments))
-    service = SearchService(opened, generator=generator)
+    watches = _make_watches(opened, keep_missing=keep_missing, quiet=quiet) if watched else {}
+    service = SearchService(opened, generator=generator, watches=watches)
     try:
         listening = bind(host, port)
         address = f"http://{_bracketed(host)}:{listening.getsockname()[1]}"
@@ -101,12 +123,47 @@ def command(
             print_note(f"serving {', '.join(service.names)} at {address}")
             for path in without:
                 print_note(f"{path}: another server answers the command line; this one HTTP alone")
+            for watch in watches.values():
+                watch.start()
             threading.Thread(target=service.warm, name="crx-warm", daemon=True).start()
             run_server(app, [listening, *sockets])
     finally:
         service.close()
     print_note("stopped")
     return 0
+
+
+def _make_watches(
+    opened: Sequence[ServedIndex], *, keep_missing: bool, quiet: bool
+) -> dict[str, IndexWatch]:
+    """Return the watches of indexes; raises `UsageError` for one without folders."""
+    from crx.serve.watched_index import IndexWatch
+
+    for each in opened:
+        if not each.get().roots:
+            raise UsageError(
+                f'{each.path}: no folder was indexed, so none is watched; "crx index PATH" adds one'
+            )
+    report = _report_nothing if quiet else _report_visit
+    return {
+        each.name: IndexWatch(
+            each,
+            keep_missing=keep_missing,
+            on_visit=report,
+            on_problem=lambda name, problem: print_note(f"{name}: {problem}"),
+        )
+        for each in opened
+    }
+
+
+def _report_visit(name: str, visit: Visit) -> None:
+    from crx.cli.index import summarize
+
+    print_note(f"{name}: {summarize(visit.report)}")
+
+
+def _report_nothing(name: str, visit: Visit) -> None:
+    pass
 
 
 def _load_extensions(service: SearchService) -> list[Extension]:

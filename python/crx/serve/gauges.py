@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from crx.context.report import compute_coverage
 from crx.errors import CrxError
 from crx.serve.metrics import Labels, gauge_lines
-from crx.serve.responses import IndexStatus
+from crx.serve.responses import IndexStatus, WatchStatus
 from crx.serve.served_index import ServedIndex
 
 # Counts of an index that are metrics.
@@ -53,8 +53,8 @@ def cache_lines(indexes: Sequence[ServedIndex]) -> list[str]:
     ]
 
 
-def index_status(served: ServedIndex) -> IndexStatus:
-    """Return what an index holds; one that cannot be read has an `error`."""
+def index_status(served: ServedIndex, *, watch: WatchStatus | None = None) -> IndexStatus:
+    """Return what an index holds and how it is watched; one that cannot be read has an `error`."""
     try:
         status = served.get().status()
     except CrxError as error:
@@ -70,6 +70,7 @@ def index_status(served: ServedIndex) -> IndexStatus:
             reranker="",
             lag=0,
             error=str(error),
+            watch=watch,
         )
     return IndexStatus(
         name=served.name,
@@ -82,6 +83,7 @@ def index_status(served: ServedIndex) -> IndexStatus:
         exact=status.exact,
         reranker=status.reranker,
         lag=status.lag,
+        watch=watch,
     )
 
 

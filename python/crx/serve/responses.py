@@ -86,11 +86,29 @@ class DocumentText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WatchStatus:
+    """How the folders of an index are watched: visits so far, and documents that they changed.
+
+    `last_visit` is the time of the last one, "" before the first. `files_read` of `files_found` is
+    the progress of a visit under way, both 0 if there is none. `problem` is what keeps the index
+    from following its folders now, or "".
+    """
+
+    folders: tuple[str, ...] = ()
+    visits: int = 0
+    last_visit: str = ""
+    changed: int = 0
+    files_read: int = 0
+    files_found: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexStatus:
     """What an index holds: counts by name, notes, and inputs that could not be read.
 
     `failures` are pairs of a URI and a reason. `lag` is how many changes BM25 lacks. `error` is why
-    the index cannot be read, or "".
+    the index cannot be read, or "". `watch` is None if its folders are not watched.
     """
 
     name: str
@@ -104,6 +122,7 @@ class IndexStatus:
     reranker: str
     lag: int
     error: str = ""
+    watch: WatchStatus | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from urllib.parse import quote as quote_path
 
@@ -41,8 +41,10 @@ from crx.serve.responses import (
     FoundPassage,
     SearchResults,
     ServiceStatus,
+    WatchStatus,
 )
 from crx.serve.served_index import ServedIndex
+from crx.serve.watched_index import IndexWatch
 from crx.types import LEGS, Result
 
 
@@ -51,6 +53,7 @@ class SearchService:
 
     `page_url` is the address under which the server shows documents, "" if it shows none; URLs are
     then those of the files. `generator` answers questions, by default the setting of that name.
+    `watches` are those that keep indexes equal to their folders, by the names of the indexes.
     `on_warning` gets what has no place in an answer, and may get it more than once.
     """
 
@@ -60,10 +63,12 @@ class SearchService:
         *,
         generator: str | Generator = "",
         page_url: str = "",
+        watches: Mapping[str, IndexWatch] | None = None,
         on_warning: Callable[[str], None] | None = None,
     ) -> None:
         self._indexes = {each.name: each for each in indexes}
         self._answerer = Answerer(generator or _configured_generator(indexes))
+        self._watches = watches or {}
         self._ready = threading.Event()
         self.metrics = Metrics()
         self.page_url = page_url
@@ -93,6 +98,8 @@ class SearchService:
 
     def close(self) -> None:
         """Release the files and the models."""
+        for watch in self._watches.values():
+            watch.close()
         self._answerer.close()
         for served in self._indexes.values():
             served.close()
@@ -231,7 +238,10 @@ class SearchService:
             version=version("crx"),
             ready=self.ready,
             generator=self._answerer.name,
-            indexes=tuple(index_status(served) for served in self._served(request.index)),
+            indexes=tuple(
+                index_status(served, watch=self._watch_status(served.name))
+                for served in self._served(request.index)
+            ),
         )
 
     def metric_lines(self) -> list[str]:
@@ -253,6 +263,9 @@ class SearchService:
         if self.page_url:
             return f"{self.page_url}/documents/{document_id}{place}"
         return f"file://{quote_path(uri)}{place}" if uri.startswith("/") else uri
+
+    def _watch_status(self, name: str) -> WatchStatus | None:
+        return self._watches[name].status if name in self._watches else None
 
     def _search_all(
         self, name: str, search: Callable[[ServedIndex], Result]

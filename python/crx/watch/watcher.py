@@ -20,7 +20,7 @@ from watchfiles import watch
 from crx.errors import Locked, ModelError, NoRoom, SystemFailure, UsageError
 from crx.index import Index
 from crx.ingest.ignore import FolderPatterns
-from crx.ingest.report import Report
+from crx.ingest.report import Progress, Report
 from crx.watch.events import EventFilter
 from crx.watch.mounts import any_is_remote
 
@@ -54,8 +54,9 @@ class Watcher:
     """Keeps an index equal to its folders until it is stopped.
 
     `run` blocks; `stop` may be called by any thread. The folders are those that were added to the
-    index. `on_visit` is called after each visit, `on_problem` with a line for each problem that
-    does not end the watch.
+    index. `on_progress` is called during a visit, `on_visit` after each, `on_problem` with a line
+    for each problem that does not end the watch. `is_current` is asked every second and before each
+    visit: if the files of the index were replaced, it returns False, and `run` ends.
     """
 
     def __init__(
@@ -64,12 +65,16 @@ class Watcher:
         *,
         keep_missing: bool = False,
         sweep_every_s: float = SWEEP_EVERY_S,
+        is_current: Callable[[], bool] = lambda: True,
+        on_progress: Callable[[Progress], None] | None = None,
         on_visit: Callable[[Visit], None] = lambda _: None,
         on_problem: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._index = index
         self._keep_missing = keep_missing
         self._sweep_every_s = sweep_every_s
+        self._is_current = is_current
+        self._on_progress = on_progress
         self._on_visit = on_visit
         self._on_problem = on_problem
         self._stopped = threading.Event()
@@ -141,6 +146,8 @@ class Watcher:
 
     def _visit_if_due(self) -> None:
         """Sweep if it is time, else visit the touched paths if there are any."""
+        if not self._is_current():
+            self.stop()
         now = time.monotonic()
         if now < self._retry_at or self._stopped.is_set():
             return
@@ -150,7 +157,9 @@ class Watcher:
         touched, self._touched = self._touched, set()
         try:
             report = self._index.refresh(
-                touched=None if is_sweep else touched, keep_missing=self._keep_missing
+                touched=None if is_sweep else touched,
+                keep_missing=self._keep_missing,
+                on_progress=self._on_progress,
             )
         except _TRANSIENT as error:
             self._touched |= touched

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crx.serve.page.markup import Markup, Node, tag
-from crx.serve.responses import IndexStatus, ServiceStatus
+from crx.serve.responses import IndexStatus, ServiceStatus, WatchStatus
 
 # Inputs that could not be read that are listed for each index.
 _MAX_FAILURES = 200
@@ -14,7 +14,10 @@ _MAX_FAILURES = 200
 def render_state(status: ServiceStatus) -> Markup:
     """Return one line for each thing that a search lacks now; `data-busy` if that changes soon."""
     lines = list(_lines(status))
-    busy = any(each.counts.get("pending") or each.lag for each in status.indexes)
+    busy = any(
+        each.counts.get("pending") or each.lag or (each.watch and each.watch.files_found)
+        for each in status.indexes
+    )
     busy = busy or not status.ready
     return tag(
         "div",
@@ -31,6 +34,8 @@ def _lines(status: ServiceStatus) -> Iterator[Sequence[Node]]:
         if each.error:
             yield (f"{name}{each.error}",)
             continue
+        if each.watch:
+            yield from _watching(name, each.watch)
         if pending := each.counts.get("pending", 0):
             yield _embedding(name, pending, total=each.counts["chunks"])
         if each.lag:
@@ -40,6 +45,17 @@ def _lines(status: ServiceStatus) -> Iterator[Sequence[Node]]:
             count = len(each.failures)
             what = f"{count:,} input{'s' * (count != 1)} could not be read"
             yield name, tag("a", {"href": "/status"}, what), "."
+
+
+def _watching(name: str, watch: WatchStatus) -> Iterator[Sequence[Node]]:
+    if watch.problem:
+        yield (f"{name}Changes of the folders are not read: {watch.problem}",)
+    elif watch.files_found:
+        read, found = watch.files_read, watch.files_found
+        yield (
+            f"{name}Reading: {read:,} of {found:,} files. ",
+            tag("progress", {"max": found, "value": read, "aria-label": f"{name}files read"}, ""),
+        )
 
 
 def _embedding(name: str, pending: int, *, total: int) -> Sequence[Node]:
@@ -76,6 +92,7 @@ def _index(status: IndexStatus) -> Markup:
         "Embedder": status.settings.get("embedder", ""),
         "Reranker": status.reranker or "none",
         "Dense search": "exact" if status.exact else "HNSW",
+        **_watch_rows(status.watch),
     }
     pairs = [tag("div", {}, tag("dt", {}, k), tag("dd", {}, v)) for k, v in shown.items()]
     return tag(
@@ -86,6 +103,15 @@ def _index(status: IndexStatus) -> Markup:
         *(tag("p", {"class": "note"}, note) for note in status.notes),
         _failures(status.failures),
     )
+
+
+def _watch_rows(watch: WatchStatus | None) -> dict[str, str]:
+    if watch is None:
+        return {"Watched folders": "none; crx serve --watch follows them"}
+    return {
+        "Watched folders": ", ".join(watch.folders) or "none",
+        "Last visit": f"{watch.last_visit or 'none yet'}; {watch.changed:,} documents changed",
+    }
 
 
 def _failures(failures: Sequence[tuple[str, str]]) -> Node:
