@@ -8,6 +8,7 @@ from pathlib import Path
 
 from crx import _native
 from crx.errors import NotAnIndex, UsageError
+from crx.ingest.located_store import open_native
 from crx.ingest.paths import escape_path
 
 
@@ -25,7 +26,7 @@ def require_utf_8(folder: Path) -> None:
 def is_complete(folder: Path) -> bool:
     """Return True unless there is no index, or its creation was interrupted before its settings."""
     try:
-        store = _native.Store.open(str(folder))
+        store = open_native(folder)
     except NotAnIndex:
         return False
     try:
@@ -45,7 +46,8 @@ def create_index(folder: Path, settings: Mapping[str, str]) -> None:
     """Make an empty index; an interrupted creation is completed."""
     store = _native.Store.open(str(folder), write=True, create=True)
     try:
-        store.set_settings(dict(settings))
+        if not store.settings():
+            store.set_settings(dict(settings))
         derived = folder / "derived"
         _native.Lexical.open(str(derived / "bm25"), write=True).sync(store)
         (folder / ".gitignore").write_text("*\n", encoding="utf-8")

@@ -20,6 +20,7 @@ import orjson
 from numpy.typing import NDArray
 
 from crx import _native
+from crx.errors import NoRoom, NotAnIndex
 from crx.ingest.path_filter import PATH_FIELDS, matches, operators_of, translate
 from crx.ingest.paths import is_below, path_of, uri_of
 
@@ -186,7 +187,7 @@ def open_store(folder: Path, *, write: bool = False) -> _native.Store:
     Opened for writing, the store notes its base, and the URIs of an index of an earlier version
     become relative.
     """
-    native = _native.Store.open(os.fspath(folder), write=write)
+    native = open_native(folder, write=write)
     settings = native.settings()
     base = _find_base(native, folder, recorded=settings.get(BASE, ""))
     if write and settings.get(BASE) != base.uri:
@@ -195,6 +196,23 @@ def open_store(folder: Path, *, write: bool = False) -> _native.Store:
         native.set_settings({**settings, BASE: base.uri})
     # It has every method of `_native.Store`, its own or passed on, but cannot inherit from it.
     return cast(_native.Store, LocatedStore(native, base))
+
+
+def open_native(folder: Path, *, write: bool = False) -> _native.Store:
+    """Open the store of an index; raises as `_native.Store.open`.
+
+    A loss of power while an index is created leaves SQLite's rollback journal, which only a writer
+    may apply: for a reader that is no index yet. Later changes go through the write-ahead log.
+    """
+    try:
+        return _native.Store.open(os.fspath(folder), write=write)
+    except NoRoom as refused:
+        if write or not (folder / "crx.db-journal").exists():
+            raise
+        raise NotAnIndex(
+            f"{folder}: its creation was interrupted; "
+            f"`crx index PATH... --index {folder}` completes it"
+        ) from refused
 
 
 def native_store(store: _native.Store) -> _native.Store:
