@@ -23,8 +23,8 @@ from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
 from crx.ingest.located_store import native_store, open_store
 from crx.ingest.repair import name_vectors, repair_vectors
 from crx.protocols import Embedder
+from crx.retrieve.bm25_files import open_bm25
 from crx.retrieve.search import Searcher
-from crx.retrieve.uncommitted import remove_uncommitted_deletes
 from crx.types import Verification
 
 # Age that a snapshot may have while a thread of the process writes: each new one is a commit.
@@ -412,10 +412,7 @@ class DerivedFiles:
         return open_store(self._folder, write=True)
 
     def _open_lexical(self, *, write: bool) -> _native.Lexical:
-        folder = self._folder / "derived" / "bm25"
-        if write:
-            remove_uncommitted_deletes(folder)
-        return _native.Lexical.open(str(folder), write=write)
+        return open_bm25(self._folder / "derived" / "bm25", write=write)
 
     def _open_dense(self, *, write: bool) -> _native.Dense:
         return _native.Dense.open(

@@ -1,4 +1,4 @@
-"""A folder of BM25 whose writer was killed between a list of deleted chunks and its commit."""
+"""Folders of BM25 whose writer was killed, and with files that do not belong together."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def killed(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_next_command_commits_the_same_changes_again(killed: Path) -> None:
+def test_the_next_command_commits_after_a_kill_that_left_a_list_of_deletes(killed: Path) -> None:
     with crx.open(killed) as index:
         (passage, *_) = index.search("frogs", legs=["bm25"])
         assert (passage.uri, passage.text) == (CHANGED.uri, CHANGED.text)
@@ -49,4 +49,27 @@ def test_lists_that_a_commit_names_are_kept(tmp_path: Path) -> None:
         assert len(lists) == 1
         index.add_documents([crx.Document("mem:9", "A stork.")])
         assert sorted((folder / "derived" / "bm25").glob("*.del")) == lists
+        assert index.verify() == Verification((), ())
+
+
+def swap_files(bm25: Path, one: str, other: str) -> None:
+    """Swap two files of a segment; each still matches its own checksum."""
+    (first,), (second,) = bm25.glob(f"*.{one}"), bm25.glob(f"*.{other}")
+    content = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(content)
+
+
+def test_swapped_files_are_noticed_and_made_anew(tmp_path: Path) -> None:
+    folder = tmp_path / "notes.crx"
+    with crx.open(folder, settings={"embedder": "hashed"}) as index:
+        index.add_documents(DOCUMENTS)
+        expected = index.search("fish", legs=["bm25"]).hits
+    swap_files(folder / "derived" / "bm25", "fast", "fieldnorm")
+    with crx.open(folder) as index:
+        result = index.search("fish", legs=["bm25"])
+        assert result.notes == (
+            f"{folder}/derived/bm25: its files do not belong together; made anew from the store",
+        )
+        assert result.hits == expected
         assert index.verify() == Verification((), ())
