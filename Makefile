@@ -1,6 +1,7 @@
 # make demo   index real files, ask three questions
 # make test   everything that CI runs
 # make docs   the documentation site, in build/docs/site
+# make torture   kills, losses of power, damage and full disks, as often as RELIABILITY.md says: hours
 # make test-all   the same, the slow tests, those of the runtimes that are long to install, and
 #                 those of a real model, which is pulled (93 MB)
 
@@ -17,7 +18,7 @@ export PIP_QUIET := 1
 # The environment of a developer must not change what a test sees.
 unexport CRX_INDEX CRX_MODELS CRX_HOME CRX_OFFLINE
 
-.PHONY: demo test test-all test-rust test-python lint docs build model clean
+.PHONY: demo test test-all torture test-rust test-python lint docs build model clean
 
 demo: build model
 	$(BIN)/python -m crx.demo
@@ -39,6 +40,9 @@ test-rust:
 test-python: build model
 	$(BIN)/pytest
 
+torture: build model
+	RELIABILITY_RUNS=full $(BIN)/pytest -m "slow or not slow" tests/reliability
+
 # llama.cpp is compiled here, for ten minutes; sentence-transformers brings several GB of torch.
 test-all: lint test-rust build model
 	$(BIN)/pip install 'llama-cpp-python>=0.3.36' gguf jinja2 'sentence-transformers>=3' selenium
@@ -56,7 +60,7 @@ $(STAMPS)/tools: pyproject.toml
 	$(BIN)/pip install --quiet maturin
 	mkdir -p $(STAMPS) && touch $@
 
-# An editable install: Python sources are seen as they are, Rust ones after a build.
+.PHONY: demo test test-all torture test-rustn editable install: Python sources are seen as they are, Rust ones after a build.
 $(STAMPS)/built: $(STAMPS)/tools $(RUST)
 	$(BIN)/maturin develop --release --locked --quiet --extras claude,openai,dev
 	touch $@

@@ -1,0 +1,150 @@
+"""SIGKILL of `crx index` and `crx contextualize`: nothing committed is lost or made twice."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+from reliability.context_log import log_requests, requests_in, store_late
+from reliability.effort import Effort
+from reliability.processes import TIMEOUT_S, Command, Process
+
+import crx
+from crx.errors import NotAnIndex
+from reliability import corpus
+
+DOCUMENTS = 12
+# One request is answered while the one before is stored.
+IN_FLIGHT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What an index holds: texts by document, contexts by the text of their chunk."""
+
+    texts: Mapping[str, str]
+    contexts: Mapping[str, str]
+
+    @staticmethod
+    def of(folder: Path) -> Content:
+        """Read an index; one whose creation was interrupted is empty."""
+        try:
+            index = crx.open(folder, create=False)
+        except NotAnIndex:
+            return Content({}, {})
+        with index:
+            store = index.store
+            rows = store.documents()
+            chunks = [row for each in rows for row in store.chunks(store.chunk_keys(each.doc))]
+            assert store.verify() == []
+            return Content(
+                {row.uri: store.text(row.doc) for row in rows},
+                {f"{row.text!r}": row.context for row in chunks if row.context},
+            )
+
+    def holds(self, earlier: Content) -> bool:
+        """Return whether nothing of an earlier content is missing."""
+        return (
+            earlier.texts.items() <= self.texts.items()
+            and earlier.contexts.items() <= self.contexts.items()
+        )
+
+
+def answers(folder: Path) -> list[list[tuple[str, int, float, str]]]:
+    """Return the answers to all queries, without the keys of chunks, and require no notes."""
+    with crx.open(folder, create=False) as index:
+        assert index.verify().faults == ()
+        results = [index.search(each.text, legs=each.legs) for each in corpus.queries()]
+    assert [note for result in results for note in result.notes] == []
+    return [[(p.uri, p.start, p.score, p.text) for p in result] for result in results]
+
+
+@dataclass(slots=True)
+class Killer:
+    """Runs the two commands of an index again and again until each ends, killing most of them.
+
+    `seconds` is how long a command may run at most; it follows how long they take, so that about
+    three of four are killed.
+    """
+
+    folder: Path
+    chance: random.Random
+    plant: Callable[[Path], None] = log_requests
+    seconds: float = 10.0
+    kills: int = 0
+
+    def finish(self, index: Path, *, kill: bool = True) -> None:
+        """Run both commands to their ends."""
+        documents = self.folder / "docs"
+        commands = (
+            ("index", str(documents), "--index", str(index), "-q"),
+            ("contextualize", "--with", "fake:latency=5ms", "--index", str(index), "-q"),
+        )
+        for arguments in commands:
+            while not self.is_finished(index, arguments, kill=kill):
+                self.kills += 1
+                self.seconds *= 1.1
+            self.seconds *= 0.75
+
+    def is_finished(self, index: Path, arguments: tuple[str, ...], *, kill: bool) -> bool:
+        """Run a command until it ends or is killed, and check what the kill left."""
+        seconds = self.chance.random() * self.seconds if kill else TIMEOUT_S
+        log = self.folder / "asked.txt"
+        log.unlink(missing_ok=True)
+        before = Content.of(index)
+        command = Command(arguments, before=partial(self.plant, log))
+        ended = Process(command, folder=self.folder).kill_after(seconds)
+        after, asked = Content.of(index), set(requests_in(log))
+        assert after.holds(before), "something committed was lost"
+        assert not asked & before.contexts.keys(), "a committed context was made again"
+        assert len(asked - after.contexts.keys()) <= IN_FLIGHT, "contexts in flight were lost"
+        assert ended.code in (0, -9), ended.output
+        return ended.code == 0
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    corpus.write_files(tmp_path / "docs", DOCUMENTS)
+    return tmp_path / "docs"
+
+
+@pytest.fixture(autouse=True)
+def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRX_EMBEDDER", "hashed")
+    monkeypatch.setenv("CRX_CHUNK_CHARS", "120")
+
+
+def test_runs_that_are_killed_end_as_an_uninterrupted_one(
+    docs: Path, effort: Effort, tmp_path: Path
+) -> None:
+    killer = Killer(tmp_path, effort.chance)
+    killer.finish(tmp_path / "undisturbed", kill=False)
+    expected = Content.of(tmp_path / "undisturbed"), answers(tmp_path / "undisturbed")
+    assert len(expected[0].texts) == DOCUMENTS
+    indexes = 0
+    while killer.kills < effort.runs(quick=20, full=1000):
+        index = tmp_path / "i.crx"
+        killer.finish(index)
+        assert (Content.of(index), answers(index)) == expected
+        shutil.rmtree(index)
+        indexes += 1
+        effort.done = killer.kills
+    effort.notes.append(f"{indexes} indexes, each equal to an uninterrupted one")
+
+
+def finish_several(killer: Killer, index: Path) -> None:
+    for _ in range(20):
+        killer.finish(index)
+        shutil.rmtree(index)
+
+
+def test_the_harness_finds_contexts_that_are_stored_late(docs: Path, tmp_path: Path) -> None:
+    killer = Killer(tmp_path, random.Random(1), plant=store_late)
+    killer.finish(tmp_path / "undisturbed", kill=False)
+    with pytest.raises(AssertionError, match="in flight were lost"):
+        finish_several(killer, tmp_path / "i.crx")

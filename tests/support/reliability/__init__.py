@@ -1,0 +1,1 @@
+"""Commands that are killed, damaged index folders, and recorded disks, for `tests/reliability`."""
