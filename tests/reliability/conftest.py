@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from reliability.effort import Effort
+from fault_injection.effort import Effort
 
 _EFFORTS = pytest.StashKey[list[Effort]]()
 

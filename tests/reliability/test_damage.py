@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reliability.damage import copy_folder, damage
-from reliability.effort import Effort
-from reliability.processes import Ended, call
+from fault_injection import corpus
+from fault_injection.damage import copy_folder, damage
+from fault_injection.effort import Effort
+from fault_injection.processes import Ended, call
 
 import crx
 from crx.errors import CrxError
-from reliability import corpus
 
 DOCUMENTS = 24
 

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from reliability.context_log import log_requests, requests_in, store_late
-from reliability.effort import Effort
-from reliability.processes import TIMEOUT_S, Command, Process
+from fault_injection import corpus
+from fault_injection.context_log import log_requests, requests_in, store_late
+from fault_injection.effort import Effort
+from fault_injection.processes import TIMEOUT_S, Command, Process
 
 import crx
 from crx.errors import NotAnIndex
-from reliability import corpus
 
 DOCUMENTS = 12
 # One request is answered while the one before is stored.

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from fault_injection import corpus
+from fault_injection.effort import Effort
+from fault_injection.processes import Process
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -22,9 +25,6 @@ from hypothesis.stateful import (
 
 import crx
 from crx.ingest.file_pass import FilePass
-from reliability import corpus
-from reliability.effort import Effort
-from reliability.processes import Process
 
 NAMES = [f"{number}.md" for number in range(6)]
 EDITS = st.tuples(
@@ -141,7 +141,7 @@ def run(machine: type[FilesMachine], effort: Effort, *, runs: int, steps: int) -
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    run_state_machine_as_test(hypothesis.seed(effort.seed)(machine), settings=chosen)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(hypothesis.seed(effort.seed)(machine), settings=chosen)
     effort.done = runs
 
 

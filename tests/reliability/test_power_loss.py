@@ -15,16 +15,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from reliability.disk import LOSSES, Disk
-from reliability.effort import Effort
-from reliability.processes import call
-from reliability.recording import Operation, record
-from reliability.workload import DOCUMENTS, EDITED, PARAGRAPHS, REMOVED
+from fault_injection import corpus
+from fault_injection.disk import LOSSES, Disk
+from fault_injection.effort import Effort
+from fault_injection.processes import call
+from fault_injection.recording import Operation, record
+from fault_injection.workload import DOCUMENTS, EDITED, PARAGRAPHS, REMOVED
 
 import crx
 from crx.errors import NotAnIndex
 from crx.types import LEGS, Leg
-from reliability import corpus
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 
@@ -64,7 +64,7 @@ def operations(tmp_path_factory: pytest.TempPathFactory) -> list[Operation]:
     """The file operations and the marks of a short life of an index."""
     top = tmp_path_factory.mktemp("recorded")
     index, marks = top / "i.crx", top / "marks.txt"
-    arguments = ["-m", "reliability.workload", str(index), str(marks)]
+    arguments = ["-m", "fault_injection.workload", str(index), str(marks)]
     environ = {"PYTHONPATH": f"{PYTHON}:{SUPPORT}"}
     recorded = record(arguments, folder=index, marks=marks, environ=environ)
     assert sum(each.kind == "sync" for each in recorded) > 100

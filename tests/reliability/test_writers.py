@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from reliability.effort import Effort
-from reliability.processes import Command, Process
+from fault_injection import corpus
+from fault_injection.effort import Effort
+from fault_injection.processes import Command, Process
 
 import crx
 from crx import _native, derived
 from crx.ingest.located_store import open_store
-from reliability import corpus
 
 DOCUMENTS = 12
 # A writer waits 0.75 s for a search that catches up; the rest is for a machine that is busy.

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Literal, get_args
 
-from reliability.recording import Operation
+from fault_injection.recording import Operation
 
 SECTOR = 512
 # A memory that processes share; SQLite makes it again after a crash.

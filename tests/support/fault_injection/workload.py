@@ -11,8 +11,8 @@ import crx
 from crx.backends.fake.contextualizer import Fake
 from crx.context.validate import ContextValidator
 from crx.types import Chunk, Context
-from reliability import corpus
-from reliability.corpus import SETTINGS
+from fault_injection import corpus
+from fault_injection.corpus import SETTINGS
 
 DOCUMENTS = 5
 PARAGRAPHS = 3

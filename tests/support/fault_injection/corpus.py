@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import crx
+from crx.errors import CrxError
 from crx.types import LEGS, Leg
 
 SETTINGS: dict[str, object] = {"embedder": "hashed", "chunk_chars": 120}
@@ -81,7 +82,7 @@ def ask(index: crx.Index, query: Query) -> Reply:
     """Search; an exception of crx is a reply too, any other is not caught."""
     try:
         result = index.search(query.text, k=5, legs=query.legs, where=query.where)
-    except crx.errors.CrxError as error:
+    except CrxError as error:
         return Reply("", f"{type(error).__name__}: {error}")
     shown = repr(result.passages).encode()
     return Reply(hashlib.sha256(shown).hexdigest()[:16], "; ".join(result.notes))

@@ -26,7 +26,7 @@ _PRELOADED = [
     "crx.context.run",
     "crx.index",
     "crx.ingest.indexer",
-    "reliability.corpus",
+    "fault_injection.corpus",
 ]
 # Every call is much shorter; a process that hangs is a failure.
 TIMEOUT_S = 120.0
