@@ -20,6 +20,7 @@ from crx.errors import CrxError, NoRoom, UsageError
 
 # Every command and its line in "crx --help".
 COMMANDS = {
+    "init": "Make an empty index here, with settings of its own.",
     "index": "Make or refresh an index of files and folders.",
     "watch": "Keep an index equal to folders while they change.",
     "remove": "Remove documents from the index.",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -15,7 +15,6 @@ from crx.cli.filters import parse_where, parse_window
 from crx.cli.options import (
     existing_index,
     index_option,
-    json_option,
     k_option,
     parse_settings,
     set_option,
@@ -24,7 +23,11 @@ from crx.cli.options import (
 from crx.cli.output import complete_notes, print_note, to_json
 from crx.cli.passages import SHOWN, layout_passages
 from crx.cli.screen import Screen, own_screen
-from crx.types import LEGS, Result
+from crx.cli.vimgrep import vimgrep_lines
+from crx.types import LEGS, Passage, Result
+
+Format = Literal["text", "json", "jsonl", "vimgrep"]
+FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ class Caller:
     "count",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"Passages to print.  [default: {SHOWN}; all with --more, --json]",
+    help=f"Passages to print.  [default: {SHOWN}; all with --more and in other formats than text]",
 )
 @click.option("--more", is_flag=True, help="Print all passages, not only the best.")
 @click.option("--full", is_flag=True, help="Print passages whole, not the lines that answer.")
@@ -116,7 +119,15 @@ class Caller:
     help='Search in this process, also if a "crx serve" of the index is running.',
 )
 @set_option
-@json_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="text",
+    help="text; one JSON value; a line of JSON for each passage; or path:line:column:text for each "
+    "line that answers, as editors read it.  [default: text]",
+)
+@click.option("--json", "form", flag_value="json", help="The same as --format json.")
 @click.pass_obj
 def command(
     caller: Caller | None,
@@ -138,7 +149,7 @@ def command(
     min_relevance: float | None,
     explain: bool,
     assignments: tuple[str, ...],
-    as_json: bool,
+    form: Format,
 ) -> int:
     """Print the passages that answer QUERY, best first; its words need no quotes.
 
@@ -164,12 +175,14 @@ def command(
         "rerank": rerank,
     }
     result = caller.search(place, query, arguments, settings)
-    if count is None and not (more or as_json):
-        count = SHOWN
-    if as_json:
+    if form == "text":
+        limit = None if more and count is None else count or SHOWN
+        _print(caller, query, result, count=limit, full=full, explain=explain)
+    elif form == "json":
         caller.print(to_json(as_object(query, result, count=count), indent=True))
     else:
-        _print(caller, query, result, count=count, full=full, explain=explain)
+        write = _print_json_lines if form == "jsonl" else _print_vimgrep
+        write(caller, query, result.passages[:count])
     for note in complete_notes(result.notes, passages=len(result)):
         caller.print_note(note)
     return 0 if result.passages else 1
@@ -219,3 +232,18 @@ def _print(
     hints = ["--more prints all"] * (len(shown) < len(found)) + ["--full prints them whole"] * cut
     if hints:
         caller.print_note(f"{len(shown)} of {len(found)} passages; {', '.join(hints)}")
+
+
+def _print_json_lines(caller: Caller, _: str, passages: Sequence[Passage]) -> None:
+    for passage in passages:
+        caller.print(to_json(asdict(passage)))
+
+
+def _print_vimgrep(caller: Caller, query: str, passages: Sequence[Passage]) -> None:
+    for passage in passages:
+        for line in vimgrep_lines(passage, query=query, folder=caller.screen.folder):
+            caller.print(line)
+    without = sum(passage.lines is None for passage in passages)
+    if without:
+        noun = "passage is" if without == 1 else "passages are"
+        caller.print_note(f"{without} {noun} in files without lines; --format text prints all")

@@ -48,7 +48,9 @@ def find_excerpt(
     others, with a preference for the best hit's chunk. Of several such places it is the first.
     `visible` returns the form in which a line is shown.
     """
-    parts = layout_rows(_around_hit(passage), width=width, visible=visible)
+    first, *around = _around_hit(passage)
+    first_line = passage.text.count("\n", 0, first)
+    parts = layout_rows(around, width=width, visible=visible, first_line=first_line)
     before, chunk, after = ([row for row in part if row.text] for part in parts)
     rows = [*before, *chunk, *after]
     in_chunk = range(len(before), len(before) + len(chunk))
@@ -61,11 +63,11 @@ def find_excerpt(
 
 
 def layout_rows(
-    parts: Sequence[str], *, width: int, visible: Callable[[str], str]
+    parts: Sequence[str], *, width: int, visible: Callable[[str], str], first_line: int = 0
 ) -> list[list[ExcerptRow]]:
     """Return the rows of each part; a row names its line, counted over all parts."""
     found: list[list[ExcerptRow]] = []
-    line = 0
+    line = first_line
     for part in parts:
         rows: list[ExcerptRow] = []
         for at, text in enumerate(part.split("\n")):
@@ -137,14 +139,16 @@ def _find_matches(row: str, terms: set[str]) -> Iterator[tuple[int, int]]:
                 yield at, at + 2
 
 
-def _around_hit(passage: Passage) -> tuple[str, str, str]:
-    """Return what stands before the best hit's chunk, the chunk, and what stands after it."""
+def _around_hit(passage: Passage) -> tuple[int, str, str, str]:
+    """Return what stands before the best hit's chunk and where that begins, the chunk, the rest."""
     hit = passage.hits[0]
     start = max(0, hit.start - passage.start)
     end = max(start, hit.end - passage.start)
     text = passage.text
+    first = max(0, start - LAID_OUT)
     return (
-        text[max(0, start - LAID_OUT) : start],
+        first,
+        text[first:start],
         text[start : min(end, start + LAID_OUT)],
         text[end : end + LAID_OUT],
     )

@@ -1,0 +1,51 @@
+"""`crx init`: make an empty index of a project in the current folder, with its settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from crx import index as handle
+from crx.cli.options import (
+    embedder_option,
+    find_index,
+    index_option,
+    parse_settings,
+    set_option,
+)
+from crx.cli.output import display_path, print_line, print_note
+from crx.config import ARGUMENT, PROJECT_FILE, parse, write
+from crx.errors import UsageError
+from crx.serve.nearest_index import FOLDER
+
+
+@click.command()
+@index_option
+@embedder_option
+@set_option
+def command(*, folder: str | None, embedder: str | None, assignments: tuple[str, ...]) -> None:
+    """Make an empty index in ./.crx, also if there is an index in a folder above.
+
+    "crx index PATH" makes an index by itself; this command is for a project whose settings are to
+    differ. What --embedder and --set give is written to ./crx.toml, which every crx command in this
+    folder and below it reads; what is fixed when an index is made is also stored in the index.
+    """
+    settings = parse_settings(assignments)
+    settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
+    values = {name: parse(name, value, origin=ARGUMENT) for name, value in settings.items()}
+    above = find_index(None)
+    place = Path(folder or os.environ.get("CRX_INDEX") or FOLDER)
+    if (place / "crx.db").exists():
+        raise UsageError(f'{place}: exists already; "crx status" prints what it holds')
+    with handle.open(place, settings=settings) as index:
+        built = index.settings
+    print_line(f"{display_path(place)}: an empty index with the embedder {built['embedder']}")
+    if values:
+        write(Path.cwd() / PROJECT_FILE, values)
+        listed = ", ".join(f"{name} = {value}" for name, value in values.items())
+        print_line(f"{PROJECT_FILE}: {listed}")
+    if above is not None and place == Path(FOLDER):
+        print_note(f"used here from now on, instead of {display_path(above)}")
+    print_note('"crx index PATH" adds documents; "crx config" prints the settings')

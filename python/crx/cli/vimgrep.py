@@ -1,0 +1,67 @@
+"""Passages as `path:line:column:text`, which Vim and other editors read as a list of places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from crx import _native
+from crx.cli.output import display_path
+from crx.cli.visible import visible_text
+from crx.ingest.paths import path_of
+from crx.retrieve.excerpt import find_excerpt, split_matches
+from crx.types import Passage
+
+# Lines of a passage of which those are given that hold a word of the query.
+_LINES = 3
+# So wide that a line is one row.
+_WIDTH = 1 << 40
+
+
+def vimgrep_lines(passage: Passage, *, query: str, folder: str) -> Iterator[str]:
+    """Yield the lines of a passage that answer, as `path:line:column:text`.
+
+    They are those of its best lines that hold a word of the query, or the first of these if none
+    does. Columns are counted in bytes, from 1, as Vim counts them. A passage without lines, as of
+    a PDF, yields nothing.
+    """
+    if passage.lines is None:
+        return
+    path = display_path(passage.uri, folder=folder)
+    lines = passage.text.split("\n")
+    found = find_excerpt(
+        passage, query=query, count=_LINES, width=_WIDTH, visible=visible_text
+    ).rows
+    terms = set(_native.analyze(query))
+    starts = {row.line: _first_match(lines[row.line], terms) for row in found}
+    matching = {line: start for line, start in starts.items() if start is not None}
+    for line, start in (matching or {found[0].line: 0} if found else {}).items():
+        number = passage.lines[0] + line
+        column = 1 + len(lines[line][:start].encode())
+        if line == 0:
+            column += _bytes_before(Path(path_of(passage.uri)), number, lines[0])
+        yield f"{path}:{number}:{column}:{visible_text(lines[line])}"
+
+
+def _first_match(line: str, terms: set[str]) -> int | None:
+    """Return where the first word of the query starts in a line, None if there is none."""
+    at = 0
+    for piece, matches in split_matches(line, terms):
+        if matches:
+            return at
+        at += len(piece)
+    return None
+
+
+def _bytes_before(file: Path, number: int, text: str) -> int:
+    """Return how many bytes of a file's line stand before a text, 0 if it is not found there.
+
+    A passage can begin within a line.
+    """
+    try:
+        with file.open("rb") as opened:
+            line = next(islice(opened, number - 1, None), b"")
+    except (OSError, ValueError):
+        return 0
+    return max(0, line.find(text.encode()))

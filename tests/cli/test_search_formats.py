@@ -1,0 +1,66 @@
+"""`crx search --format`: JSON, JSON lines, and lines for editors."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from command_line import BREAD, Crx
+from pdfs import pdf
+
+
+def test_json_lines_are_the_passages_of_the_json_value(crx: Crx, indexed: Path) -> None:
+    whole = json.loads(crx("search", "krill bake", "--json").out)
+    assert whole == {**json.loads(crx("search", "krill bake", "--format", "json").out),
+                     "timings_ms": whole["timings_ms"]}  # fmt: skip
+    lines = crx("search", "krill bake", "--format", "jsonl").out.splitlines()
+    assert [json.loads(line) for line in lines] == whole["passages"]
+    assert len(crx("search", "krill bake", "--format", "jsonl", "-n", 1).out.splitlines()) == 1
+
+
+def test_vimgrep_names_the_line_and_the_column_of_each_line_that_answers(
+    crx: Crx, docs: Path
+) -> None:
+    (docs / "whales.md").write_text("# Wale\n\n\tGröße: blue whales eat krill.\n\nThey sing.\n")
+    crx("index", "docs", "-q")
+    done = crx("search", "krill", "--format", "vimgrep", "-k", 1)
+    assert done.out == "docs/whales.md:3:27:\tGröße: blue whales eat krill.\n"
+    line = (docs / "whales.md").read_bytes().split(b"\n")[2]
+    assert line[26:].startswith(b"krill")
+
+
+def test_vimgrep_finds_the_column_in_a_line_of_which_the_passage_is_a_part(
+    crx: Crx, docs: Path
+) -> None:
+    sentences = " ".join(f"Sentence {n} is about bread and butter." for n in range(200))
+    text = f"# Food\n\n{sentences} Only here is the krill named. {sentences}\n"
+    (docs / "long.md").write_text(text)
+    crx("index", "docs", "-q")
+    query = ("search", "krill named", "--format", "vimgrep", "--window", 0, "-n", 1)
+    (found,) = re.findall(r"^docs/long\.md:3:(\d+):", crx(*query).out)
+    assert text.split("\n")[2][int(found) - 1 :].startswith(("krill", "named"))
+    (docs / "long.md").unlink()
+    assert crx(*query).out.startswith("docs/long.md:3:")
+
+
+def test_vimgrep_gives_a_passage_without_a_word_of_the_query_its_first_line(
+    crx: Crx, indexed: Path
+) -> None:
+    out = crx("search", "bake", "--leg", "dense", "--format", "vimgrep").out
+    assert f"docs/bread.md:3:1:{BREAD.splitlines()[2]}\n" in out
+    assert re.search(r"^docs/whales\.md:\d+:1:", out, re.MULTILINE)
+
+
+def test_vimgrep_counts_the_passages_that_have_no_lines(crx: Crx, docs: Path) -> None:
+    (docs / "paper.pdf").write_bytes(pdf([["Plankton drifts."]]))
+    crx("index", "docs", "-q")
+    done = crx("search", "plankton", "-k", 1, "--format", "vimgrep")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "crx: 1 passage is in files without lines; --format text prints all\n"
+
+
+@pytest.mark.parametrize("form", ["text", "json", "jsonl", "vimgrep"])
+def test_every_format_exits_with_1_if_nothing_is_found(crx: Crx, indexed: Path, form: str) -> None:
+    assert crx("search", "krill", "--where", "lang=xx", "--format", form).code == 1
