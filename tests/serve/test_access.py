@@ -96,11 +96,27 @@ def test_the_token_is_accepted_as_bearer_and_as_the_password_of_a_browser() -> N
     assert status(policy, authorization="Basic !") == 401
 
 
-def test_a_browser_is_asked_for_a_password() -> None:
+def test_a_browser_is_led_to_the_form_and_a_program_is_not() -> None:
+    policy = make_policy(host="127.0.0.1", token=TOKEN)
     headers = Headers({**OWN, "accept": "text/html,*/*"})
-    refusal = make_policy(host="127.0.0.1", token=TOKEN).refuse("GET", "/", headers)
+    refusal = policy.refuse("GET", "/documents/x", headers)
     assert refusal is not None
-    assert refusal.headers["www-authenticate"].startswith("Basic realm=")
+    assert refusal.status == 303
+    assert refusal.headers == {"location": "/sign-in?next=%2Fdocuments%2Fx"}
+    assert status(policy, "POST", accept="text/html,*/*") == 401
+    assert status(policy, accept="*/*") == 401
+
+
+def test_the_cookie_of_a_session_stands_for_the_token() -> None:
+    policy = make_policy(host="127.0.0.1", token=TOKEN)
+    assert status(policy, cookie=f"crx-session={policy.session}") == 0
+    assert status(policy, cookie=f"crx-session={OPEN.session}x") == 401
+    assert status(policy, cookie="crx-session=") == 401
+    # A wrong token is refused, whatever cookie comes with it.
+    given = {"cookie": f"crx-session={policy.session}", "authorization": "Bearer wrong"}
+    assert status(policy, **given) == 401
+    other = make_policy(host="127.0.0.1", token=TOKEN[::-1])
+    assert status(other, cookie=f"crx-session={policy.session}") == 401
 
 
 def test_health_needs_no_token() -> None:

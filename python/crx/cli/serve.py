@@ -17,6 +17,7 @@ from crx.cli.output import print_json_line, print_note
 from crx.errors import UsageError
 
 if TYPE_CHECKING:
+    from crx.serve.access import AccessPolicy
     from crx.serve.app import Extension
     from crx.serve.guard import AccessEntry
     from crx.serve.served_index import ServedIndex
@@ -114,7 +115,7 @@ def command(
         address = f"http://{_bracketed(host)}:{listening.getsockname()[1]}"
         service.page_url = "" if host in _ANY_ADDRESS else address
         app = Guard(
-            create_app(service, extensions=_load_extensions(service)),
+            create_app(service, extensions=_load_extensions(service, policy)),
             policy=policy,
             metrics=service.metrics,
             on_access=None if quiet else _log,
@@ -166,13 +167,16 @@ def _report_nothing(name: str, visit: Visit) -> None:
     pass
 
 
-def _load_extensions(service: SearchService) -> list[Extension]:
+def _load_extensions(service: SearchService, policy: AccessPolicy) -> list[Extension]:
     """Return the routes of the page and of `crx search`, and `/mcp` if the SDK is installed."""
     from crx.cli.served_search import answer_command
     from crx.serve.local_command import command_extension
     from crx.serve.page.routes import page_extension
+    from crx.serve.page.sign_in import sign_in_extension
 
     own = [page_extension(service), command_extension(partial(answer_command, service))]
+    if policy.token:
+        own.append(sign_in_extension(policy))
     if importlib.util.find_spec("mcp") is None:
         return own
     from crx.mcp.http import create_extension

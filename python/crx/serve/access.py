@@ -12,15 +12,21 @@ import hmac
 import ipaddress
 import re
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 
 from crx.errors import UsageError
 
 MIN_TOKEN_CHARS = 20
-# Answered without a token, so that a supervisor can ask.
-OPEN_PATHS = ("/health",)
+SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
+SESSION_COOKIE = "crx-session"
+# Answered without a token: a supervisor asks for the first, a browser for the form and its looks.
+OPEN_PATHS = ("/health", SIGN_IN, "/assets/page.css", "/assets/page.js", "/assets/icon.svg")
+# Paths whose body is that of a form.
+_FORMS = (SIGN_IN, SIGN_OUT)
+_FORM = "application/x-www-form-urlencoded"
 
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::\d*)?")
@@ -48,8 +54,10 @@ class AccessPolicy:
     hosts: frozenset[str] = frozenset()
     token: str = ""
 
-    def refuse(self, method: str, path: str, headers: Headers) -> Refusal | None:
-        """Return why a request is refused, or None."""
+    def refuse(
+        self, method: str, path: str, headers: Headers, *, query: str = ""
+    ) -> Refusal | None:
+        """Return why a request is refused, or None; `query` is that of its URL."""
         host = headers.get("host", "")
         if not self._is_own(host):
             return Refusal(
@@ -57,15 +65,33 @@ class AccessPolicy:
             )
         if self._is_foreign(method, headers, host):
             return Refusal(403, "pages of other sites may not use this server")
-        if method not in _SAFE_METHODS and not _is_json(headers):
-            return Refusal(415, f"the body must be {_JSON}; send that as Content-Type")
-        if path not in OPEN_PATHS and not self._has_token(headers):
-            return Refusal(
-                401,
-                "no or a wrong token; send Authorization: Bearer",
-                {"www-authenticate": _challenge(headers)},
-            )
-        return None
+        kind = _FORM if path in _FORMS else _JSON
+        if method not in _SAFE_METHODS and _content_type(headers) != kind:
+            return Refusal(415, f"the body must be {kind}; send that as Content-Type")
+        if path in OPEN_PATHS or self._has_token(headers):
+            return None
+        if method == "GET" and "text/html" in headers.get("accept", ""):
+            wanted = f"{path}?{query}" if query else path
+            target = f"{SIGN_IN}?{urlencode({'next': wanted})}"
+            return Refusal(303, "sign in first", {"location": target})
+        return Refusal(
+            401,
+            "no or a wrong token; send Authorization: Bearer",
+            {"www-authenticate": "Bearer"},
+        )
+
+    @property
+    def session(self) -> str:
+        """The value of the cookie of a browser that has sent the token; it does not tell it."""
+        return hmac.digest(self.token.encode(), b"session of the page", "sha256").hex()
+
+    def is_token(self, given: str) -> bool:
+        """Return whether a text is the token."""
+        return _same(given, self.token)
+
+    def has_session(self, headers: Headers) -> bool:
+        """Return whether a request has the cookie of a browser that has sent the token."""
+        return _same(cookie_parser(headers.get("cookie", "")).get(SESSION_COOKIE, ""), self.session)
 
     def _is_own(self, host: str) -> bool:
         name = _hostname(host)
@@ -89,7 +115,10 @@ class AccessPolicy:
     def _has_token(self, headers: Headers) -> bool:
         if not self.token:
             return True
-        return _same(_given_token(headers.get("authorization", "")), self.token)
+        authorization = headers.get("authorization")
+        if authorization is None:
+            return self.has_session(headers)
+        return self.is_token(_given_token(authorization))
 
 
 def make_policy(*, host: str, token: str, allowed_hosts: tuple[str, ...] = ()) -> AccessPolicy:
@@ -134,8 +163,8 @@ def _hostname(host: str) -> str:
     return (found["address"] or found["name"]) if found else ""
 
 
-def _is_json(headers: Headers) -> bool:
-    return headers.get("content-type", "").partition(";")[0].strip().lower() == _JSON
+def _content_type(headers: Headers) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _same(given: str, wanted: str) -> bool:
@@ -153,9 +182,3 @@ def _given_token(authorization: str) -> str:
         return base64.b64decode(given, validate=True).decode("latin-1").partition(":")[2]
     except ValueError:
         return ""
-
-
-def _challenge(headers: Headers) -> str:
-    """Return what a client that sent no token is asked for: a browser shows a prompt for Basic."""
-    wants_page = "text/html" in headers.get("accept", "")
-    return 'Basic realm="crx: any name, and the token"' if wants_page else "Bearer"

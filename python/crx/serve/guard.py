@@ -15,13 +15,13 @@ from datetime import datetime, timezone
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from crx.serve.access import OPEN_PATHS, AccessPolicy, Refusal
+from crx.serve.access import AccessPolicy, Refusal
 from crx.serve.command_client import LOCAL_PREFIX
 from crx.serve.failures import failure_response
 from crx.serve.metrics import Metrics
 
 # Paths that are answered beside any number of requests.
-_UNCOUNTED = (*OPEN_PATHS, "/metrics")
+_UNCOUNTED = ("/health", "/metrics")
 _NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 # A body that is too long is read this far, so that the client gets to read the answer.
 _DRAINED_BODIES = 4
@@ -105,7 +105,12 @@ class Guard:
         if not is_local(scope):
             if scope["path"].startswith(LOCAL_PREFIX):
                 raise _Refused(Refusal(404, "answered over the Unix socket alone"))
-            refusal = self._policy.refuse(scope["method"], scope["path"], headers)
+            refusal = self._policy.refuse(
+                scope["method"],
+                scope["path"],
+                headers,
+                query=scope["query_string"].decode("latin-1"),
+            )
             if refusal is not None:
                 raise _Refused(refusal)
         body = await self._read_body(headers, receive)
