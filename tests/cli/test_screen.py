@@ -12,7 +12,7 @@ from crx.cli.excerpt import excerpt, share_rows
 from crx.retrieve.excerpt import columns
 from crx.types import Hit, Passage
 
-STYLE = re.compile(r"\x1b\[\d+m")
+STYLE = re.compile(r"\x1b\[\d+m|\x1b\]8;;[^\x1b]*\x1b\\")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ DOCUMENTS = 200
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]"
 )
-OURS = re.compile(r"\x1b\[[012]m")
+OURS = re.compile(r"\x1b\[[012]m|\x1b\]8;;(?:file://[!-~]+)?\x1b\\")
 
 # Runs every command line of a JSON file in one process.
 BATCH = """
@@ -34,6 +34,11 @@ for words in json.load(open(sys.argv[1])):
 """
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="names and terminals of Unix")
+
+
+@pytest.fixture(autouse=True)
+def _terminal_with_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
 
 
 @pytest.fixture

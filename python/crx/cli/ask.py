@@ -20,9 +20,18 @@ from crx.cli.options import (
     set_option,
     where_option,
 )
-from crx.cli.output import NotePrinter, dim, print_json, print_line, print_note, print_piece
+from crx.cli.output import (
+    NotePrinter,
+    dim,
+    linked,
+    print_json,
+    print_line,
+    print_note,
+    print_piece,
+)
 from crx.cli.passages import location
 from crx.cli.prompt import refuse_choice_of_whole
+from crx.cli.screen import own_screen
 from crx.errors import ModelError
 from crx.types import Answer
 
@@ -121,6 +130,8 @@ def _print_citations(answer: Answer) -> None:
         print_line()
     if answer.citations:
         print_line()
+    screen = own_screen()
     for citation in sorted(answer.citations, key=lambda each: each.number):
         title = ("  ", dim(citation.title)) if citation.title else ()
-        print_line(f"[{citation.number}] {location(citation)}", *title)
+        place = linked(location(citation), screen.link(citation))
+        print_line(f"[{citation.number}] ", place, *title)

@@ -1,7 +1,7 @@
 """Printing: answers to stdout, notes to stderr, every character of them safe to show.
 
 Every function here makes control characters visible; the only escape sequences that reach a
-terminal are those of `bold`, `dim` and `colored`.
+terminal are those of `bold`, `dim`, `colored` and `linked`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 
+from crx.cli.screen import shows_styles
 from crx.cli.visible import visible_json, visible_line, visible_text
 from crx.ingest.paths import uri_of
 
@@ -23,16 +25,18 @@ if TYPE_CHECKING:
 
 # Columns of a table whose text wraps are not made narrower than this.
 _NARROWEST = 20
+_URL_CHARACTERS = "%/:=&?~#+!$,;'@()*[]"
 
 
 @dataclass(frozen=True, slots=True)
 class Styled:
-    """A text with the style in which a terminal shows it."""
+    """A text with the style in which a terminal shows it, and the URL it is linked to."""
 
     text: str
     bold: bool = False
     dim: bool = False
     color: str | None = None
+    url: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -41,9 +45,14 @@ class Styled:
 Text = str | Styled
 
 
-def bold(text: str) -> Styled:
-    """Return the text in bold."""
-    return Styled(text, bold=True)
+def bold(text: str, *, url: str = "") -> Styled:
+    """Return the text in bold, linked to a URL if one is given."""
+    return Styled(text, bold=True, url=url)
+
+
+def linked(text: str, url: str) -> Styled:
+    """Return the text linked to a URL, "" for none; see `crx.cli.links`."""
+    return Styled(text, url=url)
 
 
 def dim(text: str) -> Styled:
@@ -58,7 +67,7 @@ def colored(text: str, color: str) -> Styled:
 
 def print_line(*parts: Text) -> None:
     """Print parts of the answer as one line; a newline in them is made visible."""
-    click.echo(format_line(parts, is_styled=not os.environ.get("NO_COLOR")))
+    click.echo(format_line(parts, is_styled=shows_styles(os.environ)))
 
 
 def print_text(text: str) -> None:
@@ -198,4 +207,9 @@ def _styled(part: Styled) -> str:
     text = visible_line(part.text)
     if not text:
         return text
-    return click.style(text, fg=part.color, bold=part.bold or None, dim=part.dim or None)
+    styled = click.style(text, fg=part.color, bold=part.bold or None, dim=part.dim or None)
+    if not part.url:
+        return styled
+    # What a URL may hold, so that none of its characters ends the sequence or begins another.
+    url = quote(part.url, safe=_URL_CHARACTERS)
+    return f"\x1b]8;;{url}\x1b\\{styled}\x1b]8;;\x1b\\"

@@ -75,7 +75,7 @@ def layout_passages(
         trail = "  ".join(part for part in (left, copies, trail) if part)
         if not full and screen.is_terminal:
             trail = _cut(trail, screen.columns - columns(place) - 2)
-        write(bold(place), *(("  ", dim(trail)) if trail else ()))
+        write(bold(place, url=screen.link(passage)), *(("  ", dim(trail)) if trail else ()))
         for line in lines:
             write(_INDENT if line.strip() else "", *marked(line))
         if full:

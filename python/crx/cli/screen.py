@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+
+from crx.cli.links import Links, link_url, links_of_terminal
+from crx.types import Citation, Passage
 
 # Of a pipe, or of a terminal that does not tell.
 _COLUMNS, _LINES = 80, 24
@@ -15,6 +19,7 @@ _COLUMNS, _LINES = 80, 24
 class Screen:
     """Columns and lines, and whether it is a terminal and shows bold and dim text.
 
+    `link` returns the URL to which a place is linked, "" for none.
     `folder` is the current folder: a path below it is shown relative to it.
     """
 
@@ -22,6 +27,7 @@ class Screen:
     lines: int
     is_terminal: bool
     is_styled: bool
+    link: Callable[[Passage | Citation], str]
     folder: str
 
 
@@ -34,13 +40,21 @@ def make_screen(
     The variables COLUMNS and LINES come first.
     """
     columns, lines = terminal or (0, 0)
+    is_styled = terminal is not None and shows_styles(environ)
+    links: Links = links_of_terminal(environ) if is_styled else "none"
     return Screen(
         columns=_count(environ.get("COLUMNS")) or columns or _COLUMNS,
         lines=_count(environ.get("LINES")) or lines or _LINES,
         is_terminal=terminal is not None,
-        is_styled=terminal is not None and not environ.get("NO_COLOR"),
+        is_styled=is_styled,
+        link=partial(link_url, links=links, environ=environ),
         folder=folder,
     )
+
+
+def shows_styles(environ: Mapping[str, str]) -> bool:
+    """Return whether a terminal with these variables is to show bold text, colors and links."""
+    return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
 def own_screen() -> Screen:

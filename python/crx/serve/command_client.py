@@ -22,7 +22,9 @@ COMMAND_PATH = f"{LOCAL_PREFIX}command"
 # Seconds to wait for an answer; a search that takes longer is done again by the command.
 ANSWER_S = 60.0
 # Variables that decide how an answer looks, or where the user's settings are.
-VARIABLES = ("COLUMNS", "HOME", "LINES", "NO_COLOR", "XDG_CONFIG_HOME")
+VARIABLES = (
+    "COLUMNS", "HOME", "LINES", "NO_COLOR", "TERM", "TERM_PROGRAM", "WT_SESSION", "XDG_CONFIG_HOME",
+)  # fmt: skip
 _SECRETS = ("CRX_OPENAI_API_KEY", "CRX_TOKEN")
 
 

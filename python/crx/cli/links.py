@@ -1,0 +1,53 @@
+"""Hyperlinks of a terminal (OSC 8) from a place that is printed to its file or web page.
+
+A file's link names the host, as the convention of terminals asks, so that the file of another
+machine is not opened here. The line goes into the fragment only for terminals that are known to
+read it: others open no file whose link has one.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from typing import Literal
+from urllib.parse import quote
+
+from crx.ingest.paths import path_of
+from crx.types import Citation, Passage
+
+# What the links of a terminal name: nothing, files, or files and lines.
+Links = Literal["none", "files", "lines"]
+
+_WEB = ("http://", "https://")
+# Terminals that would print the sequence as it is.
+_WITHOUT_LINKS = ("", "linux")
+
+
+def links_of_terminal(environ: Mapping[str, str]) -> Links:
+    """Return what the links of a terminal that shows styles may name, by its variables."""
+    if "WT_SESSION" not in environ and environ.get("TERM", "") in _WITHOUT_LINKS:
+        return "none"
+    reads_lines = _is_vscode(environ) or environ.get("TERM") == "xterm-kitty"
+    return "lines" if reads_lines else "files"
+
+
+def link_url(place: Passage | Citation, *, links: Links, environ: Mapping[str, str]) -> str:
+    """Return the URL of a passage's web page or file, "" if there is neither or no links."""
+    if links == "none":
+        return ""
+    if place.uri.startswith(_WEB):
+        return place.uri + place.fragment
+    path = path_of(place.uri)
+    if not os.path.isabs(path) or not os.path.exists(path):
+        return ""
+    # Visual Studio Code takes a host for that of a shared folder.
+    host = "" if _is_vscode(environ) else socket.gethostname()
+    slashed = os.fsencode(path.replace(os.sep, "/"))
+    rooted = slashed if slashed.startswith(b"/") else b"/" + slashed
+    line = f"#{place.lines[0]}" if links == "lines" and place.lines else ""
+    return f"file://{quote(host)}{quote(rooted)}{line}"
+
+
+def _is_vscode(environ: Mapping[str, str]) -> bool:
+    return environ.get("TERM_PROGRAM") == "vscode"
