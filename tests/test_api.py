@@ -33,12 +33,17 @@ def test_import_crx_loads_neither_numpy_nor_a_step() -> None:
     assert "numpy" not in loaded
 
 
-def test_a_search_loads_no_reader() -> None:
-    loaded = modules_after("import crx.cli.search")
+def test_a_search_loads_neither_a_reader_nor_what_indexes() -> None:
+    loaded = modules_after("import crx.cli.search, crx.index, crx.backends.onnx")
     unwanted = {
+        "crx.context.names",
+        "crx.ingest.embed_pending",
         "crx.ingest.indexer",
         "crx.ingest.read",
         "crx.ingest.discover",
+        "crx.ingest.repair",
+        "crx.ingest.report",
+        "crx.models.source_folder",
         "pathspec",
         "importlib.metadata",
         "rich",

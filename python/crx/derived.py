@@ -21,7 +21,6 @@ from crx import _native
 from crx.config import user_file
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
 from crx.ingest.located_store import native_store, open_store
-from crx.ingest.repair import name_vectors, repair_vectors
 from crx.protocols import Embedder
 from crx.retrieve.bm25_files import open_bm25
 from crx.retrieve.search import Searcher
@@ -465,6 +464,8 @@ def verify_files(files: OpenFiles, *, load_embedder: Callable[[], Embedder]) -> 
 
     See `Index.verify`. After a repair the files must be opened again.
     """
+    from crx.ingest.repair import name_vectors, repair_vectors  # not imported for a search
+
     faults = files.store.verify()
     repaired: list[str] = []
     if name_vectors(faults):

@@ -28,7 +28,7 @@ from typing import Literal, get_args
 import orjson
 
 from crx import _native
-from crx.context.names import OPENING_CHARS
+from crx.context.opening import OPENING_CHARS
 from crx.ingest.split import labels_around
 from crx.types import Chunk, Context, Document
 

@@ -11,10 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from crx.context.opening import opening
 from crx.ingest.common_words import FUNCTION_WORDS, GENERIC_WORDS, IMPERATIVES
-
-# Characters of the opening, in which contracts, papers and articles name their subject.
-OPENING_CHARS = 1500
 
 _BREAK = re.compile(
     r"[\n\t;:()\[\]{}<>=|\"“”«»\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]+"
@@ -39,15 +37,6 @@ _BRACKETED = re.compile(r"[《『]([^《》『』\n]{2,30})[》』]")
 _DOTTED = re.compile(r"[\u30a1-\u30fa\u30fc]{2,12}(?:・[\u30a1-\u30fa\u30fc]{2,12})+")
 # A shorter word is part of a name but none alone, unless it is an acronym.
 _SHORTEST = 3
-
-
-def opening(text: str) -> str:
-    """Return the text's first characters, up to the end of a word."""
-    if len(text) <= OPENING_CHARS:
-        return text
-    cut = text[:OPENING_CHARS]
-    end = max(cut.rfind(" "), cut.rfind("\n"))
-    return cut[:end] if end > OPENING_CHARS // 2 else cut
 
 
 def proper_names(text: str, *, lang: str = "") -> list[str]:

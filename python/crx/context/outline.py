@@ -19,7 +19,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from crx.context.licence_header import skip_licence_header
-from crx.context.names import opening, proper_names, rank_names
+from crx.context.names import proper_names, rank_names
+from crx.context.opening import opening
 from crx.ingest.split import labels_around
 from crx.types import Chunk, Document, Mark
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import mmap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crx.errors import ModelError
 from crx.models.card import CARD_FILE, GRAPH_FILE, TOKENIZER_FILE, ModelCard, Precision, file_digest
-from crx.models.source_folder import SourceFolder, read_folder
+
+if TYPE_CHECKING:
+    from crx.models.source_folder import SourceFolder
 
 _GRAPHS = ("onnx/model.onnx", "model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
 _QUANTIZE_OPERATOR = b"DynamicQuantize"
@@ -43,6 +46,8 @@ def read_reranker_folder(path: Path) -> tuple[ModelCard, Path]:
 
     Raises `ModelError` if the folder is not a reranker's, or has no ONNX graph or no tokenizer.
     """
+    from crx.models.source_folder import read_folder  # not imported for a model of the store
+
     folder = read_folder(path)
     graph, tokenizer = find_graph(folder), folder.path_of(TOKENIZER_FILE)
     if folder.kind != "reranker":
