@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Crx, run_process, run_terminal
+from command_line import BINARY, Crx, run_process, run_terminal
 from numpy.typing import NDArray
 
 import crx
@@ -53,6 +53,22 @@ def test_a_build_shows_chunks_and_says_when_their_number_is_an_estimate() -> Non
     )
     last = Progress(documents=257, found=257, chunks_done=9000, chunks_total=9000)
     assert build_view(last, Clock(time)).text == "9,000 of 9,000 chunks indexed"
+
+
+def test_verbose_names_each_file_and_what_became_of_it(crx: Crx, docs: Path) -> None:
+    assert crx("index", docs, "-v").err == "crx: added docs/bread.md\ncrx: added docs/whales.md\n"
+    (docs / "bread.md").write_text("# Bread\n\nNo steam.\n")
+    (docs / "whales.md").rename(docs / "krill.md")
+    (docs / "noise").write_bytes(BINARY)
+    (docs / "broken.pdf").write_bytes(b"%PDF-1.7 and no more")
+    named = crx("index", docs, "--verbose").err.splitlines()
+    assert named[:4] == [
+        "crx: changed docs/bread.md",
+        "crx: failed docs/broken.pdf",
+        "crx: renamed docs/krill.md",
+        "crx: skipped docs/noise",
+    ]
+    assert crx("index", docs, "-v").err.count("docs/krill.md") == 0
 
 
 def test_contexts_show_their_speed_and_cost() -> None:

@@ -54,6 +54,12 @@ FAILURES_NAMED = 20
 )
 @set_option
 @json_option
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Name each file that is added, changed, renamed or skipped, or fails.",
+)
 @progress_options
 def command(
     *,
@@ -65,6 +71,7 @@ def command(
     rehash: bool,
     assignments: tuple[str, ...],
     as_json: bool,
+    verbose: bool,
     progress: Form,
 ) -> int:
     """Make the index hold the documents in PATHS, files or folders.
@@ -88,7 +95,7 @@ def command(
     place = (found or Path(FOLDER)) if paths else existing_index(folder)
     sent = NotePrinter()
     with handle.open(place, settings=settings) as index:
-        with show_build(progress, as_json=as_json) as show:
+        with show_build("files" if verbose else progress, as_json=as_json) as show:
             if paths:
                 report = index.add(
                     *paths,

@@ -6,11 +6,11 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from crx.cli.output import print_json_line, print_note
+from crx.cli.output import display_path, print_json_line, print_note
 
 if TYPE_CHECKING:
     from crx.context.report import ContextProgress
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Form = Literal["auto", "bar", "plain", "json", "none"]
 FORMS: tuple[Form, ...] = ("auto", "bar", "plain", "json", "none")
+# A line for each file, which only a build can print.
+BuildForm = Form | Literal["files"]
 Now = TypeVar("Now", "Progress", "ContextProgress")
 Item = TypeVar("Item")
 
@@ -60,14 +62,31 @@ class Clock:
 
 
 def show_build(
-    form: Form = "auto", *, as_json: bool = False
+    form: BuildForm = "auto", *, as_json: bool = False
 ) -> AbstractContextManager[Callable[[Progress], None]]:
     """Show the progress of a build on stderr, in the given form.
 
-    `auto` is a bar on a terminal; elsewhere lines, of JSON if the answer is JSON.
+    `auto` is a bar on a terminal; elsewhere lines, of JSON if the answer is JSON. `files` is a line
+    for each file but those that are unchanged.
     """
+    if form == "files":
+        return nullcontext(_name_files())
     clock = Clock()
     return _show(form, lambda now: build_view(now, clock), as_json=as_json)
+
+
+def _name_files() -> Callable[[Progress], None]:
+    """Return a function that names each document with what became of it, when it is finished."""
+    named = 0
+
+    def name(now: Progress) -> None:
+        nonlocal named
+        if now.documents > named:
+            named = now.documents
+            if now.outcome != "unchanged":
+                print_note(f"{now.outcome} {display_path(now.uri)}")
+
+    return name
 
 
 def show_contexts(

@@ -24,6 +24,9 @@ Counted = Literal[
     "embedded",
     "windowed",
 ]
+# What became of a document: the counts that say it, or that it could not be read.
+Outcome = Literal["added", "changed", "unchanged", "renamed", "skipped", "failed"]
+_OUTCOMES: tuple[Outcome, ...] = ("added", "changed", "unchanged", "renamed", "skipped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Skipped:
 class Progress:
     """How far a build is: documents of those found, chunks put, texts embedded, failures.
 
+    `uri` and `outcome` are those of the document that was finished last, "" before the first.
     `chunks_done` counts chunks that need no vector any more, of `chunks_total` in the end. While
     files are unread, the total is estimated from their size.
     """
@@ -56,6 +60,7 @@ class Progress:
     embedded: int = 0
     failed: int = 0
     uri: str = ""
+    outcome: Outcome | Literal[""] = ""
     chunks_done: int = 0
     chunks_total: int = 0
 
@@ -93,6 +98,7 @@ class Tally:
         self.report = Report()
         self._progress = Progress()
         self._on_progress = on_progress
+        self._outcome: Outcome | Literal[""] = ""
         self._pending_before = 0
         self._waiting = 0
         self._bytes_read = 0
@@ -101,6 +107,7 @@ class Tally:
     def count(self, name: Counted, more: int = 1) -> None:
         """Add to a count of the report."""
         self.report = replace(self.report, **{name: getattr(self.report, name) + more})
+        self._outcome = next((each for each in _OUTCOMES if each == name), self._outcome)
         if name == "chunks":
             self._waiting += more
         if name in ("chunks", "embedded"):
@@ -114,6 +121,7 @@ class Tally:
     def fail(self, failure: Failure) -> None:
         """Add an input that could not be read."""
         self.report = replace(self.report, failures=(*self.report.failures, failure))
+        self._outcome = "failed"
         self._show()
 
     def start(self, pending: int) -> None:
@@ -129,7 +137,12 @@ class Tally:
     def finish(self, uri: str, *, size: int = 0) -> None:
         """Count a document as done, whatever became of it, and its bytes if they had to be read."""
         self._bytes_read += size
-        self._progress = replace(self._progress, documents=self._progress.documents + 1, uri=uri)
+        self._progress = replace(
+            self._progress,
+            documents=self._progress.documents + 1,
+            uri=uri,
+            outcome=self._outcome,
+        )
         self._show()
 
     def wait(self, chunks: int) -> None:
