@@ -465,6 +465,7 @@ class Index:
                 chunk_overlap=int(self._built["chunk_overlap"]),
                 max_file_mb=self._settings.max_file_mb,
                 read_limits=ReadLimits(self._settings.read_seconds, self._settings.read_memory_mb),
+                ocr=self._settings.ocr,
                 skip_folders=FolderPatterns.parse(self._settings.skip_folders),
                 on_progress=on_progress,
                 on_commit=writer.sync,

@@ -95,7 +95,10 @@ def test_a_line_of_a_million_characters(crx: Crx, here: Path) -> None:
     ("data", "reason"),
     [
         (pdf([["Secret"]], encrypted=True), "is encrypted; save a copy without its password"),
-        (pdf([[]]), "has no text: a scan needs OCR first"),
+        (
+            pdf([[]]),
+            'has no text: a scan; pip install "crx[ocr]", then --set ocr=rapidocr reads it',
+        ),
         (b"%PDF-1.7 and then nothing", "is a damaged PDF"),
     ],
 )

@@ -639,7 +639,7 @@ class TestPdf:
             one(pdf([["a"]], encrypted=True), "a.pdf")
 
     def test_a_scan_says_so(self) -> None:
-        with pytest.raises(InputError, match="has no text: a scan needs OCR first"):
+        with pytest.raises(InputError, match="has no text: a scan; pip install"):
             one(pdf([[], []]), "a.pdf")
 
     def test_pages_without_text_are_counted(self) -> None:

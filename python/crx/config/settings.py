@@ -69,6 +69,12 @@ class Settings:
     read_memory_mb: int = _setting(
         2000, "run", "memory that reading one of them may take, in millions of bytes", least=200
     )
+    ocr: str = _setting(
+        "",
+        "run",
+        "engine that reads images, and pages of a PDF without text: rapidocr; empty: off",
+        harmless=("", "rapidocr"),
+    )
     skip_folders: str = _setting(
         "node_modules bower_components __pycache__ __pypackages__ site-packages venv _build"
         " */CACHEDIR.TAG */pyvenv.cfg */CMakeCache.txt"

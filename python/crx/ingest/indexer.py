@@ -39,6 +39,7 @@ class Indexer:
         chunk_overlap: int = 0,
         max_file_mb: int = 64,
         read_limits: ReadLimits = DEFAULT_LIMITS,
+        ocr: str = "",
         skip_folders: FolderPatterns = DEFAULT_SKIPPED_FOLDERS,
         on_progress: Callable[[Progress], None] | None = None,
         on_commit: Callable[[], None] | None = None,
@@ -48,6 +49,7 @@ class Indexer:
         self._base = base_of(store)
         self._max_file_mb = max_file_mb
         self._read_limits = read_limits
+        self._ocr = ocr
         self._skip_folders = skip_folders
         self._tally = Tally(on_progress)
         self._pending = PendingChunks(
@@ -116,7 +118,7 @@ class Indexer:
         touched: TouchedPaths | None = None,
     ) -> None:
         self._tally.start(self._pending.count())
-        with IsolatedReader(self._read_limits) as reader:
+        with IsolatedReader(self._read_limits, ocr=self._ocr) as reader:
             file_pass = FilePass(
                 self._store,
                 reader=reader,

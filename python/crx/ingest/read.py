@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -22,9 +23,11 @@ from crx.ingest.readers import (
     markup,
     reader_for,
     reader_name,
+    scan,
 )
 from crx.ingest.readers.binary import OLE, describe_binary
 from crx.ingest.readers.decode import BinaryFile, decode
+from crx.ingest.readers.scan import Recognize
 from crx.ingest.readers.structure import structure, suffix
 from crx.types import Document
 
@@ -41,21 +44,29 @@ _SNIFFED_CHARS = 20_000
 DEFAULT_MAX_BYTES = 64_000_000
 
 
-def read_bytes(data: bytes, *, name: str, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[Document]:
+def read_bytes(
+    data: bytes,
+    *,
+    name: str,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    recognize: Recognize | None = None,
+) -> Iterator[Document]:
     """Yield the documents that bytes hold, decompressed if the name says that they are compressed.
 
     The format is that of the name's extension or, without a known one, that of the first bytes.
-    Each document's metadata holds its `format` and, if the name has one, its `ext`. Raises
+    Each document's metadata holds its `format` and, if the name has one, its `ext`. `recognize`
+    reads images, and pages of a PDF without text. Raises
     `InputError` for bytes that cannot be read or decompress to more than `max_bytes`, `NotText`
     for a file of another kind than text.
     """
     compression = suffix(name)
     if compression not in FORMATS:
-        yield from _read_content(data, name)
+        yield from _read_content(data, name, recognize)
         return
     inner = name[: -len(compression)]
     metadata = {"compression": compression.removeprefix(".")}
-    for document in _read_content(decompress(data, compression, max_bytes=max_bytes), inner):
+    content = decompress(data, compression, max_bytes=max_bytes)
+    for document in _read_content(content, inner, recognize):
         yield replace(
             document,
             uri=name + document.uri.removeprefix(inner),
@@ -91,11 +102,11 @@ def read_file(
             yield replace(document, uri=uri + document.uri.removeprefix(name))
 
 
-def _read_content(data: bytes, name: str) -> Iterator[Document]:
+def _read_content(data: bytes, name: str, recognize: Recognize | None) -> Iterator[Document]:
     extension = suffix(name)
     ext = {"ext": extension.removeprefix(".")} if extension else {}
     try:
-        for document in _find_reader(data, extension).read(data, name=name):
+        for document in _choose_reading(data, extension, recognize)(data, name=name):
             yield replace(document, metadata={**ext, **document.metadata})
     except BinaryFile:
         raise NotText(f"is {describe_binary(data)}") from None
@@ -144,11 +155,31 @@ def failure_reason(error: InputError | OSError) -> str:
 
 
 def is_plain_text(data: bytes, name: str) -> bool:
-    """Return True if bytes are read as the text they are: no decompression, and no parser."""
+    """Return True if bytes are read as the text they are: no decompression, and no parser.
+
+    Images are taken for texts, as which they cannot be read.
+    """
     extension = suffix(name)
     if is_claimed(extension):
         return reader_name(extension) in PLAIN_TEXT
     return extension not in FORMATS and not _detect_reader(data, extension)
+
+
+def _choose_reading(data: bytes, extension: str, recognize: Recognize | None) -> ReadBytes:
+    """Return the function that reads bytes of this kind."""
+    if recognize is not None and is_image(extension):
+        return partial(scan.read_image, recognize=recognize)
+    reader = _find_reader(data, extension)
+    if recognize is not None and reader is load_reader("pdf"):
+        from crx.ingest.readers.pdf import read_scanned  # PDFium is loaded for a PDF alone
+
+        return partial(read_scanned, recognize=recognize)
+    return reader.read
+
+
+def is_image(extension: str) -> bool:
+    """Return whether files with an extension are images, which no reader of texts claims."""
+    return extension in scan.extensions and not is_claimed(extension)
 
 
 def _find_reader(data: bytes, extension: str) -> Reader:

@@ -1,4 +1,4 @@
-"""Reader of PDF: the text layer, page by page.
+"""Reader of PDF: the text layer, page by page, and on request what is recognized without one.
 
 Pages are separated by a form feed on a line of its own; each is a mark that ends at the start of
 the next. A word that is hyphenated at a line's end is joined, since a search would not find its
@@ -13,13 +13,16 @@ from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import Any
 
+import numpy as np
 import pypdfium2 as pdfium  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 
 from crx.errors import InputError
 from crx.ingest.readers import text as plain
 from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.file_title import name_title, squeeze, written_title
 from crx.ingest.readers.pdf_title import largest_line
+from crx.ingest.readers.scan import HOW, Recognize
 from crx.ingest.readers.sections import Heading, in_order, sections
 from crx.types import Document, Mark, Scalar
 
@@ -27,6 +30,8 @@ extensions = (".pdf",)
 
 _PDFIUM = Lock()  # PDFium is not thread-safe, not even across documents
 _BREAK = "\n\f\n"
+# Of a page that is recognized: what scanners give text, and the longer side of A4 at twice that.
+_DPI, _MOST_PIXELS = 200, 4700
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
 # PDFium's character for a hyphen at a line's end, by version: U+0002 or U+FFFE, without a newline.
 _HYPHEN = re.compile("(\\w*)[\x02\ufffe][ \\t]*\\n?(\\w*)")
@@ -35,18 +40,31 @@ _HYPHENATED = re.compile(r"\w+-\w+")
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the document's text with its pages and its outline's headings."""
+    yield from read_scanned(data, name=name, recognize=None)
+
+
+def read_scanned(data: bytes, *, name: str, recognize: Recognize | None) -> Iterator[Document]:
+    """Yield the document likewise; pages without text are recognized if there is an engine."""
     with _PDFIUM:
-        document = _document(data, name)
+        document = _document(data, name, recognize)
     yield document
 
 
-def _document(data: bytes, name: str) -> Document:
+def _document(data: bytes, name: str, recognize: Recognize | None) -> Document:
     pdf = _open(data)
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "pdf"}
     try:
-        texts, labels = _pages(pdf)
+        layers, labels = _pages(pdf)
+        texts = [
+            text or (recognize(_render(pdf, number)).rstrip() if recognize else "")
+            for number, text in enumerate(layers)
+        ]
         if not any(text.strip() for text in texts):
-            raise InputError("has no text: a scan needs OCR first")
+            raise InputError(
+                "has no text that can be recognized" if recognize else f"has no text: a scan; {HOW}"
+            )
+        if texts != layers:
+            metadata["ocr"] = True
         starts = _starts(texts)
         text = _BREAK.join(texts)
         ends = [*starts[1:], len(text)]
@@ -57,7 +75,7 @@ def _document(data: bytes, name: str) -> Document:
         ]
         outline = _outline(pdf, texts, starts)
         written: dict[str, str] = pdf.get_metadata_dict(skip_empty=True)
-        title = _written_title(written) or _largest_line(pdf, texts) or plain.title(text)
+        title = _written_title(written) or _largest_line(pdf, layers) or plain.title(text)
         if not title and (title := name_title(name)):
             metadata["title_from"] = "name"
     except pdfium.PdfiumError as failed:
@@ -102,6 +120,17 @@ def _pages(pdf: Any) -> tuple[list[str], list[str]]:
     return _join_hyphenated(texts), labels
 
 
+def _render(pdf: Any, number: int) -> NDArray[np.uint8]:
+    """Return the pixels of a page, whose longer side is at most `_MOST_PIXELS`."""
+    page = pdf[number]
+    try:
+        scale = min(_DPI / 72, _MOST_PIXELS / max(page.get_size()))
+        pixels: NDArray[np.uint8] = page.render(scale=scale).to_numpy().copy()
+    finally:
+        page.close()
+    return pixels
+
+
 def _join_hyphenated(texts: list[str]) -> list[str]:
     """Return the texts without the hyphens of the layout at the ends of lines."""
     spelled = {word.lower() for text in texts for word in _HYPHENATED.findall(text)}
@@ -131,7 +160,9 @@ def _written_title(written: Mapping[str, str]) -> str:
 
 def _largest_line(pdf: Any, texts: list[str]) -> str:
     """Return the title in the largest type of the first page that has text."""
-    number = next(number for number, text in enumerate(texts) if text.strip())
+    number = next((number for number, text in enumerate(texts) if text.strip()), None)
+    if number is None:
+        return ""
     page = pdf[number]
     layer = page.get_textpage()
     try:

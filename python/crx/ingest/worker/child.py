@@ -1,17 +1,26 @@
 """The worker process: it reads the files whose bytes it is sent until its input ends.
 
-It answers `open` (the limits) with `ready`, and `read` (a name, and the number of the bytes that
-follow) with a `document` for each, then `done` or `failed` with the reason.
+It answers `open` (the limits, and whether images are recognized) with `ready`, and `read` (a name,
+and the number of the bytes that follow) with a `document` for each, then `done` or `failed` with
+the reason. Before each image that is recognized comes an `image`: the limits hold for each.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 
 from crx.errors import InputError, NotText
 from crx.ingest.read import read_bytes
-from crx.ingest.worker.limits import ReadLimits, end_with_parent, limit_process, limit_time
+from crx.ingest.readers.scan import Image, Recognize, load_recognizer
+from crx.ingest.worker.limits import (
+    ReadLimits,
+    end_with_parent,
+    limit_process,
+    limit_time,
+    restart_time,
+)
 from crx.ingest.worker.messages import encode_document
 from crx.process.pipe import Message, Parent
 from crx.types import Document
@@ -29,19 +38,31 @@ def main() -> None:
 def serve(parent: Parent) -> None:
     """Answer messages until the parent is gone."""
     limits = ReadLimits()
+    recognize: Recognize | None = None
     while (message := parent.receive()) is not None:
         if message["op"] == "open":
             limits = ReadLimits(message["seconds"], message["memory_mb"])
             limit_process(limits)
+            if message["ocr"]:
+                recognize = partial(_recognize, parent, limits)
             parent.send({"op": "ready"})
             continue
         data = parent.receive_bytes(message["size"])
         if data is None:
             return
-        documents = read_bytes(data, name=message["name"], max_bytes=message["max_bytes"])
+        documents = read_bytes(
+            data, name=message["name"], max_bytes=message["max_bytes"], recognize=recognize
+        )
         while (reply := _next_reply(documents, limits))["op"] == "document":
             parent.send(reply)
         parent.send(reply)
+
+
+def _recognize(parent: Parent, limits: ReadLimits, image: Image) -> str:
+    """Return the text of an image, within limits of its own."""
+    parent.send({"op": "image"})
+    restart_time(limits)
+    return load_recognizer()(image)
 
 
 def _next_reply(documents: Iterator[Document], limits: ReadLimits) -> Message:

@@ -11,7 +11,9 @@ import signal
 from collections.abc import Iterator
 
 from crx.errors import InputError, NotText, SystemFailure
-from crx.ingest.read import DEFAULT_MAX_BYTES, is_plain_text, read_bytes
+from crx.ingest.read import DEFAULT_MAX_BYTES, is_image, is_plain_text, read_bytes
+from crx.ingest.readers.scan import require_engine
+from crx.ingest.readers.structure import suffix
 from crx.ingest.worker.limits import DEFAULT_LIMITS, ReadLimits
 from crx.ingest.worker.messages import decode_document
 from crx.process.pipe import Child, ChildLost, ChildSilent, Message, child_command
@@ -22,6 +24,8 @@ _COMMAND = child_command("crx.ingest.worker.child")
 _START_S = 120.0
 # Seconds after the worker's own time limits, which the kernel enforces.
 _GRACE_S = 5.0
+# Replies after which others follow.
+_PARTS = ("document", "image")
 # Files after which a worker is replaced, so that what parsers leak does not add up.
 _FILES_A_WORKER = 1000
 
@@ -29,11 +33,15 @@ _FILES_A_WORKER = 1000
 class IsolatedReader:
     """Reads bytes into documents, in a worker process unless they are plain text.
 
-    For one thread at a time. `close` ends the worker; so does the end of this process.
+    `ocr` names the engine that recognizes text in images, "" for none. For one thread at a time.
+    `close` ends the worker; so does the end of this process.
     """
 
-    def __init__(self, limits: ReadLimits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: ReadLimits = DEFAULT_LIMITS, *, ocr: str = "") -> None:
+        if ocr:
+            require_engine(ocr)
         self._limits = limits
+        self._ocr = ocr
         self._child: Child | None = None
         self._files_read = 0
 
@@ -62,7 +70,7 @@ class IsolatedReader:
         Raises `InputError` also for bytes that make their reader crash or exceed a limit, and for
         more than `max_bytes` characters of text; `SystemFailure` if no worker can be started.
         """
-        if is_plain_text(data, name):
+        if is_plain_text(data, name) and not (self._ocr and is_image(suffix(name))):
             yield from read_bytes(data, name=name, max_bytes=max_bytes)
             return
         finished = False
@@ -108,7 +116,8 @@ class IsolatedReader:
             self._child = Child(_COMMAND)
             self._files_read = 0
             try:
-                opening = {"seconds": self._limits.seconds, "memory_mb": self._limits.memory_mb}
+                limits = {"seconds": self._limits.seconds, "memory_mb": self._limits.memory_mb}
+                opening = {**limits, "ocr": self._ocr}
                 self._child.send({"op": "open", **opening}, timeout_s=_START_S)
                 self._child.receive(timeout_s=_START_S)
             except ChildLost as lost:
@@ -127,8 +136,9 @@ class IsolatedReader:
         self._child.send(asked, timeout_s=_START_S)
         self._child.send_bytes(data, timeout_s=_START_S)
         timeout_s = self._limits.wall_seconds + _GRACE_S
-        while (reply := self._child.receive(timeout_s=timeout_s)).get("op") == "document":
-            yield _decode(reply)
+        while (reply := self._child.receive(timeout_s=timeout_s)).get("op") in _PARTS:
+            if reply["op"] == "document":
+                yield _decode(reply)
         _raise_failure(reply)
 
     def _describe(self, lost: ChildLost) -> str:

@@ -66,15 +66,21 @@ def _end_when_closed(pipe: int) -> None:
     os._exit(0)
 
 
-@contextlib.contextmanager
-def limit_time(limits: ReadLimits) -> Iterator[None]:
-    """Let the kernel end this process when the block takes too long."""
+def restart_time(limits: ReadLimits) -> None:
+    """Let the kernel end this process when what comes now takes too long."""
     soft = math.ceil(time.process_time()) + limits.seconds
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
     signal.setitimer(signal.ITIMER_REAL, limits.wall_seconds)
+
+
+@contextlib.contextmanager
+def limit_time(limits: ReadLimits) -> Iterator[None]:
+    """Let the kernel end this process when the block takes too long."""
+    restart_time(limits)
     try:
         yield
     finally:
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         signal.setitimer(signal.ITIMER_REAL, 0)
         resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
