@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import Crx, run_process, run_terminal
 
-from crx.cli.excerpt import excerpt, share_rows
+from crx.cli.excerpt import excerpt, share_rows, weigh_passages
 from crx.retrieve.excerpt import columns
 from crx.types import Hit, Passage
 
@@ -101,8 +101,30 @@ def test_a_rare_word_of_the_query_outweighs_common_ones() -> None:
 
 
 def test_rows_that_short_passages_leave_go_to_the_best() -> None:
-    assert share_rows([40, 1, 9], total=15, least=2) == [11, 2, 2]
-    assert share_rows([40, 40], total=1, least=2) == [2, 2]
+    assert share_rows([40, 1, 9], weights=[6, 3, 2], total=15, least=2) == [11, 2, 2]
+    assert share_rows([40, 40], weights=[2, 1], total=1, least=2) == [2, 2]
+
+
+def test_a_passage_of_several_good_hits_gets_more_rows() -> None:
+    text = "krill " * 40
+    hits = [
+        Hit(key, score, "a.md", "A", 0, 0, 60, text[:60], "", "", {})
+        for key, score in enumerate((0.9, 0.8, 0.7, 0.6))
+    ]
+    one, other = (
+        Passage("a.md", "A", 0, len(text), text, its[0].score, 9, tuple(its))
+        for its in ([hits[1]], [hits[0], hits[2], hits[3]])
+    )
+    assert weigh_passages([other, one]) == [1 + 1 / 3 + 1 / 4, 1 / 2]
+
+
+def test_blank_lines_stand_between_passages_that_fit_whole(crx: Crx, here: Path) -> None:
+    (here / "docs").mkdir()
+    for animal in ("whales", "seals", "penguins"):
+        (here / "docs" / f"{animal}.md").write_text(f"{animal} eat krill\n")
+    assert crx("index", "docs", "-q").code == 0
+    lines = crx("search", "krill", "--leg", "bm25").out.splitlines()
+    assert lines[2::3] == ["", "", ""]
 
 
 def test_a_text_in_several_files_is_printed_once_with_its_other_places(

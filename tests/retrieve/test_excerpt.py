@@ -26,6 +26,61 @@ def test_a_row_names_its_line_also_far_into_a_passage() -> None:
     assert [(row.text, row.line) for row in found.rows] == [("whales eat krill", 2000)]
 
 
+def make_passage(text: str, *, title: str = "A", chunks: list[str] | None = None) -> Passage:
+    """Return a passage whose hits are these pieces of its text, best first."""
+    hits = tuple(
+        Hit(key, 1.0 / key, "a.md", title, 0, at, at + len(chunk), chunk, "", "", {})
+        for key, chunk in enumerate(chunks or [text], start=1)
+        for at in [text.index(chunk)]
+    )
+    return Passage("a.md", title, 0, len(text), text, 1.0, 9, hits)
+
+
+def shown(passage: Passage, query: str, *, count: int) -> list[list[str]]:
+    found = find_excerpt(passage, query=query, count=count, width=60, visible=str)
+    return [[row.text for row in fragment] for fragment in found.fragments]
+
+
+def rest(*, lines: int) -> str:
+    return "".join(f"nothing of it, line {n}\n" for n in range(lines))
+
+
+def test_an_excerpt_of_many_rows_is_of_two_places() -> None:
+    text = f"{rest(lines=9)}whales eat krill\n{rest(lines=9)}seals sing\n{rest(lines=9)}"
+    first, second = shown(make_passage(text), "whales and seals", count=8)
+    assert "whales eat krill" in first
+    assert "seals sing" in second
+    assert len(shown(make_passage(text), "whales and seals", count=7)) == 1
+
+
+@pytest.mark.parametrize("end", [0, 9])
+def test_two_places_that_one_excerpt_holds_are_one(end: int) -> None:
+    text = f"{rest(lines=9)}whales eat krill\n{rest(lines=3)}seals sing\n{rest(lines=end)}"
+    assert [len(each) for each in shown(make_passage(text), "seals and whales", count=8)] == [8]
+
+
+def test_an_excerpt_of_source_code_is_of_one_place() -> None:
+    text = "def whales(self):\n" + "    x = [f(y), {1: 2}];\n" * 30 + "def seals(self):\n" * 2
+    assert [len(each) for each in shown(make_passage(text), "whales seals", count=10)] == [10]
+
+
+def test_the_rows_of_a_better_hit_are_preferred() -> None:
+    good, other = f"krill is red\n{rest(lines=3)}", f"krill is small\n{rest(lines=3)}"
+    text = f"{other}{rest(lines=20)}{good}{rest(lines=20)}"
+    (rows,) = shown(make_passage(text, chunks=[good, other]), "krill", count=2)
+    assert "krill is red" in rows
+    (rows,) = shown(make_passage(text, chunks=[other, good]), "krill", count=2)
+    assert "krill is small" in rows
+
+
+def test_a_word_of_the_title_counts_less_than_another() -> None:
+    text = f"{rest(lines=9)}the contract of Acme\n{rest(lines=9)}the notice is a month\n"
+    passage = make_passage(text, title="Acme contract")
+    assert shown(passage, "Acme contract: notice", count=1) == [["the notice is a month"]]
+    unnamed = make_passage(text)
+    assert shown(unnamed, "Acme contract: notice", count=1) == [["the contract of Acme"]]
+
+
 def test_the_words_of_the_query_are_marked_in_any_form() -> None:
     terms = set(_native.analyze("singing whales 鯨の歌"))
     assert split_matches("A whale sings; 白鯨の歌。", terms) == [

@@ -30,7 +30,11 @@ def excerpt(passage: Passage, *, query: str, count: int, width: int) -> Body:
     found = find_excerpt(
         passage, query=query, count=count, width=width - marks, visible=visible_text
     )
-    lines = [row.text for row in found.rows]
+    lines: list[str] = []
+    for fragment in found.fragments:
+        if lines:
+            lines[-1] = lines[-1].rstrip() + _CUT
+        lines += [row.text for row in fragment]
     if found.cut_before:
         lines[0] = f"{_CUT.strip()} {lines[0]}"
     if found.cut_after:
@@ -43,12 +47,14 @@ def count_rows(passage: Passage, *, width: int) -> int:
     return len(_whole(passage, width)) if len(passage.text) <= LAID_OUT else LAID_OUT
 
 
-def share_rows(needed: Sequence[int], *, total: int, least: int) -> list[int]:
-    """Return the rows of each passage: shares that fall as 1 / rank, and what others leave."""
-    whole = sum(1 / rank for rank in range(1, len(needed) + 1))
+def share_rows(
+    needed: Sequence[int], *, weights: Sequence[float], total: int, least: int
+) -> list[int]:
+    """Return the rows of each passage: shares as the weights are, and what others leave."""
+    whole = sum(weights)
     shares = [
-        max(least, min(rows, int(total / rank / whole)))
-        for rank, rows in enumerate(needed, start=1)
+        max(least, min(rows, int(total * weight / whole)))
+        for rows, weight in zip(needed, weights, strict=True)
     ]
     left = total - sum(shares)
     for at, rows in enumerate(needed):
@@ -59,6 +65,15 @@ def share_rows(needed: Sequence[int], *, total: int, least: int) -> list[int]:
         shares[shares.index(max(shares))] -= 1
         left += 1
     return shares
+
+
+def weigh_passages(passages: Sequence[Passage]) -> list[float]:
+    """Return the weight of each passage: the sum of 1 / rank over its hits, of all passages."""
+    ranked = sorted((-hit.score, at) for at, each in enumerate(passages) for hit in each.hits)
+    weights = [0.0] * len(passages)
+    for rank, (_, at) in enumerate(ranked, start=1):
+        weights[at] += 1 / rank
+    return weights
 
 
 def whole_lines(passage: Passage) -> list[str]:

@@ -9,7 +9,7 @@ import click
 
 from crx import _native
 from crx.cli.copies import Copies
-from crx.cli.excerpt import count_rows, excerpt, prefix, share_rows, whole_lines
+from crx.cli.excerpt import count_rows, excerpt, prefix, share_rows, weigh_passages, whole_lines
 from crx.cli.output import Text, bold, dim, display_path, format_line
 from crx.cli.screen import Screen, own_screen
 from crx.cli.visible import visible_line
@@ -23,8 +23,6 @@ _INDENT = "   "
 # Lines of the screen for the shell's prompt and two notes.
 _RESERVED_LINES = 3
 _FEWEST_LINES = 2
-# Lines of a passage above which a blank line follows it.
-_SPACED_LINES = 4
 
 
 def print_passages(found: Sequence[Copies], *, query: str) -> None:
@@ -52,15 +50,13 @@ def layout_passages(
 
     width = screen.columns - len(_INDENT)
     passages = [each.passage for each in found]
-    height = (screen.lines - _RESERVED_LINES) // max(1, min(len(found), SHOWN))
-    spaced = full or explain or height - 2 >= _SPACED_LINES
     places = [_place(rank, each, screen) for rank, each in enumerate(passages, start=1)]
-    heads = sum(-(-columns(place) // screen.columns) + spaced for place in places)
-    shares = share_rows(
-        [count_rows(passage, width=width) for passage in passages],
-        total=max(0, height * len(passages) - heads),
-        least=_FEWEST_LINES,
-    )
+    height = (screen.lines - _RESERVED_LINES) * max(len(found), SHOWN) // SHOWN
+    free = max(0, height - sum(-(-columns(place) // screen.columns) for place in places))
+    needed = [count_rows(passage, width=width) for passage in passages]
+    # Blank lines between passages take no rows away from them.
+    spaced = full or explain or sum(needed) + len(needed) <= free
+    shares = share_rows(needed, weights=weigh_passages(passages), total=free, least=_FEWEST_LINES)
     terms = set(_native.analyze(query))
     cut = False
     for each, place, count in zip(found, places, shares, strict=True):

@@ -223,10 +223,13 @@ def _excerpt(found: FoundPassage, form: SearchForm, terms: set[str]) -> Iterator
     excerpt = find_excerpt(passage, query=form.query, count=_ROWS, width=_COLUMNS, visible=str)
     if excerpt.cut_before:
         yield tag("span", {"class": "cut"}, "… ")
-    for at, row in enumerate(excerpt.rows):
-        if at:
-            yield "\n" if row.line != excerpt.rows[at - 1].line else " "
-        yield mark_words(row.text, terms)
+    for number, fragment in enumerate(excerpt.fragments):
+        if number:
+            yield tag("span", {"class": "cut"}, " …\n")
+        for at, row in enumerate(fragment):
+            if at:
+                yield "\n" if row.line != fragment[at - 1].line else " "
+            yield mark_words(row.text, terms)
     if excerpt.cut_after:
         yield tag("span", {"class": "cut"}, " …")
 
