@@ -143,6 +143,7 @@ def test_damage_is_found_and_healed_or_refused(
             outcomes[judge(call(partial(examine, copy), folder=tmp_path), oracles)] += 1
         except (AssertionError, TimeoutError) as failed:
             harm.append(f"{folder.path.name}: {what}: {failed}")
+            effort.notes.append(harm[-1][:400])
         shutil.rmtree(copy)
         effort.done += 1
     effort.notes.append(", ".join(f"{count} {what}" for what, count in outcomes.most_common()))

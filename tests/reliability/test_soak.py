@@ -1,0 +1,120 @@
+"""A long run of commits, searches and reopenings: memory, descriptors and disk stay flat."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fault_injection import corpus
+from fault_injection.effort import Effort
+
+import crx
+
+DOCUMENTS = 40
+# Operations before the first measurement, in which caches fill.
+WARM_UP = 200
+MB = 1 << 20
+QUERIES = corpus.queries()
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="there is no /proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a process and its index use: resident bytes, open descriptors, bytes on disk."""
+
+    memory: int
+    descriptors: int
+    disk: int
+
+    @staticmethod
+    def now(folder: Path) -> Use:
+        gc.collect()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        disk = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        return Use(pages * os.sysconf("SC_PAGESIZE"), len(os.listdir("/proc/self/fd")), disk)
+
+
+class Life:
+    """An index that is searched, edited and reopened at random."""
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self.folder = folder
+        self.chance = chance
+        self.version = 0
+        self.index = crx.open(self.folder, settings=corpus.SETTINGS)
+        self.index.add_documents([self._document(number) for number in range(DOCUMENTS)])
+
+    def step(self) -> None:
+        """Do one operation: of 100, 96 are searches, 3 commits and 1 a reopening."""
+        match self.chance.randrange(100):
+            case 0:
+                self.index.close()
+                self.index = crx.open(self.folder, create=False)
+            case 1 | 2 | 3:
+                self.version += 1
+                self.index.add_documents([self._document(self.chance.randrange(DOCUMENTS))])
+                if self.version % 50 == 0:
+                    self.index.gc(contexts=True)
+            case _:
+                query = self.chance.choice(QUERIES)
+                assert self.index.search(query.text, legs=query.legs, k=5).notes == ()
+
+    def _document(self, number: int) -> crx.Document:
+        return crx.Document(f"mem:{number}", corpus.text(number, version=self.version))
+
+
+def live(life: Life, operations: int, after_each: Callable[[], object] = int) -> tuple[Use, Use]:
+    """Do operations; return what was used after the first ones and what is used at the end."""
+    for _ in range(WARM_UP):
+        life.step()
+    before = Use.now(life.folder)
+    for _ in range(operations):
+        life.step()
+        after_each()
+    return before, Use.now(life.folder)
+
+
+def require_flat(before: Use, after: Use, *, operations: int) -> None:
+    assert after.descriptors == pytest.approx(before.descriptors, abs=4)
+    # The allocator takes some megabytes more in its own time, however short the run.
+    assert after.memory - before.memory < 24 * MB + MB * operations / 100_000
+
+
+@needs_proc
+def test_memory_descriptors_and_disk_stay_flat(effort: Effort, tmp_path: Path) -> None:
+    life = Life(tmp_path / "notes.crx", effort.chance)
+    effort.done = effort.runs(quick=500, full=1_000_000)
+    before, after = live(life, effort.done)
+    life.index.close()
+    effort.notes.append(f"{before} then {after}")
+    require_flat(before, after, operations=effort.done)
+    assert after.disk < 2.2 * live_bytes(life.folder)
+
+
+@needs_proc
+def test_the_harness_finds_a_leak(tmp_path: Path) -> None:
+    leak: list[bytes] = []
+    life = Life(tmp_path / "notes.crx", random.Random(1))
+    before, after = live(life, 100, after_each=lambda: leak.append(b"x" * (MB // 2)))
+    with pytest.raises(AssertionError):
+        require_flat(before, after, operations=100)
+
+
+def live_bytes(folder: Path) -> int:
+    """Return the size of an index with the same documents that was made at once."""
+    fresh = folder.with_name("fresh.crx")
+    with crx.open(folder) as index, crx.open(fresh, settings=corpus.SETTINGS) as made:
+        store = index.store
+        made.add_documents(
+            [crx.Document(row.uri, store.text(row.doc)) for row in store.documents()]
+        )
+    size = Use.now(fresh).disk
+    shutil.rmtree(fresh)
+    return size
