@@ -73,7 +73,7 @@ def test_a_line_that_is_no_record_is_named_by_its_number(
     path.write_bytes(json.dumps(GOOD).encode() + b"\n" + line + b"\n")
     with pytest.raises(InputError) as raised:
         read_contexts(path)
-    assert str(raised.value) == f"line 2: {fault}"
+    assert str(raised.value) == f"{path}: line 2: {fault}"
 
 
 def test_a_span_that_comes_twice_is_refused(tmp_path: Path) -> None:

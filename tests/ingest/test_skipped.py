@@ -208,3 +208,16 @@ def test_the_folders_are_a_setting(crx: CrxHere) -> None:
     done = crx("index", "-q", "docs", "--set", "skip_folders=drafts")
     assert done.out.startswith(".crx: 1 added;")
     assert crx("status", "--documents").out == "docs/node_modules/a.md\n"
+
+
+@pytest.mark.parametrize("damage", [b"{", b"\0" * 512, b'{"other": 1}\n'])
+def test_a_damaged_record_is_made_anew(crx: CrxHere, damage: bytes) -> None:
+    (crx.folder / "docs" / "picture.png").write_bytes(PNG)
+    (crx.folder / "docs" / "whales.md").write_text(TEXT)
+    assert crx("index", "docs", "-q").code == 0
+    record = crx.folder / ".crx" / "skipped.jsonl"
+    whole = record.read_bytes()
+    record.write_bytes(damage)
+    assert crx("status").code == 0
+    assert crx("index", "docs", "-q").code == 0
+    assert record.read_bytes() == whole

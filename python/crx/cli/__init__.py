@@ -16,7 +16,7 @@ import click
 
 from crx.cli.output import print_note
 from crx.config import ConfigWarning
-from crx.errors import CrxError, NoRoom, UsageError
+from crx.errors import CrxError, NoRoom, SystemFailure, UsageError
 
 # Every command and its line in "crx --help".
 COMMANDS = {
@@ -148,8 +148,11 @@ def _run(arguments: list[str]) -> int:
     except MemoryError:
         return _fail("out of memory", NoRoom.exit_code)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-            return _fail(f"{error.filename or 'output'}: {error.strerror}", NoRoom.exit_code)
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+        if error.filename or is_full:
+            code = (NoRoom if is_full else SystemFailure).exit_code
+            reason = (error.strerror or str(error)).lower()
+            return _fail(f"{os.fsdecode(error.filename or 'output')}: {reason}", code)
         raise
     return code if isinstance(code, int) else 0
 

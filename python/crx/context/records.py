@@ -77,8 +77,8 @@ def id_of(uri: str) -> str:
 def read_contexts(path: str | os.PathLike[str]) -> list[Record]:
     """Return the records of a file, in its order.
 
-    Raises `UsageError` if the file cannot be read, `InputError` with the line's number if a line
-    is not a record or repeats a span.
+    Raises `UsageError` if the file cannot be read, `InputError` with its name and the line's
+    number if a line is not a record or repeats a span.
     """
     try:
         lines = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -92,11 +92,11 @@ def read_contexts(path: str | os.PathLike[str]) -> list[Record]:
         try:
             record = _record(line)
         except ValueError as fault:
-            raise InputError(f"line {number}: {fault}") from None
+            raise InputError(f"{os.fspath(path)}: line {number}: {fault}") from None
         span = (record.document, record.start, record.end)
         if span in seen:
             raise InputError(
-                f"line {number}: {record.document} {record.start}-{record.end} "
+                f"{os.fspath(path)}: line {number}: {record.document} {record.start}-{record.end} "
                 f"is already on line {seen[span]}; keep one of them"
             )
         seen[span] = number

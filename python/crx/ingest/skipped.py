@@ -21,15 +21,15 @@ FILE = "skipped.jsonl"
 
 
 def read_skipped(folder: Path, *, base: Base) -> list[Skipped]:
-    """Return the paths that were not indexed, by URI; none if there is no record.
+    """Return the paths that were not indexed, by URI; none if there is no whole record.
 
     `base` is that of the index, to which the recorded paths are relative.
     """
     try:
         lines = (folder / FILE).read_bytes().splitlines()
-    except FileNotFoundError:
+        entries = [Skipped(**orjson.loads(line)) for line in lines]
+    except (FileNotFoundError, ValueError, TypeError):
         return []
-    entries = (Skipped(**orjson.loads(line)) for line in lines)
     return [replace(entry, uri=base.load(entry.uri)) for entry in entries]
 
 
