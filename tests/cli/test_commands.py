@@ -184,6 +184,15 @@ def test_doctor_checks_every_part(crx: Crx, indexed: Path) -> None:
     assert checks["index"]["detail"] == "every row matches its hash"
 
 
+def test_doctor_measures_the_speed_of_the_embedder_if_asked(
+    crx: Crx, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.cli.embedder_speed.PROBE_S", 0.01)
+    speed = r"^ok    speed +hashed: [\d,]+ chunks a second$"
+    assert re.search(speed, crx("doctor", "--speed").out, re.MULTILINE)
+    assert not re.search(speed, crx("doctor").out, re.MULTILINE)
+
+
 def test_doctor_exits_with_the_code_of_the_first_failure(
     crx: Crx, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Embedders of the model store, run by OpenVINO: the fastest backend on a CPU with AMX."""
+"""Embedders of the model store, run by OpenVINO, which is fast on a CPU with bfloat16."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def load_embedder(spec: str) -> OpenVinoEmbedder:
 
 
 class OpenVinoEmbedder:
-    """A model of the store, in single precision or, on a CPU with AMX, in bfloat16."""
+    """A model of the store, in single precision or, with AMX or AVX512_BF16, in bfloat16."""
 
     def __init__(self, folder: Path, *, arithmetic: Arithmetic = "f32") -> None:
-        """Load a model's folder; raise `ModelError` if a file, the package or AMX is missing."""
+        """Load a model's folder; `ModelError` if a file, the package or bfloat16 is missing."""
         card = read_card(folder)
         if card.kind != "embedder" or card.precision != "fp32":
             raise ModelError(
@@ -105,7 +105,9 @@ def _compile(path: Path, arithmetic: Arithmetic) -> tuple[Any, Any]:
     core = openvino.Core()
     able = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     if arithmetic == "bf16" and "BF16" not in able:
-        raise ModelError("arithmetic=bf16: this CPU has no AMX; take arithmetic=f32")
+        raise ModelError(
+            "arithmetic=bf16: this CPU has neither AMX nor AVX512_BF16; take arithmetic=f32"
+        )
     settings = {
         "INFERENCE_PRECISION_HINT": arithmetic,
         "INFERENCE_NUM_THREADS": thread_count(),

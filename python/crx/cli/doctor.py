@@ -50,14 +50,20 @@ class Check:
 @click.option(
     "--verify", "thorough", is_flag=True, help="Also check every row of the index against its hash."
 )
+@click.option(
+    "--speed",
+    "probed",
+    is_flag=True,
+    help="Also embed for ten seconds with each form of the embedder's model, and name the fastest.",
+)
 @json_option
-def command(*, folder: str | None, thorough: bool, as_json: bool) -> int:
+def command(*, folder: str | None, thorough: bool, probed: bool, as_json: bool) -> int:
     """Check this installation and the nearest index.
 
     The exit code is that of the first check that failed, 0 if none did.
     """
     checks: list[Check] = []
-    for check in run_checks(find_index(folder), thorough=thorough):
+    for check in run_checks(find_index(folder), thorough=thorough, probed=probed):
         checks.append(check)
         if not as_json:
             state = colored(f"{check.state:4}", _COLORS[check.state])
@@ -68,7 +74,7 @@ def command(*, folder: str | None, thorough: bool, as_json: bool) -> int:
     return next((check.exit_code for check in checks if check.state == "fail"), 0)
 
 
-def run_checks(index: Path | None, *, thorough: bool) -> Iterator[Check]:
+def run_checks(index: Path | None, *, thorough: bool, probed: bool = False) -> Iterator[Check]:
     """Yield the result of each check, from the installation to the index."""
     yield from _run("crx", _versions)
     yield from _run("core", _core)
@@ -77,6 +83,8 @@ def run_checks(index: Path | None, *, thorough: bool) -> Iterator[Check]:
     yield from _run("seal key", _seal_key)
     yield from _run("models", _models)
     yield from _run("embedder", _embedder)
+    if probed:
+        yield from _run("speed", _speed)
     yield from _run("reranker", _reranker)
     yield from _run("threads", _threads)
     yield from _run("devices", _devices)
@@ -175,6 +183,19 @@ def _embedder() -> Iterator[tuple[State, str]]:
         yield "fail", f"{about}; its vector has length {length:.4f}, not 1; add the model again"
     else:
         yield "ok", f"{about}; {embedder.fingerprint}"
+
+
+def _speed() -> Iterator[tuple[State, str]]:
+    from crx.cli.embedder_speed import list_forms, measure_forms
+    from crx.registry import load_embedder
+
+    spec = resolve().settings.embedder
+    fastest, *others = measure_forms(list_forms(spec), load=load_embedder)
+    for each in (fastest, *others):
+        speed = each.failure or f"{each.chunks_per_s:,.0f} chunks a second"
+        yield "ok", f"{each.spec}: {speed}"
+    if fastest.spec != spec and not fastest.failure:
+        yield "ok", f"the fastest for a new index: crx config set embedder {fastest.spec}"
 
 
 def _reranker() -> Iterator[tuple[State, str]]:
