@@ -417,6 +417,7 @@ class Lexical:
         query: str,
         *,
         k: int,
+        name: str = "",
         langs: Sequence[str] | None = None,
         k1: float = 1.2,
         b: float = 0.75,
@@ -428,8 +429,14 @@ class Lexical:
         `langs` are the languages whose stems the query's words may have; None is English.
         `weights` are the weights of text, outline and context, by default 1 each; a field of
         weight 0 is ignored. Function words of the query ("the", "how") have a quarter of the
-        weight. Raises `ValueError` for a parameter that is out of range.
+        weight, and the terms of `name`, the part of the query that names a document, have half.
+        Raises `ValueError` for a parameter that is out of range.
         """
+
+    def query_terms(
+        self, texts: Sequence[str], *, langs: Sequence[str]
+    ) -> list[list[tuple[str, float]]]:
+        """Return the distinct terms of each text, as a query has them, with their weights."""
 
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         """Return at most k terms of the index that are spelled like a word or its stem.

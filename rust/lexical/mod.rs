@@ -58,6 +58,8 @@ pub struct Lexical {
 pub struct Query<'a> {
     /// The query text.
     pub text: &'a str,
+    /// The part of the text that names a document, whose terms have half their weight; "" for none.
+    pub name: &'a str,
     /// The languages whose stems the words of the query may have.
     pub langs: &'a [String],
     /// The number of chunks to return.
@@ -259,22 +261,40 @@ impl Lexical {
         Ok(false)
     }
 
-    /// Analyzes the query, with an idle analyzer if there is one.
+    /// Returns the distinct terms of each text with their weights, as [`QueryAnalyzer::analyze`].
+    pub fn query_terms<S: AsRef<str>>(&self, texts: &[S], langs: &[String]) -> Vec<Vec<QueryTerm>> {
+        self.with_analyzer(langs, |analyzer| {
+            let texts = texts.iter().map(AsRef::as_ref);
+            texts.map(|text| analyzer.analyze(text)).collect()
+        })
+    }
+
     fn analyze(&self, query: &Query) -> Vec<QueryTerm> {
-        let suits = |idle: &(Vec<String>, QueryAnalyzer)| idle.0 == query.langs;
+        self.with_analyzer(query.langs, |analyzer| {
+            analyzer.analyze_named(query.text, query.name)
+        })
+    }
+
+    /// Calls a function with an idle analyzer, or with a new one if none is idle.
+    fn with_analyzer<T>(
+        &self,
+        langs: &[String],
+        analyze: impl FnOnce(&mut QueryAnalyzer) -> T,
+    ) -> T {
+        let suits = |idle: &(Vec<String>, QueryAnalyzer)| idle.0 == langs;
         let mut idle = locked(&self.analyzers);
         let mut analyzer = match idle.iter().position(suits) {
             Some(at) => idle.swap_remove(at).1,
-            None => QueryAnalyzer::new(query.langs),
+            None => QueryAnalyzer::new(langs),
         };
         drop(idle);
-        let terms = analyzer.analyze(query.text);
+        let analyzed = analyze(&mut analyzer);
         let mut idle = locked(&self.analyzers);
         if idle.len() == IDLE_ANALYZERS {
             idle.remove(0);
         }
-        idle.push((query.langs.to_vec(), analyzer));
-        terms
+        idle.push((langs.to_vec(), analyzer));
+        analyzed
     }
 
     /// Waits for running merges and releases the writer; a later `put` opens another.

@@ -9,6 +9,7 @@ use pyo3::pybacked::PyBackedStr;
 
 use super::error::raise;
 use super::store::{Filter, Store};
+use crate::analyze::QueryTerm;
 use crate::lexical::bm25::{Bm25, FIELDS};
 use crate::lexical::{ChunkFields, Query};
 
@@ -96,12 +97,13 @@ impl Lexical {
         clippy::too_many_arguments,
         reason = "keyword arguments of the Python method"
     )]
-    #[pyo3(signature = (query, *, k, langs = None, k1 = 1.2, b = 0.75, weights = None, only = None))]
+    #[pyo3(signature = (query, *, k, name = "", langs = None, k1 = 1.2, b = 0.75, weights = None, only = None))]
     fn search<'py>(
         &self,
         py: Python<'py>,
         query: &str,
         k: usize,
+        name: &str,
         langs: Option<Vec<String>>,
         k1: f64,
         b: f64,
@@ -111,6 +113,7 @@ impl Lexical {
         let langs = langs.unwrap_or_else(|| vec!["en".to_owned()]);
         let query = Query {
             text: query,
+            name,
             langs: &langs,
             k,
             bm25: Bm25 {
@@ -123,6 +126,21 @@ impl Lexical {
         let ranking = py.detach(|| self.0.search(&query)).map_err(raise)?;
         let (keys, scores): (Vec<i64>, Vec<f32>) = ranking.into_iter().unzip();
         Ok((keys.into_pyarray(py), scores.into_pyarray(py)))
+    }
+
+    /// Terms and their weights, for each text.
+    #[pyo3(signature = (texts, *, langs))]
+    fn query_terms(
+        &self,
+        py: Python<'_>,
+        texts: Vec<String>,
+        langs: Vec<String>,
+    ) -> Vec<Vec<(String, f64)>> {
+        py.detach(|| {
+            let analyzed = self.0.query_terms(&texts, &langs).into_iter();
+            let pairs = |terms: Vec<QueryTerm>| terms.into_iter().map(|t| (t.term, t.weight));
+            analyzed.map(|terms| pairs(terms).collect()).collect()
+        })
     }
 
     #[pyo3(signature = (word, *, k))]

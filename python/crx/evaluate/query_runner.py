@@ -103,26 +103,31 @@ class QueryRunner:
         return self._search_leg(text, "dense", extra_ms=self._vectors.ms(text))
 
     def _search_legs(self, text: str) -> dict[str, TimedRanking]:
-        legs: dict[str, TimedRanking] = {
+        return {
             "bm25": self._search_leg(text, "bm25"),
             "dense": self.search_dense(text),
+            "hybrid": self._search_both(text),
         }
+
+    def _search_both(self, text: str) -> TimedRanking:
         started = time.perf_counter()
-        rankings: dict[Leg, Ranking] = {leg: legs[leg].ranking for leg in LEGS}
+        rankings = self._retrieve(text, LEGS)
         fused, notes = self._searcher.fuse(
             text, rankings, weights=self._weights, embedder=self._vectors, k=RANKING_DEPTH
         )
         self.notes.update(notes)
-        ms = max(timed.ms for timed in legs.values()) + _ms_since(started)
-        return {**legs, "hybrid": TimedRanking(fused, ms)}
+        return TimedRanking(fused, _ms_since(started) + self._vectors.ms(text))
 
     def _search_leg(self, text: str, leg: Leg, *, extra_ms: float = 0.0) -> TimedRanking:
         started = time.perf_counter()
-        rankings = self._searcher.retrieve(
-            text, weights=self._weights, embedder=self._vectors, legs=(leg,)
-        )
+        rankings = self._retrieve(text, (leg,))
         empty = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
         return TimedRanking(rankings.get(leg, empty), _ms_since(started) + extra_ms)
+
+    def _retrieve(self, text: str, legs: Sequence[Leg]) -> dict[Leg, Ranking]:
+        return self._searcher.retrieve(
+            text, weights=self._weights, embedder=self._vectors, legs=legs
+        )
 
     def _boost_recent(self, timed: TimedRanking) -> TimedRanking:
         recency = self._index.search_models.recency

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Literal
@@ -20,6 +20,7 @@ from crx.ingest.source_code import is_source_code
 from crx.ingest.split import labels_around
 from crx.protocols import Embedder, Reranker
 from crx.retrieve.dense_languages import weigh_by_language
+from crx.retrieve.document_name import BEST_CHUNKS, DocumentName, find_document_name
 from crx.retrieve.exact import EXACT_DEPTH, find_phrases, promote_exact
 from crx.retrieve.fusion import WeightedRanking, fuse
 from crx.retrieve.location import anchor_around, locate_passage
@@ -78,6 +79,14 @@ class Reranking:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedRanking:
+    """The ranking of BM25, and the part of the query that names a document, if there is one."""
+
+    ranking: Ranking
+    name: DocumentName | None
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """The hits of one search, best first."""
 
@@ -129,42 +138,62 @@ class Searcher:
         only: _native.Filter | None = None,
         timer: StageTimer | None = None,
     ) -> dict[Leg, Ranking]:
-        """Return the ranking of each leg; the legs are searched in parallel."""
+        """Return the ranking of each leg; the legs are searched in parallel.
+
+        If the best chunks of BM25 show that a part of the query names a document, its words weigh
+        less in both legs (see `document_name`).
+        """
         timer = timer or StageTimer()
         rankings: dict[Leg, Ranking] = {}
-        bm25 = None
+        named: Future[NamedRanking] | None = None
         if "bm25" in legs and weights.bm25_depth:
-            bm25 = _bm25_threads().submit(
-                self._bm25, query, weights=weights, only=only, timer=timer
+            named = _bm25_threads().submit(
+                self._bm25_and_name, query, weights=weights, only=only, timer=timer
             )
         if "dense" in legs and weights.dense_depth and embedder is not None:
             with timer.stage("embed"):
                 vector = embedder.embed([query], query=True)[0]
+                if named is not None and (name := named.result().name):
+                    vector = _unit(vector + embedder.embed([name.rest], query=True)[0])
             with timer.stage("dense"):
                 found = self._dense.search(vector, k=weights.dense_depth, only=only)
             rankings["dense"] = Ranking(*found)
-        if bm25 is not None:
-            rankings["bm25"] = bm25.result()
+        if named is not None:
+            rankings["bm25"] = named.result().ranking
         return rankings
 
-    def _bm25(
+    def _bm25_and_name(
         self,
         query: str,
         *,
         weights: RankingWeights,
         only: _native.Filter | None,
         timer: StageTimer,
-    ) -> Ranking:
+    ) -> NamedRanking:
         with timer.stage("bm25"):
-            found = self._lexical.search(
-                query,
-                k=weights.bm25_depth,
-                langs=self._langs(),
-                k1=weights.k1,
-                b=weights.b,
-                weights=(1.0, weights.outline_weight, weights.context_weight),
-                only=only,
-            )
+            ranking = self._bm25(query, weights=weights, only=only)
+            rows = self._read_rows(ranking.keys[:BEST_CHUNKS])
+            # The name of a definition is in its own source code, where repeating it is a good sign.
+            prose = [row for row in rows.values() if not is_source_code(row.text)]
+            best = [(row.doc, row.outline) for row in prose]
+            name = find_document_name(query, best, lexical=self._lexical, langs=self._langs())
+            if name:
+                ranking = self._bm25(query, weights=weights, only=only, name=name.name)
+        return NamedRanking(ranking, name)
+
+    def _bm25(
+        self, query: str, *, weights: RankingWeights, only: _native.Filter | None, name: str = ""
+    ) -> Ranking:
+        found = self._lexical.search(
+            query,
+            k=weights.bm25_depth,
+            name=name,
+            langs=self._langs(),
+            k1=weights.k1,
+            b=weights.b,
+            weights=(1.0, weights.outline_weight, weights.context_weight),
+            only=only,
+        )
         return Ranking(*found)
 
     def _langs(self) -> list[str]:
@@ -430,6 +459,10 @@ def _bm25_threads() -> ThreadPoolExecutor:
 if hasattr(os, "register_at_fork"):
     # A child has none of its parent's threads.
     os.register_at_fork(after_in_child=_bm25_threads.cache_clear)
+
+
+def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(vector / (np.linalg.norm(vector) or 1), np.float32)
 
 
 def situated_text(row: _native.ChunkRow) -> str:

@@ -1,0 +1,123 @@
+"""Queries that name a document: the words of the name weigh less than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import crx
+from crx import _native
+from crx.protocols import Embedder
+from crx.retrieve.document_name import BEST_CHUNKS, DocumentName, find_document_name
+
+OUTLINE = "Supply Agreement of Acme Corporation and Beta Limited, 2019"
+QUESTION = "Supply Agreement of Acme Corporation and Beta Limited: which court decides?"
+
+
+@pytest.fixture
+def lexical(tmp_path: Path) -> Iterator[_native.Lexical]:
+    lexical = _native.Lexical.open(str(tmp_path / "bm25"), write=True)
+    yield lexical
+    lexical.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "rest"),
+    [
+        (
+            QUESTION,
+            "Supply Agreement of Acme Corporation and Beta Limited",
+            "which court decides?",
+        ),
+        (
+            "Which law governs the supply agreements between Acme and Beta?",
+            "supply agreements between Acme and Beta",
+            "Which law governs the ?",
+        ),
+        ("In the ACME corporation, who\n pays", "ACME corporation", "In the , who pays"),
+    ],
+)
+def test_the_name_is_the_stretch_whose_words_the_outlines_of_a_document_have(
+    lexical: _native.Lexical, query: str, name: str, rest: str
+) -> None:
+    best = [*[(1, OUTLINE)] * (BEST_CHUNKS - 2), (2, "Lease of Gamma"), (3, "")]
+    found = find_document_name(query, best, lexical=lexical, langs=["en", "fr"])
+    assert found == DocumentName(name, rest)
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("Acme Corporation Supply Agreement", [(1, OUTLINE)] * BEST_CHUNKS),
+        ("what does the Acme Corporation have", [(1, OUTLINE)] * BEST_CHUNKS),
+        ("disputes of Acme", [(1, OUTLINE)] * BEST_CHUNKS),
+        ("", [(1, OUTLINE)] * BEST_CHUNKS),
+        (QUESTION, []),
+        (QUESTION, [(1, OUTLINE)] * (BEST_CHUNKS - 3)),
+        (QUESTION, [(doc, OUTLINE) for doc in range(BEST_CHUNKS)]),
+        (QUESTION, [*[(1, OUTLINE)] * (BEST_CHUNKS - 1), (1, "Lease of Gamma")]),
+    ],
+)
+def test_a_query_has_no_name_if_the_best_chunks_disagree_or_nothing_is_left(
+    lexical: _native.Lexical, query: str, best: list[tuple[int, str]]
+) -> None:
+    assert find_document_name(query, best, lexical=lexical, langs=["en"]) is None
+
+
+PARTIES = (("Acme Corporation", "Beta Limited"), ("Gamma Foundry", "Delta Shipping"))
+NOISE = "Clause {n}. {a} and {b}: {a} supplies {b} under this agreement, and {b} pays {a}."
+ANSWER = "Clause 20. Disputes are decided in Oslo, and the language of proceedings is Norwegian."
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two agreements of 25 clauses; those without the answer repeat the names of the parties."""
+    folder = tmp_path / "agreements"
+    folder.mkdir()
+    for a, b in PARTIES:
+        clauses = [NOISE.format(n=n, a=a, b=b) for n in range(1, 25)]
+        text = "\n\n".join([*clauses[:19], ANSWER, *clauses[19:]])
+        (folder / f"{a}.md").write_text(f"# Supply Agreement of {a} and {b}\n\n{text}\n")
+    for n in range(40):
+        (folder / f"whales{n}.md").write_text(
+            f"# Whales\n\nWhale {n} decided to sing in the north.\n"
+        )
+    return folder
+
+
+@pytest.mark.parametrize("embedder", ["none", "hashed"])
+def test_the_answer_is_found_in_the_document_that_the_query_names(
+    folder: Path, tmp_path: Path, embedder: str
+) -> None:
+    settings = {"embedder": embedder, "chunk_chars": 100}
+    with crx.open(tmp_path / "notes.crx", settings=settings) as index:
+        index.add(folder)
+        assert index.status().counts["chunks"] > 2 * BEST_CHUNKS
+        (best, *_) = index.search(QUESTION).hits
+    assert "decided in Oslo" in best.text
+    assert "Acme" in best.uri
+
+
+def test_the_query_is_embedded_with_its_name_and_without(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"embedder": "hashed", "chunk_chars": 100}
+    with crx.open(tmp_path / "notes.crx", settings=settings) as index:
+        index.add(folder)
+        embed = type(index.embedder).embed
+        queries: list[str] = []
+
+        def record(
+            embedder: Embedder, texts: Sequence[str], *, query: bool = False
+        ) -> NDArray[np.float32]:
+            queries.extend(texts)
+            return embed(embedder, texts, query=query)
+
+        monkeypatch.setattr(type(index.embedder), "embed", record)
+        index.search(QUESTION)
+        index.search("disputes", legs=["dense"])
+    assert queries == [QUESTION, "which court decides?", "disputes"]
