@@ -166,7 +166,7 @@ mod tests {
         let expected = [
             ("acm", 0.5),
             ("corpor", 0.5),
-            ("pai", 1.0),
+            ("pay", 1.0),
             ("the", 0.125),
             ("who", 0.25),
         ];
