@@ -119,6 +119,7 @@ def without_times(text: str) -> object:
         ("--where", "path=whales.md"),
         ("--where", "year=2020"),
         ("--more", "-n", "1"),
+        ("--format", "vimgrep"),
     ],
 )
 def test_a_server_and_the_command_print_the_same(
@@ -262,6 +263,18 @@ def test_a_server_that_breaks_off_is_not_relied_on(answer: bytes, sea: Path, war
         thread.start()
         assert warm("search", "whales", "--index", sea) is None
         thread.join()
+
+
+def test_a_search_that_waits_for_a_server_is_interrupted_as_any_other(
+    sea: Path, warm: Warm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(place: str, body: bytes) -> tuple[int, bytes]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_client, "_post", interrupt)
+    with local_sockets([sea]):
+        done = warm("search", "whales", "--index", sea)
+    assert done == Done(130, "", "crx: interrupted; the same command resumes\n")
 
 
 def test_the_socket_is_the_users_alone(sea: Path) -> None:

@@ -17,6 +17,7 @@ import click
 from crx.cli.output import print_note
 from crx.config import ConfigWarning
 from crx.errors import CrxError, NoRoom, SystemFailure, UsageError
+from crx.serve.command_client import INTERRUPTED as INTERRUPTED
 
 # Every command and its line in "crx --help".
 COMMANDS = {
@@ -48,7 +49,6 @@ COMMANDS = {
     "help": "Explain settings, exit codes, files, models and filters.",
 }
 
-INTERRUPTED = 130
 HELP_OPTIONS = ("-h", "--help")
 
 # The variable through which a shell asks for completions.

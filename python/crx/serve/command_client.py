@@ -19,6 +19,7 @@ from crx.serve.socket_places import installation, is_own, socket_places
 # Paths below it are answered over the Unix socket alone.
 LOCAL_PREFIX = "/local/"
 COMMAND_PATH = f"{LOCAL_PREFIX}command"
+INTERRUPTED = 130
 # Seconds to wait for an answer; a search that takes longer is done again by the command.
 ANSWER_S = 60.0
 # Variables that decide how an answer looks, or where the user's settings are.
@@ -39,6 +40,9 @@ def answer_by_server(arguments: Sequence[str]) -> int | None:
         answer = _ask(arguments)
     except OSError:  # a current folder that was removed
         return None
+    except KeyboardInterrupt:
+        _write(sys.stderr, "crx: interrupted; the same command resumes\n")
+        return INTERRUPTED
     if answer is None:
         return None
     try:
