@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ from command_line import Done, flip
 from crx.bundle.install import install_bundle
 from crx.bundle.manifest import oldest_glibc, read_manifest
 from crx.bundle.verify import check_bundle, write_sums
-from crx.errors import Damaged, Incompatible, NoRoom, UsageError
+from crx.errors import Damaged, Incompatible, NoRoom, SystemFailure, UsageError
 
 PROGRAM = Path("Scripts/crx.exe" if os.name == "nt" else "bin/crx")
 
@@ -73,7 +74,7 @@ def test_a_python_of_another_version_is_told_so_before_anything_is_imported(bund
     here = ", ".join(map(str, sys.version_info[:2]))
     script.write_text(script.read_text().replace(f"({here})", "(3, 9)"))
     done = run_script(bundle, "--verify")
-    assert (done.code, "this bundle is for" in done.err) == (1, True)
+    assert (done.code, "this bundle is for" in done.err) == (4, True)
 
 
 def test_an_older_c_library_is_refused(bundle: Path, tmp_path: Path) -> None:
@@ -117,15 +118,27 @@ def test_too_small_a_disk_is_refused_before_anything_is_written(
     assert not (tmp_path / "new").exists()
 
 
-def test_a_disk_that_becomes_full_leaves_nothing_behind(
-    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("number", "error", "message"),
+    [
+        (errno.ENOSPC, NoRoom, "no space left; free some or name another folder"),
+        (errno.EIO, SystemFailure, "input/output error; name another folder, or mend it"),
+    ],
+)
+def test_a_disk_that_fails_leaves_nothing_behind(
+    bundle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    error: type[Exception],
+    message: str,
 ) -> None:
-    def fill(*_: object, **__: object) -> None:
-        (tmp_path / "new").mkdir()
-        raise OSError(28, "No space left on device")
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("venv.create", fill)
-    with pytest.raises(NoRoom, match="no space left; free some or name another folder"):
+    monkeypatch.setattr("crx.bundle.install._install_wheels", lambda *_: None)
+    monkeypatch.setattr("shutil.copyfile", fail)
+    with pytest.raises(error, match=message):
         install_bundle(bundle, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from crx import index as handle
-from crx.bundle.install import require_new
+from crx.bundle.install import require_new, system_error
 from crx.bundle.licences import write_licences
 from crx.bundle.manifest import (
     FORMAT,
@@ -29,13 +28,11 @@ from crx.bundle.verify import write_sums
 from crx.bundle.wheel import WheelFacts
 from crx.bundle.wheelhouse import WheelSources, collect_wheels
 from crx.config import Settings
-from crx.errors import NoRoom
+from crx.errors import Incompatible
 from crx.models import ModelCard, find_model, list_models, verify_model
 from crx.models.card import CARD_FILE
 from crx.models.pinned_wheels import is_pullable
 from crx.models.store import is_shipped
-
-_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 _INSTALL = '''\
 """Check and install this bundle of crx {crx}: install.py FOLDER, or install.py --verify."""
@@ -44,7 +41,8 @@ import os
 import sys
 
 if sys.version_info[:2] != ({numbers}):
-    sys.exit("install.py: this bundle is for {name}; run it with python{version}")
+    sys.stderr.write("install.py: this bundle is for {name}; run it with python{version}\\n")
+    sys.exit({incompatible})
 here = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(here, "wheels", "{wheel}"))
@@ -123,10 +121,7 @@ def create_bundle(
             size = _size(draft)
             draft.rename(folder)
     except OSError as error:
-        if error.errno not in _FULL_DISK:
-            raise
-        reason = (error.strerror or str(error)).lower()
-        raise NoRoom(f"{folder}: {reason}; free space or name another folder") from error
+        raise system_error(error, folder) from error
     return CreatedBundle(folder, manifest, tuple(wheels), size, key is not None, notes)
 
 
@@ -193,6 +188,7 @@ def _write_documents(
         "version": manifest.version,
         "numbers": manifest.version.replace(".", ", "),
         "machine": manifest.machine,
+        "incompatible": str(Incompatible.exit_code),
         "wheel": next(wheel.path.name for wheel in wheels if wheel.key == "crx"),
     }
     _write(bundle / "install.py", _INSTALL, facts)

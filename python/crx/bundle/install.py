@@ -29,7 +29,7 @@ from crx.errors import Damaged, NoRoom, SystemFailure, UsageError
 _MODELS = Path("share") / "crx" / "models"
 _PROGRAMS = "Scripts" if os.name == "nt" else "bin"
 _SUFFIX = ".exe" if os.name == "nt" else ""
-_FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,17 @@ def install_bundle(bundle: Path, folder: Path, *, key: Path | None = None) -> In
         shutil.rmtree(folder, ignore_errors=True)
         if existed:
             folder.mkdir(exist_ok=True)
-        if isinstance(error, OSError) and error.errno in _FULL_DISK:
-            raise NoRoom(f"{folder}: no space left; free some or name another folder") from error
+        if isinstance(error, OSError):
+            raise system_error(error, folder) from error
         raise
+
+
+def system_error(error: OSError, folder: Path) -> NoRoom | SystemFailure:
+    """Return the error of crx for one of the operating system while a folder was written."""
+    if error.errno in _FULL_DISK:
+        return NoRoom(f"{folder}: no space left; free some or name another folder")
+    reason = (error.strerror or str(error)).lower()
+    return SystemFailure(f"{error.filename or folder}: {reason}; name another folder, or mend it")
 
 
 def require_new(folder: Path) -> None:
@@ -85,13 +93,20 @@ def _install(bundle: Path, folder: Path, checked: CheckedBundle) -> InstalledBun
     programs = folder.absolute() / _PROGRAMS
     _install_wheels(bundle.absolute(), programs / f"python{_SUFFIX}", folder)
     for name in checked.manifest.models:
-        shutil.copytree(bundle / MODELS_FOLDER / name, folder / _MODELS / name)
+        _copy_folder(bundle / MODELS_FOLDER / name, folder / _MODELS / name)
     index = None
     if checked.manifest.index:
         index = folder / INDEX_FOLDER
-        shutil.copytree(bundle / INDEX_FOLDER, index)
+        _copy_folder(bundle / INDEX_FOLDER, index)
         index.chmod(0o700)
     return InstalledBundle(folder, programs / f"crx{_SUFFIX}", index, checked)
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    """Copy the files of a folder; unlike `copytree`, it stops at the first error."""
+    target.mkdir(parents=True)
+    for path in source.iterdir():
+        shutil.copyfile(path, target / path.name)
 
 
 def _install_wheels(bundle: Path, python: Path, folder: Path) -> None:
