@@ -11,7 +11,7 @@ import crx
 TEXT = """# Jobs
 
 The anacron daemon runs jobs that cron missed. Its configuration is a file; whales are not in it.
-The parser reads TS_999 and /etc/anacrontab.
+The parser reads TS_999 and /etc/anacrontab. The option max_job_delay waits; source code is free.
 """
 
 
@@ -35,6 +35,11 @@ def index(tmp_path: Path) -> crx.Index:
         ("configuraton of cron", "configuration of cron", "configuraton"),
         ("xanacron", "anacron", "xanacron"),
         ("amorcgae", "amorçage", "amorcgae"),
+        ("ana cron jobs", "anacron jobs", "ana cron"),
+        ("the configu ration of cron", "the configuration of cron", "configu ration"),
+        ("free sourcecode", "free source code", "sourcecode"),
+        ("max_jbo_delay", "max_job_delay", "max_jbo_delay"),
+        ("what is max_job_dealy", "what is max_job_delay", "max_job_dealy"),
     ],
 )
 def test_a_word_in_no_document_is_replaced_by_one_that_is_like_it(
@@ -58,6 +63,9 @@ def test_a_word_in_no_document_is_replaced_by_one_that_is_like_it(
         "jots of cron",  # too short
         "tiles of cron",  # a neighbour of file, and a word of its own
         "鯨の歌",
+        "TS_998 and TS_999x",
+        "max_file_delay",  # all its words are known
+        "codesource",  # no document has them in this order
     ],
 )
 def test_known_words_identifiers_quotes_and_unlike_words_are_left(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -14,9 +14,17 @@ from crx import _native
 from crx.ingest.common_words import FUNCTION_WORDS
 
 # Words in scripts with spaces, without what looks like an identifier: those are meant as they are.
-_WORD = re.compile(
-    r"(?<![\w./@:$%-])[^\W\d_\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7af]{4,}(?![\w/@:.]*\w)"
-)
+_LETTER = r"[^\W\d_\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7af]"
+_START = r"(?<![\w./@:$%-])"
+_END = r"(?![\w/@:.]*\w)"
+_WORD = re.compile(rf"{_START}{_LETTER}{{4,}}{_END}")
+# Names of letters and underscores; those with digits or dots are left as they are.
+_IDENTIFIER = re.compile(rf"{_START}[^\W\d_]+(?:_[^\W\d_]+)+{_END}")
+# Letters of a word that another was joined to, or cut from, by mistake.
+_SHORTEST_PART = 3
+# Two words, of which the second may be the first of the next pair.
+_PART = rf"{_LETTER}{{{_SHORTEST_PART},}}"
+_PAIR = re.compile(rf"{_START}({_PART})(?= ({_PART}){_END})")
 _QUOTED = re.compile(r"[\"“«][^\"”»]*[\"”»]")
 # One word of so many may be unknown.
 _UNKNOWN_SHARE = 3
@@ -52,21 +60,82 @@ def correct_spelling(
     A word is unknown if no stem of it, in the languages of the index, is in any document. What is
     quoted is left as it is, and so is a query with many unknown words: it is in another language.
     """
-    words = [
-        word
-        for word in dict.fromkeys(_WORD.findall(_QUOTED.sub(" ", query)))
-        if not any(word.casefold() in common for common in FUNCTION_WORDS.values())
-    ]
+    asked = _QUOTED.sub(" ", query)
+    replaced = _join_parts(asked, lexical, langs)
+    rest = _replace_words(asked, replaced)
+    words = [word for word in dict.fromkeys(_WORD.findall(rest)) if not _is_function_word(word)]
     unknown = [word for word in words if not _is_known(word, lexical, langs)]
     if len(unknown) > max(1, len(words) // _UNKNOWN_SHARE):
         return None
-    long = [word for word in unknown if len(word) >= _SHORTEST]
-    similar = ((word, _most_similar(word, lexical, store)) for word in long)
-    replaced = {word: found for word, found in similar if found}
+    for word in unknown:
+        if len(word) >= _SHORTEST:
+            replaced[word] = _most_similar(word, lexical, store) or _split(
+                word, lexical, store, langs
+            )
+    for name in dict.fromkeys(_IDENTIFIER.findall(rest)):
+        replaced[name] = _similar_identifier(name, lexical, store, langs)
+    replaced = {word: found for word, found in replaced.items() if found}
     if not replaced:
         return None
-    corrected = _WORD.sub(lambda match: replaced.get(match.group(), match.group()), query)
-    return Correction(corrected, tuple(replaced.items()))
+    return Correction(_replace_words(query, replaced), tuple(replaced.items()))
+
+
+def _replace_words(query: str, replaced: Mapping[str, str]) -> str:
+    if not replaced:
+        return query
+    any_of_them = "|".join(map(re.escape, replaced))
+    return re.sub(rf"(?<!\w)(?:{any_of_them})(?!\w)", lambda match: replaced[match[0]], query)
+
+
+def _join_parts(query: str, lexical: _native.Lexical, langs: Sequence[str]) -> dict[str, str]:
+    """Return the pairs of words, at least one unknown, that are a known word if joined."""
+    joined: dict[str, str] = {}
+    for match in _PAIR.finditer(query):
+        first, second = match.groups()
+        is_unknown = any(
+            not _is_function_word(part) and not _is_known(part, lexical, langs)
+            for part in (first, second)
+        )
+        if is_unknown and _is_known((first + second).casefold(), lexical, langs):
+            joined[f"{first} {second}"] = first + second
+    return joined
+
+
+def _split(word: str, lexical: _native.Lexical, store: _native.Store, langs: Sequence[str]) -> str:
+    """Return an unknown word as two words that follow each other in a document, or ""."""
+    for at in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
+        first, second = word[:at], word[at:]
+        if not (_is_known(first, lexical, langs) and _is_known(second, lexical, langs)):
+            continue
+        pair = re.compile(rf"\b{first}\s+{second}\b", re.IGNORECASE)
+        keys, _ = lexical.search(f"{first} {second}", k=_CHUNKS)
+        if any(pair.search(row.text) for row in store.chunks(np.asarray(keys, dtype=np.int64))):
+            return f"{first} {second}"
+    return ""
+
+
+def _similar_identifier(
+    name: str, lexical: _native.Lexical, store: _native.Store, langs: Sequence[str]
+) -> str:
+    """Return the identifier of a document that is most like an unknown one, or "".
+
+    Names whose words are all known are left: one of another name's words may be meant.
+    """
+    whole = name.casefold().replace("_", "")
+    if lexical.has_term(whole) or all(_is_known(part, lexical, langs) for part in name.split("_")):
+        return ""
+    similar = {
+        found: SequenceMatcher(None, name.casefold(), found).ratio()
+        for term in lexical.similar_terms(whole, k=_TERMS)
+        for found in _written_forms(term, lexical, store, _IDENTIFIER)
+        if found.replace("_", "") == term
+    }
+    best = max(similar, key=lambda found: similar[found], default="")
+    return best if best and similar[best] > _ALIKE else ""
+
+
+def _is_function_word(word: str) -> bool:
+    return any(word.casefold() in common for common in FUNCTION_WORDS.values())
 
 
 def _is_known(word: str, lexical: _native.Lexical, langs: Sequence[str]) -> bool:
@@ -83,7 +152,7 @@ def _most_similar(word: str, lexical: _native.Lexical, store: _native.Store) -> 
             lexical.similar_terms(word.casefold(), k=_TERMS)
             + lexical.similar_terms(folded, k=_TERMS)
         )
-        for written in _written_forms(term, lexical, store)
+        for written in _written_forms(term, lexical, store, _WORD)
     }
     best = max(candidates, key=lambda written: candidates[written], default="")
     return best if best and candidates[best] > _ALIKE else ""
@@ -94,13 +163,15 @@ def _without_accents(word: str) -> str:
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 
-def _written_forms(term: str, lexical: _native.Lexical, store: _native.Store) -> list[str]:
+def _written_forms(
+    term: str, lexical: _native.Lexical, store: _native.Store, pattern: re.Pattern[str]
+) -> list[str]:
     """Return the words of documents whose term is the given one, in lower case."""
     keys, _ = lexical.search(term, k=_CHUNKS)
     forms: dict[str, None] = {}
     for row in store.chunks(np.asarray(keys, dtype=np.int64)):
         for text in (row.text, row.outline, row.context):
-            for word in dict.fromkeys(_WORD.findall(text.casefold())):
+            for word in dict.fromkeys(pattern.findall(text.casefold())):
                 if word.startswith(term[:2]) and term in _native.analyze(word, row.lang):
                     forms[word] = None
     return list(forms)
