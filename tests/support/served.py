@@ -17,6 +17,8 @@ from crx.serve.server import bind, make_server
 
 # Of an index that is made and asked without a model.
 SETTINGS = {"embedder": "hashed", "generator": "fake:"}
+# Of a server that wants one.
+TOKEN = "0123456789abcdef0123456789abcdef"
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from hostile_documents import write_documents
 from served import SETTINGS as SERVED
-from served import Client, serving_app
+from served import TOKEN, Client, serving_app
 
 import crx
 from crx.serve.access import make_policy
 from crx.serve.app import create_app
 from crx.serve.guard import Guard
 from crx.serve.page.routes import page_extension
+from crx.serve.page.sign_in import sign_in_extension
 from crx.serve.served_index import ServedIndex
 from crx.serve.service import SearchService
 
@@ -49,5 +50,17 @@ def page(library_service: SearchService) -> Iterator[Client]:
     guarded = Guard(
         app, policy=make_policy(host="127.0.0.1", token=""), metrics=library_service.metrics
     )
+    with serving_app(guarded) as made:
+        yield made
+
+
+@pytest.fixture
+def closed(library_service: SearchService) -> Iterator[Client]:
+    """A client of a server of the library that wants a token, and that sends none."""
+    policy = make_policy(host="127.0.0.1", token=TOKEN)
+    app = create_app(
+        library_service, extensions=[page_extension(library_service), sign_in_extension(policy)]
+    )
+    guarded = Guard(app, policy=policy, metrics=library_service.metrics)
     with serving_app(guarded) as made:
         yield made

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import Client
+from served import TOKEN, Client
 
 webdriver = pytest.importorskip("selenium.webdriver")
 waiting = pytest.importorskip("selenium.webdriver.support.wait")
@@ -265,3 +265,21 @@ def _describe(violations: list[Any]) -> list[str]:
 def _brightness(colour: str) -> float:
     numbers = [float(each) for each in colour[colour.index("(") + 1 : -1].split(",")[:3]]
     return sum(numbers) / 3
+
+
+def test_a_browser_signs_in_and_searches_while_typing(driver: Any, closed: Client) -> None:
+    browser = Browser(driver, closed)
+    browser.emulate()
+    browser.open("/?q=whales")
+    browser.press("wrong", ENTER)
+    browser.wait("document.querySelector('.note')?.innerText == 'That is not the token.'")
+    browser.press(TOKEN, ENTER)
+    browser.wait("location.search == '?q=whales' && document.querySelector('.passage')")
+    assert browser.run("document.cookie") == ""
+    browser.run("document.querySelector('input[name=q]').select()")
+    browser.press("krill")
+    browser.wait("location.search == '?q=krill' && document.querySelector('.passage mark')")
+    browser.open("/sign-in")
+    browser.click("main button")
+    browser.wait("document.querySelector('#token')")
+    assert driver.get_cookies() == []

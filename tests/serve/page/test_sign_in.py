@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from urllib.parse import urlencode
 
 import pytest
-from served import Answered, Client, serving_app
+from served import TOKEN, Answered, Client, serving_app
 
 from crx.serve.access import make_policy
 from crx.serve.app import create_app
 from crx.serve.guard import Guard
-from crx.serve.page.routes import page_extension
 from crx.serve.page.sign_in import sign_in_extension
 from crx.serve.service import SearchService
 
-TOKEN = "0123456789abcdef0123456789abcdef"
 FORM = "application/x-www-form-urlencoded"
 BROWSER = "text/html,application/xhtml+xml,*/*"
-
-
-@pytest.fixture
-def closed(library_service: SearchService) -> Iterator[Client]:
-    """A client of a server of the library that wants a token, and that sends none."""
-    policy = make_policy(host="127.0.0.1", token=TOKEN)
-    app = create_app(
-        library_service, extensions=[page_extension(library_service), sign_in_extension(policy)]
-    )
-    guarded = Guard(app, policy=policy, metrics=library_service.metrics)
-    with serving_app(guarded) as made:
-        yield made
 
 
 def send_form(client: Client, path: str, *, headers: dict[str, str], **fields: str) -> Answered:
