@@ -47,5 +47,6 @@ def test_a_search_loads_neither_a_reader_nor_what_indexes() -> None:
         "pathspec",
         "importlib.metadata",
         "rich",
+        "socket",
     }
     assert loaded & unwanted == set()

@@ -8,7 +8,7 @@ read it: others open no file whose link has one.
 from __future__ import annotations
 
 import os
-import socket
+import platform
 from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import quote
@@ -42,7 +42,7 @@ def link_url(place: Passage | Citation, *, links: Links, environ: Mapping[str, s
     if not os.path.isabs(path) or not os.path.exists(path):
         return ""
     # Visual Studio Code takes a host for that of a shared folder.
-    host = "" if _is_vscode(environ) else socket.gethostname()
+    host = "" if _is_vscode(environ) else platform.node()
     slashed = os.fsencode(path.replace(os.sep, "/"))
     rooted = slashed if slashed.startswith(b"/") else b"/" + slashed
     line = f"#{place.lines[0]}" if links == "lines" and place.lines else ""
