@@ -92,6 +92,18 @@ def test_a_folder_that_exists_is_not_overwritten(tmp_path: Path, wheels: Path) -
         create_bundle(tmp_path, sources=WheelSources(folder=wheels))
 
 
+def test_a_model_that_is_named_twice_or_by_its_folder_is_added_once(
+    tmp_path: Path, wheels: Path, store: Path
+) -> None:
+    sources = WheelSources(folder=wheels)
+    made = create_bundle(tmp_path / "b", sources=sources, models=["tiny", "tiny"])
+    assert made.manifest.models == ("tiny",)
+    (store / "tiny").rename(tmp_path / "mine")
+    made = create_bundle(tmp_path / "c", sources=sources, models=[str(tmp_path / "mine")])
+    assert made.manifest.models == ("mine",)
+    assert (tmp_path / "c" / "models" / "mine" / "model.onnx").is_file()
+
+
 def test_an_unknown_or_damaged_model_is_refused(tmp_path: Path, wheels: Path, store: Path) -> None:
     sources = WheelSources(folder=wheels)
     with pytest.raises(ModelError, match=r"nowhere: no such model; installed: "):

@@ -95,7 +95,7 @@ def create_bundle(
     `ModelError` for a model that is missing or damaged, `NoRoom`, and `SystemFailure` if pip fails.
     """
     require_new(folder)
-    cards = [verify_model(name) for name in models]
+    cards = {name: verify_model(name) for name in models}
     try:
         folder.absolute().parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
@@ -105,13 +105,13 @@ def create_bundle(
             draft.mkdir()
             if index is not None:
                 on_step("copying the index")
-                cards += _copy_index(index, draft, known=models)
+                cards |= _copy_index(index, draft)
             on_step("collecting wheels")
             wheels = collect_wheels(draft, sources)
             on_step("copying models")
             _copy_models(draft, cards)
             manifest = _describe(wheels, cards, sources.extras, draft)
-            notes = _write_documents(draft, manifest, wheels, cards)
+            notes = _write_documents(draft, manifest, wheels, list(cards.values()))
             on_step("computing checksums")
             write_sums(draft)
             if key is not None:
@@ -138,24 +138,27 @@ def _store_names(spec: str) -> list[str]:
     return [part for part in spec.split(":") if part in installed or is_pullable(part)]
 
 
-def _copy_index(index: Path, bundle: Path, *, known: Sequence[str]) -> list[ModelCard]:
-    """Copy an index into a bundle; return the card of its embedder unless that is known."""
+def _copy_index(index: Path, bundle: Path) -> dict[str, ModelCard]:
+    """Copy an index into a bundle; return the card of its embedder by name, if that is a model."""
     with handle.open(index, create=False) as opened:
         opened.backup(bundle / INDEX_FOLDER)
         names = _store_names(opened.settings["embedder"])
-    return [verify_model(name) for name in names if name not in known]
+    return {name: verify_model(name) for name in names}
 
 
-def _copy_models(bundle: Path, cards: Sequence[ModelCard]) -> None:
-    for card in cards:
-        source, target = find_model(card.name), bundle / MODELS_FOLDER / card.name
+def _copy_models(bundle: Path, cards: Mapping[str, ModelCard]) -> None:
+    for name, card in cards.items():
+        source, target = find_model(name), bundle / MODELS_FOLDER / card.name
         target.mkdir(parents=True)
-        for name in (CARD_FILE, *card.files):
-            shutil.copyfile(source / name, target / name)
+        for file in (CARD_FILE, *card.files):
+            shutil.copyfile(source / file, target / file)
 
 
 def _describe(
-    wheels: Sequence[WheelFacts], cards: Sequence[ModelCard], extras: Sequence[str], bundle: Path
+    wheels: Sequence[WheelFacts],
+    cards: Mapping[str, ModelCard],
+    extras: Sequence[str],
+    bundle: Path,
 ) -> Manifest:
     unpacked = sum(wheel.unpacked_bytes for wheel in wheels)
     others = _size(bundle / MODELS_FOLDER) + _size(bundle / INDEX_FOLDER)
@@ -167,7 +170,7 @@ def _describe(
         machine=current_machine(),
         glibc=oldest_glibc(wheel.path.name for wheel in wheels),
         extras=tuple(extras),
-        models=tuple(card.name for card in cards),
+        models=tuple(card.name for card in cards.values()),
         index=(bundle / INDEX_FOLDER).is_dir(),
         installed_bytes=unpacked + others,
     )
