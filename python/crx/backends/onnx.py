@@ -225,7 +225,7 @@ def _run_parallel(batches: Sequence[Batch], run: Callable[[Batch], None], count:
 
 
 def _runtime(device: Device) -> ModuleType:
-    runtime = import_module("onnxruntime")
+    runtime: ModuleType = import_module("crx.models.onnx_runtime").onnxruntime
     if _PROVIDERS[device] not in runtime.get_available_providers():
         raise ModelError(
             f"{device}: this onnxruntime has no {_PROVIDERS[device]}; "

@@ -219,7 +219,7 @@ def _threads() -> Iterator[tuple[State, str]]:
 
 
 def _devices() -> Iterator[tuple[State, str]]:
-    providers = import_module("onnxruntime").get_available_providers()
+    providers = import_module("crx.models.onnx_runtime").onnxruntime.get_available_providers()
     names = [name.removesuffix("ExecutionProvider") for name in providers]
     yield "ok", f"ONNX Runtime {metadata.version('onnxruntime')}: {', '.join(names)}"
 

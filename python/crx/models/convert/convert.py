@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import tokenizers
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx.external_data_helper import set_external_data
@@ -39,6 +38,7 @@ from crx.models.convert.unigram import build_tokenizer_json
 from crx.models.convert.weights import EncoderWeights, read_weights
 from crx.models.cross_encoder import PairEncoder, relevance_logits
 from crx.models.onnx_folder import detect_precision, find_graph
+from crx.models.onnx_runtime import onnxruntime
 from crx.models.pieces import is_large_unigram, write_pieces
 from crx.models.source_folder import Architecture, SourceFolder, read_folder
 from crx.models.tokenizer import Ids, ModelTokenizer, graph_inputs
