@@ -1,0 +1,302 @@
+"""Tables and a drawing of the results in `benches/results`, written to `BENCHMARKS.md`.
+
+    python benches/report.py
+
+Each benchmark writes its results with `--json`; this command only lays them out. Where an engine is
+ahead of crx, the reason is taken from `REASONS`; it is an error if there is none.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benches" / "results"
+DRAWING = RESULTS / "growth.svg"
+
+# An engine is ahead if its figure is smaller by more than this share of crx's.
+MARGIN = 0.05
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of the results, less of which is better; `ranked` ones are compared."""
+
+    key: str
+    title: str
+    digits: int = 2
+    ranked: bool = True
+
+
+@dataclass(frozen=True)
+class Section:
+    """One benchmark: its results, one file for each size, and what is shown of them."""
+
+    title: str
+    files: tuple[str, ...]
+    columns: tuple[Column, ...]
+    about: str
+    ours: str = "crx"
+    # Lines that are no rivals: other settings of crx, and the floor.
+    others: tuple[str, ...] = ()
+
+
+SECTIONS = (
+    Section(
+        "BM25",
+        ("bm25-10000.json", "bm25-100000.json"),
+        (
+            Column("cpu_p50", "p50, ms of the CPU"),
+            Column("cpu_p99", "p99, ms of the CPU"),
+            Column("index_cpu_s", "index, s of the CPU", 1),
+            Column("rss_mb", "peak MB", 0),
+            Column("overlap", "overlap with the exact best", ranked=False),
+        ),
+        "The best 150 chunks of 1,000 queries of 2 to 12 words (`benches/bm25.py`).",
+        others=("crx, English",),
+    ),
+    Section(
+        "Exact scan of vectors",
+        ("dense.json",),
+        (Column("cpu_ms", "ms of the CPU"),),
+        "The best 150 of 100,000 x 384, one thread (`benches/dense.py`); `read` reads the bytes.",
+        ours="crx f16",
+        others=("read", "crx f32"),
+    ),
+    Section(
+        "Whole search",
+        ("hybrid-11500.json",),
+        (Column("cpu_p50", "p50, ms of the CPU"), Column("cpu_p99", "p99, ms of the CPU")),
+        "BM25, vectors, fusion and, for crx, passages (`benches/hybrid.py`).",
+        others=("crx, exact",),
+    ),
+    Section(
+        "Indexing",
+        ("indexing.json",),
+        (
+            Column("index_cpu_s", "s of the CPU"),
+            Column("outside_embedder_cpu_s", "outside the embedder, s of the CPU"),
+        ),
+        "A folder of Markdown files, embedded with `hashed` (`benches/indexing.py`).",
+        others=("crx, no outlines",),
+    ),
+)
+
+# Why an engine is ahead, and what would close it, by section, column and engine.
+_PLAIN_ARRAYS = (
+    "It adds the postings of a term, which lie uncompressed in memory, to an array of all chunks; "
+    "crx decodes compressed blocks of mapped files, and holds a fraction of the memory. Scores "
+    "stored with the postings would save crx the lengths of chunks, but fix k1 and b."
+)
+_NO_ANALYSIS = (
+    "It neither folds accents, nor stems, nor takes identifiers apart, and keeps no exact lengths. "
+    "Half of crx's time is the insertion of postings, which takes tantivy-py as long, half is "
+    "analysis; counting the repeats of a word before insertion was tried and gained nothing."
+)
+_PLAIN_WORDS = (
+    "Its tokenizer takes words apart at ASCII signs and does nothing else, and it collects less in "
+    "memory before it writes. Its queries take a hundred times as long."
+)
+_NO_CHECKS = (
+    "The script keeps all in memory. It neither checks hashes of what it reads, nor looks for the "
+    "whole query in the best 50 chunks, nor reads the text around hits. Its time grows with the "
+    "chunks, that of these steps does not."
+)
+_NO_RECORD = (
+    "The script writes no outlines, marks, hashes or change log, detects no language, and starts "
+    "again if it is killed."
+)
+REASONS: Mapping[tuple[str, str, str], str] = {
+    ("BM25", "cpu_p50", "bm25s, numba"): _PLAIN_ARRAYS,
+    ("BM25", "cpu_p99", "bm25s, numba"): _PLAIN_ARRAYS,
+    ("BM25", "index_cpu_s", "tantivy-py"): _NO_ANALYSIS,
+    ("BM25", "index_cpu_s", "SQLite FTS5"): _PLAIN_WORDS,
+    ("BM25", "rss_mb", "SQLite FTS5"): _PLAIN_WORDS,
+    ("Whole search", "cpu_p50", "script"): _NO_CHECKS,
+    ("Whole search", "cpu_p99", "script"): _NO_CHECKS,
+    ("Indexing", "index_cpu_s", "script"): _NO_RECORD,
+    ("Indexing", "outside_embedder_cpu_s", "script"): _NO_RECORD,
+}
+
+
+def load(file: str) -> dict[str, Any]:
+    """Return the results of a file."""
+    results: dict[str, Any] = json.loads((RESULTS / file).read_text(encoding="utf-8"))
+    return results
+
+
+def table(section: Section, results: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of the table of one run."""
+    yield (
+        f"{results['benchmark']}; {results['processor']}, {results['cores']} cores, load "
+        f"{results['load']:.0f}, commit {results['commit']}, rounds: {results['rounds']}"
+    )
+    yield ""
+    yield f"| engine | {' | '.join(column.title for column in section.columns)} |"
+    yield f"|---|{'---:|' * len(section.columns)}"
+    for engine, figures in results["figures"].items():
+        yield f"| {engine} | {' | '.join(cell(figures, each) for each in section.columns)} |"
+    yield ""
+
+
+def cell(figures: Mapping[str, Any], column: Column) -> str:
+    value = figures[column.key]
+    return f"{float(value):,.{column.digits}f}" if value != "" else ""
+
+
+def rivals_ahead(section: Section, results: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield the rival, the figure and the reason, for each figure by which a rival is ahead.
+
+    Raises `KeyError` if there is no reason.
+    """
+    figures = results["figures"]
+    rivals = [name for name in figures if name not in (section.ours, *section.others)]
+    for column in section.columns:
+        ours = float(figures[section.ours][column.key] or 0)
+        for rival in rivals:
+            theirs = float(figures[rival][column.key] or 0)
+            if column.ranked and theirs < ours * (1 - MARGIN):
+                reason = REASONS[section.title, column.key, rival]
+                figure = f"{results['benchmark']}: {column.title}, {ours / theirs:.1f} times"
+                yield rival, figure, reason
+
+
+def chunks_of(results: Mapping[str, Any]) -> int:
+    """Return the number of chunks in the name of a benchmark, as in "bm25, 10000 chunks"."""
+    return int(results["benchmark"].partition(", ")[2].partition(" ")[0])
+
+
+def curves(section: Section, column: str) -> dict[str, list[tuple[float, float]]]:
+    """Return (chunks, figure) of each engine, for the sizes at which it was run."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for results in map(load, section.files):
+        for engine, figures in results["figures"].items():
+            point = (float(chunks_of(results)), float(figures[column]))
+            found.setdefault(engine, []).append(point)
+    return found
+
+
+def exponent(points: Sequence[tuple[float, float]]) -> float:
+    """Return the slope of a line through the logarithms of points (least squares)."""
+    xs, ys = zip(*((math.log(x), math.log(y)) for x, y in points), strict=True)
+    x0, y0 = sum(xs) / len(xs), sum(ys) / len(ys)
+    rise = sum((x - x0) * (y - y0) for x, y in zip(xs, ys, strict=True))
+    return rise / sum((x - x0) ** 2 for x in xs)
+
+
+def growth(section: Section) -> Iterator[str]:
+    """Yield the table of exponents: 1 is proportional to the number of chunks."""
+    columns = [each for each in section.columns if each.ranked]
+    yield f"| growth with the chunks, exponent | {' | '.join(each.title for each in columns)} |"
+    yield f"|---|{'---:|' * len(columns)}"
+    by_column = [curves(section, each.key) for each in columns]
+    for engine, points in by_column[0].items():
+        if len(points) > 1:
+            slopes = (f"{exponent(each[engine]):.2f}" for each in by_column)
+            yield f"| {engine} | {' | '.join(slopes)} |"
+    yield ""
+
+
+# The drawing: panels of 340 x 260 points with logarithmic axes.
+PANEL, HEIGHT, LEFT, TOP, BOTTOM = 340, 260, 46, 28, 30
+COLORS = ("#0b6e4f", "#66b39a", "#c8553d", "#28527a", "#8d6a9f", "#b5893b")
+
+
+def panel(title: str, lines: Mapping[str, Sequence[tuple[float, float]]], at: int) -> Iterator[str]:
+    """Yield the SVG elements of one panel, `at` points from the left."""
+    points = [point for each in lines.values() for point in each]
+    x0, x1 = (math.log10(pick(x for x, _ in points)) for pick in (min, max))
+    low = math.floor(math.log10(min(y for _, y in points)))
+    high = math.ceil(math.log10(max(y for _, y in points)))
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = (math.log10(x) - x0) / (x1 - x0)
+        up = (math.log10(y) - low) / (high - low)
+        width, height = PANEL - LEFT - 16, HEIGHT - TOP - BOTTOM
+        return at + LEFT + across * width, TOP + (1 - up) * height
+
+    yield f'<text x="{at + LEFT}" y="16" font-weight="bold">{title}</text>'
+    for power in range(low, high + 1):
+        x, y = place(10**x0, 10.0**power)
+        yield f'<path d="M{x:.0f} {y:.0f}h{PANEL - LEFT - 16}" stroke="#ddd"/>'
+        yield f'<text x="{x - 4:.0f}" y="{y + 4:.0f}" text-anchor="end">{10.0**power:g}</text>'
+    for chunks in sorted({x for x, _ in points}):
+        x, _ = place(chunks, 10.0**low)
+        yield f'<text x="{x:.0f}" y="{HEIGHT - 12}" text-anchor="middle">{chunks / 1000:g}k</text>'
+    for color, each in zip(COLORS, lines.values(), strict=False):
+        places = [place(*point) for point in each]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        yield f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>'
+        yield from (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in places)
+
+
+def drawing(section: Section) -> str:
+    """Return the growth of a section's first and third figure as SVG."""
+    shown = (section.columns[0], section.columns[2])
+    width = PANEL * len(shown) + 130
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" '
+        'font-family="sans-serif" font-size="11">',
+        f'<rect width="{width}" height="{HEIGHT}" fill="white"/>',
+    ]
+    for number, column in enumerate(shown):
+        parts += panel(column.title, curves(section, column.key), PANEL * number)
+    for row, (color, name) in enumerate(zip(COLORS, curves(section, shown[0].key), strict=False)):
+        x, y = PANEL * len(shown), TOP + 10 + 18 * row
+        parts.append(f'<rect x="{x}" y="{y - 8}" width="10" height="10" fill="{color}"/>')
+        parts.append(f'<text x="{x + 15}" y="{y + 1}">{name}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+INTRODUCTION = """\
+# crx beside its rivals
+
+Written by `python benches/report.py` from the results in [benches/results](benches/results), which
+the commands of [benches/README.md](benches/README.md) write. The machine was shared with other
+work, which slows all engines of a run and more in some moments than in others. So times of the CPU
+are compared, of one run only, and differences of less than a fifth mean little. Smaller is better.
+"""
+
+
+NOT_MEASURED = """\
+## Not measured
+
+A million chunks and more with the present code (older figures are in benches/README.md), the graph
+against hnswlib and usearch, LanceDB, txtai and LlamaIndex.
+"""
+
+
+def report() -> str:
+    """Return `BENCHMARKS.md`."""
+    lines = [INTRODUCTION]
+    ahead: dict[tuple[str, str], list[str]] = {}
+    for section in SECTIONS:
+        lines += [f"## {section.title}", "", section.about, ""]
+        for results in map(load, section.files):
+            lines += table(section, results)
+            for rival, figure, reason in rivals_ahead(section, results):
+                ahead.setdefault((rival, reason), []).append(figure)
+        if len(section.files) > 1:
+            lines += growth(section)
+            lines += [
+                f"![{section.title} by the number of chunks]({DRAWING.relative_to(ROOT)})",
+                "",
+            ]
+    lines += ["## Where a rival is ahead", ""]
+    for (rival, reason), figures in ahead.items():
+        lines += [f"**{rival}**. {reason}", "", *(f"- {figure}" for figure in figures), ""]
+    return "\n".join([*lines, NOT_MEASURED])
+
+
+def main() -> None:
+    (ROOT / "BENCHMARKS.md").write_text(report(), encoding="utf-8")
+    DRAWING.write_text(drawing(SECTIONS[0]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

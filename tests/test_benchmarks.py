@@ -1,0 +1,46 @@
+"""`BENCHMARKS.md` and its drawing are those of the committed results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def report(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "benches")
+    return import_module("report")
+
+
+def test_the_tables_and_the_drawing_are_those_of_the_results(report: ModuleType) -> None:
+    assert (ROOT / "BENCHMARKS.md").read_text(encoding="utf-8") == report.report()
+    drawn = report.drawing(report.SECTIONS[0])
+    assert report.DRAWING.read_text(encoding="utf-8") == drawn
+
+
+def test_every_result_names_machine_and_commit_and_is_shown(report: ModuleType) -> None:
+    shown = [file for section in report.SECTIONS for file in section.files]
+    assert sorted(shown) == sorted(path.name for path in report.RESULTS.glob("*.json"))
+    for results in map(report.load, shown):
+        assert all(results[fact] for fact in ("processor", "commit", "rounds"))
+
+
+def test_a_rival_that_is_ahead_needs_a_reason(report: ModuleType) -> None:
+    columns = (report.Column("s", "seconds"),)
+    section = report.Section("Races", (), columns, about="")
+    figures = {"crx": {"s": 2.0}, "hare": {"s": 1.0}, "tortoise": {"s": 1.99}}
+    results = {"benchmark": "races", "figures": figures}
+    with pytest.raises(KeyError, match="hare"):
+        list(report.rivals_ahead(section, results))
+    assert list(report.rivals_ahead(replace(section, others=("hare",)), results)) == []
+
+
+def test_an_exponent_is_the_slope_of_the_logarithms(report: ModuleType) -> None:
+    assert report.exponent([(10, 5), (100, 50), (1000, 500)]) == pytest.approx(1)
+    assert report.exponent([(10, 3), (1000, 30)]) == pytest.approx(0.5)
