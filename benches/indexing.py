@@ -39,6 +39,7 @@ from crx.index import Index
 from crx.index import open as open_index
 from crx.protocols import Embedder
 from crx.registry import load_embedder
+from crx.retrieve.delegating_embedder import DelegatingEmbedder
 
 T = TypeVar("T")
 
@@ -68,24 +69,12 @@ def paragraph(words: Sequence[str]) -> str:
     return " ".join(" ".join(sentence).capitalize() + "." for sentence in sentences)
 
 
-class TimedEmbedder:
+class TimedEmbedder(DelegatingEmbedder):
     """An embedder whose CPU time is added up."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self.cpu_s = 0.0
-
-    @property
-    def fingerprint(self) -> str:
-        return self._embedder.fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        return self._embedder.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        return self._embedder.max_tokens
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         return self._timed(lambda: self._embedder.token_starts(text))

@@ -32,6 +32,15 @@ def command() -> None:
     """
 
 
+_signers_option = click.option(
+    "--key",
+    metavar="FILE",
+    type=_PATH,
+    help="Public SSH keys, one of which must have signed the bundle.  [default: the signature is "
+    "not checked]",
+)
+
+
 @command.command("create", short_help="Create a bundle for this Python and machine.")
 @click.argument("folder", type=_PATH)
 @click.option(
@@ -127,13 +136,7 @@ def create_command(
 
 @command.command("verify", short_help="Check the files of a bundle, and its signature.")
 @click.argument("bundle", type=_PATH)
-@click.option(
-    "--key",
-    metavar="FILE",
-    type=_PATH,
-    help="Public SSH keys, one of which must have signed the bundle.  [default: the signature is "
-    "not checked]",
-)
+@_signers_option
 @json_option
 def verify_command(*, bundle: Path, key: Path | None, as_json: bool) -> int:
     """Check every file of BUNDLE against its checksum.
@@ -159,13 +162,7 @@ def verify_command(*, bundle: Path, key: Path | None, as_json: bool) -> int:
 @command.command("install", short_help="Install a bundle into a new virtual environment.")
 @click.argument("bundle", type=_PATH)
 @click.argument("folder", type=_PATH)
-@click.option(
-    "--key",
-    metavar="FILE",
-    type=_PATH,
-    help="Public SSH keys, one of which must have signed the bundle.  [default: the signature is "
-    "not checked]",
-)
+@_signers_option
 @json_option
 def install_command(*, bundle: Path, folder: Path, key: Path | None, as_json: bool) -> None:
     """Install BUNDLE into a virtual environment in the new folder FOLDER, without a network.

@@ -83,16 +83,12 @@ def command(
     nothing. After an interruption the same command resumes. The exit code is 3 if a file could not
     be read, or a chunk did not get its context.
     """
-    found = find_index(folder)
-    require_paths(paths, index=found)
-    if exclude and not paths:
-        raise UsageError("--exclude wants a PATH; what was excluded before is remembered")
+    place = choose_index(paths, folder=folder, exclude=exclude)
     settings = parse_settings(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
     spec = parse_contexts(contexts) if contexts is not None else None
     if spec is not None and not spec.is_file:
         settings["contexts"] = contexts = "outline" if spec.outline else "none"
-    place = (found or Path(FOLDER)) if paths else existing_index(folder)
     sent = NotePrinter()
     with handle.open(place, settings=settings) as index:
         with show_build("files" if verbose else progress, as_json=as_json) as show:
@@ -138,12 +134,19 @@ def command(
     return 0 if report.added or report.changed or report.unchanged or report.renamed else 1
 
 
-def require_paths(paths: tuple[Path, ...], *, index: Path | None) -> None:
-    """Raise `UsageError` for a path that does not exist, before an index is made for it."""
+def choose_index(paths: tuple[Path, ...], *, folder: str | None, exclude: tuple[str, ...]) -> Path:
+    """Return the folder of the index that PATHS are added to, or that is refreshed without them.
+
+    Raises `UsageError` for a path that does not exist, before an index is made for it.
+    """
+    found = find_index(folder)
     for path in paths:
         if not path.exists():
-            next_step = f'; "crx remove {path}" removes what the index has of it' if index else ""
+            next_step = f'; "crx remove {path}" removes what the index has of it' if found else ""
             raise UsageError(f"{path}: no such file or folder; nothing was indexed{next_step}")
+    if exclude and not paths:
+        raise UsageError("--exclude wants a PATH; what was excluded before is remembered")
+    return (found or Path(FOLDER)) if paths else existing_index(folder)
 
 
 def name_failures(report: Report) -> None:

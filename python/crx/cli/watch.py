@@ -11,19 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from crx import index as handle
-from crx.cli.index import name_failures, require_paths, summarize
+from crx.cli.index import choose_index, name_failures, summarize
 from crx.cli.options import (
     embedder_option,
     exclude_option,
-    existing_index,
-    find_index,
     index_option,
     parse_settings,
     set_option,
 )
 from crx.cli.output import print_json_line, print_line, print_note
-from crx.errors import UsageError
-from crx.serve.nearest_index import FOLDER
 
 if TYPE_CHECKING:
     from crx.watch import Visit
@@ -62,13 +58,9 @@ def command(
     # Imported here: other commands do not need it.
     from crx.watch import Watcher
 
-    found = find_index(folder)
-    require_paths(paths, index=found)
-    if exclude and not paths:
-        raise UsageError("--exclude wants a PATH; what was excluded before is remembered")
+    place = choose_index(paths, folder=folder, exclude=exclude)
     settings = parse_settings(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
-    place = (found or Path(FOLDER)) if paths else existing_index(folder)
 
     def report_visit(visit: Visit) -> None:
         name_failures(visit.report)

@@ -10,11 +10,10 @@ from crx.types import Anchor, Hit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundPassage:
-    """A passage with the index it is from, the id of its document and a URL that shows it.
+class PassagePlace:
+    """The place of a passage: its index, the id of its document and a URL that shows it.
 
-    `index_score` is the reranker's score if the passage was `reranked`, else its share of the score
-    of the best passage of its index. The other fields are those of `crx.Passage`.
+    The other fields are those of `crx.Passage`.
     """
 
     index: str
@@ -24,6 +23,20 @@ class FoundPassage:
     title: str
     start: int
     end: int
+    lines: tuple[int, int] | None
+    pages: tuple[str, str] | None
+    fragment: str
+    anchor: Anchor | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPassage(PassagePlace):
+    """A passage at its place.
+
+    `index_score` is the reranker's score if the passage was `reranked`, else its share of the score
+    of the best passage of its index. The other fields are those of `crx.Passage`.
+    """
+
     text: str
     score: float
     index_score: float
@@ -31,10 +44,6 @@ class FoundPassage:
     tokens: int
     hits: tuple[Hit, ...]
     headings: tuple[str, ...]
-    lines: tuple[int, int] | None
-    pages: tuple[str, str] | None
-    fragment: str
-    anchor: Anchor | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,21 +145,10 @@ class ServiceStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerCitation:
+class AnswerCitation(PassagePlace):
     """A passage that an answer cites as `[number]`."""
 
     number: int
-    index: str
-    id: str
-    url: str
-    uri: str
-    title: str
-    start: int
-    end: int
-    lines: tuple[int, int] | None
-    pages: tuple[str, str] | None
-    fragment: str
-    anchor: Anchor | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
