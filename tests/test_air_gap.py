@@ -57,6 +57,7 @@ assert "Krill" in found["passages"][0]["text"], found
 assert "Krill" in fetch("/?q=what+does+a+whale+eat")
 print("served")
 END
+test ! -e "$HOME/.cache/Microsoft"
 kill $server
 """
 

@@ -180,9 +180,11 @@ def command(
         _print(caller, query, result, count=limit, full=full, explain=explain)
     elif form == "json":
         caller.print(to_json(as_object(query, result, count=count), indent=True))
+    elif form == "jsonl":
+        for passage in result.passages[:count]:
+            caller.print(to_json(asdict(passage)))
     else:
-        write = _print_json_lines if form == "jsonl" else _print_vimgrep
-        write(caller, query, result.passages[:count])
+        _print_vimgrep(caller, query, result.passages[:count])
     for note in complete_notes(result.notes, passages=len(result)):
         caller.print_note(note)
     return 0 if result.passages else 1
@@ -232,11 +234,6 @@ def _print(
     hints = ["--more prints all"] * (len(shown) < len(found)) + ["--full prints them whole"] * cut
     if hints:
         caller.print_note(f"{len(shown)} of {len(found)} passages; {', '.join(hints)}")
-
-
-def _print_json_lines(caller: Caller, _: str, passages: Sequence[Passage]) -> None:
-    for passage in passages:
-        caller.print(to_json(asdict(passage)))
 
 
 def _print_vimgrep(caller: Caller, query: str, passages: Sequence[Passage]) -> None:

@@ -35,8 +35,10 @@ def vimgrep_lines(passage: Passage, *, query: str, folder: str) -> Iterator[str]
     ).rows
     terms = set(_native.analyze(query))
     starts = {row.line: _first_match(lines[row.line], terms) for row in found}
-    matching = {line: start for line, start in starts.items() if start is not None}
-    for line, start in (matching or {found[0].line: 0} if found else {}).items():
+    answering = {line: start for line, start in starts.items() if start is not None}
+    if found and not answering:
+        answering = {found[0].line: 0}
+    for line, start in answering.items():
         number = passage.lines[0] + line
         column = 1 + len(lines[line][:start].encode())
         if line == 0:
