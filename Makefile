@@ -1,9 +1,9 @@
 # make demo   index real files, ask three questions
 # make test   everything that CI runs
 # make docs   the documentation site, in build/docs/site
-# make torture   kills, losses of power, damage and full disks, as often as RELIABILITY.md says: hours
 # make test-all   the same, the slow tests, those of the runtimes that are long to install, and
 #                 those of a real model, which is pulled (93 MB)
+# make torture   kills, losses of power, damage and full disks, for hours: see RELIABILITY.md
 
 PYTHON ?= python3
 VENV := .venv

@@ -156,3 +156,8 @@ def test_a_name_with_controls_reaches_no_terminal(crx: CrxProcess) -> None:
         done = crx(*words)
         assert done.code == 0, done.err
         assert not set("\x1b\x07\u202e") & set(done.out + done.err)
+
+
+def test_the_table_of_reliability_md_lists_every_case() -> None:
+    rows = re.findall(r"^\| (.+) \| `(.+)` \| (\d) \|$", RELIABILITY.read_text(), re.MULTILINE)
+    assert {(case.name, case.command, str(case.code)) for case in CASES} <= set(rows)

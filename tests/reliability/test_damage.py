@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -148,3 +150,27 @@ def test_damage_is_found_and_healed_or_refused(
         effort.done += 1
     effort.notes.append(", ".join(f"{count} {what}" for what, count in outcomes.most_common()))
     assert not harm, "\n".join(harm)
+
+
+def drop_notes() -> None:
+    """Plant a fault: searches do not tell what they lack."""
+    search = crx.Index.search
+
+    def search_silently(self: crx.Index, query: str, **options: Any) -> crx.Result:
+        return replace(search(self, query, **options), notes=())
+
+    crx.Index.search = search_silently  # type: ignore[method-assign]
+
+
+def test_the_harness_finds_answers_that_change_silently(
+    folders: list[Folder], tmp_path: Path
+) -> None:
+    copy = tmp_path / "i.crx"
+    copy_folder(folders[0].path, copy)
+    shutil.rmtree(copy / "derived")
+    with contextlib.closing(sqlite3.connect(copy / "crx.db")) as db:
+        db.execute("UPDATE vector SET data = zeroblob(length(data))")
+        db.commit()
+    ended = call(partial(examine, copy, before=drop_notes), folder=tmp_path)
+    with pytest.raises(AssertionError, match="changed silently"):
+        judge(ended, folders[0].oracles)
