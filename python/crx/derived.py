@@ -20,9 +20,10 @@ from weakref import WeakSet, WeakValueDictionary
 from crx import _native
 from crx.config import user_file
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
-from crx.ingest.located_store import native_store, open_store
+from crx.ingest.located_store import native_store, open_store, recent_documents
 from crx.protocols import Embedder
 from crx.retrieve.bm25_files import open_bm25
+from crx.retrieve.canaries import require_found
 from crx.retrieve.search import Searcher
 from crx.types import Verification
 
@@ -62,6 +63,16 @@ class Writer:
                 # After a loss of power, BM25 must not be newer than the store.
                 self.store.flush()
                 self.lexical.sync(native_store(store))
+
+    def check_canaries(self, *, dimensions: int) -> None:
+        """Look up what was put last in both legs; raises `Damaged` if one does not find it."""
+        require_found(
+            self.store,
+            recent_documents(self.store),
+            lexical=self.lexical,
+            dense=self.dense,
+            dimensions=dimensions,
+        )
 
     def close(self) -> None:
         """Wait for background merges, then release the lock."""

@@ -472,6 +472,7 @@ class Index:
                 on_notice=on_notice,
             )
             writer.publish()
+            writer.check_canaries(dimensions=embedder.dimensions)
 
     def _note_origins(self, store: _native.Store, origins: Iterable[Origin]) -> None:
         for each in origins:

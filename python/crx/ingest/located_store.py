@@ -9,6 +9,7 @@ base is still the folder where they are.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -26,6 +27,9 @@ from crx.ingest.paths import is_below, path_of, uri_of
 
 # The setting that holds the base that URIs were last written with.
 BASE = "base"
+
+# Documents put that a store remembers.
+RECENT = 3
 
 _RELATIVE = "./"
 # Documents whose files are looked for to find out whether an index was moved with its documents.
@@ -98,6 +102,8 @@ class LocatedStore:
     def __init__(self, native: _native.Store, base: Base) -> None:
         self.native = native
         self.base = base
+        # Documents that were put last, by id: the canaries of a run.
+        self.recent: deque[int] = deque(maxlen=RECENT)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.native, name)
@@ -119,9 +125,11 @@ class LocatedStore:
         ]
 
     def put_document(self, *, uri: str, metadata: str, **columns: Any) -> int:
-        return self.native.put_document(
+        doc = self.native.put_document(
             uri=self.base.store(uri), metadata=_map_path(metadata, self.base.store), **columns
         )
+        self.recent.append(doc)
+        return doc
 
     def touch_document(self, uri: str, *, source_mtime_ns: int, source_size: int) -> None:
         self.native.touch_document(
@@ -218,6 +226,11 @@ def open_native(folder: Path, *, write: bool = False) -> _native.Store:
 def native_store(store: _native.Store) -> _native.Store:
     """Return the store that the legs read."""
     return store.native if isinstance(store, LocatedStore) else store
+
+
+def recent_documents(store: _native.Store) -> list[int]:
+    """Return the ids of the documents that were put last."""
+    return list(store.recent) if isinstance(store, LocatedStore) else []
 
 
 def base_of(store: _native.Store) -> Base:

@@ -1,0 +1,55 @@
+"""Canaries: chunks that were just committed must be found by each leg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import orjson
+
+from crx import _native
+from crx.errors import Damaged
+
+# Chunks that a document may have for its canary: more cost as much as a search of a whole index.
+MAX_CHUNKS = 2000
+
+
+def require_found(
+    store: _native.Store,
+    docs: Iterable[int],
+    *,
+    lexical: _native.Lexical,
+    dense: _native.Dense,
+    dimensions: int,
+) -> None:
+    """Look up the first chunk of each document in both legs; raise `Damaged` if one lacks it.
+
+    Each leg searches the document alone, for as many chunks as it has, so that the rank does not
+    matter. A document without words has no BM25 canary, one without vectors no dense one.
+    """
+    for doc in docs:
+        row = store.document_by_id(doc)
+        if row is None:  # removed again by the same run
+            continue
+        keys = store.chunk_keys(doc)
+        if not 0 < len(keys) <= MAX_CHUNKS:
+            continue
+        (chunk,) = store.chunks(keys[:1])
+        only = store.select(orjson.dumps({"uri": row.uri}).decode())
+        if _native.analyze(chunk.text, row.lang):
+            found, _ = lexical.search(chunk.text, k=len(keys), langs=[row.lang], only=only)
+            _require(chunk.key, found, leg="BM25", uri=row.uri)
+        if dimensions:
+            vector = np.full(dimensions, dimensions**-0.5, np.float32)
+            found, _ = dense.search(vector, k=len(keys), only=only)
+            _require(chunk.key, found, leg="the dense leg", uri=row.uri)
+
+
+def _require(
+    key: int, found: np.ndarray[tuple[int], np.dtype[np.int64]], *, leg: str, uri: str
+) -> None:
+    if key not in found:
+        raise Damaged(
+            f"{uri}: {leg} does not find its first chunk, which was just committed; delete the "
+            'folder "derived" of the index and run the same command again'
+        )

@@ -1,0 +1,48 @@
+"""A run whose documents a leg does not find fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import crx
+from crx import _native
+from crx.cli import run
+from crx.derived import Writer
+from crx.errors import Damaged
+from crx.retrieve.canaries import require_found
+
+SETTINGS = {"embedder": "hashed"}
+DOCUMENT = crx.Document("mem:1", "Herons eat fish.")
+
+
+def test_a_run_fails_if_bm25_does_not_find_what_was_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "herons.md").write_text(DOCUMENT.text)
+    monkeypatch.setattr(Writer, "commit_lexical", lambda self, store: None)
+    monkeypatch.setenv("CRX_EMBEDDER", "hashed")
+    command = ["index", str(tmp_path / "herons.md"), "--index", str(tmp_path / "i.crx"), "-q"]
+    assert run(command) == 4
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"crx: {tmp_path}/herons.md: BM25 does not find its first chunk, which")
+
+
+def test_the_dense_leg_has_canaries_too(tmp_path: Path) -> None:
+    with crx.open(tmp_path / "i.crx", settings=SETTINGS) as index:
+        index.add_documents([DOCUMENT])
+        lexical = _native.Lexical.open(str(tmp_path / "i.crx" / "derived" / "bm25"))
+        (tmp_path / "empty").mkdir()
+        dense = _native.Dense.open(str(tmp_path / "empty"), seal_key=bytes(32))
+        dimensions = index.embedder.dimensions
+        with pytest.raises(Damaged, match="mem:1: the dense leg does not find its first chunk"):
+            require_found(index.store, [1], lexical=lexical, dense=dense, dimensions=dimensions)
+        require_found(index.store, [1], lexical=lexical, dense=dense, dimensions=0)
+
+
+@pytest.mark.parametrize("text", ["...", "the", "The of and", "日本", "", " \n"])
+def test_a_document_of_few_words_or_none_fails_no_run(tmp_path: Path, text: str) -> None:
+    with crx.open(tmp_path / "i.crx", settings=SETTINGS) as index:
+        index.add_documents([crx.Document("mem:0", text), DOCUMENT])
+        assert [passage.uri for passage in index.search("fish", legs=["bm25"])] == ["mem:1"]
