@@ -135,7 +135,7 @@ def test_damage_is_found_and_healed_or_refused(
     chance = effort.chance
     outcomes: Counter[str] = Counter()
     harm = []
-    for _ in range(effort.runs(quick=60, full=10_000)):
+    for _ in range(effort.runs(quick=30, full=10_000)):
         folder = chance.choice(folders)
         copy = tmp_path / "i.crx"
         copy_folder(folder.path, copy)

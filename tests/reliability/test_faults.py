@@ -119,7 +119,7 @@ def test_the_harness_finds_a_full_disk_that_is_no_failure(docs: Path, disk: Path
 def test_an_index_on_a_disk_of_any_size_is_whole_or_refused_and_completed(
     docs: Path, disk: Path, effort: Effort, tmp_path: Path
 ) -> None:
-    sizes = effort.runs(quick=8, full=100)
+    sizes = effort.runs(quick=6, full=100)
     codes: collections.Counter[int] = collections.Counter()
     for at in range(sizes):
         with small_disk(disk, 16 + 900 * at // sizes):
@@ -165,7 +165,7 @@ def test_a_run_is_completed_whichever_system_call_kills_it_or_fails(
         for at in range(1, count + 1)
         for fault in kinds
     ]
-    chosen = sample(faults, effort.runs(quick=4, full=len(faults)), effort.chance)
+    chosen = sample(faults, effort.runs(quick=2, full=len(faults)), effort.chance)
     effort.notes.append(f"of {len(faults)} faults: {dict(counts)}")
     codes: collections.Counter[int] = collections.Counter()
     harm = []

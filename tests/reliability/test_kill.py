@@ -127,7 +127,7 @@ def test_runs_that_are_killed_end_as_an_uninterrupted_one(
     expected = Content.of(tmp_path / "undisturbed"), answers(tmp_path / "undisturbed")
     assert len(expected[0].texts) == DOCUMENTS
     indexes = 0
-    while killer.kills < effort.runs(quick=20, full=1000):
+    while killer.kills < effort.runs(quick=10, full=1000):
         index = tmp_path / "i.crx"
         killer.finish(index)
         assert (Content.of(index), answers(index)) == expected

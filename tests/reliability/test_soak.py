@@ -90,7 +90,7 @@ def require_flat(before: Use, after: Use, *, operations: int) -> None:
 @needs_proc
 def test_memory_descriptors_and_disk_stay_flat(effort: Effort, tmp_path: Path) -> None:
     life = Life(tmp_path / "notes.crx", effort.chance)
-    effort.done = effort.runs(quick=500, full=1_000_000)
+    effort.done = effort.runs(quick=300, full=1_000_000)
     before, after = live(life, effort.done)
     life.index.close()
     effort.notes.append(f"{before} then {after}")

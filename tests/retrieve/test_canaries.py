@@ -41,6 +41,12 @@ def test_the_dense_leg_has_canaries_too(tmp_path: Path) -> None:
         require_found(index.store, [1], lexical=lexical, dense=dense, dimensions=0)
 
 
+def test_a_uri_may_hold_the_signs_of_a_filter(tmp_path: Path) -> None:
+    with crx.open(tmp_path / "i.crx", settings=SETTINGS) as index:
+        documents = [crx.Document(f"mem:{name}", DOCUMENT.text) for name in ("[a", "*", "?", "{b")]
+        assert index.add_documents(documents).added == len(documents)
+
+
 @pytest.mark.parametrize("text", ["...", "the", "The of and", "日本", "", " \n"])
 def test_a_document_of_few_words_or_none_fails_no_run(tmp_path: Path, text: str) -> None:
     with crx.open(tmp_path / "i.crx", settings=SETTINGS) as index:

@@ -35,7 +35,7 @@ def require_found(
         if not 0 < len(keys) <= MAX_CHUNKS:
             continue
         (chunk,) = store.chunks(keys[:1])
-        only = store.select(orjson.dumps({"uri": row.uri}).decode())
+        only = store.select(orjson.dumps({"uri": {"=": row.uri}}).decode())
         if _native.analyze(chunk.text, row.lang):
             found, _ = lexical.search(chunk.text, k=len(keys), langs=[row.lang], only=only)
             _require(chunk.key, found, leg="BM25", uri=row.uri)
