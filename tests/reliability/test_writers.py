@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import statistics
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from fault_injection import corpus
+from fault_injection.damage import copy_folder
 from fault_injection.effort import Effort
 from fault_injection.processes import Command, Process
 
@@ -19,7 +21,7 @@ from crx.ingest.located_store import open_store
 
 DOCUMENTS = 12
 # A writer waits 0.75 s for a search that catches up; the rest is for a machine that is busy.
-MAX_WAIT_S = 4.0
+MAX_WAIT_S = 60.0
 
 
 @pytest.fixture
@@ -49,8 +51,8 @@ def race(index: Path, before: Callable[[], object] | None = None) -> float:
         each.kill_after(0)
     with crx.open(index, create=False) as opened:
         opened.remove("mem:none")  # takes the lock
-    assert len(refused) == 1, "two processes wrote at once"
-    assert refused[0].code == 5, refused[0].output
+    assert len(refused) == 1, refused
+    assert refused[0].code == 5, f"two processes wrote at once: {refused[0]}"
     message = rf"process {pids[0]} on \S+ has been writing for \d+ seconds; wait for it to end"
     assert re.search(message, refused[0].output), refused[0].output
     return waited
@@ -61,7 +63,10 @@ def test_of_two_writers_one_is_refused_by_name_and_a_killed_one_leaves_no_lock(
 ) -> None:
     seconds = []
     for _ in range(effort.runs(quick=4, full=500)):
-        seconds.append(race(index))
+        copy = index.with_name("copy.crx")  # a race makes some of the contexts
+        copy_folder(index, copy)
+        seconds.append(race(copy))
+        shutil.rmtree(copy)
         effort.done += 1
     median = statistics.median(seconds)
     effort.notes.append(f"refused after {median:.2f} s (median), {max(seconds):.2f} s (longest)")
