@@ -22,7 +22,7 @@ _FRAGMENTS = 2
 # What counts in the choice of rows, relative to the query's terms, each counted once: the rank of
 # the rows' chunks, and each further occurrence of a term. A term of the title or of the outline is
 # of the whole document and tells little of a row. All were chosen by the share of answers shown on
-# seven question sets in five languages; between half and twice each value it hardly changes.
+# seven question sets in five languages; half or twice each value changes it by five points at most.
 _CHUNK_SHARE = 2.0
 _OCCURRENCE_SHARE = 1.0
 _DOCUMENT_TERM_WEIGHT = 0.25
@@ -98,18 +98,8 @@ def find_excerpt(
         if row.text
     ]
     rows = [row for row, _ in placed]
-    found = [set(_native.analyze(row.text)) for row in rows]
-    terms = set(_native.analyze(query))
-    known = _document_terms(passage)
-    held = [terms & each for each in found]
-    rows_with = Counter(term for each in held for term in each)
-    values = _RowValues(
-        held,
-        {
-            term: math.log(1 + len(rows) / number) * (_DOCUMENT_TERM_WEIGHT if term in known else 1)
-            for term, number in rows_with.items()
-        },
-        [value for _, value in placed],
+    values = _value_rows(
+        rows, [value for _, value in placed], query=query, known=_document_terms(passage)
     )
     pieces = 1 if is_source_code("".join(parts)) else min(_FRAGMENTS, count // _FRAGMENT_ROWS)
     windows = _best_windows(values, count=count, pieces=max(1, pieces))
@@ -224,6 +214,20 @@ def _parts_by_hit(passage: Passage) -> tuple[int, list[str], list[float]]:
         for at, stop in parts
     ]
     return first, [text[at:stop] for at, stop in parts], values
+
+
+def _value_rows(
+    rows: Sequence[ExcerptRow], chunks: Sequence[float], *, query: str, known: Set[str]
+) -> _RowValues:
+    """Return the terms of the query in each row, and their weights; `known` ones weigh less."""
+    asked = set(_native.analyze(query))
+    terms = [asked.intersection(_native.analyze(row.text)) for row in rows]
+    rows_with = Counter(term for held in terms for term in held)
+    weights = {
+        term: math.log(1 + len(rows) / count) * (_DOCUMENT_TERM_WEIGHT if term in known else 1)
+        for term, count in rows_with.items()
+    }
+    return _RowValues(terms, weights, chunks)
 
 
 def _document_terms(passage: Passage) -> set[str]:
