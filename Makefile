@@ -61,7 +61,7 @@ $(STAMPS)/tools: pyproject.toml
 	$(BIN)/pip install --quiet maturin
 	mkdir -p $(STAMPS) && touch $@
 
-.PHONY: demo test test-all torture test-rustn editable install: Python sources are seen as they are, Rust ones after a build.
+# An editable install: Python sources are seen as they are, Rust ones after a build.
 $(STAMPS)/built: $(STAMPS)/tools $(RUST)
 	$(BIN)/maturin develop --release --locked --quiet --extras claude,openai,dev
 	touch $@
