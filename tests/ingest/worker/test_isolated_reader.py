@@ -218,7 +218,10 @@ def test_no_worker_outlives_its_parent(name: str, ending: int) -> None:
         assert parent.stdout is not None
         worker = int(parent.stdout.readline())
         parent.send_signal(ending)
-        parent.wait(timeout=30)
+        try:
+            parent.wait(timeout=30)
+        finally:
+            parent.kill()
         deadline = time.monotonic() + 30
         while _is_running(worker) and time.monotonic() < deadline:
             os.sched_yield()
