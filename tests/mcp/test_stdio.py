@@ -41,8 +41,15 @@ def server(folders: tuple[Path, Path]) -> Iterator[subprocess.Popen[str]]:
     words = [sys.executable, "-c", NOISY, "mcp"]
     for folder in folders:
         words += ["--index", str(folder)]
+    # A client's Python buffers its output, as it does unless told otherwise.
+    environ = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        words,
+        env=environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         yield process
         process.kill()

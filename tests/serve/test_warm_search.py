@@ -306,6 +306,7 @@ def test_the_second_server_of_an_index_answers_http_alone(sea: Path) -> None:
             note = second.stderr.readline()
             assert Client(port).get("/health").status == 200
             second.send_signal(signal.SIGTERM)
+            second.communicate(timeout=60)
         assert (second.returncode, note) == (
             0,
             f"crx: {sea}: another server answers the command line; this one HTTP alone\n",

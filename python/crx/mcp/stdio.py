@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
 
 import anyio
@@ -25,4 +27,6 @@ async def _serve(service: SearchService, allow_write: bool) -> None:  # noqa: FB
     async with stdio_server() as (reading, writing):
         # Only now, so that a client is answered at once, and no library prints into the protocol.
         threading.Thread(target=service.warm, name="crx-warm", daemon=True).start()
-        await server.run(reading, writing, server.create_initialization_options())
+        # What Python's stream buffers would be written after the descriptor is restored.
+        with contextlib.redirect_stdout(sys.stderr):
+            await server.run(reading, writing, server.create_initialization_options())
