@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import sys
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crx.errors import SystemFailure
-from crx.process.pipe import Child, ChildLost, decode_message, encode_message
+from crx.process import pipe
+from crx.process.pipe import Child, ChildLost, ChildSilent, decode_message, encode_message
 
 VALUES = st.text() | st.integers() | st.booleans() | st.lists(st.text())
 
@@ -63,3 +65,24 @@ def test_the_death_of_a_child_is_reported_with_its_last_line_of_output() -> None
 def test_a_missing_program_is_named() -> None:
     with pytest.raises(SystemFailure, match="/no/such/program: cannot be started"):
         Child(("/no/such/program",))
+
+
+def test_a_long_wait_is_cut_so_that_an_interrupt_before_it_is_handled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float] = []
+    wait = select.select
+
+    def record(reading: list[int], writing: list[int], other: list[int], wait_s: float) -> object:
+        waits.append(wait_s)
+        return wait(reading, writing, other, wait_s)
+
+    child = Child((sys.executable, "-c", "input()"))
+    monkeypatch.setattr(pipe, "_SIGNAL_S", 0.05)
+    monkeypatch.setattr(select, "select", record)
+    with pytest.raises(ChildSilent, match=r"silent for 0\.3 s"):
+        child.receive(timeout_s=0.3)
+    child.end()
+    assert len(waits) > 2
+    assert max(waits) <= 0.05
+    assert sum(waits) >= 0.3 - 0.05

@@ -29,6 +29,8 @@ MAX_BYTES = 256 << 20
 
 _LENGTH = struct.Struct(">I")
 _HEARTBEAT_S = 0.5
+# Seconds after which an interrupt that came just before a wait is handled.
+_SIGNAL_S = 0.5
 _PIPE_BYTES = 1 << 20
 
 
@@ -132,7 +134,7 @@ class Child:
         """Send bytes whose number a message has announced, likewise."""
         rest = memoryview(data)
         while rest:
-            readable, writable, _ = select.select([self._out], [self._in], [], timeout_s)
+            readable, writable = self._select(writing=True, timeout_s=timeout_s)
             if not readable and not writable:
                 raise ChildSilent(f"silent for {timeout_s:g} s")
             if readable:
@@ -153,7 +155,7 @@ class Child:
             if message is not None:
                 return message
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self._out], [], [], left)[0]:
+            if left <= 0 or not self._select(writing=False, timeout_s=left)[0]:
                 raise ChildSilent(f"silent for {timeout_s:g} s")
             self._read()
 
@@ -177,6 +179,20 @@ class Child:
         for stream in (self._process.stdin, self._process.stdout, self._stderr):
             if stream is not None:
                 stream.close()
+
+    def _select(self, *, writing: bool, timeout_s: float) -> tuple[bool, bool]:
+        """Wait until the child's output can be read or, if wanted, its input be written.
+
+        Returns which of the two is ready, neither after `timeout_s` seconds.
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            inputs = [self._in] if writing else []
+            # A signal that comes just before the call does not end it, and is handled after it.
+            readable, writable, _ = select.select([self._out], inputs, [], min(left, _SIGNAL_S))
+            if readable or writable or left <= _SIGNAL_S:
+                return bool(readable), bool(writable)
 
     def _read(self) -> None:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -218,24 +217,15 @@ def test_no_worker_outlives_its_parent(name: str, ending: int) -> None:
     with parent:
         assert parent.stdout is not None
         worker = int(parent.stdout.readline())
+        parent.send_signal(ending)
         try:
-            _signal_until_ended(parent, ending)
+            parent.wait(timeout=30)
         finally:
             parent.kill()
         deadline = time.monotonic() + 30
         while _is_running(worker) and time.monotonic() < deadline:
             os.sched_yield()
         assert not _is_running(worker)
-
-
-def _signal_until_ended(process: subprocess.Popen[bytes], number: int) -> None:
-    """Send a signal again after some seconds: Python may drop one, in a callback of a weakref."""
-    for _ in range(3):
-        process.send_signal(number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=10)
-            return
-    raise AssertionError("the process does not end")
 
 
 def _is_running(pid: int) -> bool:
