@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 from weakref import WeakSet, WeakValueDictionary
@@ -22,7 +23,7 @@ from crx.config import user_file
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
 from crx.ingest.located_store import native_store, open_store, recent_documents
 from crx.protocols import Embedder
-from crx.retrieve.bm25_files import open_bm25
+from crx.retrieve.bm25_files import open_bm25, record_files
 from crx.retrieve.canaries import require_found
 from crx.retrieve.search import Searcher
 from crx.types import Verification
@@ -43,6 +44,7 @@ class Writer:
     lexical: _native.Lexical
     dense: _native.Dense
     on_commit: Callable[[], None] = lambda: None
+    on_bm25_commit: Callable[[], None] = lambda: None
     _committing: threading.Lock = field(default_factory=threading.Lock)
 
     def sync(self) -> None:
@@ -63,6 +65,7 @@ class Writer:
                 # After a loss of power, BM25 must not be newer than the store.
                 self.store.flush()
                 self.lexical.sync(native_store(store))
+                self.on_bm25_commit()
 
     def check_canaries(self, *, dimensions: int) -> None:
         """Look up what was put last in both legs; raises `Damaged` if one does not find it."""
@@ -78,6 +81,7 @@ class Writer:
         """Wait for background merges, then release the lock."""
         try:
             self.lexical.close()
+            self.on_bm25_commit()
         finally:
             self.store.close()
 
@@ -205,6 +209,7 @@ class DerivedFiles:
 
     def __init__(self, folder: Path, store: _native.Store, *, ann_above: int) -> None:
         self._folder = folder
+        self._bm25 = folder / "derived" / "bm25"
         self._store = store
         self._ann_above = ann_above
         self._access = WriteAccess.to(folder)
@@ -408,7 +413,12 @@ class DerivedFiles:
     def _open_writer(self, waits_s: tuple[float, ...]) -> Writer:
         store = self._open_store(waits_s)
         try:
-            return Writer(store, self._open_lexical(write=True), self._open_dense(write=True))
+            return Writer(
+                store,
+                self._open_lexical(write=True),
+                self._open_dense(write=True),
+                on_bm25_commit=partial(record_files, self._bm25),
+            )
         except BaseException:
             store.close()
             raise
@@ -422,7 +432,7 @@ class DerivedFiles:
         return open_store(self._folder, write=True)
 
     def _open_lexical(self, *, write: bool) -> _native.Lexical:
-        return open_bm25(self._folder / "derived" / "bm25", write=write)
+        return open_bm25(self._bm25, write=write)
 
     def _open_dense(self, *, write: bool) -> _native.Dense:
         return _native.Dense.open(

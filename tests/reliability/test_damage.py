@@ -176,7 +176,6 @@ def test_the_harness_finds_answers_that_change_silently(
         judge(ended, folders[0].oracles)
 
 
-@pytest.mark.xfail(strict=True, reason="tantivy's checksums do not tell whose file it is")
 def test_a_file_of_another_segment_is_noticed(folders: list[Folder], tmp_path: Path) -> None:
     copy = tmp_path / "i.crx"
     copy_folder(folders[0].path, copy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import orjson
 import pytest
 
 import crx
@@ -73,3 +74,48 @@ def test_swapped_files_are_noticed_and_made_anew(tmp_path: Path) -> None:
         )
         assert result.hits == expected
         assert index.verify() == Verification((), ())
+
+
+@pytest.fixture
+def two_segments(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes.crx"
+    with crx.open(folder, settings={"embedder": "hashed"}) as index:
+        index.add_documents(DOCUMENTS)
+    with crx.open(folder) as index:
+        index.add_documents([crx.Document("mem:stork", "A stork eats frogs and more fish.")])
+    return folder
+
+
+def swap_postings(bm25: Path) -> None:
+    """Swap the postings of two segments; no segment lacks a file, and each file is sound."""
+    first, second = sorted(bm25.glob("*.idx"))
+    content = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(content)
+
+
+def test_files_of_another_segment_are_noticed_before_a_search_reads_them(
+    two_segments: Path,
+) -> None:
+    with crx.open(two_segments) as index:
+        expected = index.search("fish", legs=["bm25"]).hits
+    swap_postings(two_segments / "derived" / "bm25")
+    with crx.open(two_segments) as index:
+        result = index.search("fish", legs=["bm25"])
+        assert "its files do not belong together" in result.notes[0]
+        assert result.hits == expected
+
+
+def test_a_record_that_cannot_be_read_is_no_damage(two_segments: Path) -> None:
+    (two_segments / "derived" / "bm25" / "file-ends.json").write_bytes(b"[")
+    with crx.open(two_segments) as index:
+        assert index.search("stork", legs=["bm25"]).notes == ()
+
+
+def test_the_record_names_only_files_of_the_last_commit(two_segments: Path) -> None:
+    bm25 = two_segments / "derived" / "bm25"
+    with crx.open(two_segments) as index:
+        index.remove("mem:stork")
+    recorded = orjson.loads((bm25 / "file-ends.json").read_bytes())
+    assert recorded
+    assert all((bm25 / name).exists() for name in recorded)
