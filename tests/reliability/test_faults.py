@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import os
 import random
-import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 from fault_injection import corpus
 from fault_injection.effort import Effort
-from fault_injection.processes import Command, call
+from fault_injection.processes import Command, Ended, call
+from fault_injection.tracing import count_calls, run_with_fault
 
 import crx
 from crx.errors import CrxError, NoRoom
+from crx.ingest.write import DocumentWriter, SituatedChunks, Source
+from crx.types import Chunk
 
 DOCUMENTS = 6
 # Exit codes: 6 is no room or a failed system call, 4 a derived file that cannot be read back.
 REFUSED = (4, 6)
-CALLS = ("pwrite64", "write", "fsync", "fdatasync", "ftruncate", "renameat", "mkdir", "unlink")
 KILLS = ("signal=SIGKILL:when={}",)
 ERRORS = ("error=EIO:when={}", "error=ENOSPC:when={}", "error=ENOSPC:when={}+")
 
@@ -40,7 +40,7 @@ def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def complete(docs: Path, index: Path, top: Path) -> None:
     """Run the command again, without a fault, and require a whole index."""
-    done = call(Command(("index", str(docs), "--index", str(index), "-q")), folder=top)
+    done = call(Command(words(docs, index)), folder=top)
     assert done.code == 0, done.output
     require_whole(docs, index)
 
@@ -95,7 +95,7 @@ def disk(tmp_path: Path) -> Path:
 def fill(docs: Path, index: Path, before: Callable[[], object] | None = None) -> int:
     """Index onto a small disk, then enlarge it and complete the index; returns the exit code."""
     top = docs.parent
-    full = call(Command(("index", str(docs), "--index", str(index), "-q"), before), folder=top)
+    full = call(Command(words(docs, index), before), folder=top)
     require_one_line(full.code, full.output)
     if full.code:
         assert str(index) in full.output, full.output
@@ -132,33 +132,41 @@ def test_an_index_on_a_disk_of_any_size_is_whole_or_refused_and_completed(
 # system calls
 
 
-def run_traced(docs: Path, index: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = ["strace", "-f", "-qq", "-o", str(index.with_name("trace.txt")), *options]
-    command += [sys.executable, "-m", "crx", "index", str(docs), "--index", str(index), "-q"]
-    environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "CRX_THREADS": "1"}
-    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of each run, so that the user's key is made in each, and one thread, so that each run
+    makes the same calls.
+    """
+    monkeypatch.setenv("CRX_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CRX_THREADS", "1")
+    return tmp_path / "home"
 
 
-def count_calls(docs: Path, index: Path) -> collections.Counter[str]:
-    """Return how often an undisturbed run makes each system call in one thread."""
-    done = run_traced(docs, index, "-e", f"trace={','.join(CALLS)}")
-    assert done.returncode == 0, done.stderr
-    counts: collections.Counter[tuple[str, str]] = collections.Counter()
-    for line in index.with_name("trace.txt").read_text().splitlines():
-        if found := re.match(r"(\d+) +(\w+)\(", line):
-            counts[found[1], found[2]] += 1
-    most: collections.Counter[str] = collections.Counter()
-    for (_, name), count in counts.items():
-        most[name] = max(most[name], count)
-    return most
+def run_and_complete(
+    docs: Path, home: Path, call: str, fault: str, before: Callable[[], object] | None = None
+) -> Ended:
+    """Run a command with a fault in a system call, then without; returns how the first ended."""
+    top = docs.parent
+    index = top / "i.crx"
+    for folder in (index, home):
+        shutil.rmtree(folder, ignore_errors=True)
+    ended = run_with_fault(words(docs, index), call=call, fault=fault, folder=top, before=before)
+    if "SIGKILL" in fault:
+        assert ended.code in (0, -9), ended
+    else:
+        require_one_line(ended.code, ended.output)
+    if ended.code == 0:
+        require_whole(docs, index)
+    complete(docs, index, top)
+    return ended
 
 
 @needs_strace
 @pytest.mark.parametrize("kinds", [KILLS, ERRORS], ids=["killed", "failed"])
 def test_a_run_is_completed_whichever_system_call_kills_it_or_fails(
-    docs: Path, effort: Effort, tmp_path: Path, kinds: Sequence[str]
+    docs: Path, home: Path, effort: Effort, tmp_path: Path, kinds: Sequence[str]
 ) -> None:
-    counts = count_calls(docs, tmp_path / "undisturbed.crx")
+    counts = count_calls(words(docs, tmp_path / "undisturbed.crx"), folder=tmp_path)
     faults = [
         (name, fault.format(at))
         for name, count in counts.items()
@@ -170,22 +178,64 @@ def test_a_run_is_completed_whichever_system_call_kills_it_or_fails(
     codes: collections.Counter[int] = collections.Counter()
     harm = []
     for name, fault in chosen:
-        index = tmp_path / "i.crx"
-        done = run_traced(docs, index, "-e", f"trace={name}", "-e", f"inject={name}:{fault}")
-        codes[done.returncode] += 1
         try:
-            if "SIGKILL" not in fault:
-                require_one_line(done.returncode, done.stderr)
-            complete(docs, index, tmp_path)
+            codes[run_and_complete(docs, home, name, fault).code] += 1
         except (AssertionError, CrxError) as failed:
             harm.append(f"{name}:{fault}: {failed}")
-        shutil.rmtree(index, ignore_errors=True)
         effort.done += 1
     effort.notes.append(", ".join(f"{count} exit with {code}" for code, count in codes.items()))
     assert not harm, "\n".join(harm)
+
+
+def words(docs: Path, index: Path) -> tuple[str, ...]:
+    return ("index", str(docs), "--index", str(index), "-q")
 
 
 def sample(
     faults: list[tuple[str, str]], count: int, chance: random.Random
 ) -> list[tuple[str, str]]:
     return chance.sample(faults, min(count, len(faults)))
+
+
+def put_in_two_transactions() -> None:
+    """Plant a fault: a document is stored as read before its chunks are."""
+    write = DocumentWriter._write
+
+    def write_twice(
+        self: DocumentWriter,
+        document: crx.Document,
+        source: Source,
+        chunks: Sequence[Chunk],
+        situated: SituatedChunks,
+    ) -> None:
+        write(self, document, source, [], SituatedChunks([], [], []))
+        write(self, document, source, chunks, situated)
+
+    DocumentWriter._write = write_twice  # type: ignore[method-assign]
+
+
+def ignore_failed_writes() -> None:
+    """Plant a fault: a document that could not be stored counts as stored."""
+    put = DocumentWriter.put
+
+    def put_if_possible(self: DocumentWriter, document: crx.Document, source: Source) -> None:
+        with contextlib.suppress(CrxError):
+            put(self, document, source)
+
+    DocumentWriter.put = put_if_possible  # type: ignore[method-assign]
+
+
+@needs_strace
+@pytest.mark.parametrize(
+    ("plant", "fault"),
+    [(put_in_two_transactions, KILLS[0]), (ignore_failed_writes, ERRORS[0])],
+    ids=["killed", "failed"],
+)
+def test_the_harness_finds_documents_that_are_not_stored(
+    docs: Path, home: Path, plant: Callable[[], None], fault: str
+) -> None:
+    # Most of the writes of a run are those of its documents.
+    faults = [fault.format(at) for at in range(60, 360, 15)]
+    run = partial(run_and_complete, docs, home, "pwrite64", before=plant)
+    with pytest.raises(AssertionError):
+        collections.deque(map(run, faults), maxlen=0)

@@ -27,6 +27,9 @@ _PRELOADED = [
     "crx.index",
     "crx.ingest.indexer",
     "fault_injection.corpus",
+    # What the modules of the tests import, and the script that runs them.
+    "hypothesis.stateful",
+    "pytest",
 ]
 # Every call is much shorter; a process that hangs is a failure.
 TIMEOUT_S = 120.0
