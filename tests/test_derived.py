@@ -16,7 +16,7 @@ import pytest
 
 import crx
 from crx.cli import run
-from crx.derived import Writer
+from crx.derived import Writer, seal_key
 from crx.errors import Damaged, Incompatible, Locked, UsageError
 
 SETTINGS = {"embedder": "hashed"}
@@ -214,3 +214,14 @@ def test_git_ignores_an_index(index: crx.Index, tmp_path: Path) -> None:
     status = ["git", "-C", str(tmp_path), "status", "--porcelain", "-uall"]
     done = subprocess.run(status, capture_output=True, text=True, check=True)
     assert done.stdout == ""
+
+
+def test_a_key_that_a_killed_process_left_empty_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRX_HOME", str(tmp_path))
+    (tmp_path / "seal.key").touch()
+    key = seal_key()
+    assert len(key) == 32
+    assert (tmp_path / "seal.key").read_bytes() == key == seal_key()
+    assert [path.name for path in tmp_path.iterdir()] == ["seal.key"]
