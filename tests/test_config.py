@@ -95,9 +95,10 @@ def test_every_variable_that_the_sources_read_is_listed_and_accepted(
     resolve(environ={**dict.fromkeys(read, "1"), **environ}, folder=folder)
 
 
-def test_a_file_that_is_not_toml_is_named(places: tuple[dict[str, str], Path]) -> None:
+@pytest.mark.parametrize("text", ["k = = 3", "k = " + "[" * 10_000])
+def test_a_file_that_is_not_toml_is_named(text: str, places: tuple[dict[str, str], Path]) -> None:
     environ, folder = places
-    (folder / "crx.toml").write_text("k = = 3")
+    (folder / "crx.toml").write_text(text)
     with pytest.raises(UsageError, match=r"crx\.toml: cannot be read as TOML"):
         resolve(environ=environ, folder=folder)
 

@@ -59,6 +59,7 @@ def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
     [
         ("bundle.json", "{", Damaged, "cannot be read"),
         ("bundle.json", "[]", Damaged, "cannot be read"),
+        ("bundle.json", "[" * 100_000, Damaged, "cannot be read"),
         ("bundle.json", '{"format": 1}', Damaged, "cannot be read"),
         ("bundle.json", '{"format": 9, "crx": "7.1"}', Incompatible, r"made by crx 7\.1"),
         ("SHA256SUMS", "no sums\n", Damaged, "SHA256SUMS:1: not a checksum"),

@@ -162,6 +162,7 @@ def test_an_unknown_setting_names_its_origin(crx: Crx, indexed: Path, where: str
         (lambda folder: flip(folder / "model.onnx", 100), "model.onnx: damaged"),
         (lambda folder: flip(folder / "tokenizer.json", 5), "tokenizer.json: damaged"),
         (lambda folder: (folder / "model.json").write_text("{"), "model.json: not a model card"),
+        (lambda folder: (folder / "model.json").write_text("[" * 10_000), "not a model card"),
     ],
 )
 def test_a_model_with_a_missing_or_damaged_file(

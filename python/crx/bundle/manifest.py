@@ -73,7 +73,7 @@ def read_manifest(bundle: Path) -> Manifest:
             f"not a bundle, it contains no {MANIFEST_FILE}" if bundle.exists() else "no such folder"
         )
         raise UsageError(f'{bundle}: {fact}; "crx bundle create FOLDER" makes a bundle') from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise Damaged(f"{path}: cannot be read ({error}); copy the bundle again") from error
 
 

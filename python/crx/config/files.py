@@ -58,7 +58,7 @@ def read_settings(path: Path) -> SettingsFile:
     try:
         content = path.read_bytes()
         table = tomllib.loads(content.decode("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: cannot be read as TOML: {error}") from None
     templates = _parse_templates(path, table.pop(PROMPTS, {}))
     values = {name: parse(name, value, origin=str(path)) for name, value in table.items()}

@@ -104,7 +104,7 @@ def read_card(folder: Path) -> ModelCard:
         return _parse_card(fields, folder)
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file; add the model again with crx models add") from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ModelError(
             f"{path}: not a model card ({error}); add the model again with crx models add"
         ) from error

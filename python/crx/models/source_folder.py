@@ -143,7 +143,7 @@ def _read_json(folder: Path, name: str, *, default: Json | None = None) -> Json:
         raise ModelError(
             f"{path}: no such file; download the complete folder of the model"
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not JSON ({error}); download the file again") from error
     if not isinstance(value, dict):
         raise ModelError(f"{path}: not a JSON object; download the file again")
@@ -168,7 +168,7 @@ def _read_modules(path: Path) -> tuple[Pooling, tuple[str, ...]]:
             f"{listed}: no such file, so the pooling is unknown; "
             "use a folder saved by sentence-transformers"
         ) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelError(f"{listed}: not a list of modules ({error})") from error
     kinds = [kind for kind, _ in modules]
     if not re.fullmatch("Transformer Pooling( Dense)*( Normalize)?", " ".join(kinds)):
