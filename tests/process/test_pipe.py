@@ -62,6 +62,14 @@ def test_the_death_of_a_child_is_reported_with_its_last_line_of_output() -> None
     child.end()
 
 
+def test_the_backtrace_of_a_child_is_not_its_last_line() -> None:
+    printed = "memory allocation of 9 bytes failed\nstack backtrace:\n   0: a\nnote: run with A=1"
+    child = Child((sys.executable, "-c", f"raise SystemExit({printed!r})"))
+    with pytest.raises(ChildLost, match="ended with 1: memory allocation of 9 bytes failed"):
+        child.receive(timeout_s=60)
+    child.end()
+
+
 def test_a_missing_program_is_named() -> None:
     with pytest.raises(SystemFailure, match="/no/such/program: cannot be started"):
         Child(("/no/such/program",))

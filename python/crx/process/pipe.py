@@ -32,6 +32,8 @@ _HEARTBEAT_S = 0.5
 # Seconds after which an interrupt that came just before a wait is handled.
 _SIGNAL_S = 0.5
 _PIPE_BYTES = 1 << 20
+# Beginnings of the lines that Rust prints after its message.
+_BACKTRACE = ("note: ", "stack backtrace:", "   ")
 
 
 def child_command(module: str) -> tuple[str, ...]:
@@ -207,12 +209,18 @@ class Child:
         """Return how the child ended, with the last line that its libraries printed."""
         code = self._process.wait()
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - 4096))
-        lines = self._stderr.read().decode(errors="replace").split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        last = _last_message(self._stderr.read().decode(errors="replace"))
         if code == -signal.SIGKILL:
             return ChildLost("killed, perhaps for want of memory", signal=-code)
         how = f"crashed with {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
         return ChildLost(f"{how}: {last[:200]}" if last else how, signal=max(-code, 0))
+
+
+def _last_message(printed: str) -> str:
+    """Return the last line that is not of a backtrace."""
+    lines = [line.rstrip() for line in printed.split("\n") if line.strip()]
+    said = [line for line in lines if not line.startswith(_BACKTRACE)]
+    return said[-1].strip() if said else ""
 
 
 def _widen_pipes(*pipes: int) -> None:
