@@ -4,6 +4,7 @@
 # make test-all   the same, the slow tests, those of the runtimes that are long to install, and
 #                 those of a real model, which is pulled (93 MB)
 # make torture   kills, losses of power, damage and full disks, for hours: see RELIABILITY.md
+# make fuzz   ten minutes of fuzzing of the readers and parsers
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,12 +14,15 @@ STAMPS := $(VENV)/.stamps
 MODEL := $(VENV)/share/crx/models/e5@int8/model.json
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
+FUZZ_SECONDS := 600
+FUZZ_OPTIONS = -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=20 -rss_limit_mb=4000
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 # The environment of a developer must not change what a test sees.
 unexport CRX_INDEX CRX_MODELS CRX_HOME CRX_OFFLINE
 
-.PHONY: demo test test-all torture test-rust test-python lint docs build model clean
+.PHONY: demo test test-all torture fuzz test-rust test-python lint docs build model clean
 
 demo: build model
 	$(BIN)/python -m crx.demo
@@ -42,6 +46,13 @@ test-python: build model
 
 torture: build model
 	RELIABILITY_RUNS=full $(BIN)/pytest -m "slow or not slow" tests/reliability
+
+# What they find is in build/fuzz: inputs that reach new code, and `crash-*`, which breaks a promise.
+fuzz: build
+	mkdir -p build/fuzz/python
+	cp -n fuzz/corpus/python/* build/fuzz/python
+	$(BIN)/pip install 'atheris>=3'
+	cd build/fuzz && ../../$(BIN)/python ../../fuzz/readers.py python $(FUZZ_OPTIONS)
 
 # llama.cpp is compiled here, for ten minutes; sentence-transformers brings several GB of torch.
 test-all: lint test-rust build model
