@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import random
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -92,16 +93,23 @@ def disk(tmp_path: Path) -> Path:
     return tmp_path / "disk"
 
 
-def fill(docs: Path, index: Path, before: Callable[[], object] | None = None) -> int:
-    """Index onto a small disk, then enlarge it and complete the index; returns the exit code."""
+def fill(
+    docs: Path, index: Path, *, kilobytes: int, before: Callable[[], object] | None = None
+) -> int:
+    """Index onto a small disk, give it the room that the error names, and complete the index.
+
+    Returns the exit code on the small disk.
+    """
     top = docs.parent
     full = call(Command(words(docs, index), before), folder=top)
     require_one_line(full.code, full.output)
     if full.code:
         assert str(index) in full.output, full.output
+        needed = re.search(r"about (\d+) MB more are needed", full.output)
+        assert needed, full.output
+        mount(index.parent, f"remount,size={kilobytes + 1000 * int(needed[1])}k")
     else:
         require_whole(docs, index)
-    mount(index.parent, "remount,size=64m")
     complete(docs, index, top)
     return full.code
 
@@ -113,7 +121,7 @@ def hide_full_disks() -> None:
 
 def test_the_harness_finds_a_full_disk_that_is_no_failure(docs: Path, disk: Path) -> None:
     with small_disk(disk, 300), pytest.raises((AssertionError, CrxError)):
-        fill(docs, disk / "i.crx", before=hide_full_disks)
+        fill(docs, disk / "i.crx", kilobytes=300, before=hide_full_disks)
 
 
 def test_an_index_on_a_disk_of_any_size_is_whole_or_refused_and_completed(
@@ -122,8 +130,9 @@ def test_an_index_on_a_disk_of_any_size_is_whole_or_refused_and_completed(
     sizes = effort.runs(quick=6, full=100)
     codes: collections.Counter[int] = collections.Counter()
     for at in range(sizes):
-        with small_disk(disk, 16 + 900 * at // sizes):
-            codes[fill(docs, disk / "i.crx")] += 1
+        kilobytes = 16 + 900 * at // sizes
+        with small_disk(disk, kilobytes):
+            codes[fill(docs, disk / "i.crx", kilobytes=kilobytes)] += 1
         effort.done += 1
     assert codes[6] >= sizes // 4, codes
     effort.notes.append(", ".join(f"{count} exit with {code}" for code, count in codes.items()))

@@ -10,6 +10,7 @@ import click
 
 from crx import index as handle
 from crx.cli.contextualize import as_object, note_failed, print_notes, print_report
+from crx.cli.disk_room import DiskRoom
 from crx.cli.options import (
     embedder_option,
     exclude_option,
@@ -90,20 +91,25 @@ def command(
     if spec is not None and not spec.is_file:
         settings["contexts"] = contexts = "outline" if spec.outline else "none"
     sent = NotePrinter()
-    with handle.open(place, settings=settings) as index:
+    room = DiskRoom(place)
+    with room.named(), handle.open(place, settings=settings) as index:
         with show_build("files" if verbose else progress, as_json=as_json) as show:
+            on_progress = room.watch(show)
             if paths:
                 report = index.add(
                     *paths,
                     contexts=contexts,
                     exclude=exclude or None,
                     rehash=rehash,
-                    on_progress=show,
+                    on_progress=on_progress,
                     on_notice=sent.print,
                 )
             else:
                 report = index.refresh(
-                    contexts=contexts, rehash=rehash, on_progress=show, on_notice=sent.print
+                    contexts=contexts,
+                    rehash=rehash,
+                    on_progress=on_progress,
+                    on_notice=sent.print,
                 )
         if not as_json:
             done = summarize(report, embedder=index.settings["embedder"])

@@ -1,0 +1,54 @@
+"""How much more room a full disk needs, for the line that says that it is full."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from crx.errors import NoRoom, SystemFailure
+from crx.ingest.report import Progress
+
+# The write-ahead log, merges, and derived files that are written beside those that they replace.
+_WORKING_BYTES = 8_000_000
+# A chunk with a vector of 384 numbers: 2.9 to 4.5 kB in indexes of code, contracts and articles,
+# twice, since derived files are replaced.
+_BYTES_A_CHUNK = 9_000
+# With less than this free, a failed system call is that of a full disk: SQLite maps a file, and
+# reports that it cannot be made longer as an I/O error.
+_FULL_BYTES = 1_000_000
+
+
+class DiskRoom:
+    """The progress of a build, which is passed on, and the room that the rest of it takes."""
+
+    def __init__(self, index: Path) -> None:
+        self._index = index
+        self._left = 0
+
+    def watch(self, show: Callable[[Progress], None] | None) -> Callable[[Progress], None]:
+        """Return a function that notes a progress and passes it on."""
+
+        def note(progress: Progress) -> None:
+            self._left = progress.chunks_total - progress.chunks_done
+            if show is not None:
+                show(progress)
+
+        return note
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """Have the error of a full disk name the bytes that are needed."""
+        try:
+            yield
+        except (NoRoom, SystemFailure) as error:
+            place = next(each for each in (self._index, *self._index.parents) if each.exists())
+            free = shutil.disk_usage(place).free
+            missing = _WORKING_BYTES + self._left * _BYTES_A_CHUNK - free
+            most = _WORKING_BYTES if isinstance(error, NoRoom) else _FULL_BYTES
+            if missing <= 0 or free > most:
+                raise
+            fact, _, step = str(error).partition("; ")
+            room = f"about {-(-missing // 1_000_000)} MB more are needed"
+            raise NoRoom("; ".join(part for part in (fact, room, step) if part)) from error
