@@ -110,6 +110,7 @@ def fill(
         mount(index.parent, f"remount,size={kilobytes + 1000 * int(needed[1])}k")
     else:
         require_whole(docs, index)
+        mount(index.parent, "remount,size=64m")
     complete(docs, index, top)
     return full.code
 
@@ -191,6 +192,7 @@ def test_a_run_is_completed_whichever_system_call_kills_it_or_fails(
             codes[run_and_complete(docs, home, name, fault).code] += 1
         except (AssertionError, CrxError) as failed:
             harm.append(f"{name}:{fault}: {failed}")
+            effort.notes.append(harm[-1][:400])
         effort.done += 1
     effort.notes.append(", ".join(f"{count} exit with {code}" for code, count in codes.items()))
     assert not harm, "\n".join(harm)

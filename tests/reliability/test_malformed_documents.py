@@ -56,13 +56,14 @@ def test_malformed_documents_are_read_or_refused(effort: Effort) -> None:
     outcomes: Counter[str] = Counter()
     harm = []
     with IsolatedReader(LIMITS) as reader:
-        for _ in range(effort.runs(quick=200, full=10_000)):
+        for _ in range(effort.runs(quick=100, full=10_000)):
             name = chance.choice(list(SEEDS))
             data = malformed(SEEDS[name], chance)
             try:
                 outcomes[read(reader, data, name)] += 1
             except AssertionError as failed:
                 harm.append(f"{name}: {failed}: {data[:300]!r}")
+                effort.notes.append(harm[-1][:400])
             effort.done += 1
     effort.notes.append(", ".join(f"{count} {what}" for what, count in outcomes.items()))
     assert not harm, "\n".join(harm)

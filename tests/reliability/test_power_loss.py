@@ -178,6 +178,8 @@ def lose_power(
             if ended.code or ended.value:
                 fault = ended.value or ended.output[-1500:]
                 harm.append(f"{loss} after {at} ({operation.kind} {operation.path}): {fault}")
+                if sync:
+                    effort.notes.append(harm[-1][:400])
             shutil.rmtree(folder)
     return harm
 
