@@ -18,10 +18,12 @@ HOSTILE = (
     "\x1b[31mred", "\x1b[8mhidden", "\x1b]0;title\x07", "\x1b]8;;evil:x\x1b\\link",
     "\x1b[2J", "\x1b[1A\x1b[2K", "\x9b31m", "\x9d0;title\x9c", "a\x08\x08\x08b", "\x07", "\x7f",
     "\u202eexe.txt", "\u2066x\u2069", "\u200fx", "\x0b\x0c", "one\rtwo", "x\u2028y", "\x1bc",
+    "\U000e0001\U000e0069\U000e007f",
 )  # fmt: skip
 DOCUMENTS = 200
 CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
 )
 OURS = re.compile(r"\x1b\[[012]m|\x1b\]8;;(?:file://[!-~]+)?\x1b\\")
 
@@ -123,8 +125,8 @@ def test_controls_are_shown_in_caret_notation_or_as_a_replacement(text: str, lin
 
 
 def test_json_stays_the_same_value() -> None:
-    encoded = '{"a": "\x9b\u202e\x7f é"}'
-    assert visible_json(encoded) == '{"a": "\\u009b\\u202e\\u007f é"}'
+    encoded = '{"a": "\x9b\u202e\x7f\U000e0041 é"}'
+    assert visible_json(encoded) == '{"a": "\\u009b\\u202e\\u007f\\udb40\\udc41 é"}'
     assert json.loads(visible_json(encoded)) == json.loads(encoded)
 
 

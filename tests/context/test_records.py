@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crx.context.controls import strip_controls
 from crx.context.records import Matched, Record, hash_of, match, read_contexts, write_contexts
 from crx.errors import InputError, NoRoom, UsageError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+CONTEXT = TEXT.map(strip_controls).filter(str.strip)
 RECORD = st.builds(
     lambda document, start, length, context, generator, named_by, sha256: Record(
         document, start, start + length, context, generator, named_by, sha256
@@ -21,7 +23,7 @@ RECORD = st.builds(
     TEXT,
     st.integers(0, 10**9),
     st.integers(1, 10**6),
-    TEXT,
+    CONTEXT,
     st.just("") | TEXT,
     st.sampled_from(["doc_id", "path"]),
     st.just("") | TEXT.map(hash_of),

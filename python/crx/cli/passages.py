@@ -16,6 +16,9 @@ from crx.cli.visible import visible_line
 from crx.retrieve.excerpt import columns, split_matches
 from crx.types import Citation, Hit, Passage
 
+# The label of a context: a model's words about a document are not taken for the document's own.
+GENERATED_CONTEXT = "context (generated)"
+
 # Passages that are printed unless another number is asked for.
 SHOWN = 5
 
@@ -118,12 +121,13 @@ def location(passage: Passage | Citation, *, folder: str = ".") -> str:
 
 
 def explanation(hit: Hit) -> str:
-    """Return the rank and score of a hit in each stage, and its context, in one line."""
+    """Return the rank and score of a hit in each stage, its outline and context, in one line."""
     stages = ", ".join(
         f"{name} {stage.rank} ({stage.score:.3f})" for name, stage in hit.stages.items()
     )
-    situated = " / ".join(" ".join(t.split()) for t in (hit.outline, hit.context) if t)
-    return f"chunk {hit.ordinal}: score {hit.score:.4f}; {stages}; context: {situated or 'none'}"
+    situating = ("outline", hit.outline), (GENERATED_CONTEXT, hit.context)
+    labelled = "".join(f"; {label}: {' '.join(text.split())}" for label, text in situating if text)
+    return f"chunk {hit.ordinal}: score {hit.score:.4f}; {stages}{labelled}"
 
 
 def _cut(text: str, width: int) -> str:

@@ -7,6 +7,7 @@ import click
 from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import bold, dim, print_json, print_line, print_text
+from crx.cli.passages import GENERATED_CONTEXT
 from crx.cli.value_completion import complete_file
 from crx.errors import UsageError
 from crx.ingest.paths import candidate_uris
@@ -37,8 +38,12 @@ def command(*, uri: str, folder: str | None, chunks: bool, contexts: bool, as_js
             for each in rows:
                 print_line(bold(f"[{each.ordinal}] {each.start}..{each.end}"))
                 if contexts:
-                    for label in ("outline", "context", "outcome"):
-                        if value := getattr(each, label):
+                    for label, value in (
+                        ("outline", each.outline),
+                        (GENERATED_CONTEXT, each.context),
+                        ("outcome", each.outcome),
+                    ):
+                        if value:
                             print_line(dim(f"{label}: {value}"))
                 print_text(each.text)
         else:

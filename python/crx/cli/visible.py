@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 
 # C0 but newline and tab, DEL and C1; marks of direction and line separators, which reorder or
-# break what is shown; surrogates, which stand for bytes that are not UTF-8 and cannot be printed.
+# break what is shown; surrogates, which stand for bytes that are not UTF-8 and cannot be printed;
+# tags, which are not shown and carry text to whatever reads what was copied.
 _TEXT = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
 )
 _LINE = re.compile(rf"{_TEXT.pattern[:-1]}\t\n]")
 # What JSON leaves as it is although a terminal would obey it.
-_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]")
+_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\U000e0000-\U000e007f]")
 
 
 def visible_text(text: str) -> str:
@@ -33,7 +35,12 @@ def visible_line(text: str) -> str:
 
 def visible_json(encoded: str) -> str:
     """Return encoded JSON with the controls that JSON need not escape escaped as `\\u....`."""
-    return _JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
+    return _JSON.sub(_escape, encoded)
+
+
+def _escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _form(found: re.Match[str]) -> str:

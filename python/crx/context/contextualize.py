@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from crx import _native
 from crx.context.cache import DEFAULT_REFRESH, Origin, context_keys, find_best, store_context
+from crx.context.controls import refuse_controls
 from crx.context.outline import outline
 from crx.ingest.write import SituatedChunks
 from crx.protocols import Contextualizer
@@ -38,7 +39,7 @@ class ContextSources:
                 outlines, keys, [each.context.text if each else "" for each in cached]
             )
         contextualizer = self.contextualizer
-        made = list(contextualizer.situate(document, chunks))
+        made = [refuse_controls(each) for each in contextualizer.situate(document, chunks)]
         origin = Origin(contextualizer.fingerprint, DEFAULT_REFRESH)
         keys = [
             store_context(store, key, generator=contextualizer.fingerprint, context=context)

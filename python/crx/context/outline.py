@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from crx.context.controls import strip_controls
 from crx.context.licence_header import skip_licence_header
 from crx.context.names import proper_names, rank_names
 from crx.context.opening import opening
@@ -69,7 +70,8 @@ class Outliner:
             below = labels[1:] if labels[:1] == (self._document.title,) else labels
             self._headings[chunk.section] = " > ".join(below)
         first = " | ".join(part for part in (self._head, self._headings[chunk.section]) if part)
-        return "\n".join(part for part in (first, self._rest) if part)
+        lines = (first, self._rest)
+        return strip_controls("\n".join(part for part in lines if part))
 
 
 def outline(document: Document, chunks: Sequence[Chunk]) -> list[str]:

@@ -20,6 +20,7 @@ from typing import Literal
 
 import orjson
 
+from crx.context.controls import has_controls
 from crx.errors import InputError, NoRoom, SystemFailure, UsageError
 
 Name = Literal["doc_id", "path"]
@@ -166,6 +167,8 @@ def _record(line: bytes) -> Record:
     start, end = _offset(fields, "start"), _offset(fields, "end")
     if start >= end:
         raise ValueError(f"start {start} is not before end {end}")
+    if has_controls(str(fields.get("context"))):
+        raise ValueError('"context" has control characters, marks of direction or tags')
     return Record(
         document=_text(fields, named_by),
         start=start,

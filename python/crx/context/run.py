@@ -16,6 +16,7 @@ from crx import _native
 from crx.context.cache import context_keys, find, store_context
 from crx.context.compute_usage import ComputeUsage
 from crx.context.contextualize import ContextSources
+from crx.context.controls import refuse_controls
 from crx.context.documents import link_context, load_document, to_chunk
 from crx.context.priority import PendingDocument, estimate_need, group_documents
 from crx.context.report import (
@@ -214,7 +215,9 @@ class ContextRun:
         with contextlib.closing(self._situate(requests)) as contexts:
             for request, nth, context in contexts:
                 ordinal = request.missing[nth]
-                self._store_context(request.rows[ordinal], request.keys[ordinal], context)
+                self._store_context(
+                    request.rows[ordinal], request.keys[ordinal], refuse_controls(context)
+                )
                 if time.monotonic() - self._begun > self._seconds:
                     raise BudgetSpent(f"the budget of {self._seconds:g} s is spent")
 

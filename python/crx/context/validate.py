@@ -9,10 +9,10 @@ empty one in the index. `tests/data/contexts` has the corpus that they are measu
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from functools import cached_property
 
+from crx.context.controls import has_controls, is_unreadable
 from crx.context.outline import Outliner
 from crx.context.phrases import (
     is_preamble,
@@ -77,7 +77,7 @@ class ContextValidator:
             # Before the rules that read every character: an answer may be a megabyte.
             ("over length", lambda text, _: len(text) > self._max_chars),
             ("empty", lambda text, _: not any(c.isalnum() for c in text)),
-            ("control characters", lambda text, _: _has_control_characters(text)),
+            ("control characters", lambda text, _: has_controls(text) or is_unreadable(text)),
             ("thinking", lambda text, _: _OPEN_THOUGHT.search(text) is not None),
             ("refusal", lambda text, _: is_refusal(text)),
             ("preamble", lambda text, _: is_preamble(text)),
@@ -157,17 +157,6 @@ def tidy(answer: str) -> str:
         if len(text) > 1 and text[0] == left and text.find(right, 1) == len(text) - 1:
             text = text[1:-1].strip()
     return re.sub(r"[ \t]*\r?\n\s*", "\n", text)
-
-
-def _has_control_characters(text: str) -> bool:
-    """Return whether a text has control characters, bidi controls, tags or broken UTF-8."""
-    return any(
-        (unicodedata.category(c) in ("Cc", "Cs", "Co", "Cn") and c not in "\n\t")
-        or c
-        in "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff\ufffd"
-        or 0xE0000 <= ord(c) <= 0xE007F
-        for c in text
-    )
 
 
 def _is_on_other_topic(text: str, chunk: Chunk) -> bool:
