@@ -15,6 +15,7 @@ from crx.config import Resolved, Settings, fixed_settings, require_agreement, re
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.derived import OpenFiles, Writer, verify_files
 from crx.ingest.create import copy_index, create_index, is_complete, require_utf_8
+from crx.ingest.file_systems import require_local_disk
 from crx.per_process import PerProcess
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
 from crx.retrieve.dense_languages import describe_unread_documents
@@ -506,11 +507,14 @@ def open(
 
     `settings` go before `CRX_*` variables, the project file and the user file. Raises `NotAnIndex`,
     `Incompatible` (built with other settings than asked for), `Damaged`, `NoRoom`, and `ModelError`
-    for a new index whose embedder cannot be loaded; nothing is made then.
+    for a new index whose embedder cannot be loaded; nothing is made then. Raises `SystemFailure`
+    for a folder on a network file system, unless the setting `network_disk` is 1.
     """
     folder = Path(os.path.abspath(path))
     require_utf_8(folder)
     resolved = resolve(settings)
+    if not resolved.settings.network_disk:
+        require_local_disk(folder)
     if not create or is_complete(folder):
         return Index(folder, resolved)
     # Before anything is made: without its model, an index would be left behind empty.

@@ -40,10 +40,11 @@ class Finished:
 
 @dataclass(frozen=True)
 class CrxProcess:
-    """Runs `crx` in a folder."""
+    """Runs `crx` in a folder; `before` is a command that runs the rest of its line."""
 
     folder: Path
     home: Path
+    before: tuple[str, ...] = ()
 
     def __call__(self, *arguments: str | bytes | Path, cwd: Path | None = None) -> Finished:
         """Run a command line; an argument may be bytes that are no text."""
@@ -60,7 +61,7 @@ class CrxProcess:
     ) -> Finished:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("CRX_")}
         finished = subprocess.run(
-            [*program, *map(os.fsencode, arguments)],
+            [*self.before, *program, *map(os.fsencode, arguments)],
             capture_output=True,
             check=False,
             cwd=cwd or self.folder,

@@ -149,6 +149,9 @@ class Settings:
     ann_above: int = _setting(
         100_000, "run", "rows above which HNSW replaces exact search", least=0
     )
+    network_disk: int = _setting(
+        0, "run", "1: allow an index on a network file system (NFS, SMB, sshfs)", least=0, most=1
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from watchfiles import watch
 
 from crx.errors import Locked, ModelError, NoRoom, SystemFailure, UsageError
 from crx.index import Index
+from crx.ingest.file_systems import any_is_remote
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.report import Progress, Report
 from crx.watch.events import EventFilter
-from crx.watch.mounts import any_is_remote
 
 SWEEP_EVERY_S = 900.0
 # Seconds between sweeps when the system reports no events.
