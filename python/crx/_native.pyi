@@ -157,6 +157,16 @@ class PassageText:
     lines: tuple[int, int]
     marks: str
 
+def salvage(source: str, target: str, *, settings: dict[str, str]) -> dict[str, int]:
+    """Take the intact rows of an index into the new folder `target`; `source` is only read.
+
+    `settings` are used where those of the index are lost. Returns the numbers of `documents`,
+    `chunks`, `contexts` and `vectors`, of `documents_in_part`, of `documents_lost`, `chunks_lost`,
+    `contexts_lost` and `vectors_lost`, of `rows`, `rows_lost` and `pages_lost`, and 1 as
+    `removed_may_be_back` if the list of free pages is lost. Raises `Damaged` if there is no intact
+    row, `NotAnIndex` if there is no `crx.db`, `NoRoom`.
+    """
+
 @final
 class Store:
     """A handle on `crx.db`, the store of an index."""

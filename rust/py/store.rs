@@ -515,7 +515,22 @@ fn spans(layout: &PyReadonlyArray2<'_, u32>) -> PyResult<Vec<ChunkSpan>> {
     Ok(layout.as_array().rows().into_iter().map(span).collect())
 }
 
+/// Takes the intact rows of a damaged index into a new index folder; returns counts.
+#[pyfunction]
+#[pyo3(signature = (source, target, *, settings))]
+fn salvage(
+    py: Python<'_>,
+    source: PathBuf,
+    target: PathBuf,
+    settings: BTreeMap<String, String>,
+) -> PyResult<BTreeMap<String, i64>> {
+    let settings = Vec::from_iter(settings);
+    py.detach(|| store::salvage(&source, &target, &settings))
+        .map_err(raise)
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(salvage, module)?)?;
     module.add_class::<Filter>()?;
     module.add_class::<DocumentRow>()?;
     module.add_class::<ChunkRow>()?;

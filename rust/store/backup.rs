@@ -55,7 +55,7 @@ impl Store {
 }
 
 /// The name under which a copy is made, beside its final one.
-fn partial(folder: &Path) -> PathBuf {
+pub(super) fn partial(folder: &Path) -> PathBuf {
     let mut name = folder.file_name().unwrap_or_default().to_owned();
     name.push(".partial");
     folder.with_file_name(name)

@@ -22,7 +22,9 @@ mod piece_index;
 mod pointers;
 mod read_transaction;
 mod row;
+mod salvage;
 mod schema;
+mod schema_check;
 mod select;
 mod text;
 mod upsert;
@@ -42,6 +44,7 @@ pub use filter::Filter;
 pub use passages::ShownPassage;
 pub use piece_index::PassageText;
 pub use pointers::Derived;
+pub use salvage::salvage;
 pub use upsert::NewDocument;
 pub use vectors::DocVector;
 

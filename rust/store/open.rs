@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{functions, piece_index, schema};
+use super::{functions, piece_index, schema, schema_check};
 use crate::error::{Error, Result};
 use crate::files;
 
@@ -91,6 +92,7 @@ pub(super) fn writer(index: &Path, create: bool) -> Result<Connection> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
     let mut db = Connection::open_with_flags(database(index), flags)?;
+    distrust(&db)?;
     db.busy_timeout(BUSY)?;
     let blank = blank(&db)?;
     if blank && !create {
@@ -98,6 +100,7 @@ pub(super) fn writer(index: &Path, create: bool) -> Result<Connection> {
     }
     if !blank {
         check_format(&db, index)?;
+        schema_check::check(&db, index)?;
     }
     set(&db, "journal_mode", "wal")?;
     set_synchronous(&db, Synchronous::Commits)?;
@@ -140,11 +143,13 @@ pub(super) fn reader(index: &Path) -> Result<Connection> {
     };
     let uri = format!("{}{immutable}", uri_of(&database(index)));
     let db = Connection::open_with_flags(uri, flags)?;
+    distrust(&db)?;
     db.busy_timeout(BUSY)?;
     if blank(&db)? {
         return Err(not_an_index(index));
     }
     check_format(&db, index)?;
+    schema_check::check(&db, index)?;
     common(&db)?;
     Ok(db)
 }
@@ -234,13 +239,41 @@ fn check_format(db: &Connection, index: &Path) -> Result<()> {
     )))
 }
 
-/// Applies the settings of readers and writers: foreign keys, no memory map (a disk error in a mapped
-/// page kills the process), no trust in SQL in the schema, and a check of every page that is read.
-fn common(db: &Connection) -> Result<()> {
-    set(db, "foreign_keys", "1")?;
-    set(db, "trusted_schema", "0")?;
+/// The most bytes of a field or a row: the marks of the longest documents have a tenth of it.
+const MOST_BYTES: i32 = 512 << 20;
+
+/// The most bytes of an SQL statement: a filter of many documents has its values bound.
+const MOST_SQL_BYTES: i32 = 1 << 20;
+
+/// Makes SQLite treat the database as one that anybody may have written, before anything is read:
+/// no SQL of the schema runs, no other file is attached, sizes are limited, and every page is
+/// checked. No file is mapped into memory, since a disk error in a mapped page kills the process.
+fn distrust(db: &Connection) -> Result<()> {
+    for (option, on) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
+    ] {
+        if db.set_db_config(option, on)? != on {
+            return Err(Error::System(format!(
+                "sqlite: {option:?} cannot be set; build crx with its bundled SQLite"
+            )));
+        }
+    }
+    db.set_limit(Limit::SQLITE_LIMIT_LENGTH, MOST_BYTES)?;
+    db.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, MOST_SQL_BYTES)?;
+    db.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
     db.pragma_update(None, "mmap_size", 0)?;
     db.pragma_update(None, "cell_size_check", true)?;
+    Ok(())
+}
+
+/// Applies the settings of readers and writers.
+fn common(db: &Connection) -> Result<()> {
+    set(db, "foreign_keys", "1")?;
     db.pragma_update(None, "cache_size", -16_384)?;
     // Without it a statement is planned again whenever a bound value could change its plan.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
