@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
 from crx.ingest.located_store import native_store, open_store, recent_documents
 from crx.protocols import Embedder
 from crx.retrieve.bm25_files import open_bm25, record_files
-from crx.retrieve.canaries import require_found
+from crx.retrieve.canaries import describe_unfound, require_found
 from crx.retrieve.search import Searcher
 from crx.types import Verification
 
@@ -275,6 +276,23 @@ class DerivedFiles:
         dense.sync(native_store(self._store))
         return [*faults, *dense.faults]
 
+    def unfound(self) -> list[str]:
+        """Look up every chunk in BM25; return a line for each that is not found."""
+        return describe_unfound(self._store, lexical=self._open_lexical(write=False))
+
+    def rebuild(self) -> None:
+        """Delete the derived files and make them anew from the store, under the writer's lock."""
+        self._access.take(self._folder)
+        try:
+            with contextlib.closing(self._open_store(LOCK_WAITS_S)) as store:
+                for path in (self._folder / "derived").iterdir():
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                lexical, dense = self._open_lexical(write=True), self._open_dense(write=True)
+                with contextlib.closing(lexical):
+                    Writer(store, lexical, dense).publish()
+        finally:
+            self._access.release()
+
     @contextlib.contextmanager
     def recovering(self) -> Iterator[Writer]:
         """Hold the writer's lock of an index whose write-ahead log was lost; it is accepted."""
@@ -480,7 +498,9 @@ class OpenFiles:
         self.store.close()
 
 
-def verify_files(files: OpenFiles, *, load_embedder: Callable[[], Embedder]) -> Verification:
+def verify_files(
+    files: OpenFiles, *, load_embedder: Callable[[], Embedder], deep: bool
+) -> Verification:
     """Check every row against its hash; repair damaged vectors, then derived files.
 
     See `Index.verify`. After a repair the files must be opened again.
@@ -498,6 +518,8 @@ def verify_files(files: OpenFiles, *, load_embedder: Callable[[], Embedder]) -> 
     if damaged := files.derived.damaged():
         with files.derived.recovering() as writer:
             writer.publish()
+    if deep and not damaged and (damaged := files.derived.unfound()):
+        files.derived.rebuild()
     rebuilt = [f"{fact(line)}; made anew" for line in damaged]
     return Verification((), (*repaired, *rebuilt))
 

@@ -404,18 +404,27 @@ class Index:
             lag=lag,
         )
 
-    def verify(self) -> Verification:
+    def verify(self, *, deep: bool = False) -> Verification:
         """Check every row against its hash; repair damaged vectors, then derived files.
+
+        `deep` also looks up every chunk in BM25, whose files have checksums but no keyed hash.
 
         Derived files are left alone if other rows are damaged: they would be built from those. A
         store that is older than its derived files, or that lost its write-ahead log, is accepted
         as it is. Raises `ModelError` if a vector is damaged and the embedder cannot be loaded.
         """
-        found = verify_files(self._files.get(), load_embedder=self._embedder.get)
+        found = verify_files(self._files.get(), load_embedder=self._embedder.get, deep=deep)
         if found.repaired:
-            self.close()
-            self._files.forget()
+            self._reopen()
         return found
+
+    def rebuild(self) -> None:
+        """Make the derived files anew from the store, without running a model; `Locked`, `NoRoom`.
+
+        Searches of other processes go on with the files that they have opened.
+        """
+        self._files.get().derived.rebuild()
+        self._reopen()
 
     def backup(self, folder: str | os.PathLike[str]) -> Path:
         """Copy the index, as of the last commit, into a new folder; returns its path.
@@ -432,6 +441,10 @@ class Index:
         """Drop vectors and texts (and contexts, if asked) that nothing points to."""
         with self._writing() as writer:
             return writer.store.gc(contexts=contexts)
+
+    def _reopen(self) -> None:
+        self.close()
+        self._files.forget()
 
     def searcher(self) -> Searcher:
         """Return both legs, brought up to the store if that is possible."""

@@ -31,6 +31,7 @@ from crx.models.card import (
     read_card,
 )
 from crx.models.cross_encoder import PairEncoder, relevance_logits, score_by_best_window
+from crx.models.external_data import require_own_files
 from crx.models.onnx_folder import is_source_folder, read_reranker_folder
 from crx.models.store import find_model
 from crx.models.threads import thread_count
@@ -79,6 +80,7 @@ class OnnxEmbedder:
             self._tokens = load_model_tokenizer(folder, card)
             checked.result()
         self.card: ModelCard = card
+        require_own_files(folder / GRAPH_FILE, card.files)
         self._graph = _Session(folder / GRAPH_FILE, precision=card.precision, device=device)
 
     @property
@@ -138,6 +140,7 @@ class OnnxReranker:
             if card.kind != "reranker":
                 raise ModelError(f"{folder}: an {card.kind}, not a reranker; crx models lists them")
             check_files(folder, card)
+        require_own_files(graph, card.files)
         self.card: ModelCard = card
         self.device: Device = device
         self._pairs = PairEncoder(folder / TOKENIZER_FILE, sequence=card.sequence)

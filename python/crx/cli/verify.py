@@ -13,9 +13,12 @@ from crx.errors import Damaged
 
 
 @click.command()
+@click.option(
+    "--deep", is_flag=True, help="Also look up every chunk in BM25 by its own text; takes minutes."
+)
 @index_option
 @json_option
-def command(*, folder: str | None, as_json: bool) -> int:
+def command(*, folder: str | None, deep: bool, as_json: bool) -> int:
     """Check every row of the index against its hash and rebuild damaged derived files.
 
     Derived files are rebuilt from the rows, without running a model. Damaged vectors are embedded
@@ -23,7 +26,7 @@ def command(*, folder: str | None, as_json: bool) -> int:
     """
     place = existing_index(folder)
     with handle.open(place, create=False) as index:
-        found = index.verify()
+        found = index.verify(deep=deep)
     if as_json:
         print_json(asdict(found))
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crx.errors import ModelError
 from crx.models.card import CARD_FILE, GRAPH_FILE, TOKENIZER_FILE, ModelCard, Precision, file_digest
+from crx.models.external_data import external_files
 
 if TYPE_CHECKING:
     from crx.models.source_folder import SourceFolder
@@ -70,6 +71,20 @@ def read_reranker_folder(path: Path) -> tuple[ModelCard, Path]:
         source=path.resolve().name,
         converter=0,
         opset=0,
-        files={GRAPH_FILE: file_digest(graph), TOKENIZER_FILE: file_digest(tokenizer)},
+        files={
+            GRAPH_FILE: file_digest(graph),
+            TOKENIZER_FILE: file_digest(tokenizer),
+            **_digest_tensors(graph),
+        },
         languages=folder.languages,
     ), graph
+
+
+def _digest_tensors(graph: Path) -> dict[str, str]:
+    """Return the digest of each file beside a graph that it reads tensors from, by name."""
+    beside = (graph.with_name(name) for name in external_files(graph) if Path(name).name == name)
+    return {path.name: file_digest(path) for path in beside if _is_inside(path, graph.parent)}
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.is_file() and path.resolve().parent == folder.resolve()

@@ -45,6 +45,26 @@ def require_found(
             _require(chunk.key, found, leg="the dense leg", uri=row.uri)
 
 
+def describe_unfound(store: _native.Store, *, lexical: _native.Lexical) -> list[str]:
+    """Look up every chunk in BM25 by its own text; returns a line for each that is not found.
+
+    Each search is among the chunks of the document alone. A chunk without words is not looked up.
+    """
+    lines = []
+    if len(lexical) != (chunks := store.stats()["chunks"]):
+        lines.append(f"BM25 holds {len(lexical)} chunks instead of {chunks}")
+    for row in store.documents():
+        keys = store.chunk_keys(row.doc)
+        only = store.select(orjson.dumps({"uri": {"=": row.uri}}).decode())
+        for chunk in store.chunks(keys):
+            if not _native.analyze(chunk.text, row.lang):
+                continue
+            found, _ = lexical.search(chunk.text, k=len(keys), langs=[row.lang], only=only)
+            if chunk.key not in found:
+                lines.append(f"{row.uri}: BM25 does not find chunk {chunk.ordinal}")
+    return lines
+
+
 def _require(
     key: int, found: np.ndarray[tuple[int], np.dtype[np.int64]], *, leg: str, uri: str
 ) -> None:
