@@ -282,16 +282,11 @@ class DerivedFiles:
 
     def rebuild(self) -> None:
         """Delete the derived files and make them anew from the store, under the writer's lock."""
-        self._access.take(self._folder)
-        try:
-            with contextlib.closing(self._open_store(LOCK_WAITS_S)) as store:
-                for path in (self._folder / "derived").iterdir():
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
-                lexical, dense = self._open_lexical(write=True), self._open_dense(write=True)
-                with contextlib.closing(lexical):
-                    Writer(store, lexical, dense).publish()
-        finally:
-            self._access.release()
+        with contextlib.closing(self._open_store(LOCK_WAITS_S)):
+            for path in (self._folder / "derived").iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        with self._writing() as writer:
+            writer.publish()
 
     @contextlib.contextmanager
     def recovering(self) -> Iterator[Writer]:
