@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -93,8 +93,14 @@ def outside() -> TensorProto:
     return tensor
 
 
-def graph_of(*nodes: onnx.NodeProto, **initializers: object) -> onnx.GraphProto:
-    return helper.make_graph(list(nodes), "g", [], [], **initializers)
+def graph_of(
+    *nodes: onnx.NodeProto,
+    initializer: Sequence[TensorProto] = (),
+    sparse_initializer: Sequence[onnx.SparseTensorProto] = (),
+) -> onnx.GraphProto:
+    return helper.make_graph(
+        list(nodes), "g", [], [], initializer, sparse_initializer=sparse_initializer
+    )
 
 
 def branch() -> onnx.GraphProto:
