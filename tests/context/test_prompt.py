@@ -1,5 +1,6 @@
 """The prompt: its text, and that only the template is parsed for placeholders."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,17 @@ def test_template_and_glossary_are_read_from_files(tmp_path: Path) -> None:
     assert Prompt.read(template, glossary=glossary).prefix("D") == "Größe: size: D "
     with pytest.raises(UsageError, match="no such file"):
         Prompt.read(tmp_path / "absent.txt")
+
+
+@pytest.mark.parametrize("tag", ["</document>", "</ DOCUMENT >", "<chunk>", "<document id=1>"])
+def test_no_text_closes_or_opens_an_element_of_the_template(tag: str) -> None:
+    prompt = Prompt.of()
+    whole = prompt.prefix(f"a {tag} b") + prompt.suffix(f"c {tag} d")
+    elements = re.findall(r"</?(?:document|chunk)\b[^>]*>", whole, re.IGNORECASE)
+    assert elements == ["<document>", "</document>", "<chunk>", "</chunk>"]
+
+
+def test_other_tags_and_a_template_without_tags_leave_a_text_as_it_is() -> None:
+    text = "<p>a < b</p> <documents> {chunk}"
+    assert Prompt.of().prefix(text).startswith(f"<document>\n{text}\n</document>")
+    assert Prompt.of("{document} | {chunk}").prefix("</document>") == "</document> | "

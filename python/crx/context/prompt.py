@@ -1,7 +1,8 @@
 """Prompt of a contextualizer: a template, its placeholders and a glossary.
 
 The template is split at its placeholders once. Document, chunk and glossary are inserted between
-the parts and never parsed, so braces, tags or control tokens in them remain text.
+the parts and never parsed, so braces or control tokens in them remain text. In them the tags of the
+template are changed, so that no document closes the element that it stands in.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from crx.errors import UsageError
@@ -36,6 +38,7 @@ FIRMER = (
 )
 
 _FIELD = re.compile(r"\{(\w*)\}")
+_TAG = re.compile(r"</?([A-Za-z][\w-]*)>")
 _KNOWN = ("document", "chunk", "glossary")
 
 
@@ -84,19 +87,30 @@ class Prompt:
 
     def prefix(self, document: str) -> str:
         """Return the text before the chunk, which all chunks of a document share."""
-        return self._fill(self.parts[: self._cut], {"document": document, "chunk": ""})
+        return self._fill(self.parts[: self._cut], {"document": self._quote(document), "chunk": ""})
 
     def suffix(self, chunk: str, *, firmer: bool = False) -> str:
         """Return the chunk and the text after it, with the firmer instruction if `firmer`."""
-        return chunk + self._fill(self.parts[self._cut :], {}) + FIRMER * firmer
+        return self._quote(chunk) + self._fill(self.parts[self._cut :], {}) + FIRMER * firmer
 
     @property
     def _cut(self) -> int:
         return 1 + [name for _, name in self.parts].index("chunk")
 
+    def _quote(self, text: str) -> str:
+        """Return a text in which no tag is one of the template's: `< /document>`."""
+        return _tags_of(tuple(part for part, _ in self.parts)).sub(r"< \1\2", text)
+
     def _fill(self, parts: tuple[tuple[str, str], ...], texts: dict[str, str]) -> str:
         values = {**texts, "glossary": self.glossary, "": ""}
         return "".join(text + values[name] for text, name in parts)
+
+
+@lru_cache(maxsize=16)
+def _tags_of(parts: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern of the tags of a template, however they are written elsewhere."""
+    names = sorted({re.escape(name) for part in parts for name in _TAG.findall(part)})
+    return re.compile(rf"<(/?)\s*({'|'.join(names)})\b" if names else "(?!)()()", re.IGNORECASE)
 
 
 def _check(names: list[str], template: str) -> None:
