@@ -146,7 +146,8 @@ def test_the_tags_in_a_document_stay_inside_one_user_message(
     list(claude().situate(doc, [chunk]))
     (message,) = server.seen[0].body["messages"]
     assert message["role"] == "user"
-    assert server.seen[0].text.count(hostile) == 2
+    quoted = hostile.replace("</document>", "< /document>").replace("</chunk>", "< /chunk>")
+    assert server.seen[0].text.count(quoted) == 2
     assert "system" not in server.seen[0].body
 
 
