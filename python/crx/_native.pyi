@@ -19,14 +19,18 @@ __all__ = [
     "Filter",
     "Lexical",
     "PassageRow",
+    "PassageSpan",
     "PassageText",
     "Store",
     "analyze",
     "dense_topk",
     "detect_lang",
     "digest",
+    "expand_spans",
     "fuse",
     "fuse_scores",
+    "query_terms",
+    "select_spans",
     "split",
 ]
 
@@ -34,6 +38,15 @@ __all__ = [
 
 def analyze(text: str, lang: str = "") -> list[str]:
     """Return the terms of a text, in order, as they are indexed."""
+
+def query_terms(
+    texts: Sequence[str], *, langs: Sequence[str], name: str = ""
+) -> list[list[tuple[str, float]]]:
+    """Return the distinct terms of each text, as a query has them, with their weights.
+
+    A weight is 1, or a quarter for a function word; the terms of `name`, the part of the query that
+    names a document, have half of that.
+    """
 
 def detect_lang(text: str) -> str:
     """Return the ISO 639-1 code of a text's language, or "" if detection is not reliable."""
@@ -108,6 +121,47 @@ class PassageRow:
     uri: str
     metadata: str
 
+@final
+class PassageSpan:
+    """A stretch of a document, as in `PassageRow`, without its text."""
+
+    doc: int
+    start: int
+    end: int
+    first: int
+    last: int
+    tokens: int
+    score: float
+    hits: list[int]
+
+def select_spans(
+    hits: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    layouts: NDArray[np.int64],
+    *,
+    budget_tokens: int,
+    within_section: bool = False,
+    order: str = "score",
+) -> list[PassageSpan]:
+    """Return the stretches that `Store.select_passages` returns.
+
+    `hits` is (n, 2): document and ordinal, best first. `layouts` is (m, 7): document, ordinal and
+    the columns of `Store.layout`, ascending by ordinal in each document; it holds the chunks of the
+    hits and those around them, as far as 512 tokens. Raises `ValueError` if a hit's is missing.
+    """
+
+def expand_spans(
+    hits: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    layouts: NDArray[np.int64],
+    *,
+    budget_tokens: int | None = None,
+    window: int | None = None,
+    within_section: bool = False,
+    order: str = "score",
+) -> list[PassageSpan]:
+    """Return the stretches that `Store.expand_passages` returns; arrays as in `select_spans`."""
+
 # the store
 
 @final
@@ -115,6 +169,7 @@ class Filter:
     """A set of documents, to which a search can be restricted."""
 
     def __len__(self) -> int: ...
+    def __contains__(self, doc: int) -> bool: ...
 
 @final
 class DocumentRow:
@@ -272,6 +327,9 @@ class Store:
         """Remove documents with their chunks; return their number. Contexts stay until `gc`."""
 
     def have_vectors(self, keys: Sequence[bytes]) -> list[bool]: ...
+    def vectors(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the vector of each key as little-endian float16 bytes, None if there is none."""
+
     def put_vectors(self, keys: Sequence[bytes], rows: NDArray[np.float32]) -> None:
         """Store (n, d) float32 rows as float16 under their keys; link the chunks that lack them."""
 
@@ -302,6 +360,12 @@ class Store:
 
     def chunk_keys(self, doc: int) -> NDArray[np.int64]:
         """Return the keys of a document's chunks by ordinal."""
+
+    def chunk_links(self, doc: int) -> list[list[bytes]]:
+        """Return the keys of context, wanted vector and present vector of each chunk, by ordinal.
+
+        An empty key means that there is none.
+        """
 
     def passage(self, doc: int, start: int, end: int) -> PassageText:
         """Return `text[start:end]` of a document with its lines and marks.
@@ -443,10 +507,34 @@ class Lexical:
         Raises `ValueError` for a parameter that is out of range.
         """
 
+    def sparse_topk(
+        self,
+        terms: Sequence[tuple[str, float]],
+        *,
+        k: int,
+        k1: float = 1.2,
+        b: float = 0.75,
+        weights: Sequence[float] | None = None,
+        only: Filter | None = None,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the best k chunks by the sum of each term's weight times its saturation.
+
+        `search` is this with the weight times `idf * (k1 + 1)`.
+        """
+
+    def doc_freqs(
+        self, terms: Sequence[str], *, weights: Sequence[float] | None = None
+    ) -> list[int]:
+        """Return how many chunks hold each term in a field of positive weight."""
+
+    @property
+    def lengths(self) -> list[int]:
+        """The numbers of terms of text, outline and context, over all chunks."""
+
     def query_terms(
         self, texts: Sequence[str], *, langs: Sequence[str]
     ) -> list[list[tuple[str, float]]]:
-        """Return the distinct terms of each text, as a query has them, with their weights."""
+        """Return the terms of each text, as the function of that name does."""
 
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         """Return at most k terms of the index that are spelled like a word or its stem.

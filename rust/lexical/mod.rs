@@ -31,11 +31,11 @@ pub use writer::ChunkFields;
 use crate::analyze::{QueryAnalyzer, QueryTerm};
 use crate::error::{Error, Result};
 use crate::store::{Filter, Store};
-use bm25::Bm25;
+use bm25::{Bm25, FIELDS};
 use commit::{damaged, error_of};
 use schema::Fields;
 use snapshot::Snapshot;
-use topk::Parameters;
+use topk::{Parameters, Weighting};
 use writer::Writer;
 
 /// Query analyzers kept for reuse: as many as searches are likely to run at once.
@@ -217,18 +217,50 @@ impl Lexical {
     /// Returns the best k chunks and their scores, best first; equal scores in ascending order of
     /// key.
     pub fn search(&self, query: &Query) -> Result<Vec<(i64, f32)>> {
-        query.bm25.check()?;
-        if query.k == 0 {
-            return Err(Error::Invalid("k: 0 is not 1 or more".into()));
-        }
-        let terms = self.analyze(query);
-        let parameters = Parameters {
-            terms: &terms,
+        self.topk(&Parameters {
+            terms: &self.analyze(query),
             k: query.k,
             bm25: query.bm25,
             only: query.only,
-        };
-        topk::search(&self.snapshot(), &self.fields, &parameters)
+            weighting: Weighting::DocFreq,
+        })
+    }
+
+    /// Returns the best k chunks by the sum over terms of the term's weight times its saturation in
+    /// the chunk ([`bm25::saturation`]): the inner product of two sparse vectors.
+    pub fn sparse_topk(
+        &self,
+        weights: &[QueryTerm],
+        k: usize,
+        bm25: Bm25,
+        only: Option<&Filter>,
+    ) -> Result<Vec<(i64, f32)>> {
+        self.topk(&Parameters {
+            terms: weights,
+            k,
+            bm25,
+            only,
+            weighting: Weighting::Given,
+        })
+    }
+
+    /// Returns the number of chunks that contain each term in a field of positive weight.
+    pub fn doc_freqs(&self, terms: &[String], bm25: &Bm25) -> Result<Vec<u64>> {
+        topk::doc_freqs(&self.snapshot(), &self.fields, terms, bm25)
+            .map_err(|error| error_of(&self.folder, error))
+    }
+
+    /// Returns the number of terms of each field, over all chunks.
+    pub fn lengths(&self) -> [u64; FIELDS] {
+        self.snapshot().lengths
+    }
+
+    fn topk(&self, parameters: &Parameters) -> Result<Vec<(i64, f32)>> {
+        parameters.bm25.check()?;
+        if parameters.k == 0 {
+            return Err(Error::Invalid("k: 0 is not 1 or more".into()));
+        }
+        topk::search(&self.snapshot(), &self.fields, parameters)
             .map_err(|error| error_of(&self.folder, error))
     }
 

@@ -23,7 +23,7 @@ pub(super) struct Snapshot {
     /// Live chunks.
     pub(super) chunks: u64,
     /// Terms of the live chunks, by field.
-    lengths: [u64; FIELDS],
+    pub(super) lengths: [u64; FIELDS],
     /// Files whose checksum was found correct; tantivy never rewrites a file.
     checked: HashSet<PathBuf>,
 }

@@ -28,6 +28,16 @@ pub(super) struct Parameters<'a> {
     pub(super) k: usize,
     pub(super) bm25: Bm25,
     pub(super) only: Option<&'a Filter>,
+    pub(super) weighting: Weighting,
+}
+
+/// What the weight of a query term is multiplied by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weighting {
+    /// [`Bm25::ceiling`], from the term's document frequency.
+    DocFreq,
+    /// Nothing: the weight is the score that the term approaches as its frequency grows.
+    Given,
 }
 
 /// Returns the best k chunks and their scores, best first; equal scores in ascending order of key.
@@ -53,12 +63,11 @@ pub(super) fn search(
         }
         found.push((segment, statistics, of_segment));
     }
-    let ceilings: Vec<f64> = query
-        .terms
-        .iter()
-        .zip(doc_freqs)
-        .map(|(term, doc_freq)| term.weight * query.bm25.ceiling(snapshot.chunks, doc_freq))
-        .collect();
+    let ceiling = |(term, doc_freq): (&QueryTerm, u64)| match query.weighting {
+        Weighting::DocFreq => term.weight * query.bm25.ceiling(snapshot.chunks, doc_freq),
+        Weighting::Given => term.weight,
+    };
+    let ceilings: Vec<f64> = query.terms.iter().zip(doc_freqs).map(ceiling).collect();
     let unit = ceilings.iter().sum::<f64>() / FULL_SCORE;
     let mut best = TopChunks::new(query.k);
     let mut sums = Sums::new();
@@ -82,6 +91,27 @@ pub(super) fn search(
         scan.run(&mut sums, &mut best);
     }
     Ok(best.into_ranking(unit))
+}
+
+/// Returns the number of live chunks that contain each term in a field of positive weight.
+pub(super) fn doc_freqs(
+    snapshot: &Snapshot,
+    fields: &Fields,
+    terms: &[String],
+    bm25: &Bm25,
+) -> tantivy::Result<Vec<u64>> {
+    let mean = snapshot.mean_length(bm25);
+    let mut doc_freqs = vec![0; terms.len()];
+    for scored in &snapshot.segments {
+        let statistics = scored.statistics(bm25, mean);
+        for (term, doc_freq) in terms.iter().zip(&mut doc_freqs) {
+            if let Some(postings) = Postings::open(&scored.segment, fields, term, bm25)? {
+                let of_term = statistics.of_term(term, &postings, &scored.segment);
+                *doc_freq += u64::from(of_term.doc_freq);
+            }
+        }
+    }
+    Ok(doc_freqs)
 }
 
 /// One term of the query in one segment.

@@ -128,6 +128,55 @@ impl Lexical {
         Ok((keys.into_pyarray(py), scores.into_pyarray(py)))
     }
 
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "keyword arguments of the Python method"
+    )]
+    #[pyo3(signature = (terms, *, k, k1 = 1.2, b = 0.75, weights = None, only = None))]
+    fn sparse_topk<'py>(
+        &self,
+        py: Python<'py>,
+        terms: Vec<(String, f64)>,
+        k: usize,
+        k1: f64,
+        b: f64,
+        weights: Option<[f64; FIELDS]>,
+        only: Option<&Filter>,
+    ) -> PyResult<Scored<'py>> {
+        let bm25 = Bm25 {
+            k1,
+            b,
+            weights: weights.unwrap_or([1.0; FIELDS]),
+        };
+        let term = |(term, weight)| QueryTerm { term, weight };
+        let terms: Vec<_> = terms.into_iter().map(term).collect();
+        let only = only.map(|filter| &*filter.inner);
+        let ranking = py
+            .detach(|| self.0.sparse_topk(&terms, k, bm25, only))
+            .map_err(raise)?;
+        let (keys, scores): (Vec<i64>, Vec<f32>) = ranking.into_iter().unzip();
+        Ok((keys.into_pyarray(py), scores.into_pyarray(py)))
+    }
+
+    #[pyo3(signature = (terms, *, weights = None))]
+    fn doc_freqs(
+        &self,
+        py: Python<'_>,
+        terms: Vec<String>,
+        weights: Option<[f64; FIELDS]>,
+    ) -> PyResult<Vec<u64>> {
+        let bm25 = Bm25 {
+            weights: weights.unwrap_or([1.0; FIELDS]),
+            ..Bm25::default()
+        };
+        py.detach(|| self.0.doc_freqs(&terms, &bm25)).map_err(raise)
+    }
+
+    #[getter]
+    fn lengths(&self) -> [u64; FIELDS] {
+        self.0.lengths()
+    }
+
     /// Terms and their weights, for each text.
     #[pyo3(signature = (texts, *, langs))]
     fn query_terms(

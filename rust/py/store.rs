@@ -27,6 +27,10 @@ impl Filter {
     fn __len__(&self) -> usize {
         self.inner.len()
     }
+
+    fn __contains__(&self, doc: i64) -> bool {
+        doc >= 0 && self.inner.contains(doc)
+    }
 }
 
 /// A document without its text.
@@ -305,6 +309,14 @@ impl Store {
 
     fn have_vectors(&self, py: Python<'_>, keys: Vec<Vec<u8>>) -> PyResult<Vec<bool>> {
         self.run(py, |store| store.have_vectors(&keys))
+    }
+
+    fn vectors(&self, py: Python<'_>, keys: Vec<Vec<u8>>) -> PyResult<Vec<Option<Vec<u8>>>> {
+        self.run(py, |store| store.vectors(&keys))
+    }
+
+    fn chunk_links(&self, py: Python<'_>, doc: i64) -> PyResult<Vec<[Vec<u8>; 3]>> {
+        self.run(py, |store| store.chunk_links(doc))
     }
 
     fn put_vectors(

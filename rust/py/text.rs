@@ -73,6 +73,25 @@ fn analyze_text(py: Python<'_>, text: &str, lang: &str) -> Vec<String> {
     })
 }
 
+/// Returns the distinct terms of each text with their weights.
+#[pyfunction]
+#[pyo3(signature = (texts, *, langs, name = ""))]
+fn query_terms(
+    py: Python<'_>,
+    texts: Vec<String>,
+    langs: Vec<String>,
+    name: &str,
+) -> Vec<Vec<(String, f64)>> {
+    py.detach(|| {
+        let mut analyzer = analyze::QueryAnalyzer::new(&langs);
+        let mut weighted = |text: &String| {
+            let terms = analyzer.analyze_named(text, name).into_iter();
+            terms.map(|term| (term.term, term.weight)).collect()
+        };
+        texts.iter().map(&mut weighted).collect()
+    })
+}
+
 /// Returns the ISO 639-1 code of a text's language, or "" if detection is not reliable.
 #[pyfunction]
 fn detect_lang(py: Python<'_>, text: &str) -> &'static str {
@@ -95,5 +114,6 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(analyze_text, module)?)?;
     module.add_function(wrap_pyfunction!(detect_lang, module)?)?;
     module.add_function(wrap_pyfunction!(digest, module)?)?;
+    module.add_function(wrap_pyfunction!(query_terms, module)?)?;
     module.add_function(wrap_pyfunction!(split, module)?)
 }

@@ -73,6 +73,17 @@ impl Store {
         })
     }
 
+    /// Returns the keys of the context, the wanted and the present vector of each of a document's
+    /// chunks, by ordinal; an empty key means that there is none.
+    pub fn chunk_links(&self, doc: i64) -> Result<Vec<[Vec<u8>; 3]>> {
+        self.read(|db| {
+            let chunks = StoredChunk::of_document(db, doc)?.into_iter();
+            Ok(chunks
+                .map(|chunk| [chunk.context_key, chunk.wanted_key, chunk.vector_key])
+                .collect())
+        })
+    }
+
     /// Returns the spans of a document's chunks by ordinal.
     pub fn layout(&self, doc: i64) -> Result<Vec<ChunkSpan>> {
         self.read(|db| {

@@ -29,6 +29,20 @@ impl Store {
         self.read(|db| keys.iter().map(|key| have(db, key)).collect())
     }
 
+    /// Returns the vector of each key as f16 little-endian bytes, or None if there is none.
+    pub fn vectors(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
+        let sql = "SELECT key, dim, data, hash FROM vector WHERE key = ?";
+        self.read(|db| {
+            let vector = |key| {
+                first(db, sql, [key], |row| {
+                    check(&VECTOR, row, 0)?;
+                    Ok(row.get(2)?)
+                })
+            };
+            keys.iter().map(vector).collect()
+        })
+    }
+
     /// Stores rows of `dim` numbers as f16 under their keys, and links the chunks that lack them.
     ///
     /// # Errors
