@@ -487,6 +487,10 @@ class OpenFiles:
         store = open_store(folder)
         return OpenFiles(store, DerivedFiles(folder, store, ann_above=ann_above))
 
+    def settings(self) -> dict[str, str]:
+        """Return the settings that the index was built with, by name."""
+        return self.store.settings()
+
     def close(self) -> None:
         """Release the files."""
         self.derived.close()

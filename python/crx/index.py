@@ -14,6 +14,8 @@ from crx import _native, registry
 from crx.config import Resolved, Settings, fixed_settings, require_agreement, resolve
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.derived import OpenFiles, Writer, verify_files
+from crx.engine.address import is_engine_address, without_password
+from crx.errors import UsageError
 from crx.ingest.create import copy_index, create_index, is_complete, require_utf_8
 from crx.ingest.file_systems import require_local_disk
 from crx.per_process import PerProcess
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from crx.context.exchange import Imported
     from crx.context.prompt import Prompt
     from crx.context.report import ContextProgress, ContextReport
+    from crx.engine.opened import OpenEngine
     from crx.ingest.indexer import Indexer
     from crx.ingest.report import Progress, Report
 
@@ -42,19 +45,22 @@ class Index:
     again at the first use.
     """
 
-    def __init__(self, path: Path, resolved: Resolved, *, embedder: Embedder | None = None) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path | str, resolved: Resolved, *, embedder: Embedder | None = None
+    ) -> None:
+        """`path` is a folder, or the URL of a database, which is opened for searching."""
+        self._path = path
         self._settings = resolved.settings
         self._templates = resolved.templates
-        self._files = PerProcess(partial(OpenFiles.open, path, resolved.settings.ann_above))
-        self._embedder = PerProcess(partial(_load_embedder, path, self._files), made=embedder)
+        self._files = PerProcess(partial(_open_files, path, resolved.settings.ann_above))
+        self._embedder = PerProcess(partial(_load_embedder, self.name, self._files), made=embedder)
         self._models = SearchModels(
             resolved.settings,
             embedder=self._embedder,
             load_reranker=partial(_load_reranker, resolved.settings.reranker),
         )
-        self._built: Mapping[str, str] = self.store.settings()
-        require_agreement(path, built=self._built, resolved=resolved)
+        self._built: Mapping[str, str] = self._files.get().settings()
+        require_agreement(self.name, built=self._built, resolved=resolved)
 
     def __enter__(self) -> Index:
         return self
@@ -67,8 +73,20 @@ class Index:
         self._files.get().close()
 
     @property
+    def path(self) -> Path:
+        """The folder; raises `UsageError` for an index in a database."""
+        if isinstance(self._path, str):
+            raise UsageError(f"{self.name}: is in a database and has no folder")
+        return self._path
+
+    @property
+    def name(self) -> str:
+        """The path of the folder, or the URL of the database without a password."""
+        return without_password(self._path) if isinstance(self._path, str) else str(self._path)
+
+    @property
     def store(self) -> _native.Store:
-        """The store, for reading."""
+        """The store, for reading; raises `UsageError` for an index in a database."""
         return self._files.get().store
 
     @property
@@ -317,7 +335,7 @@ class Index:
             within_section=within_section,
             order=order,
         )
-        has_vectors = registry.has_vectors(self._built, legs=legs, path=self.path)
+        has_vectors = registry.has_vectors(self._built, legs=legs, path=self.name)
         parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)
         with self._files.get().derived.searching() as (searcher, notes):
             result = run_search(request, parameters=parameters, searcher=searcher)
@@ -390,19 +408,18 @@ class Index:
     def status(self) -> Status:
         """Return what the index holds and what is still to be embedded."""
         with self._files.get().derived.searching() as (searcher, notes):
-            exact = searcher.exact
-            lag = searcher.store.seq - searcher.seq
-        unread = describe_unread_documents(self._built, langs=self.store.langs())
-        return Status(
-            path=str(self.path),
-            counts=self.store.stats(),
-            settings=self._built,
-            notes=(*notes, unread) if unread else tuple(notes),
-            failures=tuple(self.store.failures()),
-            exact=exact,
-            reranker=self._settings.reranker,
-            lag=lag,
-        )
+            store = searcher.store
+            unread = describe_unread_documents(self._built, langs=store.langs())
+            return Status(
+                path=self.name,
+                counts=store.stats(),
+                settings=self._built,
+                notes=(*notes, unread) if unread else tuple(notes),
+                failures=tuple(store.failures()),
+                exact=searcher.exact,
+                reranker=self._settings.reranker,
+                lag=store.seq - searcher.seq,
+            )
 
     def verify(self, *, deep: bool = False) -> Verification:
         """Check every row against its hash; repair damaged vectors, then derived files.
@@ -413,7 +430,13 @@ class Index:
         store that is older than its derived files, or that lost its write-ahead log, is accepted
         as it is. Raises `ModelError` if a vector is damaged and the embedder cannot be loaded.
         """
-        found = verify_files(self._files.get(), load_embedder=self._embedder.get, deep=deep)
+        files = self._files.get()
+        if not isinstance(files, OpenFiles):
+            raise UsageError(
+                f"{self.name}: a database keeps checksums of its own; "
+                '"crx copy" reads every document back'
+            )
+        found = verify_files(files, load_embedder=self._embedder.get, deep=deep)
         if found.repaired:
             self._reopen()
         return found
@@ -447,8 +470,14 @@ class Index:
         self._files.forget()
 
     def searcher(self) -> Searcher:
-        """Return both legs, brought up to the store if that is possible."""
-        with self._files.get().derived.searching() as (searcher, _):
+        """Return both legs, brought up to the store if that is possible.
+
+        Raises `UsageError` for an index in a database, whose state is that of one transaction.
+        """
+        files = self._files.get()
+        if not isinstance(files, OpenFiles):
+            raise UsageError(f"{self.name}: is in a database; an evaluation needs an index folder")
+        with files.derived.searching() as (searcher, _):
             return searcher
 
     @contextlib.contextmanager
@@ -502,8 +531,17 @@ class Index:
         return self._files.get().derived.writing()
 
 
-def _load_embedder(folder: Path, files: PerProcess[OpenFiles]) -> Embedder:
-    return registry.load_embedder_of_index(folder, built=files.get().store.settings())
+def _open_files(path: Path | str, ann_above: int) -> OpenFiles | OpenEngine:
+    if isinstance(path, Path):
+        return OpenFiles.open(path, ann_above)
+    # Imported here: an index folder needs no driver of a database.
+    from crx.engine.opened import OpenEngine
+
+    return OpenEngine.open(path)
+
+
+def _load_embedder(name: str, files: PerProcess[OpenFiles | OpenEngine]) -> Embedder:
+    return registry.load_embedder_of_index(name, built=files.get().settings())
 
 
 def _load_reranker(spec: str) -> Reranker:
@@ -518,14 +556,18 @@ def open(
 ) -> Index:
     """Open an index folder, made with defaults where there is none (unless `create` is false).
 
+    `path` may be the URL of a database, `postgresql://user@host/database`, that an index was copied
+    to (see `crx copy`): it is searched as a folder is, and what writes raises `UsageError`.
     `settings` go before `CRX_*` variables, the project file and the user file. Raises `NotAnIndex`,
     `Incompatible` (built with other settings than asked for), `Damaged`, `NoRoom`, and `ModelError`
     for a new index whose embedder cannot be loaded; nothing is made then. Raises `SystemFailure`
     for a folder on a network file system, unless the setting `network_disk` is 1.
     """
+    resolved = resolve(settings)
+    if isinstance(path, str) and is_engine_address(path):
+        return Index(path, resolved)
     folder = Path(os.path.abspath(path))
     require_utf_8(folder)
-    resolved = resolve(settings)
     if not resolved.settings.network_disk:
         require_local_disk(folder)
     if not create or is_complete(folder):

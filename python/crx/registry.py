@@ -127,7 +127,7 @@ def load_embedder_of_new_index(spec: str) -> Embedder:
         raise ModelError(f"{error}, or search with BM25 alone: --embedder {NO_EMBEDDER}") from error
 
 
-def load_embedder_of_index(folder: Path, *, built: Mapping[str, str]) -> Embedder:
+def load_embedder_of_index(folder: str, *, built: Mapping[str, str]) -> Embedder:
     """Return the embedder that an index was built with; `built` are the index's settings.
 
     Raises `Incompatible` if the embedder of that name now has another fingerprint.
@@ -143,7 +143,7 @@ def load_embedder_of_index(folder: Path, *, built: Mapping[str, str]) -> Embedde
     return embedder
 
 
-def has_vectors(built: Mapping[str, str], *, legs: Sequence[Leg], path: Path) -> bool:
+def has_vectors(built: Mapping[str, str], *, legs: Sequence[Leg], path: str) -> bool:
     """Return whether an index of these settings has a dense leg.
 
     Raises `UsageError` if it has none and no other leg is to be searched.

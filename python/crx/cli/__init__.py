@@ -46,6 +46,7 @@ COMMANDS = {
     "rebuild": "Make the derived files anew from the database.",
     "salvage": "Take what is intact out of a damaged index.",
     "backup": "Copy the index into a new folder.",
+    "copy": "Copy the index to a database or back.",
     "gc": "Delete what no document uses.",
     "completion": "Print a shell's completion script.",
     "help": "Explain settings, exit codes, files, models and filters.",

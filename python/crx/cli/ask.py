@@ -12,11 +12,11 @@ from crx.cli import INTERRUPTED
 from crx.cli.filters import parse_where, parse_window
 from crx.cli.options import (
     answer_window_option,
-    existing_index,
     index_option,
     json_option,
     k_option,
     parse_settings,
+    searchable_index,
     set_option,
     where_option,
 )
@@ -75,7 +75,7 @@ def command(
     answer, the model is asked to write that, and the exit code is 1.
     """
     refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions)
-    place = existing_index(folder)
+    place = searchable_index(folder)
     notes = NotePrinter()
     with handle.open(place, create=False, settings=parse_settings(assignments)) as index:
         prompt = (

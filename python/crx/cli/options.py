@@ -11,6 +11,7 @@ import click
 
 from crx.cli.progress import FORMS
 from crx.cli.value_completion import complete_assignment, complete_model
+from crx.engine.address import is_engine_address
 from crx.errors import UsageError
 from crx.serve.nearest_index import nearest_index
 
@@ -26,7 +27,8 @@ def index_option(command: Command) -> Command:
         "--index",
         "folder",
         metavar="DIR",
-        help="Index folder.  [default: CRX_INDEX, else the nearest .crx here or above]",
+        help="Index folder; to search, also the URL of a database.  [default: CRX_INDEX, else the "
+        "nearest .crx here or above]",
     )(command)
 
 
@@ -148,6 +150,11 @@ def find_index(
     `here` is the current folder, "" for that of this process.
     """
     if named := folder or environ.get("CRX_INDEX"):
+        if is_engine_address(named):
+            raise UsageError(
+                "this command needs an index folder, not a database; work on a folder, and carry "
+                'it over with "crx copy"'
+            )
         return Path(here, named)
     found = nearest_index(here or os.getcwd())
     return Path(found) if found else None
@@ -161,3 +168,13 @@ def existing_index(
     if path is None:
         raise UsageError('no index here or above; "crx index PATH" makes one, --index names one')
     return path
+
+
+def searchable_index(
+    folder: str | None, *, environ: Mapping[str, str] = os.environ, here: str = ""
+) -> Path | str:
+    """Return the index folder as `existing_index`, or the URL of the database that is named."""
+    named = folder or environ.get("CRX_INDEX")
+    if named is not None and is_engine_address(named):
+        return named
+    return existing_index(folder, environ=environ, here=here)

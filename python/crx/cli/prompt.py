@@ -10,11 +10,11 @@ from crx import index as handle
 from crx.cli.filters import parse_where, parse_window
 from crx.cli.options import (
     answer_window_option,
-    existing_index,
     index_option,
     json_option,
     k_option,
     parse_settings,
+    searchable_index,
     set_option,
     where_option,
 )
@@ -52,7 +52,7 @@ def command(
     caches the beginnings of prompts reads them once.
     """
     refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions)
-    place = existing_index(folder)
+    place = searchable_index(folder)
     with handle.open(place, create=False, settings=parse_settings(assignments)) as index:
         quoted = (
             index.corpus_prompt(question)

@@ -13,10 +13,10 @@ import click
 from crx.cli.copies import fold_copies
 from crx.cli.filters import parse_where, parse_window
 from crx.cli.options import (
-    existing_index,
     index_option,
     k_option,
     parse_settings,
+    searchable_index,
     set_option,
     where_option,
 )
@@ -39,7 +39,7 @@ class Caller:
 
     environ: Mapping[str, str]
     screen: Screen
-    search: Callable[[Path, str, Mapping[str, Any], Mapping[str, object]], Result]
+    search: Callable[[Path | str, str, Mapping[str, Any], Mapping[str, object]], Result]
     print: Callable[[str], None]
     print_note: Callable[[str], None]
 
@@ -160,7 +160,7 @@ def command(
     caller = caller or _make_caller()
     here = caller.screen.folder
     query = " ".join(words)
-    place = existing_index(folder, environ=caller.environ, here=here)
+    place = searchable_index(folder, environ=caller.environ, here=here)
     flags = {"rerank_ms": rerank_ms, "min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
@@ -202,7 +202,7 @@ def _make_caller() -> Caller:
 
 
 def _search_here(
-    place: Path, query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
+    place: Path | str, query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
 ) -> Result:
     # Imported here: a search by a server is over before this is.
     from crx import index as handle

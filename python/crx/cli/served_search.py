@@ -33,8 +33,13 @@ def answer_command(service: SearchService, given: LocalCommand) -> LocalAnswer:
     notes: list[str] = []
 
     def search_served(
-        place: Path, query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
+        place: Path | str,
+        query: str,
+        arguments: Mapping[str, Any],
+        settings: Mapping[str, object],
     ) -> Result:
+        if isinstance(place, str):
+            raise Incompatible("the command searches a database by itself")
         return _search(service, given, place, SearchQuery(query=query, **arguments), settings)
 
     caller = search.Caller(

@@ -8,7 +8,7 @@ import click
 
 from crx import index as handle
 from crx.answer.corpus import MAX_CORPUS_TOKENS
-from crx.cli.options import existing_index, index_option, json_option
+from crx.cli.options import index_option, json_option, searchable_index
 from crx.cli.output import (
     display_path,
     format_table,
@@ -41,10 +41,13 @@ MAX_LANGUAGES_SHOWN = 8
 @json_option
 def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool) -> None:
     """Print what the index holds, what it was built with and what it lacks."""
-    with handle.open(existing_index(folder), create=False) as index:
+    place = searchable_index(folder)
+    with handle.open(place, create=False) as index:
         status = index.status()
         rows = index.store.documents() if documents else []
-        passed_over = read_skipped(index.path, base=base_of(index.store))
+        passed_over = []
+        if not isinstance(place, str):
+            passed_over = read_skipped(index.path, base=base_of(index.store))
     if as_json:
         listed = [
             {"uri": r.uri, "title": r.title, "lang": r.lang, "chunks": r.chunks} for r in rows

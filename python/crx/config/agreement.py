@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 
 from crx.config.resolve import Resolved
 from crx.config.settings import ARGUMENT, Settings, describe
@@ -20,7 +19,7 @@ def fixed_settings(settings: Settings) -> dict[str, str]:
     return {name: str(values[name]) for name in FIXED}
 
 
-def require_agreement(path: Path, *, built: Mapping[str, str], resolved: Resolved) -> None:
+def require_agreement(path: str, *, built: Mapping[str, str], resolved: Resolved) -> None:
     """Raise `Incompatible` if a setting was asked for that the index was not built with.
 
     Raises `NotAnIndex` if the creation of the index was interrupted before its settings.

@@ -119,6 +119,16 @@ class Searcher:
         return self._store
 
     @property
+    def lexical(self) -> _native.Lexical:
+        """The BM25 leg."""
+        return self._lexical
+
+    @property
+    def dense(self) -> _native.Dense:
+        """The dense leg."""
+        return self._dense
+
+    @property
     def seq(self) -> int:
         """The sequence number of the store whose changes the legs hold."""
         return self._seq

@@ -1,0 +1,283 @@
+"""The legs and the store of a search, over the snapshot of any engine.
+
+They have the methods of `_native.Lexical`, `_native.Dense` and `_native.Store` that a `Searcher`
+calls, so that fusion, reranking and widening are the same code for the folder and for a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from crx import _native
+from crx.engine.bm25 import query_weights
+from crx.engine.protocol import (
+    OUTCOME,
+    Conditions,
+    EngineSnapshot,
+    FoundChunk,
+    FoundDocument,
+    Saturation,
+)
+from crx.retrieve.search import Searcher
+
+Found = tuple[NDArray[np.int64], NDArray[np.float32]]
+
+# Chunks that are read at first on each side of a hit; more if those are not enough.
+_EACH_SIDE = 8
+# How far neighbours of a hit matter to the selection of passages: `REACH_TOKENS` of rust/passages.
+_REACH_TOKENS = 512
+
+
+def make_searcher(snapshot: EngineSnapshot) -> Searcher:
+    """Return the steps of a search over a snapshot."""
+    store = EngineStore(snapshot)
+    # These have every method that a searcher calls, but cannot inherit from the native classes.
+    return Searcher(
+        cast(_native.Store, store),
+        cast(_native.Lexical, EngineLexical(snapshot)),
+        cast(_native.Dense, EngineDense(snapshot)),
+        seq=store.seq,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLexical:
+    """The BM25 leg: the query's side of the inner product is made here, the engine sums."""
+
+    snapshot: EngineSnapshot
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int,
+        name: str = "",
+        langs: Sequence[str] | None = None,
+        k1: float = 1.2,
+        b: float = 0.75,
+        weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+        only: Conditions | None = None,
+    ) -> Found:
+        """Return the best k chunks and their scores, as `_native.Lexical.search`."""
+        saturation = Saturation(k1=k1, b=b, weights=weights)
+        (terms,) = _native.query_terms([query], langs=["en"] if langs is None else langs, name=name)
+        weighted = query_weights(terms, snapshot=self.snapshot, saturation=saturation)
+        found = self.snapshot.sparse_topk(weighted, k=k, saturation=saturation, where=only)
+        return found.keys, found.scores
+
+    def query_terms(
+        self, texts: Sequence[str], *, langs: Sequence[str]
+    ) -> list[list[tuple[str, float]]]:
+        """Return the terms of each text, as `_native.Lexical.query_terms`."""
+        return _native.query_terms(texts, langs=langs)
+
+    def has_term(self, term: str) -> bool:
+        """Return whether any chunk holds a term."""
+        return self.snapshot.doc_freqs([term], saturation=Saturation()) != [0]
+
+    def similar_terms(self, word: str, *, k: int) -> list[str]:
+        """Return no term: a database has no index of terms by their spelling."""
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDense:
+    """The dense leg."""
+
+    snapshot: EngineSnapshot
+
+    @property
+    def exact(self) -> bool:
+        """Whether a search compares the query with every vector."""
+        return self.snapshot.exact
+
+    def search(
+        self, query: NDArray[np.float32], *, k: int, only: Conditions | None = None
+    ) -> Found:
+        """Return the k chunks of largest inner product, as `_native.Dense.search`."""
+        found = self.snapshot.dense_topk(query, k=k, where=only)
+        return found.keys, found.scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnginePassage:
+    """A stretch of a document; the fields are those of `_native.PassageRow`."""
+
+    doc: int
+    start: int
+    end: int
+    first: int
+    last: int
+    tokens: int
+    score: float
+    hits: list[int]
+    text: str
+    lines: tuple[int, int]
+    marks: str
+    uri: str
+    metadata: str
+
+
+class EngineStore:
+    """What a search reads of the store."""
+
+    def __init__(self, snapshot: EngineSnapshot) -> None:
+        self._snapshot = snapshot
+
+    @property
+    def seq(self) -> int:
+        """The version of the state."""
+        return self._snapshot.stats().version
+
+    def langs(self) -> list[str]:
+        """Return the languages of the documents, most frequent first."""
+        return list(self._snapshot.stats().langs)
+
+    def stats(self) -> dict[str, int]:
+        """Return counts as `_native.Store.stats` does, without those of files and failures."""
+        stats = self._snapshot.stats()
+        return {
+            "documents": stats.documents,
+            "chunks": stats.chunks,
+            "tokens": stats.tokens,
+            "vectors": stats.vectors,
+            "pending": stats.pending,
+            **{f"{OUTCOME}{name}": count for name, count in sorted(stats.outcomes.items())},
+        }
+
+    def failures(self) -> list[tuple[str, str]]:
+        """Return no failures: inputs are read where the index is built."""
+        return []
+
+    def select(self, where: str) -> Conditions:
+        """Return a filter, which the engine applies to both legs."""
+        conditions: Conditions = orjson.loads(where)
+        return conditions
+
+    def documents(self) -> list[FoundDocument]:
+        """Return one document that has the fields of all, to explain a filter on a missing one."""
+        metadata = orjson.dumps(dict.fromkeys(sorted(self._snapshot.fields()))).decode()
+        return [FoundDocument(doc=0, uri="", metadata=metadata, source_mtime_ns=0)]
+
+    def document_by_id(self, doc: int) -> FoundDocument | None:
+        """Return a document without its text."""
+        found = self._snapshot.documents([doc])
+        return found[0] if found else None
+
+    def chunks(self, keys: NDArray[np.int64]) -> list[FoundChunk]:
+        """Return the chunks of these keys, in their order; a key without a chunk is skipped."""
+        return self._snapshot.rows(keys.tolist()) if len(keys) else []
+
+    def select_passages(
+        self,
+        keys: NDArray[np.int64],
+        scores: NDArray[np.float32],
+        *,
+        budget_tokens: int,
+        within_section: bool = False,
+        order: Literal["score", "document"] = "score",
+    ) -> list[EnginePassage]:
+        """Return passages as `_native.Store.select_passages` does."""
+        hits, scores, indices = self._place(keys, scores)
+        spans = _native.select_spans(
+            hits,
+            scores,
+            self._layouts(hits, reach_tokens=_REACH_TOKENS),
+            budget_tokens=budget_tokens,
+            within_section=within_section,
+            order=order,
+        )
+        return self._show(spans, indices)
+
+    def expand_passages(
+        self,
+        keys: NDArray[np.int64],
+        scores: NDArray[np.float32],
+        *,
+        budget_tokens: int | None = None,
+        window: int | None = None,
+        within_section: bool = False,
+        order: Literal["score", "document"] = "score",
+    ) -> list[EnginePassage]:
+        """Return passages as `_native.Store.expand_passages` does."""
+        hits, scores, indices = self._place(keys, scores)
+        if budget_tokens is None:
+            layouts = self._neighbours(hits, each_side=window or 0)
+        else:
+            layouts = self._layouts(hits, reach_tokens=budget_tokens)
+        spans = _native.expand_spans(
+            hits,
+            scores,
+            layouts,
+            budget_tokens=budget_tokens,
+            window=window,
+            within_section=within_section,
+            order=order,
+        )
+        return self._show(spans, indices)
+
+    def _place(
+        self, keys: NDArray[np.int64], scores: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], list[int]]:
+        """Return document and ordinal of each hit that exists, its score, and its index."""
+        rows = {row.key: row for row in self.chunks(keys)}
+        kept = [at for at, key in enumerate(keys.tolist()) if key in rows]
+        places = [(rows[key].doc, rows[key].ordinal) for key in keys[kept].tolist()]
+        return np.array(places, np.int64).reshape(-1, 2), scores[kept], kept
+
+    def _neighbours(self, hits: NDArray[np.int64], *, each_side: int) -> NDArray[np.int64]:
+        places = [(doc, ordinal) for doc, ordinal in hits.tolist()]
+        if not places:
+            return np.empty((0, 7), np.int64)
+        return self._snapshot.neighbours(places, each_side=each_side)
+
+    def _layouts(self, hits: NDArray[np.int64], *, reach_tokens: int) -> NDArray[np.int64]:
+        """Return the layout around hits, as far as so many tokens on each side."""
+        each_side = _EACH_SIDE
+        while True:
+            layouts = self._neighbours(hits, each_side=each_side)
+            if _reach(layouts, hits, each_side=each_side) > reach_tokens:
+                return layouts
+            each_side *= 4
+
+    def _show(
+        self, spans: Sequence[_native.PassageSpan], indices: Sequence[int]
+    ) -> list[EnginePassage]:
+        texts = self._snapshot.spans([(span.doc, span.start, span.end) for span in spans])
+        return [
+            EnginePassage(
+                doc=span.doc,
+                start=span.start,
+                end=span.end,
+                first=span.first,
+                last=span.last,
+                tokens=span.tokens,
+                score=span.score,
+                hits=[indices[hit] for hit in span.hits],
+                text=text.text,
+                lines=text.lines,
+                marks=text.marks,
+                uri=text.uri,
+                metadata=text.metadata,
+            )
+            for span, text in zip(spans, texts, strict=True)
+        ]
+
+
+def _reach(layouts: NDArray[np.int64], hits: NDArray[np.int64], *, each_side: int) -> float:
+    """Return the fewest tokens that a layout holds on a side of a hit, infinite at an end."""
+    rows = {(doc, ordinal): (start, end) for doc, ordinal, _, _, start, end, _ in layouts.tolist()}
+    least = float("inf")
+    for doc, ordinal in hits.tolist():
+        start, end = rows[doc, ordinal]
+        if after := rows.get((doc, ordinal + each_side)):
+            least = min(least, after[1] - end)
+        if before := rows.get((doc, ordinal - each_side)):
+            least = min(least, start - before[0])
+    return least

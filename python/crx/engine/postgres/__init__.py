@@ -1,0 +1,1 @@
+"""The engine on PostgreSQL 15 or newer with pgvector."""

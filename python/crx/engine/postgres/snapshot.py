@@ -1,0 +1,458 @@
+"""Reads of one committed state of a collection, in a read-only transaction."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crx.engine.postgres.conditions import SqlCondition
+from crx.engine.postgres.connection import Connection, Row, as_json, numbers
+from crx.engine.protocol import (
+    OUTCOME,
+    CollectionStatistics,
+    Conditions,
+    FoundChunk,
+    FoundDocument,
+    FoundSpan,
+    Saturation,
+    StoredChunk,
+    StoredContext,
+    StoredDocument,
+)
+from crx.types import Ranking
+
+# The setting with the method by which dense vectors are searched, and its name for a graph.
+DENSE_INDEX = "engine_dense_index"
+HNSW = "hnsw"
+# Candidates of the graph for each result, which are scored exactly.
+_OVERSAMPLE = 4
+_LEAST_CANDIDATES = 200
+# Terms in more than this share of the chunks are looked up only in the chunks that other terms
+# find, as far as that leaves the result the same.
+_FREQUENT = 0.05
+
+_CHUNK_COLUMNS = """
+  chunk.chunk, chunk.doc, document.uri, document.title, document.lang, chunk.ordinal, chunk.start,
+  chunk."end", chunk.token_start, chunk.token_end, chunk.section,
+  CASE WHEN char_length(chunk.text) >= chunk."end" - chunk.start
+    THEN left(chunk.text, chunk."end" - chunk.start)
+    ELSE left((SELECT string_agg(next.text, '' ORDER BY next.ordinal) FROM chunk next
+      WHERE next.doc = chunk.doc AND next.ordinal >= chunk.ordinal AND next.start < chunk."end"),
+      chunk."end" - chunk.start)
+  END, chunk.outline, coalesce(context.text, ''), coalesce(context.outcome, '')
+"""
+
+# Weighted frequency and length of a posting. Numbers are float8: numeric arithmetic is slow.
+_FIELD_WEIGHTS = ("of_text", "of_outline", "of_context")
+_FREQUENCY = (
+    "(CAST(:of_text AS float8) * posting.in_text "
+    "+ CAST(:of_outline AS float8) * posting.in_outline "
+    "+ CAST(:of_context AS float8) * posting.in_context)"
+)
+_LENGTH = (
+    "(CAST(:of_text AS float8) * posting.text_length "
+    "+ CAST(:of_outline AS float8) * posting.outline_length "
+    "+ CAST(:of_context AS float8) * posting.context_length)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _SparseQuery:
+    """The terms of a query that the collection knows, with their weights and frequencies."""
+
+    ids: list[int]
+    weights: list[float]
+    doc_freqs: list[int]
+
+    def split(self, *, frequent_above: float) -> tuple[_SparseQuery, _SparseQuery]:
+        """Return the rare terms and the frequent ones; all are rare if none is."""
+        frequent = [count > frequent_above for count in self.doc_freqs]
+        if all(frequent):
+            return self, _SparseQuery([], [], [])
+        return self._where([not each for each in frequent]), self._where(frequent)
+
+    def _where(self, kept: Sequence[bool]) -> _SparseQuery:
+        at = [index for index, each in enumerate(kept) if each]
+        return _SparseQuery(
+            [self.ids[i] for i in at],
+            [self.weights[i] for i in at],
+            [self.doc_freqs[i] for i in at],
+        )
+
+
+class PostgresSnapshot:
+    """One committed state; the connection is in a transaction for as long as it is used."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._stats: CollectionStatistics | None = None
+        # Terms that were looked up: id and frequency under each choice of fields.
+        self._terms: dict[tuple[int, str], tuple[int, int]] = {}
+        rows = connection.run("SELECT value FROM setting WHERE name = :name", name=DENSE_INDEX)
+        self._dense_index = str(rows[0][0]) if rows else ""
+
+    @property
+    def exact(self) -> bool:
+        """Whether `dense_topk` compares the query with every vector."""
+        return self._dense_index != HNSW
+
+    def stats(self) -> CollectionStatistics:
+        """Return the statistics of the state; they are read once."""
+        with self._lock:
+            if self._stats is None:
+                self._stats = self._read_stats()
+            return self._stats
+
+    def _read_stats(self) -> CollectionStatistics:
+        rows = self._connection.run("SELECT name, sum(value)::bigint FROM total GROUP BY name")
+        totals: dict[str, int] = {str(name): int(value) for name, value in rows}
+        version = self._connection.run("SELECT hashtextextended(pg_current_snapshot()::text, 0)")
+        langs = {
+            name.removeprefix("lang:"): count
+            for name, count in totals.items()
+            if name.startswith("lang:") and count > 0
+        }
+        return CollectionStatistics(
+            documents=totals.get("documents", 0),
+            chunks=totals.get("chunks", 0),
+            vectors=totals.get("vectors", 0),
+            pending=totals.get("pending", 0),
+            tokens=totals.get("tokens", 0),
+            outcomes={
+                name.removeprefix(OUTCOME): count
+                for name, count in totals.items()
+                if name.startswith(OUTCOME) and count
+            },
+            lengths=(
+                totals.get("text_length", 0),
+                totals.get("outline_length", 0),
+                totals.get("context_length", 0),
+            ),
+            langs=tuple(sorted(langs, key=lambda lang: (-langs[lang], lang))),
+            version=int(version[0][0]),
+        )
+
+    def doc_freqs(self, terms: Sequence[str], *, saturation: Saturation) -> list[int]:
+        """Return how many chunks hold each term in a field of positive weight."""
+        return [count for _, count in self._look_up(terms, saturation)]
+
+    def _look_up(self, terms: Sequence[str], saturation: Saturation) -> list[tuple[int, int]]:
+        """Return the id of each term, 0 if it is unknown, and its document frequency."""
+        mask = sum(1 << field for field, weight in enumerate(saturation.weights) if weight > 0)
+        with self._lock:
+            missing = [term for term in dict.fromkeys(terms) if (mask, term) not in self._terms]
+            if missing:
+                rows = self._connection.run(
+                    "SELECT term.term, term.id, coalesce(sum(doc_freq.chunks) "
+                    "FILTER (WHERE doc_freq.fields & CAST(:mask AS integer) <> 0), 0)::bigint "
+                    "FROM json_array_elements_text(CAST(:terms AS json)) AS wanted(term) "
+                    "JOIN term ON term.term = wanted.term "
+                    "LEFT JOIN doc_freq ON doc_freq.term = term.id GROUP BY term.id",
+                    mask=mask,
+                    terms=as_json(missing),
+                )
+                found = {term: (int(key), int(count)) for term, key, count in rows}
+                for term in missing:
+                    self._terms[mask, term] = found.get(term, (0, 0))
+            return [self._terms[mask, term] for term in terms]
+
+    def dense_topk(
+        self, vector: NDArray[np.float32], *, k: int, where: Conditions | None
+    ) -> Ranking:
+        """Return the k chunks of largest inner product with a vector.
+
+        With a graph, the candidates that it finds are scored exactly.
+        """
+        condition = SqlCondition(where or {})
+        only = (
+            f"WHERE EXISTS (SELECT 1 FROM document WHERE document.doc = embedding.doc "
+            f"AND {condition.sql})"
+            if where
+            else ""
+        )
+        query = as_json(vector.tolist())  # pgvector writes vectors as JSON does
+        score = "-(vector::vector <#> CAST(:query AS vector))"
+        table = "embedding"
+        parameters: dict[str, object] = {**condition.parameters, "query": query, "k": k}
+        if not self.exact:
+            dimensions = len(vector)
+            candidates = max(_LEAST_CANDIDATES, _OVERSAMPLE * k)
+            self._connection.run(f"SET LOCAL hnsw.ef_search = {min(1000, candidates)}")
+            self._connection.run("SET LOCAL hnsw.iterative_scan = strict_order")
+            nearest = f"vector::halfvec({dimensions}) <#> CAST(:query AS halfvec({dimensions}))"
+            table = f"(SELECT * FROM embedding {only} ORDER BY {nearest} LIMIT :candidates) AS near"
+            only = ""
+            parameters["candidates"] = candidates
+        rows = self._connection.run(
+            f"SELECT chunk, {score} AS score FROM {table} {only} "
+            "ORDER BY score DESC, chunk LIMIT :k",
+            **parameters,
+        )
+        return _ranking(rows)
+
+    def sparse_topk(
+        self,
+        weights: Sequence[tuple[str, float]],
+        *,
+        k: int,
+        saturation: Saturation,
+        where: Conditions | None,
+    ) -> Ranking:
+        """Return the k chunks of largest inner product of the query and their saturations.
+
+        The postings of rare terms are read in full; frequent terms are looked up in the chunks
+        that could still be among the best k (MaxScore: Turtle, Flood 1995). If chunks without a
+        rare term could be among them, the postings of all terms are read.
+        """
+        found = self._look_up([term for term, _ in weights], saturation)
+        known = [
+            (*each, weight) for each, (_, weight) in zip(found, weights, strict=True) if each[1]
+        ]
+        if not known:
+            return _ranking([])
+        query = _SparseQuery(
+            [key for key, _, _ in known],
+            [weight for _, _, weight in known],
+            [count for _, count, _ in known],
+        )
+        rare, frequent = query.split(frequent_above=_FREQUENT * self.stats().chunks)
+        rows = self._sum(rare, frequent, k=k, saturation=saturation, where=where)
+        # A chunk that holds frequent terms alone scores less than their weights together.
+        if frequent.ids and (len(rows) < k or rows[-1][1] <= sum(frequent.weights)):
+            nothing = _SparseQuery([], [], [])
+            rows = self._sum(query, nothing, k=k, saturation=saturation, where=where)
+        return _ranking(rows)
+
+    def _sum(
+        self,
+        rare: _SparseQuery,
+        frequent: _SparseQuery,
+        *,
+        k: int,
+        saturation: Saturation,
+        where: Conditions | None,
+    ) -> list[Row]:
+        """Return the best k chunks that hold a rare term, and their scores over all terms."""
+        condition = SqlCondition(where or {})
+        only = (
+            "AND posting.chunk IN (SELECT chunk.chunk FROM chunk JOIN document USING (doc) "
+            f"WHERE {condition.sql})"
+            if where
+            else ""
+        )
+        mean = self.stats().mean_length(saturation) or 1.0
+        k1, b = saturation.k1, saturation.b
+        share = (
+            f"CASE WHEN {_FREQUENCY} > 0 THEN {_FREQUENCY} / ({_FREQUENCY} + "
+            f"CAST(:norm AS float8) + CAST(:norm_of_term AS float8) * {_LENGTH}) ELSE 0 END"
+        )
+        by_rare = f"""
+            SELECT posting.chunk, sum(query.weight * ({share})) AS score
+            FROM unnest(CAST(:rare AS integer[]), CAST(:rare_weights AS float8[]))
+              AS query(term, weight)
+            JOIN posting ON posting.term = query.term {only} GROUP BY posting.chunk
+        """
+        parameters: dict[str, object] = {
+            **condition.parameters,
+            "rare": numbers(rare.ids),
+            "rare_weights": numbers(rare.weights),
+            "k": k,
+            "norm": k1 * (1 - b),
+            "norm_of_term": k1 * b / mean,
+            **dict(zip(_FIELD_WEIGHTS, saturation.weights, strict=True)),
+        }
+        # Rounded, so that the order of a sum does not decide between equal chunks.
+        best = "SELECT chunk, score::real AS score FROM"
+        order = "WHERE score > 0 ORDER BY score::real DESC, chunk LIMIT :k"
+        if not frequent.ids:
+            return self._connection.run(f"{best} ({by_rare}) AS summed {order}", **parameters)
+        return self._connection.run(
+            f"""
+            WITH summed AS MATERIALIZED ({by_rare}),
+            kth AS (SELECT score FROM summed ORDER BY score DESC LIMIT 1 OFFSET :k - 1),
+            candidate AS MATERIALIZED (SELECT chunk, score FROM summed
+              WHERE score >= coalesce((SELECT score FROM kth), 0) - CAST(:rest AS float8))
+            {best} (SELECT candidate.chunk, candidate.score + coalesce((
+              SELECT sum(query.weight * ({share}))
+              FROM unnest(CAST(:frequent AS integer[]), CAST(:frequent_weights AS float8[]))
+                AS query(term, weight)
+              JOIN posting ON posting.term = query.term AND posting.chunk = candidate.chunk), 0)
+              AS score FROM candidate) AS completed {order}
+            """,
+            frequent=numbers(frequent.ids),
+            frequent_weights=numbers(frequent.weights),
+            rest=sum(frequent.weights),
+            **parameters,
+        )
+
+    def rows(self, keys: Sequence[int]) -> list[FoundChunk]:
+        """Return the chunks of these keys, in their order; a key without a chunk is skipped."""
+        rows = self._connection.run(
+            f"SELECT {_CHUNK_COLUMNS} FROM unnest(CAST(:keys AS bigint[])) WITH ORDINALITY "
+            "AS wanted(chunk, at) JOIN chunk ON chunk.chunk = wanted.chunk "
+            "JOIN document USING (doc) LEFT JOIN context ON context.key = chunk.context_key "
+            "ORDER BY wanted.at",
+            keys=numbers([int(key) for key in keys]),
+        )
+        return [_found_chunk(row) for row in rows]
+
+    def documents(self, docs: Sequence[int]) -> list[FoundDocument]:
+        """Return the documents of these ids, in any order."""
+        rows = self._connection.run(
+            "SELECT doc, uri, metadata, source_mtime_ns FROM document "
+            "WHERE doc = ANY(CAST(:docs AS bigint[]))",
+            docs=numbers(list(docs)),
+        )
+        return [
+            FoundDocument(doc=doc, uri=uri, metadata=metadata, source_mtime_ns=mtime_ns)
+            for doc, uri, metadata, mtime_ns in rows
+        ]
+
+    def neighbours(self, places: Sequence[tuple[int, int]], *, each_side: int) -> NDArray[np.int64]:
+        """Return the layout around (document, ordinal) pairs, (n, 7), in ascending order."""
+        rows = self._connection.run(
+            'SELECT DISTINCT chunk.doc, chunk.ordinal, chunk.start, chunk."end", '
+            "chunk.token_start, chunk.token_end, chunk.section "
+            "FROM unnest(CAST(:docs AS bigint[]), CAST(:ordinals AS integer[])) "
+            "AS hit(doc, ordinal) JOIN chunk ON chunk.doc = hit.doc AND chunk.ordinal BETWEEN "
+            "hit.ordinal - CAST(:each AS integer) AND hit.ordinal + CAST(:each AS integer) "
+            "ORDER BY 1, 2",
+            docs=numbers([doc for doc, _ in places]),
+            ordinals=numbers([ordinal for _, ordinal in places]),
+            each=each_side,
+        )
+        return np.array(rows, np.int64).reshape(-1, 7)
+
+    def spans(self, spans: Sequence[tuple[int, int, int]]) -> list[FoundSpan]:
+        """Return the text of each (document, start, end), with its lines and marks.
+
+        A span begins at the start of a chunk, as passages do.
+        """
+        return [self._span(*span) for span in spans]
+
+    def _span(self, doc: int, start: int, end: int) -> FoundSpan:
+        ((uri, metadata, lines, text),) = self._connection.run(
+            "SELECT document.uri, document.metadata, min(chunk.lines), "
+            "left(string_agg(chunk.text, '' ORDER BY chunk.ordinal), CAST(:chars AS integer)) "
+            "FROM chunk JOIN document USING (doc) WHERE doc = :doc "
+            "AND chunk.start >= :start AND chunk.start < :until GROUP BY document.doc",
+            doc=doc,
+            start=start,
+            until=end,
+            chars=end - start,
+        )
+        marks = self._connection.run(
+            "SELECT '[' || coalesce(string_agg(mark, ',' ORDER BY ordinal), '') || ']' FROM mark "
+            'WHERE doc = :doc AND start < :until AND "end" > :start',
+            doc=doc,
+            start=start,
+            until=end,
+        )
+        first = 1 + int(lines)
+        last = first + text[:-1].count("\n")
+        return FoundSpan(
+            text=text, lines=(first, last), marks=str(marks[0][0]), uri=uri, metadata=metadata
+        )
+
+    def fields(self) -> set[str]:
+        """Return the names of the fields of the documents' metadata."""
+        rows = self._connection.run("SELECT DISTINCT jsonb_object_keys(fields) FROM document")
+        return {str(name) for (name,) in rows}
+
+    def digests(self, *, where: Conditions | None) -> dict[str, bytes]:
+        """Return the digest of each document, by URI, as it was when the document was put."""
+        condition = SqlCondition(where or {})
+        rows = self._connection.run(
+            f"SELECT uri, digest FROM document WHERE {condition.sql} ORDER BY doc",
+            **condition.parameters,
+        )
+        return {str(uri): bytes(digest) for uri, digest in rows}
+
+    def read(self, uri: str) -> StoredDocument | None:
+        """Return a document with all that was made of it, None if there is none."""
+        found = self._connection.run(
+            "SELECT doc, title, lang, metadata, source_hash, source_size, source_mtime_ns, head "
+            "FROM document WHERE uri = :uri",
+            uri=uri,
+        )
+        if not found:
+            return None
+        doc, title, lang, metadata, source_hash, source_size, mtime_ns, head = found[0]
+        rows = self._connection.run(
+            'SELECT chunk.start, chunk."end", chunk.token_start, chunk.token_end, chunk.section, '
+            "chunk.outline, chunk.vector_key, chunk.text, halfvec_send(embedding.vector), "
+            "chunk.context_key, context.generator, context.outcome, context.text FROM chunk "
+            "LEFT JOIN embedding USING (chunk) "
+            "LEFT JOIN context ON context.key = chunk.context_key "
+            "WHERE chunk.doc = :doc ORDER BY chunk.ordinal",
+            doc=doc,
+        )
+        marks = self._connection.run(
+            "SELECT '[' || coalesce(string_agg(mark, ',' ORDER BY ordinal), '') || ']' FROM mark "
+            "WHERE doc = :doc",
+            doc=doc,
+        )
+        return StoredDocument(
+            uri=uri,
+            title=title,
+            lang=lang,
+            metadata=metadata,
+            source_hash=bytes(source_hash),
+            source_size=source_size,
+            source_mtime_ns=mtime_ns,
+            text=head + "".join(row[7] for row in rows),
+            marks=str(marks[0][0]),
+            chunks=tuple(_stored_chunk(row) for row in rows),
+        )
+
+
+def _found_chunk(row: Row) -> FoundChunk:
+    return FoundChunk(
+        key=row[0],
+        doc=row[1],
+        uri=row[2],
+        title=row[3],
+        lang=row[4],
+        ordinal=row[5],
+        start=row[6],
+        end=row[7],
+        token_start=row[8],
+        token_end=row[9],
+        section=row[10],
+        text=row[11],
+        outline=row[12],
+        context=row[13],
+        outcome=row[14],
+    )
+
+
+def _stored_chunk(row: Row) -> StoredChunk:
+    start, end, token_start, token_end, section, outline, vector_key, _, vector, key = row[:10]
+    context = None if key is None else StoredContext(bytes(key), row[10], row[11], row[12])
+    return StoredChunk(
+        start=start,
+        end=end,
+        token_start=token_start,
+        token_end=token_end,
+        section=section,
+        outline=outline,
+        context=context,
+        vector_key=bytes(vector_key),
+        vector=None if vector is None else _half_vector(vector),
+    )
+
+
+def _half_vector(sent: bytes) -> NDArray[np.float16]:
+    """Return a vector that `halfvec_send` wrote: four bytes, then big-endian halves."""
+    return np.frombuffer(sent, ">f2", offset=4).astype(np.float16)
+
+
+def _ranking(rows: Sequence[Row]) -> Ranking:
+    return Ranking(
+        np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.float32)
+    )

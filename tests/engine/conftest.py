@@ -1,0 +1,58 @@
+"""A server, and one index in a folder and in a database."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from corpus_of_engines import make_documents
+from postgres_server import PostgresServer, running_server
+
+import crx
+from crx.engine.copy import copy_documents, open_engine
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[PostgresServer]:
+    """One server for all tests."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def new_database(server: PostgresServer) -> Callable[[], str]:
+    """What makes an empty database and returns its URL."""
+    from crx.engine.postgres.connection import Connection, parse_address
+
+    numbers = itertools.count()
+
+    def create() -> str:
+        name = f"test_{next(numbers)}"
+        connection = Connection(parse_address(server.url("postgres")))
+        connection.run_script(f"CREATE DATABASE {name}")
+        connection.close()
+        return server.url(name)
+
+    return create
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index folder of documents in English and Chinese."""
+    path = tmp_path_factory.mktemp("engines") / "notes.crx"
+    with crx.open(path, settings={"embedder": "hashed", "chunk_chars": 400}) as index:
+        index.add_documents(make_documents())
+    return path
+
+
+@pytest.fixture(scope="session")
+def database(folder: Path, new_database: Callable[[], str]) -> str:
+    """A database with a copy of the folder."""
+    url = new_database()
+    source, target = open_engine(str(folder)), open_engine(url)
+    copy_documents(source, target)
+    source.close()
+    target.close()
+    return url

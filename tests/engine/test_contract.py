@@ -1,0 +1,238 @@
+"""What holds for every engine: the same hits, scores and passages from the same documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import crx
+from crx import _native
+from crx.engine.copy import open_engine
+from crx.engine.protocol import Engine, Saturation, StoredDocument
+from crx.types import Leg, Result, Window
+
+QUERIES = [
+    "how does the server answer a search",
+    "which file holds the truth",
+    "龙头山的寺庙什么时候修复",
+    '"the index folder"',
+    "the of and",
+]
+FILTERS: list[dict[str, Any] | None] = [
+    None,
+    {"lang": "zh"},
+    {"year": {">=": 2013, "<": 2018}},
+    {"tags": ["n1", "n2"]},
+    {"tags": {"!=": "n0"}},
+    {"draft": True, "title": {"prefix": "s"}},
+    {"uri": "doc:*"},
+    {"source": "doc:zh[0-9]"},
+    {"uri": {"glob": "**#part"}},
+    {"title": {"<": "m"}},
+    {"year": 2012.0},
+    {"absent": {"!=": 1}},
+]
+
+
+@pytest.fixture(scope="module", params=["local", "postgres"])
+def engine(request: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
+    """Each engine, with the same documents."""
+    name = str(folder) if request.param == "local" else request.getfixturevalue("database")
+    engine = open_engine(name)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def both(folder: Path, database: str) -> Iterator[tuple[crx.Index, crx.Index]]:
+    """The index in the folder and in the database."""
+    with crx.open(folder) as local, crx.open(database, create=False) as remote:
+        yield local, remote
+
+
+def comparable(result: Result) -> list[object]:
+    hits: list[object] = [
+        (hit.uri, hit.ordinal, hit.text, hit.outline, sorted(hit.stages)) for hit in result.hits
+    ]
+    passages = [
+        (p.uri, p.start, p.end, p.text, p.tokens, p.lines, p.pages, p.headings, len(p.hits))
+        for p in result.passages
+    ]
+    return hits + passages
+
+
+def scores(result: Result) -> list[float]:
+    legs = [stage.score for hit in result.hits for _, stage in sorted(hit.stages.items())]
+    return [*(hit.score for hit in result.hits), *legs]
+
+
+@pytest.mark.parametrize("where", FILTERS, ids=str)
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_search_of_the_database_is_that_of_the_folder(
+    both: tuple[crx.Index, crx.Index], query: str, where: dict[str, Any] | None
+) -> None:
+    local, remote = (index.search(query, k=20, where=where) for index in both)
+    assert comparable(remote) == comparable(local)
+    np.testing.assert_allclose(scores(remote), scores(local), atol=1e-4)
+    assert remote.notes == local.notes
+
+
+@pytest.mark.parametrize("window", ["auto", "grow", 0, 2])
+@pytest.mark.parametrize("options", [{}, {"within_section": True}, {"order": "document"}])
+def test_hits_are_widened_alike(
+    both: tuple[crx.Index, crx.Index], window: Window, options: dict[str, Any]
+) -> None:
+    local, remote = (index.search("what is an index", window=window, **options) for index in both)
+    assert comparable(remote) == comparable(local)
+
+
+@pytest.mark.parametrize("leg", ["bm25", "dense"])
+def test_each_leg_alone_gives_the_same_ranking(both: tuple[crx.Index, crx.Index], leg: Leg) -> None:
+    local, remote = (index.search("vectors of chunks", legs=[leg], k=30) for index in both)
+    assert len(local.hits) == 30
+    assert comparable(remote) == comparable(local)
+    np.testing.assert_allclose(scores(remote), scores(local), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [{"year": {}}, {"year": {"~": 1}}, {"year": {"<": True}}, {"uri": "doc:[a"}, {"year": None}],
+    ids=str,
+)
+def test_a_filter_that_is_not_valid_is_refused(
+    both: tuple[crx.Index, crx.Index], where: dict[str, Any]
+) -> None:
+    for index in both:
+        with pytest.raises(ValueError, match="filter: "):
+            index.search("anything", where=where)
+
+
+def test_a_filter_on_a_missing_field_is_explained(both: tuple[crx.Index, crx.Index]) -> None:
+    local, remote = (index.search("anything", where={"yaer": 2012}) for index in both)
+    assert remote.notes == local.notes
+    assert "did you mean year?" in remote.notes[-1]
+
+
+def test_the_statistics_are_those_of_the_documents(engine: Engine, folder: Path) -> None:
+    with crx.open(folder) as index:
+        counts = index.status().counts
+    with engine.snapshot() as snapshot:
+        stats = snapshot.stats()
+    assert (stats.documents, stats.chunks) == (counts["documents"], counts["chunks"])
+    assert (stats.vectors, stats.pending, stats.langs) == (counts["chunks"], 0, ("en", "zh"))
+    assert stats.tokens == counts["tokens"] > 0
+
+
+def test_a_document_is_read_as_it_was_put(engine: Engine, folder: Path) -> None:
+    original = open_engine(str(folder))
+    with original.snapshot() as expected, engine.snapshot() as found:
+        digests = expected.digests(where=None)
+        assert found.digests(where=None) == digests
+        for uri, digest in digests.items():
+            document = found.read(uri)
+            assert document is not None
+            assert document.digest() == digest
+        assert found.read("doc:none") is None
+    original.close()
+
+
+def test_neighbours_end_where_the_document_does(engine: Engine) -> None:
+    with engine.snapshot() as snapshot:
+        (row,) = snapshot.rows([1])
+        layout = snapshot.neighbours([(row.doc, 0), (row.doc, 1)], each_side=1)
+    assert layout[:, 1].tolist() == [0, 1, 2]
+    assert layout[0].tolist() == [
+        *(row.doc, 0, row.start, row.end, row.token_start, row.token_end, row.section)
+    ]
+
+
+def test_a_key_without_a_chunk_is_skipped(engine: Engine) -> None:
+    with engine.snapshot() as snapshot:
+        assert [row.key for row in snapshot.rows([2, 10**9, 1])] == [2, 1]
+
+
+def test_terms_that_no_chunk_holds_find_nothing(engine: Engine) -> None:
+    with engine.snapshot() as snapshot:
+        for weights in ([], [("nosuchterm", 1.0)]):
+            found = snapshot.sparse_topk(weights, k=5, saturation=Saturation(), where=None)
+            assert found.keys.tolist() == []
+
+
+class TestWriting:
+    """Puts and removals, each on an engine of its own."""
+
+    @pytest.fixture(params=["local", "postgres"])
+    def copied(
+        self, request: pytest.FixtureRequest, folder: Path, tmp_path: Path
+    ) -> Iterator[tuple[Engine, list[StoredDocument]]]:
+        """An engine without documents, and documents."""
+        source = open_engine(str(folder))
+        with source.snapshot() as snapshot:
+            documents = [snapshot.read(uri) for uri in list(snapshot.digests(where=None))[-4:]]
+        settings = source.settings()
+        source.close()
+        is_local = request.param == "local"
+        name = str(tmp_path / "i.crx") if is_local else request.getfixturevalue("new_database")()
+        engine = open_engine(name)
+        engine.create(settings)
+        yield engine, [each for each in documents if each is not None]
+        engine.close()
+
+    def test_an_unchanged_document_is_not_put_again(
+        self, copied: tuple[Engine, list[StoredDocument]]
+    ) -> None:
+        engine, documents = copied
+        assert engine.upsert(documents) == 4
+        assert engine.upsert(documents) == 0
+
+    def test_a_changed_document_replaces_the_old_one(
+        self, copied: tuple[Engine, list[StoredDocument]]
+    ) -> None:
+        engine, documents = copied
+        engine.upsert(documents)
+        changed = replace(documents[0], title="Zanzibar", chunks=documents[0].chunks[:1])
+        assert engine.upsert([changed]) == 1
+        engine.publish()
+        with engine.snapshot() as snapshot:
+            assert snapshot.digests(where={"title": "Zanzibar"}) == {changed.uri: changed.digest()}
+            assert snapshot.stats().documents == 4
+            kept = sum(len(each.chunks) for each in documents[1:])
+            assert snapshot.stats().chunks == kept + 1
+
+    def test_sums_are_exact_after_puts_and_removals(
+        self, copied: tuple[Engine, list[StoredDocument]]
+    ) -> None:
+        engine, documents = copied
+        terms = ["the", "index", "寺庙", "null", "none"]
+        engine.upsert(documents[:2])
+        engine.publish()
+        with engine.snapshot() as snapshot:
+            before = replace(snapshot.stats(), version=0)
+            freqs = snapshot.doc_freqs(terms, saturation=Saturation())
+        engine.upsert(documents[2:])
+        assert engine.delete([each.uri for each in documents[2:]]) == 2
+        assert engine.delete([documents[2].uri]) == 0
+        engine.publish()
+        with engine.snapshot() as snapshot:
+            assert replace(snapshot.stats(), version=0) == before
+            assert snapshot.doc_freqs(terms, saturation=Saturation()) == freqs
+
+    def test_terms_that_sql_would_read_otherwise_are_found(
+        self, copied: tuple[Engine, list[StoredDocument]]
+    ) -> None:
+        engine, documents = copied
+        text = 'null NULL {curly} "quoted" back\\slash o\'brien a,b 100% $1 :name ⟨x⟩ c++ C#'
+        chunk = replace(documents[0].chunks[0], start=0, end=len(text), context=None)
+        odd = replace(documents[0], uri="odd", text=text, marks="[]", chunks=(chunk,))
+        engine.upsert([odd])
+        engine.publish()
+        with engine.snapshot() as snapshot:
+            (row,) = snapshot.rows([1])
+            assert row.text == text
+            terms = sorted(set(_native.analyze(text, odd.lang)))
+            assert snapshot.doc_freqs(terms, saturation=Saturation()) == [1] * len(terms)

