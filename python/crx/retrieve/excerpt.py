@@ -1,32 +1,20 @@
-"""Excerpts of passages: the rows that hold the words of the query, and where those words are."""
+"""Excerpts of passages: the rows that most likely answer, and where the words of the query are."""
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from crx import _native
 from crx.ingest.source_code import is_source_code
+from crx.retrieve.row_choice import choose_code, choose_prose, find_terms
 from crx.types import Passage
 
 # Characters around the hit's chunk that are laid out to choose rows from.
 LAID_OUT = 8000
-# Rows of a fragment below which an excerpt is not split, and the fragments of one.
-_FRAGMENT_ROWS = 4
-_FRAGMENTS = 2
-# What counts in the choice of rows, relative to the query's terms, each counted once: the rank of
-# the rows' chunks, and each further occurrence of a term. A term of the title or of the outline is
-# of the whole document and tells little of a row. All were chosen by the share of answers shown on
-# seven question sets in five languages; half or twice each value changes it by five points at most.
-_CHUNK_SHARE = 2.0
-_OCCURRENCE_SHARE = 1.0
-_DOCUMENT_TERM_WEIGHT = 0.25
-
 _WORD = re.compile(r"[^\W_]+(?:['’_.-][^\W_]+)*")
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
@@ -56,53 +44,33 @@ class ShownRows:
         return tuple(row for fragment in self.fragments for row in fragment)
 
 
-@dataclass(frozen=True, slots=True)
-class _RowValues:
-    """What is known of each row of a passage: the query's terms in it, and its chunk's value."""
-
-    terms: Sequence[set[str]]
-    weights: Mapping[str, float]
-    chunks: Sequence[float]
-
-    def held(self, rows: Iterable[int]) -> set[str]:
-        """Return the terms of the query that some rows hold."""
-        return set().union(*(self.terms[row] for row in rows))
-
-    def score(self, rows: Sequence[int], *, shown: Set[str] = frozenset()) -> float:
-        """Return the value of rows beside others that show some terms already."""
-        total = sum(self.weights.values()) or 1.0
-        held = self.held(rows) - shown
-        occurrences = sum(self.weights[term] for row in rows for term in self.terms[row])
-        chunks = sum(self.chunks[row] for row in rows)
-        mean = (_CHUNK_SHARE * chunks + _OCCURRENCE_SHARE * occurrences / total) / len(rows)
-        return round(sum(self.weights[term] for term in held) / total + mean, 6)
-
-
 def find_excerpt(
     passage: Passage, *, query: str, count: int, width: int, visible: Callable[[str], str]
 ) -> ShownRows:
     """Return at most `count` rows of a passage, none of them blank.
 
-    They are those that hold most of the query's terms, the rare ones of the passage above the
-    others, in the chunks of the best hits. Of several such places it is the first. If there are
-    rows enough, they are of two places, except in source code. `visible` returns the form in which
-    a line is shown.
+    They are those that most likely answer, by their terms of the query and the ranks of their
+    chunks: pieces of three rows or more, or one piece in source code. `visible` returns the form in
+    which a line is shown.
     """
-    first, parts, chunk_values = _parts_by_hit(passage)
+    first, parts, hit_numbers = _parts_by_hit(passage)
     first_line = passage.text.count("\n", 0, first)
     by_part = layout_rows(parts, width=width, visible=visible, first_line=first_line)
     placed = [
-        (row, value)
-        for part, value in zip(by_part, chunk_values, strict=True)
+        (row, numbers)
+        for part, numbers in zip(by_part, hit_numbers, strict=True)
         for row in part
         if row.text
     ]
     rows = [row for row, _ in placed]
-    values = _value_rows(
-        rows, [value for _, value in placed], query=query, known=_document_terms(passage)
-    )
-    pieces = 1 if is_source_code("".join(parts)) else min(_FRAGMENTS, count // _FRAGMENT_ROWS)
-    windows = _best_windows(values, count=count, pieces=max(1, pieces))
+    terms = find_terms([row.text for row in rows], query=query, known=_document_terms(passage))
+    if is_source_code("".join(parts)):
+        best = [numbers[0] + 1 if numbers else 0 for _, numbers in placed]
+        windows = [choose_code(terms, best, count=count)]
+    else:
+        hits = [[passage.hits[number] for number in numbers] for _, numbers in placed]
+        fullness = [columns(row.text) / width for row in rows]
+        windows = choose_prose(terms, hits, fullness, count=count)
     return ShownRows(
         fragments=tuple(tuple(rows[window.start : window.stop]) for window in windows),
         cut_before=windows[0].start > 0,
@@ -187,11 +155,10 @@ def _find_matches(row: str, terms: set[str]) -> Iterator[tuple[int, int]]:
                 yield at, at + 2
 
 
-def _parts_by_hit(passage: Passage) -> tuple[int, list[str], list[float]]:
-    """Return where the text around the best hit begins, its parts, and the value of each.
+def _parts_by_hit(passage: Passage) -> tuple[int, list[str], list[list[int]]]:
+    """Return where the text around the best hit begins, its parts, and the hits that hold each.
 
-    A part ends where the chunk of a hit begins or ends. Its value is 1 / the rank in the passage of
-    the best hit that it is of, 0 for others.
+    A part ends where the chunk of a hit begins or ends. The hits are numbered as in the passage.
     """
     text = passage.text
     spans = [
@@ -202,87 +169,14 @@ def _parts_by_hit(passage: Passage) -> tuple[int, list[str], list[float]]:
     last = min(len(text), spans[0][0] + 2 * LAID_OUT)
     borders = sorted({first, last, *(at for span in spans for at in span if first < at < last)})
     parts = list(pairwise(borders))
-    values = [
-        max(
-            (
-                1 / rank
-                for rank, (start, end) in enumerate(spans, start=1)
-                if start <= at and stop <= end
-            ),
-            default=0.0,
-        )
+    holders = [
+        [number for number, (start, end) in enumerate(spans) if start <= at and stop <= end]
         for at, stop in parts
     ]
-    return first, [text[at:stop] for at, stop in parts], values
-
-
-def _value_rows(
-    rows: Sequence[ExcerptRow], chunks: Sequence[float], *, query: str, known: Set[str]
-) -> _RowValues:
-    """Return the terms of the query in each row, and their weights; `known` ones weigh less."""
-    asked = set(_native.analyze(query))
-    terms = [asked.intersection(_native.analyze(row.text)) for row in rows]
-    rows_with = Counter(term for held in terms for term in held)
-    weights = {
-        term: math.log(1 + len(rows) / count) * (_DOCUMENT_TERM_WEIGHT if term in known else 1)
-        for term, count in rows_with.items()
-    }
-    return _RowValues(terms, weights, chunks)
+    return first, [text[at:stop] for at, stop in parts], holders
 
 
 def _document_terms(passage: Passage) -> set[str]:
     """Return the terms of the title, and of the outlines of the hits' chunks."""
     outlines = dict.fromkeys(hit.outline for hit in passage.hits)
     return set(_native.analyze(" ".join((passage.title, *outlines))))
-
-
-def _best_windows(values: _RowValues, *, count: int, pieces: int) -> list[range]:
-    """Return the windows of rows to show, `count` rows in all, in the order of the text.
-
-    They are one window, unless several smaller ones have more value.
-    """
-    total = len(values.terms)
-    if total <= count:
-        return [range(total)]
-    whole = _best_window(values, range(total - count + 1), size=count)
-    parts: list[range] = []
-    for piece in range(pieces):
-        size = count // pieces + (piece < count % pieces)
-        free = [
-            at
-            for at in range(total - size + 1)
-            if all(at + size <= part.start or at >= part.stop for part in parts)
-        ]
-        shown = values.held(_rows_of(parts))
-        parts += [_best_window(values, free, size=size, shown=shown)] if free else []
-    if len(parts) < pieces or values.score(_rows_of(parts)) <= values.score(whole):
-        return [whole]
-    return _join(sorted(parts, key=lambda part: part.start))
-
-
-def _rows_of(windows: Sequence[range]) -> list[int]:
-    return [row for window in windows for row in window]
-
-
-def _best_window(
-    values: _RowValues, starts: Sequence[int], *, size: int, shown: Set[str] = frozenset()
-) -> range:
-    scores = {at: values.score(range(at, at + size), shown=shown) for at in starts}
-    best = max(scores, key=lambda at: scores[at])
-    last = best
-    while scores.get(last + 1) == scores[best]:
-        last += 1
-    # Where several windows hold the same rows, what follows them is shown, after one row before.
-    start = max(best, last - 1)
-    return range(start, start + size)
-
-
-def _join(windows: Sequence[range]) -> list[range]:
-    """Return the windows with those joined that touch."""
-    joined: list[range] = []
-    for window in windows:
-        if joined and joined[-1].stop == window.start:
-            joined[-1] = range(joined[-1].start, window.stop)
-        else:
-            joined.append(window)
-    return joined
