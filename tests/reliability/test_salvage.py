@@ -1,0 +1,130 @@
+"""Random damage to a database: what is salvaged from it is as it was."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fault_injection.effort import Effort
+
+import crx
+from crx.errors import Damaged
+from crx.index import Index
+from crx.ingest.salvage import Salvaged, salvage_index
+from crx.types import Document
+
+PAGE = 4096
+SECTOR = 512
+LOST = "\ufffd"
+
+Salvage = Callable[[Path, Path], Salvaged]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index with contexts, and texts of one piece and of several."""
+    folder = tmp_path_factory.mktemp("whole") / "notes.crx"
+    notes = [
+        Document(f"mem:{n}", f"Heron {n} of lake {n} eats krill in winter. " * (20 + 30 * n), "")
+        for n in range(25)
+    ]
+    with crx.open(folder, settings={"embedder": "hashed", "reranker": ""}) as index:
+        index.add_documents(notes)
+        index.contextualize("fake:")
+    return folder
+
+
+def damage(content: bytearray, rng: random.Random) -> str:
+    """Damage a database in one of five ways; returns which."""
+    kind = rng.choice(("zeroed", "torn", "flipped", "truncated", "header"))
+    places = rng.sample(range(len(content) // SECTOR), rng.randrange(1, 40))
+    for place in places:
+        at = place * SECTOR
+        match kind:
+            case "zeroed":
+                page = at - at % PAGE
+                content[page : page + PAGE] = bytes(PAGE)
+            case "torn":
+                content[at : at + SECTOR] = rng.randbytes(SECTOR)
+            case "flipped":
+                content[at + rng.randrange(SECTOR)] ^= 1 << rng.randrange(8)
+    if kind == "truncated":
+        del content[rng.randrange(PAGE, len(content)) :]
+    if kind == "header":
+        end = rng.choice((16, 100, PAGE))
+        content[:end] = rng.randbytes(end)
+    return kind
+
+
+def rows(index: Index) -> dict[str, tuple[str, dict[str, str]]]:
+    """Return the text of each document, and the contexts of its chunks by their text."""
+    store = index.store
+    return {
+        row.uri: (
+            store.text(row.doc),
+            {chunk.text: chunk.context for chunk in store.chunks(store.chunk_keys(row.doc))},
+        )
+        for row in store.documents()
+    }
+
+
+def salvage_once(whole: Path, folder: Path, rng: random.Random, salvage: Salvage) -> str:
+    """Damage a copy of an index, salvage it, and compare; returns the damage and the outcome."""
+    source, target = folder / "damaged.crx", folder / "salvaged.crx"
+    shutil.copytree(whole, source)
+    content = bytearray((source / "crx.db").read_bytes())
+    kind = damage(content, rng)
+    (source / "crx.db").write_bytes(content)
+    try:
+        found = salvage(source, target)
+    except Damaged:
+        return f"{kind}: nothing found"
+    finally:
+        assert (source / "crx.db").read_bytes() == content
+        shutil.rmtree(source)
+    with crx.open(whole, create=False) as index:
+        originals = rows(index)
+    with crx.open(target, create=False) as index:
+        assert index.store.verify() == []
+        kept = rows(index)
+    shutil.rmtree(target)
+    assert kept.keys() <= originals.keys()
+    for uri, (text, contexts) in kept.items():
+        original, written = originals[uri]
+        assert all(a in (b, LOST) for a, b in zip(text, original, strict=False)), uri
+        for chunk, context in contexts.items():
+            assert context in (written[chunk], ""), uri
+    assert sum(kept[uri] == originals[uri] for uri in kept) >= found.documents
+    assert kept == originals or not found.is_whole
+    return f"{kind}: {'all' if kept == originals else 'part'} kept"
+
+
+def take(source: Path, target: Path) -> Salvaged:
+    return salvage_index(source, target, settings={"embedder": "hashed"})
+
+
+def test_what_is_salvaged_is_as_it_was(whole: Path, tmp_path: Path, effort: Effort) -> None:
+    outcomes: Counter[str] = Counter()
+    for run in range(effort.runs(quick=10, full=1000)):
+        rng = random.Random(f"{effort.seed} {run}")
+        outcomes[salvage_once(whole, tmp_path, rng, take)] += 1
+        effort.done += 1
+    effort.notes.append(", ".join(f"{count} {what}" for what, count in outcomes.most_common()))
+
+
+def test_a_salvage_that_takes_another_text_is_found(
+    whole: Path, tmp_path: Path, effort: Effort
+) -> None:
+    def take_another(source: Path, target: Path) -> Salvaged:
+        found = take(source, target)
+        with crx.open(target, create=False) as index:
+            uri = index.store.documents()[0].uri
+            index.add_documents([Document(uri, "Something else.")])
+        return found
+
+    with pytest.raises(AssertionError, match="mem:"):
+        salvage_once(whole, tmp_path, effort.chance, take_another)
