@@ -34,6 +34,14 @@ def test_a_family_is_recognised_by_its_template(source: str, template: ChatTempl
     assert read_template(source) == template
 
 
+def test_a_template_may_count_and_repeat() -> None:
+    source = (
+        "{% for m in messages %}{% if loop.index0 % 2 == 0 %}{{ '-' * 3 }}{{ m['content'] }}"
+        "{% endif %}{% endfor %}{{ 2 ** 3 }}"
+    )
+    assert read_template(source) == ChatTemplate("template", "---", "8")
+
+
 def test_an_unknown_template_is_rendered_around_a_marker() -> None:
     source = "{{ bos_token }}[INST] {{ messages[0]['content'] }} [/INST]"
     expected = ChatTemplate("template", "<s>[INST] ", " [/INST]", includes_bos=True)
@@ -51,6 +59,12 @@ def test_an_unknown_template_is_rendered_around_a_marker() -> None:
         "no place for the user's message",
         "{{ messages[0]['content'] * 2 }}",
         "{{ 1 // 0 }}",
+        "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
+        "{{ 'a' * 10**12 }}",
+        "{{ [1] * 10**12 }}",
+        "{{ 10 ** 10 ** 10 }}",
+        "{{ 10**60 * 10**60 ** 60 }}",
+        "{{ '%999999999999d' % 1 }}",
     ],
 )
 def test_a_template_that_cannot_be_rendered_is_a_model_error(source: str) -> None:

@@ -1,17 +1,25 @@
 """Chat templates: the text that a model's family expects around a prompt.
 
 The chat template in a model file is code. The common families are recognised by their control
-tokens, and their templates are not run; any other template is rendered once, in jinja2's sandbox,
-around a fixed marker. No document passes through a template.
+tokens, and their templates are not run; any other template is rendered once, in jinja2's sandbox
+and within a number of steps, around a fixed marker. No document passes through a template.
 """
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from types import FrameType
+from typing import Any
 
 from crx.errors import ModelError
 
 _MARK = "crx-prompt-goes-here"
+# Lines of Python that a template may run, and characters that it may repeat. The sandbox limits the
+# length of a range, and not that of ranges within ranges.
+MAX_STEPS = 200_000
 _REASONING_TAGS = ("<think>", "<thinking>", "<thought>")
 
 
@@ -82,17 +90,18 @@ def _render(template: str, *, bos: str, eos: str) -> ChatTemplate:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     try:
-        text = (
-            ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-            .from_string(template)
-            .render(
+        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        environment.intercepted_binops = frozenset(_ARITHMETIC)
+        environment.binop_table |= _ARITHMETIC
+        compiled = environment.from_string(template)
+        with _limited_steps():
+            text = compiled.render(
                 messages=[{"role": "user", "content": _MARK}],
                 add_generation_prompt=True,
                 enable_thinking=False,
                 bos_token=bos,
                 eos_token=eos,
             )
-        )
     except (
         TemplateError,
         TypeError,
@@ -100,6 +109,7 @@ def _render(template: str, *, bos: str, eos: str) -> ChatTemplate:
         ArithmeticError,
         LookupError,
         RecursionError,
+        MemoryError,
     ) as error:
         raise ModelError(
             f"the model's chat template cannot be rendered: {error or type(error).__name__};"
@@ -112,3 +122,51 @@ def _render(template: str, *, bos: str, eos: str) -> ChatTemplate:
             " use an instruct model with a common template"
         )
     return ChatTemplate("template", head, tail, includes_bos=bool(bos) and head.startswith(bos))
+
+
+@contextlib.contextmanager
+def _limited_steps() -> Iterator[None]:
+    """Raise `ValueError` in the code within after `MAX_STEPS` lines."""
+    steps = 0
+
+    def count(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps > MAX_STEPS:
+            raise ValueError(f"it runs more than {MAX_STEPS:,} steps")
+        return count
+
+    previous = sys.gettrace()
+    sys.settrace(count)
+    try:
+        yield
+    finally:
+        sys.settrace(previous)
+
+
+def _multiply(left: Any, right: Any) -> Any:
+    for sequence, times in ((left, right), (right, left)):
+        if hasattr(sequence, "__len__") and len(sequence) * times > MAX_STEPS:
+            raise ValueError("it makes a text that is too long")
+    return _number(left * right)
+
+
+def _power(left: Any, right: Any) -> Any:
+    if abs(right) > 64:
+        raise ValueError("it computes a number that is too large")
+    return _number(left**right)
+
+
+def _modulo(left: Any, right: Any) -> Any:
+    if isinstance(left, str):
+        raise ValueError("it formats with %, which can make a text of any length")
+    return left % right
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, int) and value.bit_length() > 4096:
+        raise ValueError("it computes a number that is too large")
+    return value
+
+
+_ARITHMETIC = {"*": _multiply, "**": _power, "%": _modulo}
