@@ -46,6 +46,24 @@ def make_newer(work: Path) -> None:
         db.commit()
 
 
+def add_trigger(work: Path) -> None:
+    with contextlib.closing(sqlite3.connect(work / ".crx" / "crx.db")) as db:
+        db.execute("CREATE TRIGGER t AFTER INSERT ON document BEGIN DELETE FROM context; END")
+        db.commit()
+
+
+def destroy(work: Path) -> None:
+    (work / ".crx" / "crx.db").write_bytes(b"x" * 100_000)
+
+
+def damage_rows(work: Path) -> None:
+    """Lose the pages of documents, and keep the rest."""
+    database = work / ".crx" / "crx.db"
+    content = database.read_bytes()
+    at = content.index(b"whales.md") // 4096 * 4096
+    database.write_bytes(content[:at] + bytes(4096) + content[at + 4096 :])
+
+
 def link_in_circle(work: Path) -> None:
     (work / "a").symlink_to(work / "b")
     (work / "b").symlink_to(work / "a")
@@ -57,6 +75,10 @@ CASES = (
     Case("a link that leads in a circle", "index a", 2, "a: ", link_in_circle),
     Case("an index of a newer format", "search krill", 4, "index format 99", make_newer),
     Case("a damaged database", "search krill", 4, "crx.db|not a database", damage),
+    Case("a database with a trigger", "search krill", 4, 'the trigger "t"', add_trigger),
+    Case("a database without an intact row", "salvage new", 4, "no intact row", destroy),
+    Case("a database of which rows are lost", "salvage new", 3, "reads what was lost", damage_rows),
+    Case("a salvage into a folder that exists", "salvage docs", 2, "exists already"),
     Case("a model that is not here", "search krill --set embedder=nowhere", 4, "nowhere"),
     Case(
         "a new index with a model that is not here",
