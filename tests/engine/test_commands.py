@@ -42,6 +42,8 @@ def test_the_status_of_a_database_is_printed(command: Crx, database: str) -> Non
     [
         (("search", "--index", "postgresql://u@/d?host=/nowhere", "x"), 6, "no connection"),
         (("index", "--index", "postgresql://u@/d", "."), 2, "needs an index folder"),
+        (("serve", "postgresql://u:p@/d?schema=x"), 2, "//u@/d?schema=x: a server needs an index"),
+        (("serve", "notes=postgresql://u@/d"), 2, "a server needs an index folder"),
         (("copy", "nowhere.crx", "postgresql://u@/d"), 2, "holds no index"),
         (("copy", "a.crx", "b.crx", "--hnsw"), 2, "--hnsw is for a database"),
     ],

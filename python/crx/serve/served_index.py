@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from crx import index as handle
+from crx.engine.address import is_engine_address, without_password
 from crx.errors import NotAnIndex, UsageError
 from crx.index import Index
 
@@ -82,6 +83,11 @@ def open_indexes(
 
 def _parse(spec: str) -> tuple[str, Path]:
     name, equals, folder = spec.partition("=")
+    if is_engine_address(spec) or is_engine_address(folder):
+        raise UsageError(
+            f"{without_password(spec)}: a server needs an index folder, not a database; "
+            '"crx copy" brings it home'
+        )
     if equals and not os.path.exists(spec):
         if not name or _UNSAFE.search(name):
             raise UsageError(f"{spec}: a name has letters, digits and ._- only, as in notes=DIR")
