@@ -387,10 +387,10 @@ class Store:
     ) -> list[PassageRow]:
         """Return the passages around hits, best first, of greatest value under a token budget.
 
-        A hit of rank r has the value 1 / r and adds a tenth of it to the 512 tokens on each side; a
-        passage costs its tokens, and 32 more. Passages are whole chunks, and may bridge chunks of
-        low value. The best hit is in a passage even if it exceeds the budget; others may be in
-        none. With `within_section`, no passage grows across the border of a section. `order` is
+        A hit of rank r has the value 1 / r, times the square root of its length as a share of 160
+        tokens, and adds a tenth of 1 / r to the 512 tokens on each side; a passage costs its tokens,
+        and 32 more. Passages are whole chunks, and may bridge chunks of low value. The best hit is
+        in a passage even if it exceeds the budget; others may be in none. With `within_section`, no passage grows across the border of a section. `order` is
         "score" or "document". Chunks that are gone are skipped.
         """
 

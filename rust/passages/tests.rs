@@ -73,6 +73,21 @@ fn a_hit_is_selected_before_the_neighbours_of_another() {
 }
 
 #[test]
+fn a_long_hit_is_selected_before_a_short_one_of_the_next_rank() {
+    let lengths = [[100; 20], [300; 20], [100; 20]].concat();
+    let starts = lengths.iter().scan(0, |next, length| {
+        *next += length;
+        Some(*next - length)
+    });
+    let spans = starts.zip(&lengths);
+    let layout = laid_out(spans.map(|(at, size)| [at * 4, (at + size) * 4, at, at + size, 0]));
+    assert_eq!(
+        selected(&layout, &[4, 30, 50], 400),
+        [(4, 4, vec![0]), (30, 30, vec![1])]
+    );
+}
+
+#[test]
 fn a_chunk_between_two_hits_is_selected_before_those_around_them() {
     assert_eq!(
         selected(&even(30, 30), &[14, 16], 300),
