@@ -182,10 +182,12 @@ class QueryRunner:
         return dict(zip(METRICS, values, strict=True))
 
     def _passages(self, ranking: Ranking, budget: int) -> list[GoldSpan]:
-        """Return the passages that a search returns for its best hits under a budget of tokens."""
-        best = Ranking(ranking.keys[:MAX_K], ranking.scores[:MAX_K])
+        """Return the passages of a ranking under a budget of tokens.
+
+        They are chosen among as many hits as the best chunks are, with which they are compared.
+        """
         passages = self._searcher.widen(
-            self._searcher.hits(best, {}),
+            self._searcher.hits(ranking, {}),
             window="auto",
             budget_tokens=budget,
             window_tokens=budget,
