@@ -10,8 +10,10 @@ use super::row::{self, OnConflict, all, check, first, insert, next_key};
 use super::schema::{BODY, PIECE};
 use crate::error::{Error, Result};
 
-/// The most bytes of a piece: four pages of SQLite, a few chunks.
-const PIECE_BYTES: usize = 16 << 10;
+/// The most bytes of a piece: those of a row that fits in one page of SQLite, a few chunks.
+///
+/// Whoever reads a chunk reads and hashes its whole piece.
+const PIECE_BYTES: usize = 4096 - 128;
 
 /// Returns the key of a text with its marks: the BLAKE3 of both, each preceded by its length.
 pub(super) fn content_key(text: &str, marks: &str) -> [u8; 32] {
