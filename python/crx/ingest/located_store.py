@@ -75,6 +75,7 @@ class _LocatedRow:
 
     # Read for every hit of a search, and faster than by `__getattr__`.
     key = property(attrgetter("_row.key"))
+    doc = property(attrgetter("_row.doc"))
     lang = property(attrgetter("_row.lang"))
     ordinal = property(attrgetter("_row.ordinal"))
     start = property(attrgetter("_row.start"))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from crx import _native
@@ -66,11 +66,15 @@ def find_document_name(
     return DocumentName(query[start:end], rest)
 
 
+def most_common_document(docs: Iterable[int]) -> int | None:
+    """Return the document of most of the best chunks, None if no document has enough of them."""
+    ((doc, count),) = Counter(docs).most_common(1) or [(0, 0)]
+    return doc if count >= _OF_ONE_DOCUMENT else None
+
+
 def _outlines_of_one_document(best: Sequence[tuple[int, str]]) -> list[str]:
     """Return the distinct outlines of the document that most chunks are of, or none."""
-    ((doc, count),) = Counter(doc for doc, _ in best).most_common(1) or [(0, 0)]
-    if count < _OF_ONE_DOCUMENT:
-        return []
+    doc = most_common_document(each for each, _ in best)
     return list(dict.fromkeys(outline for each, outline in best if each == doc))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -20,7 +20,12 @@ from crx.ingest.source_code import is_source_code
 from crx.ingest.split import labels_around
 from crx.protocols import Embedder, Reranker
 from crx.retrieve.dense_languages import weigh_by_language
-from crx.retrieve.document_name import BEST_CHUNKS, DocumentName, find_document_name
+from crx.retrieve.document_name import (
+    BEST_CHUNKS,
+    DocumentName,
+    find_document_name,
+    most_common_document,
+)
 from crx.retrieve.exact import EXACT_DEPTH, find_phrases, promote_exact
 from crx.retrieve.fusion import WeightedRanking, fuse
 from crx.retrieve.location import anchor_around, locate_passage
@@ -86,6 +91,23 @@ class NamedRanking:
     name: DocumentName | None
 
 
+class ChunkReader:
+    """Reader of the store that reads each chunk once; one search has one."""
+
+    def __init__(self, store: _native.Store) -> None:
+        self._store = store
+        self._rows: dict[int, _native.ChunkRow] = {}
+
+    def read(self, keys: Iterable[int]) -> dict[int, _native.ChunkRow]:
+        """Return the chunks of these keys, without those that were removed from the store."""
+        wanted = list(keys)
+        unread = [key for key in wanted if key not in self._rows]
+        if unread:
+            found = self._store.chunks(np.array(unread, dtype=np.int64))
+            self._rows.update((row.key, row) for row in found)
+        return {key: self._rows[key] for key in wanted if key in self._rows}
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """The hits of one search, best first."""
@@ -147,6 +169,7 @@ class Searcher:
         legs: Sequence[Leg] = LEGS,
         only: _native.Filter | None = None,
         timer: StageTimer | None = None,
+        chunks: ChunkReader | None = None,
     ) -> dict[Leg, Ranking]:
         """Return the ranking of each leg; the legs are searched in parallel.
 
@@ -154,11 +177,12 @@ class Searcher:
         less in both legs (see `document_name`).
         """
         timer = timer or StageTimer()
+        chunks = chunks or ChunkReader(self._store)
         rankings: dict[Leg, Ranking] = {}
         named: Future[NamedRanking] | None = None
         if "bm25" in legs and weights.bm25_depth:
             named = _bm25_threads().submit(
-                self._bm25_and_name, query, weights=weights, only=only, timer=timer
+                self._bm25_and_name, query, weights=weights, only=only, timer=timer, chunks=chunks
             )
         if "dense" in legs and weights.dense_depth and embedder is not None:
             with timer.stage("embed"):
@@ -179,17 +203,25 @@ class Searcher:
         weights: RankingWeights,
         only: _native.Filter | None,
         timer: StageTimer,
+        chunks: ChunkReader,
     ) -> NamedRanking:
         with timer.stage("bm25"):
             ranking = self._bm25(query, weights=weights, only=only)
-            rows = self._read_rows(ranking.keys[:BEST_CHUNKS])
-            # The name of a definition is in its own source code, where repeating it is a good sign.
-            prose = [row for row in rows.values() if not is_source_code(row.text)]
-            best = [(row.doc, row.outline) for row in prose]
-            name = find_document_name(query, best, lexical=self._lexical, langs=self._langs())
+            rows = chunks.read(ranking.keys[:BEST_CHUNKS].tolist()).values()
+            name = self._find_document_name(query, rows)
             if name:
                 ranking = self._bm25(query, weights=weights, only=only, name=name.name)
         return NamedRanking(ranking, name)
+
+    def _find_document_name(
+        self, query: str, rows: Collection[_native.ChunkRow]
+    ) -> DocumentName | None:
+        # Most queries name no document, which is seen before any text is.
+        if most_common_document(row.doc for row in rows) is None:
+            return None
+        # The name of a definition is in its own source code, where repeating it is a good sign.
+        prose = [(row.doc, row.outline) for row in rows if not is_source_code(row.text)]
+        return find_document_name(query, prose, lexical=self._lexical, langs=self._langs())
 
     def _bm25(
         self, query: str, *, weights: RankingWeights, only: _native.Filter | None, name: str = ""
@@ -237,7 +269,10 @@ class Searcher:
         If the embedder's service is down, BM25 is searched alone, and a note says so.
         """
         timer = timer or StageTimer()
-        retrieve = partial(self.retrieve, query, weights=weights, only=only, timer=timer)
+        chunks = ChunkReader(self._store)
+        retrieve = partial(
+            self.retrieve, query, weights=weights, only=only, timer=timer, chunks=chunks
+        )
         left_out: tuple[str, ...] = ()
         with timer.stage("retrieve"):
             try:
@@ -262,20 +297,18 @@ class Searcher:
                 boosted = self.boost_recent(fused, recency=recency, k=depth)
             fused, rankings["recency"] = boosted.ranking, boosted.ages
             notes += boosted.notes
-        rows: dict[int, _native.ChunkRow] = {}
         if reranking:
             with timer.stage("rerank"):
-                rows = self._read_rows(fused.keys[: reranking.depth])
-                reranked = self.rerank(query, fused, reranking=reranking, k=k, rows=rows)
+                reranked = self.rerank(query, fused, reranking=reranking, k=k, chunks=chunks)
             fused, rankings["rerank"] = reranked.ranking, reranked.scored
             notes += reranked.notes
             if reranking.asked and reranked.limit:
                 notes += (reranked.limit,)
         if phrases := find_phrases(query):
             with timer.stage("exact"):
-                fused, rows = self._promote_exact(phrases, fused, by_leg, rows)
+                fused = self._promote_exact(phrases, fused, by_leg, chunks)
         with timer.stage("hits"):
-            hits = self.hits(fused, rankings, rows=rows)
+            hits = self.hits(fused, rankings, chunks=chunks)
         return Found(tuple(hits), notes)
 
     def fuse(
@@ -308,7 +341,7 @@ class Searcher:
 
     def boost_recent(self, fused: Ranking, *, recency: Recency, k: int) -> BoostedRanking:
         """Return the best k of a fused ranking after raising the scores of newer documents."""
-        rows = self._read_rows(fused.keys)
+        rows = ChunkReader(self._store).read(fused.keys.tolist())
         documents = {doc: self._store.document_by_id(doc) for doc in {r.doc for r in rows.values()}}
         found = {
             key: document_time(document, recency.field)
@@ -325,22 +358,17 @@ class Searcher:
         phrases: Sequence[str],
         fused: Ranking,
         by_leg: Mapping[Leg, Ranking],
-        rows: Mapping[int, _native.ChunkRow],
-    ) -> tuple[Ranking, dict[int, _native.ChunkRow]]:
-        """Return the ranking with the exact matches first, and the chunks that were read."""
+        chunks: ChunkReader,
+    ) -> Ranking:
+        """Return the ranking with the exact matches first."""
         bm25 = by_leg.get("bm25", EMPTY).keys[:EXACT_DEPTH].tolist()
-        unread = [key for key in {*bm25, *fused.keys.tolist()} if key not in rows]
-        read = {**rows, **self._read_rows(np.array(sorted(unread), dtype=np.int64))}
-        return promote_exact(phrases, fused, bm25, read), read
+        rows = chunks.read(sorted({*bm25, *fused.keys.tolist()}))
+        return promote_exact(phrases, fused, bm25, rows)
 
     def _langs_of(self, keys: NDArray[np.int64]) -> list[str]:
         """Return the language of each chunk, "" for one that was removed from the store since."""
-        rows = self._read_rows(keys)
+        rows = ChunkReader(self._store).read(keys.tolist())
         return [rows[key].lang if key in rows else "" for key in keys.tolist()]
-
-    def _read_rows(self, keys: NDArray[np.int64]) -> dict[int, _native.ChunkRow]:
-        """Return the chunks of these keys, without those that were removed from the store."""
-        return {row.key: row for row in self._store.chunks(keys)}
 
     def rerank(
         self,
@@ -349,16 +377,12 @@ class Searcher:
         *,
         reranking: Reranking,
         k: int,
-        rows: Mapping[int, _native.ChunkRow] | None = None,
+        chunks: ChunkReader | None = None,
     ) -> RerankResult:
-        """Return the best k of a fused ranking after reranking its first `depth` candidates.
-
-        `rows` are the chunks of those candidates; by default they are read from the store.
-        """
-        if rows is None:
-            rows = self._read_rows(fused.keys[: reranking.depth])
+        """Return the best k of a fused ranking after reranking its first `depth` candidates."""
         # A chunk that was removed from the store since the legs were searched is no candidate.
         head, tail = np.split(fused.keys, [reranking.depth])
+        rows = (chunks or ChunkReader(self._store)).read(head.tolist())
         stored = np.array([key in rows for key in head.tolist()], bool)
         stored = np.concatenate([stored, np.ones(len(tail), bool)])
         candidates = [rows[key] for key in head.tolist() if key in rows]
@@ -381,21 +405,11 @@ class Searcher:
         fused: Ranking,
         rankings: Mapping[str, Ranking],
         *,
-        rows: Mapping[int, _native.ChunkRow] | None = None,
+        chunks: ChunkReader | None = None,
     ) -> list[Hit]:
-        """Return the hits of a ranking, without chunks that were removed from the store since.
-
-        `rows` are chunks that have been read already; the others are read from the store.
-        """
-        ranks = {name: _ranks(rankings[name]) for name in STAGES if name in rankings}
-        known = rows or {}
-        unread = [key for key in fused.keys.tolist() if key not in known]
-        known = {**known, **self._read_rows(np.array(unread, dtype=np.int64))}
-        ranked_rows = [
-            (key, known[key], score)
-            for key, score in zip(fused.keys.tolist(), fused.scores.tolist(), strict=True)
-            if key in known
-        ]
+        """Return the hits of a ranking, without chunks that were removed from the store since."""
+        stages = {name: _stages(rankings[name]) for name in STAGES if name in rankings}
+        rows = (chunks or ChunkReader(self._store)).read(fused.keys.tolist())
         return [
             Hit(
                 key=key,
@@ -409,12 +423,11 @@ class Searcher:
                 outline=row.outline,
                 context=row.context,
                 stages={
-                    name: Stage(rank, float(rankings[name].scores[rank - 1]))
-                    for name, ranked in ranks.items()
-                    if (rank := ranked.get(key, 0))
+                    name: Stage(*by_key[key]) for name, by_key in stages.items() if key in by_key
                 },
             )
-            for key, row, score in ranked_rows
+            for key, score in zip(fused.keys.tolist(), fused.scores.tolist(), strict=True)
+            if (row := rows.get(key))
         ]
 
     def widen(
@@ -512,5 +525,7 @@ def _passage(row: _native.PassageRow, hits: Sequence[Hit]) -> Passage:
     return locate_passage(passage, uri=row.uri, metadata=orjson.loads(row.metadata))
 
 
-def _ranks(ranking: Ranking) -> dict[int, int]:
-    return {key: rank for rank, key in enumerate(ranking.keys.tolist(), start=1)}
+def _stages(ranking: Ranking) -> dict[int, tuple[int, float]]:
+    """Return the rank and the score of each key."""
+    ranked = zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True)
+    return {key: (rank, score) for rank, (key, score) in enumerate(ranked, start=1)}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cache, partial
 
 import numpy as np
 
@@ -35,6 +36,7 @@ _CHUNKS = 5
 # merely not used in these documents has neighbours, too: film and file, morts and ports.
 _ALIKE = 0.8
 _SHORTEST = 5
+_FUNCTION_WORDS = frozenset().union(*FUNCTION_WORDS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +63,20 @@ def correct_spelling(
     quoted is left as it is, and so is a query with many unknown words: it is in another language.
     """
     asked = _QUOTED.sub(" ", query)
-    replaced = _join_parts(asked, lexical, langs)
+    is_known = cache(partial(_is_known, lexical=lexical, langs=langs))
+    replaced = _join_parts(asked, is_known)
     rest = _replace_words(asked, replaced)
     words = [word for word in dict.fromkeys(_WORD.findall(rest)) if not _is_function_word(word)]
-    unknown = [word for word in words if not _is_known(word, lexical, langs)]
+    unknown = [word for word in words if not is_known(word)]
     if len(unknown) > max(1, len(words) // _UNKNOWN_SHARE):
         return None
     for word in unknown:
         if len(word) >= _SHORTEST:
             replaced[word] = _most_similar(word, lexical, store) or _split(
-                word, lexical, store, langs
+                word, lexical, store, is_known
             )
     for name in dict.fromkeys(_IDENTIFIER.findall(rest)):
-        replaced[name] = _similar_identifier(name, lexical, store, langs)
+        replaced[name] = _similar_identifier(name, lexical, store, is_known)
     replaced = {word: found for word, found in replaced.items() if found}
     if not replaced:
         return None
@@ -87,25 +90,26 @@ def _replace_words(query: str, replaced: Mapping[str, str]) -> str:
     return re.sub(rf"(?<!\w)(?:{any_of_them})(?!\w)", lambda match: replaced[match[0]], query)
 
 
-def _join_parts(query: str, lexical: _native.Lexical, langs: Sequence[str]) -> dict[str, str]:
+def _join_parts(query: str, is_known: Callable[[str], bool]) -> dict[str, str]:
     """Return the pairs of words, at least one unknown, that are a known word if joined."""
     joined: dict[str, str] = {}
     for match in _PAIR.finditer(query):
         first, second = match.groups()
         is_unknown = any(
-            not _is_function_word(part) and not _is_known(part, lexical, langs)
-            for part in (first, second)
+            not _is_function_word(part) and not is_known(part) for part in (first, second)
         )
-        if is_unknown and _is_known((first + second).casefold(), lexical, langs):
+        if is_unknown and is_known((first + second).casefold()):
             joined[f"{first} {second}"] = first + second
     return joined
 
 
-def _split(word: str, lexical: _native.Lexical, store: _native.Store, langs: Sequence[str]) -> str:
+def _split(
+    word: str, lexical: _native.Lexical, store: _native.Store, is_known: Callable[[str], bool]
+) -> str:
     """Return an unknown word as two words that follow each other in a document, or ""."""
     for at in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
         first, second = word[:at], word[at:]
-        if not (_is_known(first, lexical, langs) and _is_known(second, lexical, langs)):
+        if not (is_known(first) and is_known(second)):
             continue
         pair = re.compile(rf"\b{first}\s+{second}\b", re.IGNORECASE)
         keys, _ = lexical.search(f"{first} {second}", k=_CHUNKS)
@@ -115,14 +119,14 @@ def _split(word: str, lexical: _native.Lexical, store: _native.Store, langs: Seq
 
 
 def _similar_identifier(
-    name: str, lexical: _native.Lexical, store: _native.Store, langs: Sequence[str]
+    name: str, lexical: _native.Lexical, store: _native.Store, is_known: Callable[[str], bool]
 ) -> str:
     """Return the identifier of a document that is most like an unknown one, or "".
 
     Names whose words are all known are left: one of another name's words may be meant.
     """
     whole = name.casefold().replace("_", "")
-    if lexical.has_term(whole) or all(_is_known(part, lexical, langs) for part in name.split("_")):
+    if lexical.has_term(whole) or all(map(is_known, name.split("_"))):
         return ""
     similar = {
         found: SequenceMatcher(None, name.casefold(), found).ratio()
@@ -135,12 +139,12 @@ def _similar_identifier(
 
 
 def _is_function_word(word: str) -> bool:
-    return any(word.casefold() in common for common in FUNCTION_WORDS.values())
+    return word.casefold() in _FUNCTION_WORDS
 
 
-def _is_known(word: str, lexical: _native.Lexical, langs: Sequence[str]) -> bool:
-    terms = {term for lang in ("", "en", *langs) for term in _native.analyze(word, lang)}
-    return any(lexical.has_term(term) for term in terms)
+def _is_known(word: str, *, lexical: _native.Lexical, langs: Sequence[str]) -> bool:
+    analyzed = (_native.analyze(word, lang) for lang in dict.fromkeys(("", "en", *langs)))
+    return any(lexical.has_term(term) for terms in analyzed for term in terms)
 
 
 def _most_similar(word: str, lexical: _native.Lexical, store: _native.Store) -> str:
