@@ -133,10 +133,10 @@ impl Folder {
         &self,
         store: &impl Source,
         base: &Generation,
-        dim: usize,
         seq: i64,
         rows: &[Row<'_>],
     ) -> Result<()> {
+        let dim = base.matrix.dim();
         let number = matrix_number(&base.pointer.file).unwrap_or(0);
         let file = tail_file(number, seq);
         let seal = matrix::write(&self.path.join(&file), &self.key, dim, seq, rows)?;

@@ -122,7 +122,9 @@ impl LiveRows {
             docs: tail.docs().to_vec(),
             values: tail.all_values().to_vec(),
         });
-        self.dim = tail.dim();
+        if tail.rows() > 0 {
+            self.dim = tail.dim();
+        }
         self.seq = tail.seq();
         self.unpublished = 0;
     }

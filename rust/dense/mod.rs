@@ -312,8 +312,7 @@ impl Dense {
             return Ok(());
         };
         let rows = live.tail_rows();
-        self.folder
-            .publish_tail(store, base, live.dim, live.seq, &rows)?;
+        self.folder.publish_tail(store, base, live.seq, &rows)?;
         self.set(live.clone().published());
         self.folder.remove_others(store, base)
     }

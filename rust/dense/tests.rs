@@ -471,6 +471,24 @@ fn the_graph_is_built_once_at_the_end_of_a_build() {
     assert!(!writer.exact());
 }
 
+#[test]
+fn the_tail_of_a_generation_without_rows_can_be_used() {
+    let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
+    for rows in [&[(1, 0.0)][..], &[]] {
+        store.put(4, rows);
+        let writer = Dense::open(folder.path(), KEY, true, 100_000);
+        writer.publish(&store).unwrap();
+    }
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    store.put(0, &[]);
+    writer.publish(&store).unwrap();
+    let reader = Dense::open(folder.path(), KEY, false, 100_000);
+    reader.sync(&store).unwrap();
+    assert_eq!(reader.faults(), [] as [&str; 0]);
+    // Another model's vectors may follow.
+    assert_eq!(reader.search(&[1.0; 3], 1, None).unwrap(), []);
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Put(i64, Vec<f32>),
