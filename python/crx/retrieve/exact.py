@@ -20,7 +20,8 @@ _SHORTEST = 4
 _QUOTED = re.compile(r"[\"“«]([^\"”»]{2,})[\"”»]")
 # A word that is no ordinary one: parseArgs, snake_case, v1.2.3, TS-999, --amend, $HOME.
 _IDENTIFIER = re.compile(r"\S*(?:[\w)][._/:@=-]+\w|[a-z][A-Z]|\d|__|[A-Z]{3})\S*|[-$%@/]+\w\S*")
-_WORD_END = re.compile(r"[^\W\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7af]")
+# Scripts that put no spaces between words.
+_UNSPACED = (("\u0e00", "\u0e7f"), ("\u3040", "\u9fff"), ("\uac00", "\ud7af"))
 
 
 def find_phrases(query: str) -> list[str]:
@@ -85,9 +86,15 @@ def _holds(text: str, words: Sequence[str], wanted: Sequence[re.Pattern[str]]) -
 
 def _pattern(phrase: str) -> re.Pattern[str]:
     """Return the pattern of a phrase that neither begins nor ends within a word."""
-    before = r"(?<!\w)" if _WORD_END.match(phrase[0]) else ""
-    after = r"(?!\w)" if _WORD_END.match(phrase[-1]) else ""
+    before = r"(?<!\w)" if _is_end_of_word(phrase[0]) else ""
+    after = r"(?!\w)" if _is_end_of_word(phrase[-1]) else ""
     return re.compile(before + re.escape(phrase) + after)
+
+
+def _is_end_of_word(char: str) -> bool:
+    if any(first <= char <= last for first, last in _UNSPACED):
+        return False
+    return char.isalnum() or char == "_"
 
 
 def _normalize(text: str) -> str:
