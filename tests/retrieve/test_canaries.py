@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,23 @@ def test_a_document_of_few_words_or_none_fails_no_run(tmp_path: Path, text: str)
     with crx.open(tmp_path / "i.crx", settings=SETTINGS) as index:
         index.add_documents([crx.Document("mem:0", text), DOCUMENT])
         assert [passage.uri for passage in index.search("fish", legs=["bm25"])] == ["mem:1"]
+
+
+def test_doctor_fails_if_a_leg_does_not_find_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "i.crx"
+    with crx.open(folder, settings=SETTINGS) as index:
+        index.add_documents([DOCUMENT])
+        index.check_canaries()
+        seq = index.store.seq
+    shutil.rmtree(folder / "derived" / "bm25")
+    empty = _native.Lexical.open(str(folder / "derived" / "bm25"), write=True)
+    empty.commit(seq)
+    empty.close()
+    monkeypatch.setenv("CRX_EMBEDDER", "hashed")
+    assert run(["doctor", "--index", str(folder)]) == 4
+    assert "mem:1: BM25 does not find its first chunk" in capsys.readouterr().out
+    assert run(["rebuild", "--index", str(folder)]) == 0
+    assert run(["doctor", "--index", str(folder)]) == 0
+    assert "both legs find what they are asked for" in capsys.readouterr().out

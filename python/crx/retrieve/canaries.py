@@ -70,6 +70,6 @@ def _require(
 ) -> None:
     if key not in found:
         raise Damaged(
-            f"{uri}: {leg} does not find its first chunk, which was just committed; delete the "
-            'folder "derived" of the index and run the same command again'
+            f"{uri}: {leg} does not find its first chunk, which is committed; "
+            '"crx rebuild" makes the files of both legs anew'
         )

@@ -19,6 +19,7 @@ from crx.ingest.embed import embedding_prefix
 from crx.ingest.source_code import is_source_code
 from crx.ingest.split import labels_around
 from crx.protocols import Embedder, Reranker
+from crx.retrieve.canaries import require_found
 from crx.retrieve.dense_languages import weigh_by_language
 from crx.retrieve.document_name import (
     BEST_CHUNKS,
@@ -139,6 +140,17 @@ class Searcher:
     def store(self) -> _native.Store:
         """The store that hits and passages are read from."""
         return self._store
+
+    def check_canaries(self, *, dimensions: int) -> None:
+        """Look up the first chunk of the first, middle and last document in both legs.
+
+        `dimensions` are 0 if not every chunk has a vector. Raises `Damaged` if one is not found.
+        """
+        docs = sorted(row.doc for row in self._store.documents())
+        chosen = {docs[at] for at in (0, len(docs) // 2, -1)} if docs else set()
+        require_found(
+            self._store, chosen, lexical=self._lexical, dense=self._dense, dimensions=dimensions
+        )
 
     @property
     def lexical(self) -> _native.Lexical:
