@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +98,23 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     disk.mount("size=3m")
     yield disk
     subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("config >/dev/full", 6, "crx: output: no space left on device\n"),
+        ("config >/dev/full 2>/dev/full", 6, ""),
+        ("serach 2>/dev/full", 2, ""),
+    ],
+)
+def test_an_output_on_a_full_disk_is_told_by_the_exit_code(
+    command: str, code: int, said: str, here: Path
+) -> None:
+    words = ["sh", "-c", f"{sys.executable} -m crx {command}"]
+    done = subprocess.run(words, cwd=here, check=False, text=True, capture_output=True)
+    assert (done.returncode, done.stderr) == (code, said)
 
 
 @needs_mount

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import errno
 import os
@@ -145,14 +146,15 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted; the same command resumes", INTERRUPTED)
     except BrokenPipeError:
-        # The reader has gone, as in `| head`; what is buffered must not fail again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()  # the reader has gone, as in `| head`
         return 0
     except MemoryError:
         return _fail("out of memory", NoRoom.exit_code)
     except OSError as error:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-        if error.filename or is_full:
+        if error.filename or is_full or error.errno == errno.EIO:
+            if not error.filename:
+                _discard_output()
             code = (NoRoom if is_full else SystemFailure).exit_code
             reason = (error.strerror or str(error)).lower()
             return _fail(f"{os.fsdecode(error.filename or 'output')}: {reason}", code)
@@ -207,6 +209,12 @@ def _print_warnings_as_notes() -> None:
     warnings.showwarning = print_warning
 
 
+def _discard_output() -> None:
+    """Discard what is buffered, which would fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _fail(message: str, code: int) -> int:
-    print_note(message)
+    with contextlib.suppress(OSError):  # the exit code tells it, too
+        print_note(message)
     return code

@@ -50,6 +50,13 @@ def create_index(folder: Path, settings: Mapping[str, str]) -> None:
             store.set_settings(dict(settings))
         derived = folder / "derived"
         _native.Lexical.open(str(derived / "bm25"), write=True).sync(store)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        _ignore_in_git(folder / ".gitignore")
     finally:
         store.close()
+
+
+def _ignore_in_git(file: Path) -> None:
+    try:
+        file.write_text("*\n", encoding="utf-8")
+    except OSError as error:  # that of a failed write has no name
+        raise OSError(error.errno, error.strerror, str(file)) from error
