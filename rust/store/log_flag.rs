@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 
 use super::row::{OnConflict, insert, text};
@@ -69,9 +70,12 @@ pub(super) fn clear(db: &Connection) -> Result<()> {
 ///
 /// The mark is the last change of the log, so it leaves the file when all other changes are in it.
 /// A reader that is in the middle of a query keeps the log: the next writer to close empties it.
+/// After an error the log stays, with the mark: it is removed only if both are settled.
 pub(super) fn close(db: &Connection) -> Result<()> {
     clear(db)?;
-    checkpoint(db, "TRUNCATE")
+    checkpoint(db, "TRUNCATE")?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    Ok(())
 }
 
 fn checkpoint(db: &Connection, mode: &str) -> Result<()> {

@@ -105,6 +105,7 @@ impl Store {
             _lock: lock,
         };
         if !write && missing {
+            log_flag::close(&open.db).map_err(|error| error.at(path))?;
             drop(open);
             open = Resources {
                 db: open::reader(path).map_err(|error| error.at(path))?,

@@ -93,6 +93,8 @@ pub(super) fn writer(index: &Path, create: bool) -> Result<Connection> {
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
     let mut db = Connection::open_with_flags(database(index), flags)?;
     distrust(&db)?;
+    // SQLite would remove the log also where the mark could not be cleared: see `log_flag`.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     db.busy_timeout(BUSY)?;
     let blank = blank(&db)?;
     if blank && !create {

@@ -355,6 +355,24 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
     assert_eq!(store.verify().unwrap(), Vec::<String>::new());
 }
 
+#[test]
+fn a_close_that_fails_keeps_the_log() {
+    let folder = TempDir::new().unwrap();
+    let store = full(&folder);
+    let documents = store.documents().unwrap();
+    {
+        let guard = store.guard();
+        let db = &guard.as_ref().unwrap().db;
+        db.pragma_update(None, "query_only", true).unwrap();
+    }
+    store.close();
+    let reopened = Store::open(store.path(), true, false).unwrap();
+    assert!(!reopened.log_lost());
+    assert_eq!(reopened.documents().unwrap(), documents);
+    reopened.close();
+    assert!(!store.path().join("crx.db-wal").exists());
+}
+
 fn pragma(store: &Store, name: &str) -> Value {
     let guard = store.guard();
     let db = &guard.as_ref().unwrap().db;
