@@ -4,7 +4,7 @@
 # make test-all   the same, the slow tests, those of the runtimes that are long to install, and
 #                 those of a real model, which is pulled (93 MB)
 # make torture   kills, losses of power, damage and full disks, for hours: see RELIABILITY.md
-# make fuzz   ten minutes of fuzzing of the readers and parsers
+# make fuzz   ten minutes of fuzzing each for the core and for the readers and parsers
 
 PYTHON ?= python3
 VENV := .venv
@@ -16,6 +16,12 @@ RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
 FUZZ_SECONDS := 600
 FUZZ_OPTIONS = -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=20 -rss_limit_mb=4000
+TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
+# libFuzzer is told which branches an input takes. Overflows are errors, as in a debug build.
+COVERAGE := --cfg fuzzing -Cdebug-assertions -Cpasses=sancov-module \
+	-Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+	-Cllvm-args=-sanitizer-coverage-pc-table
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
@@ -49,8 +55,11 @@ torture: build model
 
 # What they find is in build/fuzz: inputs that reach new code, and `crash-*`, which breaks a promise.
 fuzz: build
-	mkdir -p build/fuzz/python
+	mkdir -p build/fuzz/core build/fuzz/python
+	cp -n fuzz/corpus/core/* build/fuzz/core
 	cp -n fuzz/corpus/python/* build/fuzz/python
+	cd fuzz && RUSTFLAGS="$(COVERAGE)" $(CARGO) build --release --locked --target $(TRIPLE)
+	cd build/fuzz && ../../fuzz/target/$(TRIPLE)/release/core core $(FUZZ_OPTIONS)
 	$(BIN)/pip install 'atheris>=3'
 	cd build/fuzz && ../../$(BIN)/python ../../fuzz/readers.py python $(FUZZ_OPTIONS)
 
@@ -82,4 +91,4 @@ $(MODEL): $(STAMPS)/built
 	touch $@
 
 clean:
-	rm -rf $(VENV) build target python/crx/*.so
+	rm -rf $(VENV) build target fuzz/target python/crx/*.so

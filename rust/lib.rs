@@ -15,3 +15,7 @@ mod py;
 pub mod seal;
 pub mod split;
 pub mod store;
+
+#[cfg(test)]
+#[path = "../fuzz/entry_points.rs"]
+mod fuzz_entry_points;
