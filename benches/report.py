@@ -85,6 +85,14 @@ SECTIONS = (
         "A folder of Markdown files, embedded with `hashed` (`benches/indexing.py`).",
         others=("crx, no outlines",),
     ),
+    Section(
+        "A search in a new process",
+        ("cold-search.json",),
+        (Column("cpu_ms", "ms of the CPU", 0), Column("wall_ms", "wall-clock ms", 0, ranked=False)),
+        "All but the loading and the work of the embedder, beside a process that does nothing and "
+        "one that imports numpy (`benches/cold_search.py`).",
+        others=("nothing", "import numpy"),
+    ),
 )
 
 # Why an engine is ahead, and what would close it, by section, column and engine.
