@@ -13,7 +13,7 @@ import crx
 from crx.errors import CrxError
 from crx.types import LEGS, Leg
 
-SETTINGS: dict[str, object] = {"embedder": "hashed", "chunk_chars": 120, "reranker": "none"}
+SETTINGS: dict[str, object] = {"embedder": "hashed", "chunk_chars": 120, "reranker": ""}
 BIRDS = ("heron", "egret", "bittern", "stork", "crane", "ibis", "spoonbill", "grebe", "coot")
 WORDS = (
     "nests", "river", "bend", "marsh", "estuary", "meadow", "colony", "counted", "ringed", "eggs",
