@@ -19,7 +19,7 @@ _PIECE_ROWS = 3
 # What counts in prose, in the logarithm of the odds that a row answers: the rank of its chunk in
 # each leg, the share of the query's terms in the row and the one before, and in the five around it,
 # and how full it is, since headings, lists and tables seldom answer. Fitted to the answers of
-# eleven question sets in five languages as a conditional logit (McFadden 1974), and rounded.
+# eight question sets in five languages as a conditional logit (McFadden 1974), and rounded.
 _RANK_SHARES = {"bm25": 1.0, "dense": 0.7}
 _NEAR_TERMS = 2.2
 _AROUND_TERMS = 0.7
