@@ -424,7 +424,13 @@ class Store:
         """
 
     def langs(self) -> list[str]:
-        """Return the languages of the documents, most frequent first."""
+        """Return the languages of the documents, most frequent first, without unknown ones."""
+
+    def chunks_by_lang(self) -> list[tuple[str, int]]:
+        """Return each language ("" unknown) with the number of chunks of its documents.
+
+        The language of most documents is first.
+        """
 
     def stats(self) -> dict[str, int]:
         """Return the numbers of documents, chunks, tokens, vectors, pending vectors, contexts and

@@ -26,7 +26,7 @@ from crx.ingest.located_store import native_store, open_store, recent_documents
 from crx.protocols import Embedder
 from crx.retrieve.bm25_files import open_bm25, record_files
 from crx.retrieve.canaries import describe_unfound, require_found
-from crx.retrieve.search import Searcher
+from crx.retrieve.search import Searcher, lacks_rows
 from crx.types import Verification
 
 # Age that a snapshot may have while a thread of the process writes: each new one is a commit.
@@ -374,7 +374,19 @@ class DerivedFiles:
         # Beside a writer that this process cannot join, the legs may lack its last changes.
         if lag := seq - lexical.seq:
             notes.append(f"BM25 is {lag} changes behind: {why or 'another process is writing'}")
-        searcher = Searcher(store, lexical.snapshot(), dense.snapshot(), seq=lexical.seq)
+        by_lang = store.chunks_by_lang()
+        stored, found = sum(chunks for _, chunks in by_lang), len(lexical)
+        complete = lexical.seq == dense.seq == seq
+        if complete and stored != found:
+            raise lacks_rows(store.path, f"its documents have {stored} chunks, and BM25 has {found}")
+        searcher = Searcher(
+            store,
+            lexical.snapshot(),
+            dense.snapshot(),
+            seq=lexical.seq,
+            langs=[lang for lang, _ in by_lang if lang],
+            complete=complete,
+        )
         return Snapshot(searcher, store)
 
     def _opened_or_rebuilt(

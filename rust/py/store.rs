@@ -471,6 +471,10 @@ impl Store {
         self.run(py, store::Store::langs)
     }
 
+    fn chunks_by_lang(&self, py: Python<'_>) -> PyResult<Vec<(String, i64)>> {
+        self.run(py, store::Store::chunks_by_lang)
+    }
+
     fn stats(&self, py: Python<'_>) -> PyResult<BTreeMap<String, i64>> {
         self.run(py, store::Store::stats)
     }

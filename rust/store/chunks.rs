@@ -4,10 +4,11 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params, Row};
 
 use super::Store;
-use super::row::{self, HASH_BYTES, OnConflict, all, check, insert};
+use super::documents::DocumentRow;
+use super::row::{self, HASH_BYTES, OnConflict, all, check, insert, value};
 use super::schema::{CHUNK, CONTEXT, DOCUMENT};
 use super::text::{self, Cursor};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::passages::{ChunkSpan, LayoutChunk};
 
 /// A chunk with its document's names and its contexts.
@@ -95,15 +96,18 @@ impl Store {
     }
 
     /// Returns the chunks of a document by ordinal; none if there is no such document.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`] if one of them is missing, or the document of some.
     pub fn doc_chunks(&self, doc: i64) -> Result<Vec<ChunkRow>> {
         self.read(|db| {
-            let sql = joined("chunk.doc = ? ORDER BY chunk.ordinal");
-            let chunks = all(db, &sql, [doc], chunk_and_body)?;
-            let Some(&(_, body)) = chunks.first() else {
+            let Some(document) = whole_document(db, doc)? else {
                 return Ok(Vec::new());
             };
-            let (text, _) = text::read(db, body)?;
-            let mut rows: Vec<ChunkRow> = chunks.into_iter().map(|(row, _)| row).collect();
+            let sql = joined("chunk.doc = ? ORDER BY chunk.ordinal");
+            let mut rows: Vec<ChunkRow> = all(db, &sql, [doc], |row| Ok(chunk_and_body(row)?.0))?;
+            let (text, _) = text::read(db, document.body)?;
             let spans: Vec<_> = rows.iter().map(|row| (row.start, row.end)).collect();
             for (row, part) in rows.iter_mut().zip(cut(&text, &spans)) {
                 row.text = part.to_string();
@@ -111,6 +115,26 @@ impl Store {
             Ok(rows)
         })
     }
+}
+
+/// Returns the document of an id, if there is one.
+///
+/// # Errors
+/// [`Error::Damaged`] if it does not have all of its chunks, or there are chunks and no document.
+pub(super) fn whole_document(db: &Connection, doc: i64) -> Result<Option<DocumentRow>> {
+    let document = DocumentRow::find(db, "WHERE doc = ?", [doc])?.pop();
+    let chunks = value(db, "SELECT count(*) FROM chunk WHERE doc = ?", [doc])?;
+    match chunks == Some(document.as_ref().map_or(0, |document| document.chunks)) {
+        true => Ok(document),
+        false => Err(lacks_row(doc)),
+    }
+}
+
+/// The error of a document that lacks its own row, or one of its chunks.
+pub(super) fn lacks_row(doc: i64) -> Error {
+    Error::Damaged(format!(
+        "document {doc} lacks rows that it should have; `crx verify` lists every fault"
+    ))
 }
 
 /// Returns a query for chunks, each with its document and its context.

@@ -52,9 +52,16 @@ impl Store {
 
     /// Returns the languages of the documents, most frequent first, without unknown ones.
     pub fn langs(&self) -> Result<Vec<String>> {
-        let sql = "SELECT lang FROM document WHERE lang <> '' \
+        let known = self.chunks_by_lang()?.into_iter();
+        Ok(known.map(|(lang, _)| lang).filter(|lang| !lang.is_empty()).collect())
+    }
+
+    /// Returns each language ("" unknown) with the number of chunks of its documents, the language of
+    /// most documents first.
+    pub fn chunks_by_lang(&self) -> Result<Vec<(String, i64)>> {
+        let sql = "SELECT lang, sum(chunks) FROM document \
                    GROUP BY lang ORDER BY count(*) DESC, lang";
-        self.read(|db| all(db, sql, [], |row| Ok(row.get(0)?)))
+        self.read(|db| all(db, sql, [], |row| Ok((row.get(0)?, row.get(1)?))))
     }
 }
 

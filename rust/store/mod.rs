@@ -32,6 +32,7 @@ mod vectors;
 mod verify;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicI64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -62,6 +63,8 @@ pub struct Store {
     /// The process that opened it; a forked child must not use it.
     process: u32,
     log_lost: bool,
+    /// The change as of which all rows of documents were checked; -1 if they never were.
+    documents_checked: AtomicI64,
     open: Mutex<Option<Resources>>,
 }
 
@@ -125,6 +128,7 @@ impl Store {
             writable: write,
             process: std::process::id(),
             log_lost,
+            documents_checked: AtomicI64::new(-1),
             open: Mutex::new(Some(open)),
         })
     }

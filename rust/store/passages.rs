@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{CachedStatement, Connection};
 
-use super::chunks::StoredChunk;
+use super::chunks::{StoredChunk, lacks_row};
 use super::documents::DocumentRow;
 use super::piece_index::{self, PassageText};
 use super::row::value;
@@ -113,6 +113,7 @@ struct FoundHits {
     /// The index of each in the given hits.
     indices: Vec<u32>,
     layouts: HashMap<i64, Vec<LayoutChunk>>,
+    documents: HashMap<i64, DocumentRow>,
 }
 
 impl FoundHits {
@@ -122,6 +123,7 @@ impl FoundHits {
         let sql = format!("SELECT {} FROM chunk WHERE chunk = ?", CHUNK.select());
         let mut statement = db.prepare_cached(&sql)?;
         let mut sides = Sides::prepare(db)?;
+        let mut documents: HashMap<i64, DocumentRow> = HashMap::new();
         for (index, &(key, score)) in (0u32..).zip(given) {
             let mut rows = statement.query([key])?;
             let Some(row) = rows.next()? else {
@@ -135,10 +137,14 @@ impl FoundHits {
                 score,
             });
             indices.push(index);
+            let document = match documents.entry(doc) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(documents::by_id(db, doc)?),
+            };
             let around = chunks.entry(doc).or_default();
             around.insert(ordinal, chunk);
-            sides.read(doc, chunk, reach, Side::After, around)?;
-            sides.read(doc, chunk, reach, Side::Before, around)?;
+            sides.read(document, chunk, reach, Side::After, around)?;
+            sides.read(document, chunk, reach, Side::Before, around)?;
         }
         let layouts = chunks
             .into_iter()
@@ -148,19 +154,16 @@ impl FoundHits {
             hits,
             indices,
             layouts,
+            documents,
         })
     }
 
     /// Reads the texts of passages.
     fn show(&self, db: &Connection, passages: Vec<Passage>) -> Result<Vec<ShownPassage>> {
-        let mut documents: HashMap<i64, DocumentRow> = HashMap::new();
         let mut reader = piece_index::Reader::new(db)?;
         let mut shown = Vec::with_capacity(passages.len());
         for mut passage in passages {
-            let document = match documents.entry(passage.doc) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(unknown) => unknown.insert(documents::by_id(db, passage.doc)?),
-            };
+            let document = &self.documents[&passage.doc];
             for hit in &mut passage.hits {
                 *hit = self.indices[*hit as usize];
             }
@@ -203,9 +206,13 @@ impl<'a> Sides<'a> {
     }
 
     /// Adds the chunks within reach on one side of a hit to those that have been read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`] if one of them is missing.
     fn read(
         &mut self,
-        doc: i64,
+        document: &DocumentRow,
         hit: LayoutChunk,
         reach: Reach,
         side: Side,
@@ -230,11 +237,16 @@ impl<'a> Sides<'a> {
             Side::After => &mut self.after,
             Side::Before => &mut self.before,
         };
-        let mut rows = statement.query((doc, nearest.ordinal))?;
+        let mut rows = statement.query((document.doc, nearest.ordinal))?;
         while continues(&nearest)
-            && let Some(row) = rows.next()?
+            && let Some(next) =
+                neighbour(nearest.ordinal, side).filter(|&next| i64::from(next) < document.chunks)
         {
+            let row = rows.next()?.ok_or_else(|| lacks_row(document.doc))?;
             nearest = StoredChunk::read_layout(row)?.1;
+            if nearest.ordinal != next {
+                return Err(lacks_row(document.doc));
+            }
             around.insert(nearest.ordinal, nearest);
         }
         Ok(())

@@ -2,13 +2,16 @@
 //!
 //! All names and values of a filter are bound as parameters; none becomes part of the SQL.
 
-use rusqlite::params_from_iter;
+use std::sync::atomic::Ordering;
+
+use rusqlite::{Connection, params_from_iter};
 use serde_json::{Map, Value};
 
-use super::Store;
 use super::filter::Filter;
 use super::glob::Glob;
-use super::row::all;
+use super::row::{all, check};
+use super::schema::DOCUMENT;
+use super::{Store, changes};
 use crate::error::{Error, Result};
 
 impl Store {
@@ -33,6 +36,7 @@ impl Store {
         }
         let sql = format!("SELECT doc FROM document{}", condition.sql);
         let docs = self.read(|db| {
+            self.check_documents(db)?;
             all(db, &sql, params_from_iter(&condition.params), |row| {
                 Ok(row.get::<_, i64>(0)?)
             })
@@ -43,6 +47,19 @@ impl Store {
             )),
             docs => Ok(Filter::from_docs(docs?)),
         }
+    }
+
+    /// Checks the rows of all documents, once a change: a damaged one could match, or not match, in
+    /// silence.
+    fn check_documents(&self, db: &Connection) -> Result<()> {
+        let seq = changes::last(db)?;
+        if self.documents_checked.load(Ordering::Relaxed) == seq {
+            return Ok(());
+        }
+        let sql = format!("SELECT {} FROM document", DOCUMENT.select());
+        all(db, &sql, [], |row| check(&DOCUMENT, row, 0))?;
+        self.documents_checked.store(seq, Ordering::Relaxed);
+        Ok(())
     }
 }
 

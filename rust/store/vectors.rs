@@ -6,7 +6,7 @@ use half::f16;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use super::chunks::StoredChunk;
+use super::chunks::{StoredChunk, whole_document};
 use super::row::{self, OnConflict, all, check, first, insert};
 use super::schema::{CHUNK, VECTOR};
 use super::{Store, changes};
@@ -19,7 +19,7 @@ pub struct DocVector {
     pub chunk: i64,
     /// The chunk's ordinal in its document, from 0.
     pub ordinal: u32,
-    /// f16 little-endian bytes, or None if the vector does not match its hash.
+    /// f16 little-endian bytes, or None if the vector is missing or does not match its hash.
     pub bytes: Option<Vec<u8>>,
 }
 
@@ -95,15 +95,20 @@ impl Store {
 
     /// Returns the vectors of a document's embedded chunks by ordinal; none if there is no such
     /// document. A damaged vector is no error, so that it does not hide the others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`] if the document does not have all of its chunks.
     pub fn doc_vectors(&self, doc: i64) -> Result<Vec<DocVector>> {
         let sql = format!(
-            "SELECT {}, {} FROM chunk JOIN vector ON vector.key = chunk.vector_key \
-             WHERE chunk.doc = ? ORDER BY chunk.ordinal",
+            "SELECT {}, {} FROM chunk LEFT JOIN vector ON vector.key = chunk.vector_key \
+             WHERE chunk.doc = ? AND chunk.vector_key IS NOT NULL ORDER BY chunk.ordinal",
             CHUNK.select(),
             VECTOR.select()
         );
         let vector = CHUNK.width() + 1;
         self.read(|db| {
+            whole_document(db, doc)?;
             all(db, &sql, [doc], |row| {
                 check(&CHUNK, row, 0)?;
                 let intact = row::intact(&VECTOR, row, vector)?;

@@ -437,6 +437,7 @@ def test_stats_count_what_is_there(store: Store) -> None:
         "contexts": 0,
         "failures": 0,
     }
+    assert store.chunks_by_lang() == [("", 1), ("en", 2), ("fr", 1)]
     assert store.langs() == ["en", "fr"]
 
 

@@ -14,7 +14,7 @@ import orjson
 from numpy.typing import NDArray
 
 from crx import _native
-from crx.errors import Unavailable
+from crx.errors import Damaged, Unavailable
 from crx.ingest.embed import embedding_prefix
 from crx.ingest.source_code import is_source_code
 from crx.ingest.split import labels_around
@@ -96,17 +96,24 @@ class NamedRanking:
 class ChunkReader:
     """Reader of the store that reads each chunk once; one search has one."""
 
-    def __init__(self, store: _native.Store) -> None:
+    def __init__(self, store: _native.Store, *, complete: bool) -> None:
+        """With `complete` the store has every chunk that a leg finds, or is damaged."""
         self._store = store
+        self._complete = complete
         self._rows: dict[int, _native.ChunkRow] = {}
 
     def read(self, keys: Iterable[int]) -> dict[int, _native.ChunkRow]:
-        """Return the chunks of these keys, without those that were removed from the store."""
+        """Return the chunks of these keys, without those that were removed from the store since.
+
+        Raises `Damaged` if one is missing that cannot have been removed.
+        """
         wanted = list(keys)
         unread = [key for key in wanted if key not in self._rows]
         if unread:
             found = self._store.chunks(np.array(unread, dtype=np.int64))
             self._rows.update((row.key, row) for row in found)
+            if self._complete and (lacking := set(unread) - self._rows.keys()):
+                raise lacks_rows(self._store.path, f"chunk {min(lacking)} is missing")
         return {key: self._rows[key] for key in wanted if key in self._rows}
 
 
@@ -128,14 +135,21 @@ class Searcher:
         dense: _native.Dense,
         *,
         seq: int,
+        langs: list[str] | None = None,
+        complete: bool = False,
     ) -> None:
-        """The legs hold the changes of the store up to sequence number `seq`."""
+        """The legs hold the changes of the store up to sequence number `seq`.
+
+        `langs` are the languages of the documents, most frequent first; by default the store is
+        asked. With `complete` the store has every chunk that a leg finds, or is damaged.
+        """
         self._store = store
         self._lexical = lexical
         self._dense = dense
         self._seq = seq
         # The languages of the index, as of a sequence number of the store.
-        self._cached_langs: tuple[int, list[str]] | None = None
+        self._cached_langs = None if langs is None else (seq, langs)
+        self._complete = complete
 
     @property
     def store(self) -> _native.Store:
@@ -190,7 +204,7 @@ class Searcher:
         less in both legs (see `document_name`).
         """
         timer = timer or StageTimer()
-        chunks = chunks or ChunkReader(self._store)
+        chunks = chunks or self._chunk_reader()
         rankings: dict[Leg, Ranking] = {}
         named: Future[NamedRanking] | None = None
         if "bm25" in legs and weights.bm25_depth:
@@ -288,7 +302,7 @@ class Searcher:
         If the embedder's service is down, BM25 is searched alone, and a note says so.
         """
         timer = timer or StageTimer()
-        chunks = ChunkReader(self._store)
+        chunks = self._chunk_reader()
         retrieve = partial(
             self.retrieve, query, weights=weights, only=only, timer=timer, chunks=chunks
         )
@@ -360,7 +374,7 @@ class Searcher:
 
     def boost_recent(self, fused: Ranking, *, recency: Recency, k: int) -> BoostedRanking:
         """Return the best k of a fused ranking after raising the scores of newer documents."""
-        rows = ChunkReader(self._store).read(fused.keys.tolist())
+        rows = self._chunk_reader().read(fused.keys.tolist())
         documents = {doc: self._store.document_by_id(doc) for doc in {r.doc for r in rows.values()}}
         found = {
             key: document_time(document, recency.field)
@@ -384,9 +398,12 @@ class Searcher:
         rows = chunks.read(sorted({*bm25, *fused.keys.tolist()}))
         return promote_exact(phrases, fused, bm25, rows)
 
+    def _chunk_reader(self) -> ChunkReader:
+        return ChunkReader(self._store, complete=self._complete)
+
     def _langs_of(self, keys: NDArray[np.int64]) -> list[str]:
         """Return the language of each chunk, "" for one that was removed from the store since."""
-        rows = ChunkReader(self._store).read(keys.tolist())
+        rows = self._chunk_reader().read(keys.tolist())
         return [rows[key].lang if key in rows else "" for key in keys.tolist()]
 
     def rerank(
@@ -401,7 +418,7 @@ class Searcher:
         """Return the best k of a fused ranking after reranking its first `depth` candidates."""
         # A chunk that was removed from the store since the legs were searched is no candidate.
         head, tail = np.split(fused.keys, [reranking.depth])
-        rows = (chunks or ChunkReader(self._store)).read(head.tolist())
+        rows = (chunks or self._chunk_reader()).read(head.tolist())
         stored = np.array([key in rows for key in head.tolist()], bool)
         stored = np.concatenate([stored, np.ones(len(tail), bool)])
         candidates = [rows[key] for key in head.tolist() if key in rows]
@@ -428,7 +445,7 @@ class Searcher:
     ) -> list[Hit]:
         """Return the hits of a ranking, without chunks that were removed from the store since."""
         stages = {name: _stages(rankings[name]) for name in STAGES if name in rankings}
-        rows = (chunks or ChunkReader(self._store)).read(fused.keys.tolist())
+        rows = (chunks or self._chunk_reader()).read(fused.keys.tolist())
         return [
             Hit(
                 key=key,
@@ -485,6 +502,11 @@ class Searcher:
                 order=order,
             )
         return [_passage(row, hits) for row in rows]
+
+
+def lacks_rows(path: str, what: str) -> Damaged:
+    """Return the error of a database in which damage hides rows from SQLite."""
+    return Damaged(f"{path}: {what}; `crx verify` lists every fault")
 
 
 def note_left_out(error: Unavailable) -> str:
