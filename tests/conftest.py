@@ -7,6 +7,11 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no failure.
+settings.register_profile("no deadline", settings(deadline=None))
+settings.load_profile("no deadline")
 
 
 @pytest.fixture(scope="session", autouse=True)

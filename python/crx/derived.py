@@ -374,15 +374,16 @@ class DerivedFiles:
         # Beside a writer that this process cannot join, the legs may lack its last changes.
         if lag := seq - lexical.seq:
             notes.append(f"BM25 is {lag} changes behind: {why or 'another process is writing'}")
+        lexical, dense = lexical.snapshot(), dense.snapshot()
+        complete = lexical.seq == dense.seq == seq
         by_lang = store.chunks_by_lang()
         stored, found = sum(chunks for _, chunks in by_lang), len(lexical)
-        complete = lexical.seq == dense.seq == seq
         if complete and stored != found:
             raise lacks_rows(store.path, f"its documents have {stored} chunks, and BM25 has {found}")
         searcher = Searcher(
             store,
-            lexical.snapshot(),
-            dense.snapshot(),
+            lexical,
+            dense,
             seq=lexical.seq,
             langs=[lang for lang, _ in by_lang if lang],
             complete=complete,

@@ -53,7 +53,10 @@ impl Store {
     /// Returns the languages of the documents, most frequent first, without unknown ones.
     pub fn langs(&self) -> Result<Vec<String>> {
         let known = self.chunks_by_lang()?.into_iter();
-        Ok(known.map(|(lang, _)| lang).filter(|lang| !lang.is_empty()).collect())
+        Ok(known
+            .map(|(lang, _)| lang)
+            .filter(|lang| !lang.is_empty())
+            .collect())
     }
 
     /// Returns each language ("" unknown) with the number of chunks of its documents, the language of

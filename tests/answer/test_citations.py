@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crx.answer.citations import CitationFilter, escape_citations
@@ -57,7 +57,6 @@ def test_citations_of_passages_that_do_not_exist_are_removed(
 pieces = st.text("ab[]1234 9,-`\n", max_size=40)
 
 
-@settings(deadline=None)
 @given(pieces, st.lists(st.integers(0, 40), max_size=6))
 @example("``` a[9] ```` [9]", [3, 12, 13])
 def test_the_output_does_not_depend_on_how_an_answer_is_cut(answer: str, cuts: list[int]) -> None:
@@ -68,7 +67,6 @@ def test_the_output_does_not_depend_on_how_an_answer_is_cut(answer: str, cuts: l
 no_code = pieces.filter(lambda text: "`" not in text)
 
 
-@settings(deadline=None)
 @given(no_code)
 @example("[[9]1]")
 @example("[1, [9]9]")
@@ -77,7 +75,6 @@ def test_filtering_a_filtered_answer_changes_nothing(answer: str) -> None:
     assert filter_answer(text) == (text, cited, 0)
 
 
-@settings(deadline=None)
 @given(no_code)
 def test_an_escaped_text_holds_no_citation(text: str) -> None:
     assert filter_answer(escape_citations(text)) == (escape_citations(text), (), 0)

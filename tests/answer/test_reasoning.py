@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crx.answer.reasoning import strip_reasoning
@@ -24,7 +24,6 @@ from crx.answer.reasoning import strip_reasoning
         ("", ""),
     ],
 )
-@settings(deadline=None)
 @given(data=st.data())
 def test_leading_reasoning_is_removed_however_the_answer_is_cut(
     data: st.DataObject, answer: str, expected: str

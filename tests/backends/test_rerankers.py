@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from optional import installed
 from tiny_model import WORDS, make_model
@@ -174,7 +174,6 @@ def test_a_text_longer_than_the_window_scores_as_its_best_window() -> None:
     assert model.score("revenue of", ["".join(windows)]) == scores.max() > scores.min()
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 60), max_size=8), st.integers(0, 10))
 def test_windows_hold_every_token_of_query_and_text(lengths: list[int], asked: int) -> None:
     pairs = PairEncoder(find_model("tiny") / "tokenizer.json", sequence=20)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crx.context.controls import strip_controls
@@ -31,7 +31,6 @@ RECORD = st.builds(
 GOOD = {"doc_id": "a", "start": 0, "end": 5, "context": "the start"}
 
 
-@settings(deadline=None)
 @given(st.lists(RECORD, unique_by=lambda r: (r.document, r.start, r.end)))
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, records: list[Record]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from optional import installed
 from tiny_model import make_model
@@ -178,7 +178,6 @@ def test_a_long_text_has_the_tokens_that_it_has_as_a_whole() -> None:
     assert tokens.token_starts(text).tolist() == expected
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_tokens_start_in_the_text_and_ascend(text: str) -> None:
     for embedder in (HashedEmbedder(), load_embedder_once()):
@@ -192,7 +191,6 @@ def load_embedder_once() -> Embedder:
     return load_embedder("tiny")
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 9), max_size=40), st.integers(1, 30))
 def test_batches_hold_each_text_once_and_lengths_are_equal(lengths: list[int], tokens: int) -> None:
     texts = [np.full(length, at) for at, length in enumerate(lengths)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pdfs import pdf
 
@@ -711,7 +711,6 @@ class TestPromises:
             assert "\n" not in str(why)  # noqa: PT017
 
     @given(st.data())
-    @settings(deadline=None)
     def test_a_damaged_file_is_documents_or_an_input_error(self, data: st.DataObject) -> None:
         name, whole = data.draw(st.sampled_from(SAMPLES))
         at = data.draw(st.integers(0, len(whole)))

@@ -90,7 +90,7 @@ SETTING = st.builds(
 CHANGE = st.tuples(st.integers(0, 5), st.lists(CHUNK, max_size=5))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(
     commits=st.lists(st.lists(CHANGE, max_size=5), min_size=1, max_size=4),
     queries=st.lists(st.tuples(FIELD, FIELD, SETTING, st.integers(1, 12)), min_size=1, max_size=5),
@@ -284,7 +284,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bm25"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     suffix=st.sampled_from([".json", ".term", ".idx", ".pos", ".fast", ".del", ".store"]),
     which=st.integers(0, 1),

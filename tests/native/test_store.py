@@ -316,9 +316,7 @@ def test_what_does_not_hold_together_is_refused_whole(
     assert (store.documents(), store.seq) == ([], 0)
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.text("aé漢🦀\0\n", min_size=1, max_size=30), max_size=6), max_size=4))
 def test_chunks_are_always_their_span_of_the_text(store: Store, versions: list[list[str]]) -> None:
     for parts in versions:

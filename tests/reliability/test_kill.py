@@ -59,9 +59,7 @@ def answers(folder: Path) -> list[list[tuple[str, int, float, str]]]:
     """Return the answers to all queries, without the keys of chunks, and require no notes."""
     with crx.open(folder, create=False) as index:
         assert index.verify().faults == ()
-        results = [
-            index.search(each.text, legs=each.legs, rerank=False) for each in corpus.queries()
-        ]
+        results = [index.search(each.text, legs=each.legs) for each in corpus.queries()]
     assert [note for result in results for note in result.notes] == []
     return [[(p.uri, p.start, p.score, p.text) for p in result] for result in results]
 

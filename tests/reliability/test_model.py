@@ -135,7 +135,6 @@ def run(machine: type[FilesMachine], effort: Effort, *, runs: int, steps: int) -
     chosen = settings(
         max_examples=runs,
         stateful_step_count=steps,
-        deadline=None,
         database=None,
         # A failure is not shrunk: each try is a run with processes.
         phases=[Phase.generate],

@@ -47,7 +47,7 @@ def _read_until(index: crx.Index, stop: Path, seconds: list[float], faults: list
     while not stop.exists() and not faults:
         started = time.monotonic()
         try:
-            result = index.search("whales krill", k=2 * DOCUMENTS, window=0, rerank=False)
+            result = index.search("whales krill", k=2 * DOCUMENTS, window=0)
         except Exception as error:  # noqa: BLE001 - told to the test
             faults.append(repr(error))
             return

@@ -6,7 +6,7 @@ import math
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crx.errors import BudgetSpent, UsageError
@@ -70,7 +70,6 @@ def test_the_share_read_of_no_requests_is_zero() -> None:
     assert ServiceUsage().share_read == 0.0
 
 
-@settings(deadline=None)
 @given(
     st.floats(0.01, 10),
     st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.sampled_from("slr"))),

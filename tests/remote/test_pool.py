@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crx.errors import BudgetSpent, ModelError
@@ -62,7 +62,6 @@ RESULTS = st.lists(st.sampled_from(["ok", "failed"]), max_size=12)
 TURNS = st.lists(st.integers(0, 9), min_size=12, max_size=12)
 
 
-@settings(deadline=None)
 @given(RESULTS, TURNS, st.integers(1, 5), st.booleans())
 def test_every_item_is_emitted_once_in_order_however_long_each_takes(
     results: list[str],
@@ -79,7 +78,6 @@ def test_every_item_is_emitted_once_in_order_however_long_each_takes(
     assert run.error == ""
 
 
-@settings(deadline=None)
 @given(RESULTS, TURNS, st.integers(0, 12))
 def test_the_items_that_the_budget_admits_are_emitted_and_no_other(
     results: list[str], turns: list[int], affordable: int
@@ -89,7 +87,6 @@ def test_the_items_that_the_budget_admits_are_emitted_and_no_other(
     assert run.error == ("spent" if affordable < len(results) else "")
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["ok", "ends the run"]), max_size=12), TURNS, st.integers(1, 5))
 def test_finished_items_are_emitted_before_an_error_ends_the_run(
     results: list[str], turns: list[int], width: int

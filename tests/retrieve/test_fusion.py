@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crx import _native
@@ -130,7 +130,6 @@ def fused_by_numpy(
     return keys[order].tolist(), sums[order].tolist()
 
 
-@settings(deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     lengths=st.lists(st.integers(0, 90), min_size=1, max_size=3),
