@@ -379,7 +379,8 @@ class DerivedFiles:
         by_lang = store.chunks_by_lang()
         stored, found = sum(chunks for _, chunks in by_lang), len(lexical)
         if complete and stored != found:
-            raise lacks_rows(store.path, f"its documents have {stored} chunks, and BM25 has {found}")
+            numbers = f"its documents have {stored} chunks, and BM25 has {found}"
+            raise lacks_rows(store.path, numbers)
         searcher = Searcher(
             store,
             lexical,
