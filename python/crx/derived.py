@@ -26,7 +26,7 @@ from crx.ingest.located_store import native_store, open_store, recent_documents
 from crx.protocols import Embedder
 from crx.retrieve.bm25_files import open_bm25, record_files
 from crx.retrieve.canaries import describe_unfound, require_found
-from crx.retrieve.search import Searcher, lacks_rows
+from crx.retrieve.search import Searcher
 from crx.types import Verification
 
 # Age that a snapshot may have while a thread of the process writes: each new one is a commit.
@@ -379,8 +379,10 @@ class DerivedFiles:
         by_lang = store.chunks_by_lang()
         stored, found = sum(chunks for _, chunks in by_lang), len(lexical)
         if complete and stored != found:
-            numbers = f"its documents have {stored} chunks, and BM25 has {found}"
-            raise lacks_rows(store.path, numbers)
+            raise Damaged(
+                f"{self._folder}: its documents have {stored} chunks, and BM25 has {found}; `crx "
+                "verify` lists damage of the database, `crx rebuild` makes BM25 anew"
+            )
         searcher = Searcher(
             store,
             lexical,

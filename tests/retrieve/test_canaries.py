@@ -62,14 +62,29 @@ def test_doctor_fails_if_a_leg_does_not_find_what_is_there(
     with crx.open(folder, settings=SETTINGS) as index:
         index.add_documents([DOCUMENT])
         index.check_canaries()
-        seq = index.store.seq
+    with crx.open(tmp_path / "other.crx", settings=SETTINGS) as other:
+        other.add_documents([crx.Document(DOCUMENT.uri, "Snow melts.")])
     shutil.rmtree(folder / "derived" / "bm25")
-    empty = _native.Lexical.open(str(folder / "derived" / "bm25"), write=True)
-    empty.commit(seq)
-    empty.close()
+    shutil.copytree(tmp_path / "other.crx" / "derived" / "bm25", folder / "derived" / "bm25")
     monkeypatch.setenv("CRX_EMBEDDER", "hashed")
     assert run(["doctor", "--index", str(folder)]) == 4
     assert "mem:1: BM25 does not find its first chunk" in capsys.readouterr().out
     assert run(["rebuild", "--index", str(folder)]) == 0
     assert run(["doctor", "--index", str(folder)]) == 0
     assert "both legs find what they are asked for" in capsys.readouterr().out
+
+
+def test_bm25_that_lacks_chunks_is_refused_until_it_is_rebuilt(tmp_path: Path) -> None:
+    folder = tmp_path / "i.crx"
+    with crx.open(folder, settings=SETTINGS) as index:
+        index.add_documents([DOCUMENT])
+        seq = index.store.seq
+    shutil.rmtree(folder / "derived" / "bm25")
+    empty = _native.Lexical.open(str(folder / "derived" / "bm25"), write=True)
+    empty.commit(seq)
+    empty.close()
+    with crx.open(folder) as index:
+        with pytest.raises(Damaged, match=r"have 1 chunks, and BM25 has 0; .* `crx rebuild`"):
+            index.search("fish")
+        index.rebuild()
+        assert [passage.uri for passage in index.search("fish")] == [DOCUMENT.uri]

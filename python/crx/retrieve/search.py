@@ -113,7 +113,8 @@ class ChunkReader:
             found = self._store.chunks(np.array(unread, dtype=np.int64))
             self._rows.update((row.key, row) for row in found)
             if self._complete and (lacking := set(unread) - self._rows.keys()):
-                raise lacks_rows(self._store.path, f"chunk {min(lacking)} is missing")
+                what = f"chunk {min(lacking)} is missing"
+                raise Damaged(f"{self._store.path}: {what}; `crx verify` lists every fault")
         return {key: self._rows[key] for key in wanted if key in self._rows}
 
 
@@ -502,11 +503,6 @@ class Searcher:
                 order=order,
             )
         return [_passage(row, hits) for row in rows]
-
-
-def lacks_rows(path: str, what: str) -> Damaged:
-    """Return the error of a database in which damage hides rows from SQLite."""
-    return Damaged(f"{path}: {what}; `crx verify` lists every fault")
 
 
 def note_left_out(error: Unavailable) -> str:
