@@ -226,6 +226,7 @@ def test_verify_names_damaged_rows_and_index_rehash_repairs_them(
     done = crx("verify")
     assert (done.code, done.out) == (4, "chunk 1 does not match its hash\n")
     assert "crx index PATH --rehash" in done.err
+    assert "crx salvage DEST" in done.err
     assert crx("index", docs, "--rehash").code == 0
     assert crx("verify").code == 0
 

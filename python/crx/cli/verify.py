@@ -37,6 +37,7 @@ def command(*, folder: str | None, deep: bool, as_json: bool) -> int:
     if found.faults:
         print_note(
             f'{display_path(place)}: damaged; "crx index PATH --rehash" writes the documents of '
-            "files again; otherwise restore a copy of crx.db, or index into a new folder"
+            'files again; "crx salvage DEST" takes what is intact into a new folder; otherwise '
+            "restore a copy of crx.db"
         )
     return Damaged.exit_code if found.faults else 0
