@@ -30,6 +30,7 @@ __all__ = [
     "fuse",
     "fuse_scores",
     "query_terms",
+    "salvage",
     "select_spans",
     "split",
 ]
@@ -169,7 +170,7 @@ class Filter:
     """A set of documents, to which a search can be restricted."""
 
     def __len__(self) -> int: ...
-    def __contains__(self, doc: int) -> bool: ...
+    def __contains__(self, doc: int, /) -> bool: ...
 
 @final
 class DocumentRow:
