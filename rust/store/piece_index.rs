@@ -18,7 +18,7 @@ use super::text::{self, Piece};
 use crate::error::{Error, Result};
 
 /// The number of pieces from which a text is indexed: below it, reading the whole text is fast.
-const INDEXED_PIECES: u32 = 20;
+const INDEXED_PIECES: u32 = 5;
 
 /// The text of a passage, with its place in the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
