@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, Row, params_from_iter};
 use serde_json::{Map, Value};
 
 use super::filter::Filter;
@@ -49,15 +49,23 @@ impl Store {
         }
     }
 
-    /// Checks the rows of all documents, once a change: a damaged one could match, or not match, in
-    /// silence.
+    /// Checks the rows of all documents, and later those that changed since: a damaged one could
+    /// match, or not match, in silence.
     fn check_documents(&self, db: &Connection) -> Result<()> {
-        let seq = changes::last(db)?;
-        if self.documents_checked.load(Ordering::Relaxed) == seq {
-            return Ok(());
+        let (seq, checked) = (
+            changes::last(db)?,
+            self.documents_checked.load(Ordering::Relaxed),
+        );
+        let columns = DOCUMENT.select();
+        let check_row = |row: &Row<'_>| check(&DOCUMENT, row, 0);
+        if checked < 0 {
+            let sql = format!("SELECT {columns} FROM document");
+            all(db, &sql, [], check_row)?;
+        } else if checked != seq {
+            let sql =
+                format!("SELECT {columns} FROM document JOIN change USING (doc) WHERE seq > ?");
+            all(db, &sql, [checked], check_row)?;
         }
-        let sql = format!("SELECT {} FROM document", DOCUMENT.select());
-        all(db, &sql, [], |row| check(&DOCUMENT, row, 0))?;
         self.documents_checked.store(seq, Ordering::Relaxed);
         Ok(())
     }
