@@ -50,6 +50,14 @@ def test_a_word_in_no_document_is_replaced_by_one_that_is_like_it(
     assert result.passages
 
 
+def test_several_words_are_replaced_if_each_is_like_a_word_of_the_documents(
+    index: crx.Index,
+) -> None:
+    result = index.search("confguration anacorn")
+    assert result.notes[0].startswith("showing results for: configuration anacron (")
+    assert result.passages
+
+
 @pytest.mark.parametrize(
     "query",
     [

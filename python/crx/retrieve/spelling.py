@@ -27,7 +27,7 @@ _SHORTEST_PART = 3
 _PART = rf"{_LETTER}{{{_SHORTEST_PART},}}"
 _PAIR = re.compile(rf"{_START}({_PART})(?= ({_PART}){_END})")
 _QUOTED = re.compile(r"[\"“«][^\"”»]*[\"”»]")
-# One word of so many may be unknown.
+# If more than one word of so many is unknown, the query may be in another language.
 _UNKNOWN_SHARE = 3
 # Terms that are looked up in the documents, and the chunks that are read for each.
 _TERMS = 4
@@ -60,7 +60,8 @@ def correct_spelling(
     """Return the query with its unknown words replaced; None if there are none, or nothing is like.
 
     A word is unknown if no stem of it, in the languages of the index, is in any document. What is
-    quoted is left as it is, and so is a query with many unknown words: it is in another language.
+    quoted is left as it is, and so is a query with many unknown words of which one is like no word
+    of the documents: it is in another language.
     """
     asked = _QUOTED.sub(" ", query)
     is_known = cache(partial(_is_known, lexical=lexical, langs=langs))
@@ -68,19 +69,26 @@ def correct_spelling(
     rest = _replace_words(asked, replaced)
     words = [word for word in dict.fromkeys(_WORD.findall(rest)) if not _is_function_word(word)]
     unknown = [word for word in words if not is_known(word)]
-    if len(unknown) > max(1, len(words) // _UNKNOWN_SHARE):
-        return None
+    may_be_foreign = len(unknown) > max(1, len(words) // _UNKNOWN_SHARE)
     for word in unknown:
-        if len(word) >= _SHORTEST:
-            replaced[word] = _most_similar(word, lexical, store) or _split(
-                word, lexical, store, is_known
-            )
+        replaced[word] = _replacement(word, lexical, store, is_known)
+        if may_be_foreign and not replaced[word]:
+            return None
     for name in dict.fromkeys(_IDENTIFIER.findall(rest)):
         replaced[name] = _similar_identifier(name, lexical, store, is_known)
     replaced = {word: found for word, found in replaced.items() if found}
     if not replaced:
         return None
     return Correction(_replace_words(query, replaced), tuple(replaced.items()))
+
+
+def _replacement(
+    word: str, lexical: _native.Lexical, store: _native.Store, is_known: Callable[[str], bool]
+) -> str:
+    """Return what is meant by an unknown word, or "" if it is short or like no other."""
+    if len(word) < _SHORTEST:
+        return ""
+    return _most_similar(word, lexical, store) or _split(word, lexical, store, is_known)
 
 
 def _replace_words(query: str, replaced: Mapping[str, str]) -> str:
