@@ -286,3 +286,12 @@ def test_the_failure_of_a_file_that_has_gone_is_forgotten(index: crx.Index, docs
     (docs / "noise.txt").unlink()
     index.add(docs)
     assert index.status().failures == ()
+
+
+def test_a_list_in_place_of_arguments_is_a_type_error_that_says_so(index: crx.Index) -> None:
+    with pytest.raises(TypeError, match="remove takes URIs, each as an argument, not list"):
+        index.remove(["mem:1"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="add takes paths, each as an argument, not list"):
+        index.add(["docs"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"a document must be a crx\.Document, not str"):
+        index.add_documents("docs")  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import UnionType
 from typing import TYPE_CHECKING, Literal
 
 from crx import _native, registry
@@ -140,6 +141,7 @@ class Index:
         before an embedder on another machine gets texts. `keep_missing` keeps the documents of
         files that are gone. Raises `Locked`, `UsageError`, `NoRoom`, `ModelError`.
         """
+        _require(paths, str | os.PathLike, "add takes paths, each as an argument")
         places = [Path(os.path.abspath(path)) for path in paths]
         with self._indexing(contexts, on_progress, on_notice) as indexer:
             indexer.index_files(places, exclude=exclude, rehash=rehash, keep_missing=keep_missing)
@@ -279,6 +281,7 @@ class Index:
 
     def remove(self, *uris: str) -> int:
         """Remove documents by URI; returns how many there were."""
+        _require(uris, str, "remove takes URIs, each as an argument")
         with self._writing() as writer:
             removed = writer.store.remove_documents(list(uris))
             writer.sync()
@@ -548,6 +551,12 @@ def _open_files(path: Path | str, ann_above: int) -> OpenFiles | OpenEngine:
     from crx.engine.opened import OpenEngine
 
     return OpenEngine.open(path)
+
+
+def _require(values: Iterable[object], kind: type | UnionType, expected: str) -> None:
+    for value in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"{expected}, not {type(value).__name__}")
 
 
 def _load_embedder(name: str, files: PerProcess[OpenFiles | OpenEngine]) -> Embedder:

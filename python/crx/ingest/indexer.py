@@ -156,6 +156,8 @@ class Indexer:
         """Put documents that are not files; each replaces the one of its URI."""
         self._tally.start(self._pending.count())
         for document in documents:
+            if not isinstance(document, Document):
+                raise TypeError(f"a document must be a crx.Document, not {type(document).__name__}")
             data = orjson.dumps([document.title, document.text, document.lang, document.chunks])
             known = self._store.document(document.uri)
             self._writer.put(document, Source("", hash_source(data), len(data), 0))
