@@ -13,6 +13,7 @@ the score of `_native.Lexical.search`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,8 +40,8 @@ def count_terms(fields: tuple[str, str, str], *, lang: str) -> TermCounts:
             continue
         terms = _native.analyze(text, lang)
         lengths[field] = len(terms)
-        for term in terms:
-            counts.setdefault(term, [0] * FIELDS)[field] += 1
+        for term, count in Counter(terms).items():
+            counts.setdefault(term, [0] * FIELDS)[field] = count
     return TermCounts(counts, (lengths[0], lengths[1], lengths[2]))
 
 

@@ -19,7 +19,7 @@ from crx.engine.protocol import Conditions, Engine, EngineSnapshot, StoredDocume
 from crx.errors import Damaged, Incompatible, NotAnIndex, UsageError
 
 # Characters of the documents that are put, or verified, between two reports of progress.
-_BATCH = 1 << 16
+_BATCH = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

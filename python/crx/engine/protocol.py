@@ -1,11 +1,11 @@
 """The protocol of engines, and the rows that cross it.
 
 A document crosses the protocol whole, with its chunks, contexts and vectors, and an engine puts or
-removes it in one transaction. BM25 crosses it as sparse vectors: the coordinate of a chunk at a
-term is the saturation of its frequency, that of a query is `q * idf * (k1 + 1)`, and their inner
-product is the score that the folder gives (see `bm25`). Keys of chunks are int64 and an engine's
-own; documents are named by their URIs everywhere. Larger scores are better; equal scores are in
-ascending order of key.
+removes it in one transaction, which may be that of other documents, too. BM25 crosses it as sparse
+vectors: the coordinate of a chunk at a term is the saturation of its frequency, that of a query is
+`q * idf * (k1 + 1)`, and their inner product is the score that the folder gives (see `bm25`). Keys
+of chunks are int64 and an engine's own; documents are named by their URIs everywhere. Larger scores
+are better; equal scores are in ascending order of key.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ class Engine(Protocol):
         ...
 
     def upsert(self, documents: Sequence[StoredDocument]) -> int:
-        """Put documents, each in a transaction of its own; return how many were not there already.
+        """Put documents, one or a few in each transaction; return how many were not there already.
 
         A document replaces the one of its URI. Readers see the old document or the new one. Several
         writers may put documents at the same time.
@@ -272,7 +272,7 @@ class Engine(Protocol):
         ...
 
     def delete(self, uris: Sequence[str]) -> int:
-        """Remove documents, each in a transaction of its own; return how many there were."""
+        """Remove documents, one or a few in each transaction; return how many there were."""
         ...
 
     def publish(self) -> None:

@@ -164,6 +164,11 @@ class Connection:
         with self._lock, self._translated():
             self._native.execute_simple(sql)
 
+    def copy_rows(self, table: str, rows: bytes) -> None:
+        """Append rows to a table: `table` may name columns, `rows` are those of `binary_rows`."""
+        with self._lock, self._translated():
+            self._native.run(f"COPY {table} FROM STDIN (FORMAT binary)", stream=[rows])
+
     @contextlib.contextmanager
     def transaction(self, mode: str = "") -> Iterator[None]:
         """Run the body in a transaction, which is rolled back if it raises.
@@ -278,7 +283,7 @@ def _describe(fields: Mapping[str, str], address: DatabaseAddress) -> CrxError:
         )
     if code.startswith("53"):
         return NoRoom(f"{name}: {message}; free space or connections on the server")
-    if code == "22P05" or (code == "22P02" and "\\u0000" in message):
+    if code in ("22021", "22P05") or (code == "22P02" and "\\u0000" in message):
         return Incompatible(f"{name}: a text holds a NUL character, which PostgreSQL cannot store")
     if code.startswith(("57P", "08")):
         return SystemFailure(f"{name}: {message}; try again when the server is up")

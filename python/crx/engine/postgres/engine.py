@@ -10,10 +10,13 @@ from crx.engine.postgres.connection import Connection, DatabaseAddress, parse_ad
 from crx.engine.postgres.migrations import VERSION, migrate, read_version, require_version
 from crx.engine.postgres.snapshot import DENSE_INDEX, HNSW, PostgresSnapshot
 from crx.engine.postgres.writer import DocumentTables
-from crx.engine.protocol import StoredDocument
+from crx.engine.protocol import StoredDocument, batches
 
 # Connections that are kept for later searches.
 _IDLE_CONNECTIONS = 8
+# Characters of the documents of one transaction, and documents that one transaction removes.
+_TRANSACTION = 1 << 20
+_REMOVED_TOGETHER = 64
 # How long a statement may take that builds an index over a whole table.
 _MAINTENANCE_TIMEOUT_S = 24 * 3600.0
 
@@ -60,14 +63,16 @@ class PostgresEngine:
                     )
 
     def upsert(self, documents: Sequence[StoredDocument]) -> int:
-        """Put documents, each in a transaction of its own; return how many were not there."""
+        """Put documents, a few in each transaction; return how many were not there."""
         tables = self._tables()
-        return sum(tables.put(document) for document in documents)
+        groups = batches(iter(documents), most_bytes=_TRANSACTION)
+        return sum(tables.put(group) for group in groups)
 
     def delete(self, uris: Sequence[str]) -> int:
-        """Remove documents, each in a transaction of its own; return how many there were."""
+        """Remove documents, a few in each transaction; return how many there were."""
         tables = self._tables()
-        return sum(tables.remove(uri) for uri in uris)
+        starts = range(0, len(uris), _REMOVED_TOGETHER)
+        return sum(tables.remove(uris[at : at + _REMOVED_TOGETHER]) for at in starts)
 
     def publish(self) -> None:
         """Fold the sums of the collection, and gather what the planner needs to know."""

@@ -1,10 +1,10 @@
-"""Puts and removals of documents: one transaction each, beside other writers and readers.
+"""Puts and removals of documents in transactions, beside other writers and readers.
 
-Writers of one document wait for each other by an advisory lock on its URI. No row is shared by the
-transactions of different documents: the sums that BM25 needs, such as the frequencies of terms, are
-kept as rows of differences, which each transaction appends and a search adds up. They are exact in
-every committed state. Once a writer has put `DOCUMENTS_BETWEEN_FOLDS` documents, and at the end of
-its run, it folds the rows of each term into one.
+Writers of one document wait for each other by an advisory lock on its URI, taken in one order. No
+row is shared by the transactions of different documents: the sums that BM25 needs, such as the
+frequencies of terms, are kept as rows of differences, which each transaction appends and a search
+adds up. They are exact in every committed state. Once a writer has appended `ROWS_BETWEEN_FOLDS` of
+them, and at the end of its run, it folds the rows of each term into one.
 """
 
 from __future__ import annotations
@@ -13,15 +13,26 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from crx import _native
 from crx.engine.bm25 import TermCounts, count_terms
+from crx.engine.postgres.binary_rows import (
+    encode_bigint,
+    encode_half_vector,
+    encode_integer,
+    encode_integers,
+    rows_of_fields,
+    rows_of_numbers,
+)
 from crx.engine.postgres.connection import Connection, as_json, numbers
-from crx.engine.protocol import OUTCOME, StoredDocument
+from crx.engine.protocol import OUTCOME, StoredChunk, StoredDocument
 from crx.errors import UsageError
 
-DOCUMENTS_BETWEEN_FOLDS = 256
+# Between folds a search adds up several rows for a frequent term; each fold reads all of them.
+ROWS_BETWEEN_FOLDS = 250_000
 # Ids of terms that a writer remembers.
 _KNOWN_TERMS = 500_000
 
@@ -30,11 +41,22 @@ _FIELDS = ("text", "outline", "context")
 
 @dataclass(frozen=True, slots=True)
 class _IndexedChunk:
-    """A chunk's row, and its terms by id."""
+    """A chunk, its text up to the start of the next one, and its terms."""
 
-    row: dict[str, object]
+    chunk: StoredChunk
+    text: str
+    lines: int
     terms: TermCounts
-    vector: str
+
+
+@dataclass(frozen=True, slots=True)
+class _IndexedDocument:
+    """A document to be put, and what it adds to the sums of the collection."""
+
+    document: StoredDocument
+    digest: bytes
+    chunks: list[_IndexedChunk]
+    sums: dict[str, int]
 
 
 class DocumentTables:
@@ -45,28 +67,30 @@ class DocumentTables:
         self._term_ids: dict[str, int] = {}
         self._unfolded = 0
 
-    def put(self, document: StoredDocument) -> bool:
-        """Put a document; return whether it was not there already."""
-        digest = document.digest()
-        chunks = _index_chunks(document)
-        self._learn_terms({term for chunk in chunks for term in chunk.terms.counts})
-        run = self._connection.run
+    def put(self, documents: Sequence[StoredDocument]) -> int:
+        """Put documents in one transaction; return how many were not there already."""
+        if not documents:
+            return 0
+        wanted = {document.uri: _index_document(document) for document in documents}
+        self._learn_terms(
+            {term for each in wanted.values() for c in each.chunks for term in c.terms.counts}
+        )
         with self._connection.transaction():
-            self._lock(document.uri)
-            known = run("SELECT digest FROM document WHERE uri = :uri", uri=document.uri)
-            if known and bytes(known[0][0]) == digest:
-                return False
-            self._remove_rows(document.uri)
-            self._insert(document, digest, chunks)
-        self._count_unfolded()
-        return True
+            self._lock(wanted)
+            known = self._read_digests(wanted)
+            new = [each for uri, each in wanted.items() if known.get(uri) != each.digest]
+            self._remove_rows([each.document.uri for each in new if each.document.uri in known])
+            if new:
+                self._insert(new)
+        self._fold_if_many()
+        return len(new)
 
-    def remove(self, uri: str) -> bool:
-        """Remove a document; return whether there was one."""
+    def remove(self, uris: Sequence[str]) -> int:
+        """Remove documents in one transaction; return how many there were."""
         with self._connection.transaction():
-            self._lock(uri)
-            removed = self._remove_rows(uri)
-        self._count_unfolded()
+            self._lock(uris)
+            removed = self._remove_rows(uris)
+        self._fold_if_many()
         return removed
 
     def fold(self) -> None:
@@ -94,14 +118,26 @@ class DocumentTables:
                 "HAVING sum(value) <> 0"
             )
 
-    def _count_unfolded(self) -> None:
-        self._unfolded += 1
-        if self._unfolded >= DOCUMENTS_BETWEEN_FOLDS:
+    def _fold_if_many(self) -> None:
+        if self._unfolded >= ROWS_BETWEEN_FOLDS:
             self.fold()
 
-    def _lock(self, uri: str) -> None:
-        key = _lock_key(self._connection.address.schema, uri)
-        self._connection.run("SELECT pg_advisory_xact_lock(:key)", key=key)
+    def _lock(self, uris: Iterable[str]) -> None:
+        """Wait for the writers of these documents; in one order, so that none waits for another."""
+        schema = self._connection.address.schema
+        keys = sorted(_lock_key(schema, uri) for uri in uris)
+        self._connection.run(
+            "SELECT count(pg_advisory_xact_lock(key)) FROM unnest(CAST(:keys AS bigint[])) AS key",
+            keys=numbers(keys),
+        )
+
+    def _read_digests(self, uris: Iterable[str]) -> dict[str, bytes]:
+        rows = self._connection.run(
+            "SELECT uri, digest FROM document "
+            "JOIN json_array_elements_text(CAST(:uris AS json)) AS wanted(uri) USING (uri)",
+            uris=as_json(list(uris)),
+        )
+        return {str(uri): bytes(digest) for uri, digest in rows}
 
     def _learn_terms(self, terms: Iterable[str]) -> None:
         """Make ids for new terms, in a transaction of its own: an unused term is harmless."""
@@ -125,85 +161,90 @@ class DocumentTables:
         )
         self._term_ids.update((str(term), int(key)) for term, key in rows)
 
-    def _remove_rows(self, uri: str) -> bool:
-        """Remove a document and what it added to the sums; return whether there was one."""
+    def _remove_rows(self, uris: Sequence[str]) -> int:
+        """Remove documents and what they added to the sums; return how many there were."""
+        if not uris:
+            return 0
         run = self._connection.run
-        found = run("SELECT doc, sums::text FROM document WHERE uri = :uri", uri=uri)
-        if not found:
-            return False
-        doc, sums = found[0]
+        found = run(
+            "SELECT doc, sums::text FROM document "
+            "JOIN json_array_elements_text(CAST(:uris AS json)) AS wanted(uri) USING (uri)",
+            uris=as_json(list(uris)),
+        )
+        docs = numbers([doc for doc, _ in found])
         gone = run(
-            "WITH old AS (SELECT chunk, unnest(terms) AS term FROM chunk WHERE doc = :doc) "
-            "DELETE FROM posting USING old WHERE posting.term = old.term "
-            "AND posting.chunk = old.chunk "
-            "RETURNING posting.term, in_text, in_outline, in_context",
-            doc=doc,
+            "WITH old AS (SELECT chunk, unnest(terms) AS term FROM chunk "
+            "WHERE doc = ANY(CAST(:docs AS bigint[]))), "
+            "gone AS (DELETE FROM posting USING old WHERE posting.term = old.term "
+            "AND posting.chunk = old.chunk RETURNING posting.term, "
+            "CAST(in_text > 0 AS integer) + 2 * CAST(in_outline > 0 AS integer) "
+            "+ 4 * CAST(in_context > 0 AS integer)) "
+            "SELECT *, count(*) FROM gone AS held(term, fields) GROUP BY term, fields",
+            docs=docs,
         )
-        freqs = Counter((term, _mask(counts)) for term, *counts in gone)
-        run("DELETE FROM document WHERE doc = :doc", doc=doc)
-        self._add_sums(orjson.loads(sums), freqs, sign=-1)
-        return True
+        run("DELETE FROM document WHERE doc = ANY(CAST(:docs AS bigint[]))", docs=docs)
+        sums: Counter[str] = Counter()
+        for _, added in found:
+            sums.update(orjson.loads(added))
+        freqs = {(term, fields): count for term, fields, count in gone}
+        self._add_sums(sums, freqs, sign=-1)
+        return len(found)
 
-    def _insert(
-        self, document: StoredDocument, digest: bytes, chunks: Sequence[_IndexedChunk]
-    ) -> None:
-        run = self._connection.run
-        sums = _sums_of(document, chunks)
-        head = document.text[: document.chunks[0].start] if chunks else document.text
-        ((doc,),) = run(
-            "INSERT INTO document (uri, title, lang, metadata, fields, source_hash, source_size, "
-            "source_mtime_ns, head, digest, sums) VALUES (:uri, :title, :lang, "
-            "CAST(:metadata AS text), CAST(:metadata AS jsonb), :source_hash, :source_size, "
-            ":source_mtime_ns, :head, :digest, CAST(:sums AS jsonb)) RETURNING doc",
-            uri=document.uri,
-            title=document.title,
-            lang=document.lang,
-            metadata=document.metadata,
-            source_hash=document.source_hash,
-            source_size=document.source_size,
-            source_mtime_ns=document.source_mtime_ns,
-            head=head,
-            digest=digest,
-            sums=as_json(sums),
-        )
-        marks = orjson.loads(document.marks)
-        if marks:
-            run(
-                'INSERT INTO mark SELECT :doc, ordinal, start, "end", mark FROM json_to_recordset('
-                'CAST(:marks AS json)) AS new(ordinal integer, start integer, "end" integer, '
-                "mark text)",
-                doc=doc,
-                marks=as_json(
-                    [
-                        {"ordinal": at, "start": m["start"], "end": m["end"], "mark": as_json(m)}
-                        for at, m in enumerate(marks)
-                    ]
-                ),
-            )
-        if not chunks:
-            self._add_sums(sums, Counter(), sign=1)
-            return
-        self._insert_contexts(document)
-        keys = self._insert_chunks(doc, chunks)
-        self._insert_postings(keys, chunks)
-        embedded = [(key, chunk.vector) for key, chunk in zip(keys, chunks, strict=True)]
-        embedded = [(key, vector) for key, vector in embedded if vector]
-        if embedded:
-            run(
-                "INSERT INTO embedding SELECT chunk, :doc, vector::halfvec FROM json_to_recordset("
-                "CAST(:rows AS json)) AS new(chunk bigint, vector text)",
-                doc=doc,
-                rows=as_json([{"chunk": key, "vector": vector} for key, vector in embedded]),
-            )
-        freqs = Counter(
-            (self._term_ids[term], _mask(counts))
-            for chunk in chunks
-            for term, counts in chunk.terms.counts.items()
-        )
+    def _insert(self, documents: Sequence[_IndexedDocument]) -> None:
+        self._insert_contexts(documents)
+        docs = self._insert_documents(documents)
+        chunks = [
+            (doc, at, c)
+            for doc, d in zip(docs, documents, strict=True)
+            for at, c in enumerate(d.chunks)
+        ]
+        keys = self._new_keys(len(chunks))
+        self._copy_marks(docs, documents)
+        self._copy_chunks(keys, chunks)
+        self._copy_embeddings(keys, chunks)
+        freqs = self._copy_postings(keys, [chunk.terms for _, _, chunk in chunks])
+        sums: Counter[str] = Counter()
+        for each in documents:
+            sums.update(each.sums)
         self._add_sums(sums, freqs, sign=1)
 
-    def _insert_contexts(self, document: StoredDocument) -> None:
-        contexts = {chunk.context.key: chunk.context for chunk in document.chunks if chunk.context}
+    def _insert_documents(self, documents: Sequence[_IndexedDocument]) -> list[int]:
+        """Insert the rows of documents, and return their ids."""
+        rows = [
+            {
+                "uri": each.document.uri,
+                "title": each.document.title,
+                "lang": each.document.lang,
+                "metadata": each.document.metadata,
+                "source_hash": each.document.source_hash.hex(),
+                "source_size": each.document.source_size,
+                "source_mtime_ns": each.document.source_mtime_ns,
+                "head": _head(each.document),
+                "digest": each.digest.hex(),
+                "sums": as_json(each.sums),
+            }
+            for each in documents
+        ]
+        inserted = self._connection.run(
+            "INSERT INTO document (uri, title, lang, metadata, fields, source_hash, source_size, "
+            "source_mtime_ns, head, digest, sums) SELECT uri, title, lang, metadata, "
+            "metadata::jsonb, decode(source_hash, 'hex'), source_size, source_mtime_ns, head, "
+            "decode(digest, 'hex'), sums::jsonb FROM json_to_recordset(CAST(:rows AS json)) AS "
+            "new(uri text, title text, lang text, metadata text, source_hash text, "
+            "source_size bigint, source_mtime_ns bigint, head text, digest text, sums text) "
+            "RETURNING uri, doc",
+            rows=as_json(rows),
+        )
+        ids = {str(uri): int(doc) for uri, doc in inserted}
+        return [ids[each.document.uri] for each in documents]
+
+    def _insert_contexts(self, documents: Sequence[_IndexedDocument]) -> None:
+        contexts = {
+            chunk.context.key: chunk.context
+            for each in documents
+            for chunk in each.document.chunks
+            if chunk.context
+        }
         if contexts:
             self._connection.run(
                 "INSERT INTO context SELECT decode(key, 'hex'), generator, outcome, text "
@@ -222,52 +263,92 @@ class DocumentTables:
                 ),
             )
 
-    def _insert_chunks(self, doc: int, chunks: Sequence[_IndexedChunk]) -> list[int]:
-        run = self._connection.run
-        rows = run(
-            "SELECT nextval('chunk_key') FROM generate_series(1, CAST(:n AS integer))",
-            n=len(chunks),
+    def _new_keys(self, count: int) -> list[int]:
+        rows = self._connection.run(
+            "SELECT nextval('chunk_key') FROM generate_series(1, CAST(:n AS integer))", n=count
         )
-        keys = sorted(int(row[0]) for row in rows)
-        new = [
-            {**chunk.row, "chunk": key, "terms": numbers(self._ids(chunk.terms))}
-            for key, chunk in zip(keys, chunks, strict=True)
-        ]
-        run(
-            'INSERT INTO chunk SELECT chunk, :doc, ordinal, start, "end", token_start, token_end, '
-            "section, lines, text, outline, decode(context_key, 'hex'), decode(vector_key, 'hex'), "
-            "terms::integer[] FROM json_to_recordset(CAST(:rows AS json)) AS new(chunk bigint, "
-            'ordinal integer, start integer, "end" integer, token_start integer, '
-            "token_end integer, section integer, lines integer, text text, outline text, "
-            "context_key text, vector_key text, terms text)",
-            doc=doc,
-            rows=as_json(new),
-        )
-        return keys
+        return sorted(int(row[0]) for row in rows)
 
-    def _insert_postings(self, keys: Sequence[int], chunks: Sequence[_IndexedChunk]) -> None:
+    def _copy_marks(self, docs: Sequence[int], documents: Sequence[_IndexedDocument]) -> None:
         rows = [
-            (key, self._term_ids[term], *counts, *chunk.terms.lengths)
-            for key, chunk in zip(keys, chunks, strict=True)
-            for term, counts in chunk.terms.counts.items()
+            (
+                encode_bigint(doc),
+                encode_integer(ordinal),
+                encode_integer(mark["start"]),
+                encode_integer(mark["end"]),
+                orjson.dumps(mark),
+            )
+            for doc, each in zip(docs, documents, strict=True)
+            for ordinal, mark in enumerate(orjson.loads(each.document.marks))
         ]
-        if not rows:
-            return
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        arrays = {f"column_{at}": numbers(column) for at, column in enumerate(columns)}
-        types = ("bigint", *["integer"] * 7)
-        unnested = ", ".join(
-            f"CAST(:{name} AS {kind}[])" for name, kind in zip(arrays, types, strict=True)
-        )
-        self._connection.run(f"INSERT INTO posting SELECT * FROM unnest({unnested})", **arrays)
+        if rows:
+            self._connection.copy_rows("mark", rows_of_fields(rows))
 
-    def _ids(self, terms: TermCounts) -> list[int]:
-        return [self._term_ids[term] for term in terms.counts]
+    def _copy_chunks(
+        self, keys: Sequence[int], chunks: Sequence[tuple[int, int, _IndexedChunk]]
+    ) -> None:
+        rows = []
+        for key, (doc, ordinal, indexed) in zip(keys, chunks, strict=True):
+            chunk = indexed.chunk
+            spans = (ordinal, chunk.start, chunk.end, chunk.token_start, chunk.token_end)
+            ids = [self._term_ids[term] for term in indexed.terms.counts]
+            rows.append(
+                (
+                    encode_bigint(key),
+                    encode_bigint(doc),
+                    *map(encode_integer, (*spans, chunk.section, indexed.lines)),
+                    indexed.text.encode(),
+                    chunk.outline.encode(),
+                    chunk.context.key if chunk.context else None,
+                    chunk.vector_key,
+                    encode_integers(ids),
+                )
+            )
+        if rows:
+            self._connection.copy_rows("chunk", rows_of_fields(rows))
+
+    def _copy_embeddings(
+        self, keys: Sequence[int], chunks: Sequence[tuple[int, int, _IndexedChunk]]
+    ) -> None:
+        rows = [
+            (encode_bigint(key), encode_bigint(doc), encode_half_vector(indexed.chunk.vector))
+            for key, (doc, _, indexed) in zip(keys, chunks, strict=True)
+            if indexed.chunk.vector is not None
+        ]
+        if rows:
+            self._connection.copy_rows("embedding", rows_of_fields(rows))
+
+    def _copy_postings(
+        self, keys: Sequence[int], chunks: Sequence[TermCounts]
+    ) -> dict[tuple[int, int], int]:
+        """Append postings; return how many chunks hold each term in each set of fields."""
+        known = self._term_ids
+        sizes = [len(chunk.counts) for chunk in chunks]
+        if not sum(sizes):
+            return {}
+        terms = np.array([known[term] for chunk in chunks for term in chunk.counts], np.int32)
+        counts = np.array([each for chunk in chunks for each in chunk.counts.values()], np.int32)
+        lengths = np.repeat(np.array([chunk.lengths for chunk in chunks], np.int32), sizes, axis=0)
+        owners = np.repeat(np.array(keys, np.int64), sizes)
+        # In the order of the primary key: its pages are then written one after the other.
+        order = np.lexsort((owners, terms))
+        columns: list[NDArray[np.signedinteger]] = [
+            owners[order],
+            terms[order],
+            counts[order, 0],
+            *counts[order, 1:].astype(np.int16).T,
+            *lengths[order].T,
+        ]
+        self._connection.copy_rows("posting", rows_of_numbers(columns))
+        fields = (counts > 0) @ np.array([1, 2, 4])
+        pairs, held = np.unique(terms.astype(np.int64) << 3 | fields, return_counts=True)
+        both = zip((pairs >> 3).tolist(), (pairs & 7).tolist(), strict=True)
+        return dict(zip(both, held.tolist(), strict=True))
 
     def _add_sums(
-        self, sums: Mapping[str, int], freqs: Counter[tuple[int, int]], *, sign: int
+        self, sums: Mapping[str, int], freqs: Mapping[tuple[int, int], int], *, sign: int
     ) -> None:
-        """Append what a document adds to the sums, or what its removal takes away."""
+        """Append what documents add to the sums, or what their removal takes away."""
         self._connection.run(
             "INSERT INTO total SELECT key, :sign * value::bigint "
             "FROM json_each_text(CAST(:sums AS json))",
@@ -275,48 +356,42 @@ class DocumentTables:
             sums=as_json(sums),
         )
         if freqs:
-            self._connection.run(
-                "INSERT INTO doc_freq SELECT * FROM unnest(CAST(:terms AS integer[]), "
-                "CAST(:fields AS smallint[]), CAST(:chunks AS bigint[]))",
-                terms=numbers([term for term, _ in freqs]),
-                fields=numbers([mask for _, mask in freqs]),
-                chunks=numbers([sign * count for count in freqs.values()]),
-            )
+            terms, fields = np.array(list(freqs)).T
+            columns = [
+                terms.astype(np.int32),
+                fields.astype(np.int16),
+                sign * np.array(list(freqs.values()), np.int64),
+            ]
+            self._connection.copy_rows("doc_freq", rows_of_numbers(columns))
+            self._unfolded += len(freqs)
+
+
+def _index_document(document: StoredDocument) -> _IndexedDocument:
+    if "\0" in document.text:
+        raise UsageError(f"{document.uri}: holds a NUL character, which PostgreSQL cannot store")
+    chunks = _index_chunks(document)
+    return _IndexedDocument(document, document.digest(), chunks, _sums_of(document, chunks))
 
 
 def _index_chunks(document: StoredDocument) -> list[_IndexedChunk]:
-    """Return the rows of a document's chunks; a text goes up to the start of the next chunk."""
-    if "\0" in document.text:
-        raise UsageError(f"{document.uri}: holds a NUL character, which PostgreSQL cannot store")
+    """Return a document's chunks; the text of each goes up to the start of the next."""
     chunks = document.chunks
     ends = [*(chunk.start for chunk in chunks[1:]), len(document.text)]
     indexed = []
-    lines = document.text.count("\n", 0, chunks[0].start) if chunks else 0
-    for ordinal, (chunk, until) in enumerate(zip(chunks, ends, strict=True)):
+    lines = _head(document).count("\n")
+    for chunk, until in zip(chunks, ends, strict=True):
         text = document.text[chunk.start : until]
-        context = chunk.context
-        fields = (
-            document.text[chunk.start : chunk.end],
-            chunk.outline,
-            context.text if context else "",
-        )
-        row: dict[str, object] = {
-            "ordinal": ordinal,
-            "start": chunk.start,
-            "end": chunk.end,
-            "token_start": chunk.token_start,
-            "token_end": chunk.token_end,
-            "section": chunk.section,
-            "lines": lines,
-            "text": text,
-            "outline": chunk.outline,
-            "context_key": context.key.hex() if context else None,
-            "vector_key": chunk.vector_key.hex(),
-        }
-        vector = "" if chunk.vector is None else as_json(chunk.vector.tolist())
-        indexed.append(_IndexedChunk(row, count_terms(fields, lang=document.lang), vector))
+        context = chunk.context.text if chunk.context else ""
+        fields = (document.text[chunk.start : chunk.end], chunk.outline, context)
+        terms = count_terms(fields, lang=document.lang)
+        indexed.append(_IndexedChunk(chunk, text, lines, terms))
         lines += text.count("\n")
     return indexed
+
+
+def _head(document: StoredDocument) -> str:
+    """Return the text before the first chunk."""
+    return document.text[: document.chunks[0].start] if document.chunks else document.text
 
 
 def _sums_of(document: StoredDocument, chunks: Sequence[_IndexedChunk]) -> dict[str, int]:
@@ -339,12 +414,6 @@ def _sums_of(document: StoredDocument, chunks: Sequence[_IndexedChunk]) -> dict[
     if document.lang:
         sums[f"lang:{document.lang}"] += 1
     return {name: value for name, value in sums.items() if value}
-
-
-def _mask(counts: Sequence[int]) -> int:
-    """Return the fields that hold a term, as bits."""
-    in_text, in_outline, in_context = counts
-    return (in_text > 0) | (in_outline > 0) << 1 | (in_context > 0) << 2
 
 
 def _lock_key(schema: str, name: str) -> int:
