@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from crx.context.prompt import Prompt
     from crx.context.report import ContextProgress, ContextReport
     from crx.engine.opened import OpenEngine
+    from crx.ingest.embedding_pool import EmbeddingPool
     from crx.ingest.indexer import Indexer
     from crx.ingest.report import Progress, Report
 
@@ -509,7 +510,7 @@ class Index:
 
         sources = registry.load_context_sources(contexts or self._built["contexts"])
         embedder = self.embedder
-        with self._writing() as writer:
+        with self._writing() as writer, self._open_workers() as workers:
             self._record(writer.store, **registry.record_embedder(embedder))
             origins = read_origins(self._built) if keep_contexts else ()
             yield Indexer(
@@ -523,12 +524,25 @@ class Index:
                 read_limits=ReadLimits(self._settings.read_seconds, self._settings.read_memory_mb),
                 ocr=self._settings.ocr,
                 skip_folders=FolderPatterns.parse(self._settings.skip_folders),
+                workers=workers,
                 on_progress=on_progress,
                 on_commit=writer.sync,
                 on_notice=on_notice,
             )
             writer.publish()
             writer.check_canaries(dimensions=embedder.dimensions)
+
+    @contextlib.contextmanager
+    def _open_workers(self) -> Iterator[EmbeddingPool | None]:
+        """Yield the workers that embed, None if this process does."""
+        count, embedder = self._settings.workers, self.embedder
+        if not count or not embedder.dimensions:
+            yield None
+            return
+        from crx.workers.open_pool import open_pool
+
+        with open_pool(self._built["embedder"], embedder, count=count) as pool:
+            yield pool
 
     def _note_origins(self, store: _native.Store, origins: Iterable[Origin]) -> None:
         for each in origins:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,14 @@ from hypothesis import strategies as st
 
 from crx.errors import SystemFailure
 from crx.process import pipe
-from crx.process.pipe import Child, ChildLost, ChildSilent, decode_message, encode_message
+from crx.process.pipe import (
+    Child,
+    ChildLost,
+    ChildSilent,
+    Message,
+    decode_message,
+    encode_message,
+)
 
 VALUES = st.text() | st.integers() | st.booleans() | st.lists(st.text())
 
@@ -94,3 +102,19 @@ def test_a_long_wait_is_cut_so_that_an_interrupt_before_it_is_handled(
     assert len(waits) > 2
     assert max(waits) <= 0.05
     assert sum(waits) >= 0.3 - 0.05
+
+
+def arrivals(child: Child) -> Iterator[Message]:
+    while True:
+        select.select([child], [], [], 60)
+        yield from child.arrived()
+
+
+def test_what_a_child_sent_before_its_death_arrives_first() -> None:
+    child = Child((sys.executable, "-c", ECHO.replace("while", "if") + "raise SystemExit('done')"))
+    child.send({"text": "heron"}, timeout_s=60)
+    messages = arrivals(child)
+    assert next(messages) == {"text": "heron"}
+    with pytest.raises(ChildLost, match="ended with 1: done"):
+        next(messages)
+    child.end()

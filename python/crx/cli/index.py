@@ -21,6 +21,7 @@ from crx.cli.options import (
     parse_settings,
     progress_options,
     set_option,
+    workers_option,
 )
 from crx.cli.output import NotePrinter, display_path, print_json, print_line, print_note
 from crx.cli.progress import Form, show_build, show_contexts
@@ -47,6 +48,7 @@ FAILURES_NAMED = 20
 )
 @embedder_option
 @exclude_option
+@workers_option
 @click.option(
     "--rehash",
     is_flag=True,
@@ -69,6 +71,7 @@ def command(
     contexts: str | None,
     embedder: str | None,
     exclude: tuple[str, ...],
+    workers: int | None,
     rehash: bool,
     assignments: tuple[str, ...],
     as_json: bool,
@@ -86,7 +89,8 @@ def command(
     """
     place = choose_index(paths, folder=folder, exclude=exclude)
     settings = parse_settings(assignments)
-    settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
+    given = {"embedder": embedder, "workers": workers}
+    settings |= {name: value for name, value in given.items() if value is not None}
     spec = parse_contexts(contexts) if contexts is not None else None
     if spec is not None and not spec.is_file:
         settings["contexts"] = contexts = "outline" if spec.outline else "none"

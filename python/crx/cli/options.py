@@ -103,6 +103,17 @@ def embedder_option(command: Command) -> Command:
     )(command)
 
 
+def workers_option(command: Command) -> Command:
+    """Add --workers."""
+    return click.option(
+        "--workers",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Embed in N processes, which share the processors; the model is in memory N + 1 "
+        "times. 0: in this process.  [default: the setting workers, 0]",
+    )(command)
+
+
 def exclude_option(command: Command) -> Command:
     """Add --exclude."""
     return click.option(

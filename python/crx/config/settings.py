@@ -140,6 +140,12 @@ class Settings:
         4000, "run", "budget of all passages together for window=auto", least=1
     )
     window_tokens: int = _setting(512, "run", "budget of a passage for window=grow", least=0)
+    workers: int = _setting(
+        0,
+        "run",
+        "processes that embed while indexing, each with a model in memory; 0: the process itself",
+        least=0,
+    )
     generator: str = _setting(
         "",
         "run",

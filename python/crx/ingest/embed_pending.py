@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
-from crx.ingest.embed import Situated, SituatedEmbedder, embedding_prefix
+from crx.errors import ModelError
+from crx.ingest.embed import Situated, embedding_prefix
+from crx.ingest.embedding_pool import (
+    EmbeddedBatch,
+    EmbeddingPool,
+    OwnProcess,
+    TextBatch,
+    TextsLost,
+)
 from crx.ingest.report import Tally
 from crx.protocols import BatchSized, Embedder, Remote
 from crx.remote.destination import sending_notice, text_bytes
@@ -22,6 +29,8 @@ from crx.remote.destination import sending_notice, text_bytes
 EMBED_QUEUE = 512
 # Texts in one call of the embedder: an interrupt takes effect between calls.
 EMBED_BATCH = 16
+# Pending chunks below which a pool of workers is left alone: starting one takes longer.
+MIN_FOR_WORKERS = 64
 # Seconds of embedding that one transaction of vectors holds: a crash repeats no more.
 STORE_INTERVAL_S = 1.0
 # Seconds after which new chunks become searchable while a build goes on. Making them searchable
@@ -33,7 +42,11 @@ _ALL = 2**62
 
 
 class PendingChunks:
-    """The chunks that wait for their vectors."""
+    """The chunks that wait for their vectors.
+
+    Without a pool of workers they are embedded in this process. With one, this process goes on
+    while workers embed, and stores what they have finished whenever it submits more.
+    """
 
     def __init__(
         self,
@@ -41,6 +54,7 @@ class PendingChunks:
         *,
         embedder: Embedder,
         tally: Tally,
+        workers: EmbeddingPool | None = None,
         on_commit: Callable[[], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
     ) -> None:
@@ -51,21 +65,30 @@ class PendingChunks:
             embedder.batch_texts if isinstance(embedder, BatchSized) else EMBED_BATCH
         )
         self._on_notice = on_notice
-        self._situated = SituatedEmbedder(embedder)
+        self._own = OwnProcess(embedder)
+        self._workers = workers
         self._tally = tally
         self._on_commit = on_commit
         self._next_commit = time.monotonic() + COMMIT_INTERVAL_S
         self._waiting = 0
+        self._group = _VectorGroup(store)
+        self._submitted_to = 0
+        # By the key of each vector that was submitted: the chunks that wait for it, with the URIs
+        # of their documents.
+        self._submitted: dict[bytes, dict[int, str]] = {}
+        self._unembedded = 0
 
     def count(self) -> int:
         """Return how many chunks have no vector yet."""
         return len(self._store.pending(limit=_ALL))
 
     def add(self, count: int) -> None:
-        """Count chunks that were put; embed all that wait once there are `EMBED_QUEUE`."""
+        """Count chunks that were put; submit all that wait once there are `EMBED_QUEUE`."""
         self._waiting += count
         if self._waiting >= EMBED_QUEUE:
-            self.embed()
+            self._waiting = 0
+            with self._embedding():
+                self._submit_new()
 
     def commit(self) -> None:
         """Let what was put be searched by BM25, if anything waits for its vector."""
@@ -75,29 +98,73 @@ class PendingChunks:
     def embed(self) -> None:
         """Embed every chunk without its vector, including those that a killed run left."""
         self._waiting = 0
-        waiting = self.count()
-        self._tally.wait(waiting)
-        after = 0
-        while len(keys := self._store.pending(after=after, limit=EMBED_QUEUE)):
-            after = int(keys[-1])
-            texts = {}
-            chunks: Counter[bytes] = Counter()
-            for row in self._store.chunks(keys):
-                before = embedding_prefix(row.outline, row.context)
-                text = Situated(before, row.text, row.token_end - row.token_start)
-                key = vector_key(self._embedder, text)
-                texts[key] = text
-                chunks[key] += 1
-            stored = self._store.have_vectors(list(texts))
-            missing = [key for key, known in zip(texts, stored, strict=True) if not known]
-            missing.sort(key=lambda key: len(texts[key].text))
-            self._announce([texts[key] for key in missing])
-            with contextlib.closing(_VectorGroup(self._store)) as group:
-                for batch in _batches(missing, self._batch_texts):
-                    group.add(batch, self._embed_batch([texts[key] for key in batch]))
-                    waiting -= sum(chunks[key] for key in batch)
-                    self._tally.wait(waiting)
+        with self._embedding():
+            # From the first chunk: new contexts change what is embedded of chunks put before.
+            self._submitted_to = 0
+            self._submit_new()
+            self._finish()
+
+    @contextlib.contextmanager
+    def _embedding(self) -> Generator[None, None, None]:
+        """Store the finished vectors in the end, whatever happens; name texts that are lost."""
+        self._unembedded = self.count()
+        self._tally.wait(self._unembedded)
+        finished = False
+        try:
+            with contextlib.closing(self._group):
+                yield
+            finished = True
+        except TextsLost as lost:
+            uris = {uri: None for key in lost.keys for uri in self._submitted[key].values()}
+            raise ModelError(
+                f"{', '.join(uris)}: {lost}; leave out the document with --exclude, or take "
+                f"fewer --workers if memory is short"
+            ) from lost
+        finally:
+            if not finished:
+                self._submitted.clear()
+
+    def _submit_new(self) -> None:
+        """Submit the texts that were not submitted yet, and store what is finished."""
+        pool = self._choose_pool()
+        while len(keys := self._store.pending(after=self._submitted_to, limit=EMBED_QUEUE)):
+            self._submitted_to = int(keys[-1])
+            for batch in self._batches(keys):
+                pool.submit(batch)
+                self._put_finished(pool.take_finished())
+            self._group.close()
             self._commit_if_due()
+
+    def _choose_pool(self) -> EmbeddingPool:
+        if self._workers is None or (not self._submitted and self._unembedded < MIN_FOR_WORKERS):
+            return self._own
+        return self._workers
+
+    def _finish(self) -> None:
+        """Wait for all that was submitted, and store it."""
+        while self._workers is not None and (finished := self._workers.wait_finished()):
+            self._put_finished(finished)
+
+    def _batches(self, keys: NDArray[np.int64]) -> list[TextBatch]:
+        """Return the texts of chunks that have no vector and were not submitted, in batches."""
+        texts = {}
+        for row in self._store.chunks(keys):
+            before = embedding_prefix(row.outline, row.context)
+            text = Situated(before, row.text, row.token_end - row.token_start)
+            key = vector_key(self._embedder, text)
+            if key not in self._submitted:
+                texts[key] = text
+            self._submitted.setdefault(key, {})[row.key] = row.uri
+        stored = self._store.have_vectors(list(texts))
+        for key, known in zip(list(texts), stored, strict=True):
+            if known:
+                del texts[key], self._submitted[key]
+        self._announce(list(texts.values()))
+        by_length = sorted(texts, key=lambda key: len(texts[key].text))
+        return [
+            TextBatch(batch, [texts[key] for key in batch])
+            for batch in _parts(by_length, self._batch_texts)
+        ]
 
     def _announce(self, texts: list[Situated]) -> None:
         """Announce what will be sent off this machine, before the first request."""
@@ -108,11 +175,13 @@ class PendingChunks:
         if notice and self._on_notice is not None:
             self._on_notice(notice)
 
-    def _embed_batch(self, texts: list[Situated]) -> NDArray[np.float32]:
-        rows, several = self._situated.embed(texts)
-        self._tally.count("windowed", several)
-        self._tally.count("embedded", len(texts))
-        return rows
+    def _put_finished(self, finished: Sequence[EmbeddedBatch]) -> None:
+        for batch in finished:
+            self._group.add(batch.keys, batch.rows)
+            self._tally.count("windowed", batch.windowed)
+            self._tally.count("embedded", len(batch.keys))
+            self._unembedded -= sum(len(self._submitted.pop(key, ())) for key in batch.keys)
+            self._tally.wait(self._unembedded)
 
     def _commit_if_due(self) -> None:
         if self._on_commit is None or time.monotonic() <= self._next_commit:
@@ -132,8 +201,10 @@ class _VectorGroup:
         self._rows: list[NDArray[np.float32]] = []
         self._since = time.monotonic()
 
-    def add(self, keys: list[bytes], rows: NDArray[np.float32]) -> None:
+    def add(self, keys: Sequence[bytes], rows: NDArray[np.float32]) -> None:
         """Add vectors, and store all that wait if it is time."""
+        if not self._keys:
+            self._since = time.monotonic()
         self._keys += keys
         self._rows.append(rows)
         if time.monotonic() - self._since >= STORE_INTERVAL_S:
@@ -143,7 +214,7 @@ class _VectorGroup:
         """Store all that wait."""
         if self._rows:
             self._store.put_vectors(self._keys, np.concatenate(self._rows))
-        self._keys, self._rows, self._since = [], [], time.monotonic()
+        self._keys, self._rows = [], []
 
 
 def vector_key(embedder: Embedder, text: Situated) -> bytes:
@@ -153,7 +224,7 @@ def vector_key(embedder: Embedder, text: Situated) -> bytes:
     return _native.digest(embedder.fingerprint.encode(), text.before.encode(), text.text.encode())
 
 
-def _batches(items: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
+def _parts(items: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
     remaining = iter(items)
     while batch := list(islice(remaining, size)):
         yield batch

@@ -10,6 +10,7 @@ import orjson
 from crx import _native
 from crx.ingest.discover import DEFAULT_SKIPPED_FOLDERS, Root, require_paths
 from crx.ingest.embed_pending import PendingChunks
+from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.file_pass import FilePass
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.located_store import base_of
@@ -41,6 +42,7 @@ class Indexer:
         read_limits: ReadLimits = DEFAULT_LIMITS,
         ocr: str = "",
         skip_folders: FolderPatterns = DEFAULT_SKIPPED_FOLDERS,
+        workers: EmbeddingPool | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         on_commit: Callable[[], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
@@ -56,6 +58,7 @@ class Indexer:
             store,
             embedder=embedder,
             tally=self._tally,
+            workers=workers,
             on_commit=on_commit,
             on_notice=on_notice,
         )

@@ -161,6 +161,26 @@ class Child:
                 raise ChildSilent(f"silent for {timeout_s:g} s")
             self._read()
 
+    def fileno(self) -> int:
+        """Return the descriptor of the child's output, for `select`."""
+        return self._out
+
+    def arrived(self) -> Iterator[Message]:
+        """Yield the messages that have arrived, without waiting; then raise `ChildLost` if it died.
+
+        What `send` has read meanwhile is among them, so it comes before a `select`.
+        """
+        lost: ChildLost | None = None
+        try:
+            while self._select(writing=False, timeout_s=0)[0]:
+                self._read()
+        except ChildLost as why:
+            lost = why
+        while (message := decode_message(self._buffer)) is not None:
+            yield message
+        if lost is not None:
+            raise lost
+
     def kill_and_drain(self) -> Iterator[Message]:
         """Kill the child and yield the messages that it had already sent."""
         self._process.kill()

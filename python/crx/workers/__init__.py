@@ -1,0 +1,1 @@
+"""Pools of workers that embed while an index is made."""
