@@ -8,6 +8,7 @@ import pytest
 
 from crx import _native
 from crx.retrieve.excerpt import find_excerpt, split_matches, wrap
+from crx.retrieve.shown_text import text_ngrams
 from crx.types import Hit, Passage, Stage
 
 
@@ -97,6 +98,16 @@ def test_text_around_the_hits_is_preferred_to_a_hit_far_down_in_the_ranking() ->
         passage = Passage("a.md", "A", 0, len(text), text, 1.0, 9, (hit,))
         (rows,) = shown(passage, "krill", count=2)
         assert expected in rows
+
+
+def test_what_is_shown_above_is_not_shown_again() -> None:
+    text = f"{rest(lines=9)}whales eat krill in cold seas\n{rest(lines=9)}krill is small and red\n"
+    passage = make_passage(text)
+    above = text_ngrams(["Whales: whales eat krill", "in cold seas"])
+    found = find_excerpt(passage, query="krill", count=3, width=60, visible=str, shown=above)
+    assert [row.text for row in found.rows][-1] == "krill is small and red"
+    first = find_excerpt(passage, query="krill", count=3, width=60, visible=str)
+    assert "whales eat krill in cold seas" in [row.text for row in first.rows]
 
 
 def test_a_word_of_the_title_counts_less_than_another() -> None:

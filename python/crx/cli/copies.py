@@ -11,15 +11,17 @@ from crx.types import Passage
 
 # Terms in a row that are compared: line breaks, hyphens and tables differ between formats.
 _SHINGLE = 3
-# The share of the smaller chunk's shingles that the other has, too, if both are copies.
+# The share of a chunk's shingles that the other chunk, or the other passage, has if it is a copy.
 _SHARED = 0.6
 _FEWEST_SHINGLES = 8
 _LETTERS = re.compile(r"[^\W\d_]+")
 
+Shingles = frozenset[tuple[str, ...]]
+
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """A passage, and the later ones whose best chunk has the same text."""
+    """A passage, and the later ones whose best chunk it holds, or has the text of its own."""
 
     passage: Passage
     others: tuple[Passage, ...]
@@ -27,23 +29,33 @@ class Copies:
 
 def fold_copies(passages: Sequence[Passage]) -> list[Copies]:
     """Return the passages, each that copies an earlier one together with it."""
-    kept: list[tuple[Passage, frozenset[tuple[str, ...]], list[Passage]]] = []
+    kept: list[_Kept] = []
     for passage in passages:
-        shingles = _shingles(passage.hits[0].text)
-        for _, others_shingles, others in kept:
-            if _are_copies(shingles, others_shingles):
-                others.append(passage)
+        chunk = _shingles(passage.hits[0].text)
+        for each in kept:
+            if _share(each.chunk, chunk) or _share(chunk, each.whole):
+                each.others.append(passage)
                 break
         else:
-            kept.append((passage, shingles, []))
-    return [Copies(passage, tuple(others)) for passage, _, others in kept]
+            kept.append(_Kept(passage, chunk, _shingles(passage.text), []))
+    return [Copies(each.passage, tuple(each.others)) for each in kept]
 
 
-def _shingles(text: str) -> frozenset[tuple[str, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A passage, the shingles of its best chunk and of its text, and its copies so far."""
+
+    passage: Passage
+    chunk: Shingles
+    whole: Shingles
+    others: list[Passage]
+
+
+def _shingles(text: str) -> Shingles:
     terms = _native.analyze(" ".join(_LETTERS.findall(text)))
     return frozenset(zip(*(terms[at:] for at in range(_SHINGLE)), strict=False))
 
 
-def _are_copies(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    smaller = min(len(one), len(other))
-    return smaller >= _FEWEST_SHINGLES and len(one & other) >= _SHARED * smaller
+def _share(part: Shingles, whole: Shingles) -> bool:
+    """Return whether a text has most of the shingles of another."""
+    return len(part) >= _FEWEST_SHINGLES and len(part & whole) >= _SHARED * len(part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from crx.cli.visible import visible_text
 from crx.retrieve.excerpt import LAID_OUT, ExcerptRow, columns_of, find_excerpt, layout_rows
@@ -15,10 +15,13 @@ _CUT = " ..."
 Body = tuple[list[str], str]
 
 
-def excerpt(passage: Passage, *, query: str, count: int, width: int) -> Body:
+def excerpt(
+    passage: Passage, *, query: str, count: int, width: int, shown: Set[str] = frozenset()
+) -> Body:
     """Return at most `count` rows of a passage, and how much was left out.
 
-    They are the whole passage if it fits, else those of `find_excerpt`.
+    They are the whole passage if it fits, else those of `find_excerpt`, for which `shown` are the
+    n-grams of the passages above.
     """
     if len(passage.text) <= LAID_OUT:
         rows = _whole(passage, width)
@@ -28,7 +31,12 @@ def excerpt(passage: Passage, *, query: str, count: int, width: int) -> Body:
     # Each row leaves room for the mark of what was left out; a single row has two.
     marks = len(_CUT) * (2 if count == 1 else 1)
     found = find_excerpt(
-        passage, query=query, count=count, width=width - marks, visible=visible_text
+        passage,
+        query=query,
+        count=count,
+        width=width - marks,
+        visible=visible_text,
+        shown=shown,
     )
     lines: list[str] = []
     for fragment in found.fragments:

@@ -14,6 +14,7 @@ from crx.cli.output import Text, bold, dim, display_path, format_line
 from crx.cli.screen import Screen, own_screen
 from crx.cli.visible import visible_line
 from crx.retrieve.excerpt import columns, split_matches
+from crx.retrieve.shown_text import text_ngrams
 from crx.types import Citation, Hit, Passage
 
 # The label of a context: a model's words about a document are not taken for the document's own.
@@ -62,13 +63,15 @@ def layout_passages(
     shares = share_rows(needed, weights=weigh_passages(passages), total=free, least=_FEWEST_LINES)
     terms = set(_native.analyze(query))
     cut = False
+    shown: set[str] = set()
     for each, place, count in zip(found, places, shares, strict=True):
         passage = each.passage
         lines, left = (
             (whole_lines(passage), "")
             if full
-            else excerpt(passage, query=query, count=count, width=width)
+            else excerpt(passage, query=query, count=count, width=width, shown=shown)
         )
+        shown |= text_ngrams(lines)
         trail = visible_line(" > ".join(passage.headings) or passage.title)
         copies = f"({len(each.others)} more like it)" if each.others else ""
         trail = "  ".join(part for part in (left, copies, trail) if part)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
 from crx import _native
 from crx.ingest.source_code import is_source_code
 from crx.retrieve.row_choice import choose_code, choose_prose, find_terms
+from crx.retrieve.shown_text import shown_shares
 from crx.types import Passage
 
 # Characters around the hit's chunk that are laid out to choose rows from.
@@ -45,13 +46,20 @@ class ShownRows:
 
 
 def find_excerpt(
-    passage: Passage, *, query: str, count: int, width: int, visible: Callable[[str], str]
+    passage: Passage,
+    *,
+    query: str,
+    count: int,
+    width: int,
+    visible: Callable[[str], str],
+    shown: Set[str] = frozenset(),
 ) -> ShownRows:
     """Return at most `count` rows of a passage, none of them blank.
 
     They are those that most likely answer, by their terms of the query and the ranks of their
     chunks: pieces of three rows or more, or one piece in source code. `visible` returns the form in
-    which a line is shown.
+    which a line is shown. `shown` are the n-grams of the passages above, whose text is not shown
+    again.
     """
     first, parts, hit_numbers = _parts_by_hit(passage)
     first_line = passage.text.count("\n", 0, first)
@@ -63,14 +71,15 @@ def find_excerpt(
         if row.text
     ]
     rows = [row for row, _ in placed]
-    terms = find_terms([row.text for row in rows], query=query, known=_document_terms(passage))
+    texts = [row.text for row in rows]
+    terms = find_terms(texts, query=query, known=_document_terms(passage))
     if is_source_code("".join(parts)):
         best = [numbers[0] + 1 if numbers else 0 for _, numbers in placed]
         windows = [choose_code(terms, best, count=count)]
     else:
         hits = [[passage.hits[number] for number in numbers] for _, numbers in placed]
-        fullness = [columns(row.text) / width for row in rows]
-        windows = choose_prose(terms, hits, fullness, count=count)
+        fullness = [columns(text) / width for text in texts]
+        windows = choose_prose(terms, hits, fullness, shown_shares(texts, shown), count=count)
     return ShownRows(
         fragments=tuple(tuple(rows[window.start : window.stop]) for window in windows),
         cut_before=windows[0].start > 0,

@@ -24,6 +24,8 @@ _RANK_SHARES = {"bm25": 1.0, "dense": 0.7}
 _NEAR_TERMS = 2.2
 _AROUND_TERMS = 0.7
 _FULL_ROW = 4.4
+# What remains of the odds of a row that is shown already, for passages without any other.
+_REPEATED = 0.02
 # The rank of a chunk that a leg has not found, and of the text around the hits.
 _UNFOUND_RANK = 150
 _AROUND_HITS_RANK = 30
@@ -60,14 +62,21 @@ def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> RowTerms
 
 
 def choose_prose(
-    terms: RowTerms, hits: Sequence[Sequence[Hit]], fullness: Sequence[float], *, count: int
+    terms: RowTerms,
+    hits: Sequence[Sequence[Hit]],
+    fullness: Sequence[float],
+    shown: Sequence[float],
+    *,
+    count: int,
 ) -> list[range]:
     """Return the pieces of at most `count` rows that most likely answer, in the order of the text.
 
-    `hits` are those whose chunks hold each row, `fullness` is 1 for a row of full width.
+    `hits` are those whose chunks hold each row, `fullness` is 1 for a row of full width. `shown` is
+    the share of each row that another passage shows already, which does not count.
     """
     odds = [
-        math.exp(
+        max(_REPEATED, 1 - shown[at])
+        * math.exp(
             _NEAR_TERMS * terms.share(terms.rows[max(0, at - 1) : at + 1])
             + _AROUND_TERMS * terms.share(terms.rows[max(0, at - 2) : at + 3])
             + _FULL_ROW * fullness[at]
