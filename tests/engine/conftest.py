@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from corpus_of_engines import make_documents
-from postgres_server import PostgresServer, running_server
+from postgres_server import PostgresServer, running_server, url_of_all
 
 import crx
 from crx.engine.copy import copy_documents, open_engine
+from crx.engine.postgres.connection import Connection, parse_address
 
 
 @pytest.fixture(scope="session")
@@ -22,20 +23,43 @@ def server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
+def servers(server: PostgresServer) -> Iterator[tuple[PostgresServer, ...]]:
+    """Three servers for all tests, of which the first is `server`."""
+    with running_server(like=server) as second, running_server(like=server) as third:
+        yield server, second, third
+
+
+@pytest.fixture(scope="session")
 def new_database(server: PostgresServer) -> Callable[[], str]:
     """What makes an empty database and returns its URL."""
-    from crx.engine.postgres.connection import Connection, parse_address
-
     numbers = itertools.count()
 
     def create() -> str:
         name = f"test_{next(numbers)}"
-        connection = Connection(parse_address(server.url("postgres")))
-        connection.run_script(f"CREATE DATABASE {name}")
-        connection.close()
+        create_database(server, name)
         return server.url(name)
 
     return create
+
+
+@pytest.fixture(scope="session")
+def new_cluster(servers: tuple[PostgresServer, ...]) -> Callable[[], str]:
+    """What makes an empty database on each of three servers and returns the URL of all."""
+    numbers = itertools.count()
+
+    def create() -> str:
+        name = f"cluster_{next(numbers)}"
+        for server in servers:
+            create_database(server, name)
+        return url_of_all(servers, name)
+
+    return create
+
+
+def create_database(server: PostgresServer, name: str) -> None:
+    connection = Connection(parse_address(server.url("postgres")))
+    connection.run_script(f"CREATE DATABASE {name}")
+    connection.close()
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +74,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def database(folder: Path, new_database: Callable[[], str]) -> str:
     """A database with a copy of the folder."""
-    url = new_database()
+    return copy_of(folder, new_database())
+
+
+@pytest.fixture(scope="session")
+def cluster(folder: Path, new_cluster: Callable[[], str]) -> str:
+    """Three servers with a copy of the folder."""
+    return copy_of(folder, new_cluster())
+
+
+def copy_of(folder: Path, url: str) -> str:
     source, target = open_engine(str(folder)), open_engine(url)
     copy_documents(source, target)
     source.close()

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,8 +70,8 @@ def copy_programs(folder: Path) -> Path:
 
 
 @contextmanager
-def running_server() -> Iterator[PostgresServer]:
-    """Run a server for the body."""
+def running_server(*, like: PostgresServer | None = None) -> Iterator[PostgresServer]:
+    """Run a server for the body; `like` is one whose programs it may use."""
     # The path of a socket has at most about 100 bytes: it is not in the folder of the test.
     folder = Path(tempfile.mkdtemp(prefix="crx-pg-"))
     try:
@@ -80,7 +80,7 @@ def running_server() -> Iterator[PostgresServer]:
             os.chmod(each, 0o755)
             if os.geteuid() == 0:
                 os.chown(each, UNPRIVILEGED, UNPRIVILEGED)
-        programs = copy_programs(folder)
+        programs = like.programs if like else copy_programs(folder)
         server = PostgresServer(programs, folder, folder / "log")
         _run(
             programs / "initdb",
@@ -94,6 +94,12 @@ def running_server() -> Iterator[PostgresServer]:
             server.stop("immediate")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def url_of_all(servers: Sequence[PostgresServer], database: str, *, parameters: str = "") -> str:
+    """Return the URL of an index on several servers."""
+    sockets = ",".join(str(server.sockets) for server in servers)
+    return f"postgresql://postgres@/{database}?host={sockets}{parameters}"
 
 
 def _run(program: Path, *arguments: str | Path) -> None:

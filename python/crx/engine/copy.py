@@ -50,9 +50,9 @@ class CopyReport:
 def open_engine(name: str) -> Engine:
     """Return the engine of a URL or of the path of a folder."""
     if is_engine_address(name):
-        from crx.engine.postgres.engine import PostgresEngine
+        from crx.engine.postgres.sharded_engine import open_database
 
-        return PostgresEngine(name)
+        return open_database(name)
     return LocalEngine(Path(os.path.abspath(name)))
 
 

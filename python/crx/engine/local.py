@@ -50,6 +50,11 @@ class LocalSnapshot:
         self._dense = dense
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """No part of a folder is missing."""
+        return ()
+
+    @property
     def exact(self) -> bool:
         """Whether `dense_topk` compares the query with every vector."""
         return self._dense.exact

@@ -56,7 +56,7 @@ class OpenEngine:
         with self._engine.snapshot() as snapshot:
             pending = snapshot.stats().pending
             notes = [f"{pending} chunks have no vector; only BM25 finds them"] if pending else []
-            yield make_searcher(snapshot), notes
+            yield make_searcher(snapshot), [*snapshot.missing, *notes]
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Writer]:

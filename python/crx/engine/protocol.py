@@ -182,6 +182,11 @@ class EngineSnapshot(Protocol):
     """
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """What is left out of answers because a server is down: a line for each, for the notes."""
+        ...
+
+    @property
     def exact(self) -> bool:
         """Whether `dense_topk` compares the query with every vector."""
         ...

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from postgres_server import PostgresServer, running_server
+from postgres_server import PostgresServer
 
 import crx
 from crx.engine.copy import copy_documents, open_engine
+from crx.engine.postgres.sharded_engine import open_database
 from crx.engine.protocol import Saturation, StoredDocument
 from crx.errors import SystemFailure
 
@@ -103,33 +104,24 @@ def test_searches_of_several_threads_have_connections_of_their_own(database: str
     assert answers == [expected] * 6
 
 
-def test_a_killed_server_is_said_and_searched_again_when_it_is_back(folder: Path) -> None:
-    with running_server() as server:
-        url = _copied(folder, server)
-        with crx.open(url) as index:
-            before = index.search("what is an index")
-            server.stop("immediate")
+def test_a_killed_server_is_said_and_searched_again_when_it_is_back(
+    database: str, server: PostgresServer
+) -> None:
+    with crx.open(database) as index:
+        before = index.search("what is an index")
+        server.stop("immediate")
+        try:
             with pytest.raises(SystemFailure, match=r"no connection|try again"):
                 index.search("what is an index")
+        finally:
             server.start()
-            after = index.search("what is an index")
-        assert [hit.key for hit in after.hits] == [hit.key for hit in before.hits]
-
-
-def _copied(folder: Path, server: PostgresServer) -> str:
-    url = server.url("postgres")
-    source, target = open_engine(str(folder)), open_engine(url)
-    copy_documents(source, target)
-    source.close()
-    target.close()
-    return url
+        after = index.search("what is an index")
+    assert [hit.key for hit in after.hits] == [hit.key for hit in before.hits]
 
 
 def test_a_graph_finds_what_the_scan_finds(folder: Path, new_database: Callable[[], str]) -> None:
-    from crx.engine.postgres.engine import PostgresEngine
-
     url = new_database()
-    source, target = open_engine(str(folder)), PostgresEngine(url)
+    source, target = open_engine(str(folder)), open_database(url)
     copy_documents(source, target)
     vector = np.ones(source_dimensions(folder), np.float32)
     with target.snapshot() as exact:

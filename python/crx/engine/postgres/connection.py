@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import selectors
 import socket
 import ssl
 import struct
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -36,16 +37,18 @@ _DEFAULT_SCHEMA = "crx"
 _DEFAULT_TIMEOUT_S = 30.0
 # Statements that a connection keeps prepared; filters make new ones.
 _MOST_PREPARED = 100
-_PARAMETERS = ("host", "schema", "sslmode", "sslrootcert", "timeout")
+_PARAMETERS = ("host", "missing", "schema", "sslmode", "sslrootcert", "timeout")
+# What a search does without a server that is down: it fails, or answers from the others.
+_REFUSE, _SKIP = "refuse", "skip"
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,50}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseAddress:
-    """Where a collection is: server, database, role and schema.
+    """Where a collection, or a shard of one, is: server, database, role and schema.
 
     `host` is a name, an address, or the folder of a Unix socket. `timeout_s` is how long one
-    statement may take.
+    statement may take. `skips_missing` is whether a search goes on without a server that is down.
     """
 
     host: str
@@ -57,33 +60,51 @@ class DatabaseAddress:
     sslmode: str
     sslrootcert: str
     timeout_s: float
+    skips_missing: bool = False
 
     @property
     def name(self) -> str:
         """The URL without a password."""
-        place = "" if self.host.startswith("/") else f"{self.host}:{self.port}"
-        schema = "" if self.schema == _DEFAULT_SCHEMA else f"?schema={self.schema}"
-        return f"postgresql://{self.user}@{place}/{self.database}{schema}"
+        return name_of([self])
 
 
-def parse_address(url: str, *, environ: Mapping[str, str] = os.environ) -> DatabaseAddress:
-    """Parse `postgresql://user:password@host:port/database?schema=NAME&timeout=SECONDS`.
+def name_of(servers: Sequence[DatabaseAddress]) -> str:
+    """Return the URL of an index on these servers, without a password."""
+    first = servers[0]
+    is_socket = first.host.startswith("/")
+    place = "" if is_socket else ",".join(_authority(each) for each in servers)
+    parameters = {
+        "host": ",".join(each.host for each in servers) if is_socket else "",
+        "schema": "" if first.schema == _DEFAULT_SCHEMA else first.schema,
+        "missing": _SKIP if first.skips_missing else "",
+    }
+    query = "&".join(f"{name}={value}" for name, value in parameters.items() if value)
+    return f"postgresql://{first.user}@{place}/{first.database}{'?' if query else ''}{query}"
 
-    What is missing is taken from PGHOST, PGPORT, PGDATABASE, PGUSER and PGPASSWORD. Raises
-    `UsageError`.
+
+def _authority(address: DatabaseAddress) -> str:
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"{host}:{address.port}"
+
+
+def parse_addresses(
+    url: str, *, environ: Mapping[str, str] = os.environ
+) -> tuple[DatabaseAddress, ...]:
+    """Parse `postgresql://user:password@host:port,.../database?schema=NAME&timeout=SECONDS`.
+
+    The result has an address for each server. What is missing is taken from PGHOST, PGPORT,
+    PGDATABASE, PGUSER and PGPASSWORD. Raises `UsageError`.
     """
-    try:
-        parts = urlsplit(url)
-        port = parts.port or int(environ.get("PGPORT", "5432"))
-    except ValueError as error:
-        raise UsageError(f"{without_password(url)}: not a URL of a database ({error})") from None
+    shown = without_password(url)
+    parts = urlsplit(url)
+    login, _, authority = parts.netloc.rpartition("@")
+    user, _, password = login.partition(":")
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := sorted(given.keys() - set(_PARAMETERS)):
         raise UsageError(
-            f"{without_password(url)}: no such parameter: {unknown[0]}; "
-            f"the parameters are {', '.join(_PARAMETERS)}"
+            f"{shown}: no such parameter: {unknown[0]}; the parameters are {', '.join(_PARAMETERS)}"
         )
-    user = unquote(parts.username or "") or environ.get("PGUSER") or environ.get("USER", "postgres")
+    user = unquote(user) or environ.get("PGUSER") or environ.get("USER", "postgres")
     schema = given.get("schema", _DEFAULT_SCHEMA)
     if not _IDENTIFIER.fullmatch(schema):
         raise UsageError(
@@ -93,17 +114,51 @@ def parse_address(url: str, *, environ: Mapping[str, str] = os.environ) -> Datab
         timeout_s = float(given.get("timeout", _DEFAULT_TIMEOUT_S))
     except ValueError:
         raise UsageError(f"timeout={given['timeout']}: not a number of seconds") from None
-    return DatabaseAddress(
-        host=given.get("host") or parts.hostname or environ.get("PGHOST", "localhost"),
-        port=port,
-        database=unquote(parts.path.strip("/")) or environ.get("PGDATABASE") or user,
-        user=user,
-        password=unquote(parts.password or "") or environ.get("PGPASSWORD", ""),
-        schema=schema,
-        sslmode=given.get("sslmode", "prefer"),
-        sslrootcert=given.get("sslrootcert", ""),
-        timeout_s=timeout_s,
+    missing = given.get("missing", _REFUSE)
+    if missing not in (_REFUSE, _SKIP):
+        raise UsageError(f"missing={missing}: no such choice; use {_REFUSE} or {_SKIP}")
+    try:
+        places = _places(authority, given.get("host", ""), environ)
+    except ValueError as error:
+        raise UsageError(f"{shown}: not a URL of a database ({error})") from None
+    if len(set(places)) < len(places):
+        raise UsageError(f"{shown}: names a server twice; name each once")
+    return tuple(
+        DatabaseAddress(
+            host=host,
+            port=port,
+            database=unquote(parts.path.strip("/")) or environ.get("PGDATABASE") or user,
+            user=user,
+            password=unquote(password) or environ.get("PGPASSWORD", ""),
+            schema=schema,
+            sslmode=given.get("sslmode", "prefer"),
+            sslrootcert=given.get("sslrootcert", ""),
+            timeout_s=timeout_s,
+            skips_missing=missing == _SKIP,
+        )
+        for host, port in places
     )
+
+
+def _places(authority: str, hosts: str, environ: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Return the host and port of each server; raises `ValueError`."""
+    port = int(environ.get("PGPORT", "5432"))
+    if hosts:
+        return [(host, port) for host in hosts.split(",")]
+    named = [urlsplit(f"//{each}") for each in authority.split(",")]
+    if len(named) == 1 and not named[0].hostname:
+        return [(environ.get("PGHOST", "localhost"), named[0].port or port)]
+    if not all(each.hostname for each in named):
+        raise ValueError("a host is empty")
+    return [(str(each.hostname), each.port or port) for each in named]
+
+
+def parse_address(url: str, *, environ: Mapping[str, str] = os.environ) -> DatabaseAddress:
+    """Parse the URL of one server; see `parse_addresses`."""
+    addresses = parse_addresses(url, environ=environ)
+    if len(addresses) > 1:
+        raise UsageError(f"{without_password(url)}: names {len(addresses)} servers, not one")
+    return addresses[0]
 
 
 class Connection:
@@ -128,6 +183,7 @@ class Connection:
         with self._translated(), contextlib.ExitStack() as unless_connected:
             # pg8000 leaves its socket open if the server refuses.
             sock = unless_connected.enter_context(_open_socket(address, self._timeout_s))
+            self._descriptor = sock.fileno()
             self._native = native.Connection(
                 address.user,
                 host=address.host,
@@ -148,6 +204,13 @@ class Connection:
     def address(self) -> DatabaseAddress:
         """What it is connected to."""
         return self._address
+
+    @property
+    def is_closed_by_server(self) -> bool:
+        """Whether the server ended an idle connection: only then is there something to read."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._descriptor, selectors.EVENT_READ)
+            return bool(selector.select(timeout=0))
 
     def run(self, sql: str, **parameters: object) -> list[Row]:
         """Run one statement and return its rows; raises a `CrxError` that names the server."""

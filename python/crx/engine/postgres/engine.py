@@ -1,4 +1,4 @@
-"""An index in a PostgreSQL database."""
+"""An index, or a part of one, in a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
-from crx.engine.postgres.connection import Connection, DatabaseAddress, parse_address
-from crx.engine.postgres.migrations import VERSION, migrate, read_version, require_version
-from crx.engine.postgres.snapshot import DENSE_INDEX, HNSW, PostgresSnapshot
+from crx.engine.postgres.connection import Connection, DatabaseAddress
+from crx.engine.postgres.migrations import (
+    DENSE_INDEX,
+    HNSW,
+    ONE_SHARD,
+    OWN,
+    migrate,
+    read_own_settings,
+    read_version,
+    require_server,
+    require_tables,
+)
+from crx.engine.postgres.snapshot import PostgresSnapshot
 from crx.engine.postgres.writer import DocumentTables
 from crx.engine.protocol import StoredDocument, batches
 
@@ -27,9 +37,10 @@ class PostgresEngine:
     Searches of several threads have a connection each. What writes has one, and is for one thread.
     """
 
-    def __init__(self, url: str) -> None:
-        """Parse the URL; connections are made when they are needed."""
-        self._address: DatabaseAddress = parse_address(url)
+    def __init__(self, address: DatabaseAddress, *, shard: str = ONE_SHARD) -> None:
+        """Connections are made when they are needed. `shard` is which part of an index this is."""
+        self._address = address
+        self._shard = shard
         self._guard = threading.Lock()
         self._idle: list[Connection] = []
         self._writer: DocumentTables | None = None
@@ -43,17 +54,17 @@ class PostgresEngine:
     def settings(self) -> dict[str, str]:
         """Return the settings of the index; empty if there is none yet."""
         with self._connected() as connection:
+            require_server(connection)
             if not read_version(connection):
                 return {}
-            require_version(connection)
+            self._require_tables(connection)
             rows = connection.run("SELECT name, value FROM setting ORDER BY name")
-        own = (VERSION, DENSE_INDEX)
-        return {str(name): str(value) for name, value in rows if name not in own}
+        return {str(name): str(value) for name, value in rows if not name.startswith(OWN)}
 
     def create(self, settings: Mapping[str, str]) -> None:
         """Make the tables, or bring them up to date, and record settings if there are none."""
         with self._connected() as connection:
-            migrate(connection)
+            migrate(connection, shard=self._shard)
             with connection.transaction():
                 for name, value in sorted(settings.items()):
                     connection.run(
@@ -64,22 +75,21 @@ class PostgresEngine:
 
     def upsert(self, documents: Sequence[StoredDocument]) -> int:
         """Put documents, a few in each transaction; return how many were not there."""
-        tables = self._tables()
         groups = batches(iter(documents), most_bytes=_TRANSACTION)
-        return sum(tables.put(group) for group in groups)
+        with self._tables() as tables:
+            return sum(tables.put(group) for group in groups)
 
     def delete(self, uris: Sequence[str]) -> int:
         """Remove documents, a few in each transaction; return how many there were."""
-        tables = self._tables()
         starts = range(0, len(uris), _REMOVED_TOGETHER)
-        return sum(tables.remove(uris[at : at + _REMOVED_TOGETHER]) for at in starts)
+        with self._tables() as tables:
+            return sum(tables.remove(uris[at : at + _REMOVED_TOGETHER]) for at in starts)
 
     def publish(self) -> None:
         """Fold the sums of the collection, and gather what the planner needs to know."""
-        self._tables().fold()
-        assert self._writing is not None
-        for table in ("document", "chunk", "embedding", "term", "posting", "doc_freq"):
-            self._writing.run_script(f"VACUUM (ANALYZE) {table}")
+        with self._tables() as tables:
+            tables.fold()
+            tables.vacuum()
 
     def build_graph(self) -> None:
         """Build an HNSW graph of the vectors, which searches then use; exact scans end.
@@ -111,30 +121,45 @@ class PostgresEngine:
             self._connected() as connection,
             connection.transaction("ISOLATION LEVEL REPEATABLE READ READ ONLY"),
         ):
-            require_version(connection)
-            yield PostgresSnapshot(connection)
+            own = self._require_tables(connection)
+            yield PostgresSnapshot(connection, has_graph=own.get(DENSE_INDEX) == HNSW)
 
     def close(self) -> None:
         """Close the connections."""
         with self._guard:
             idle, self._idle = self._idle, []
-        for connection in [*idle, *([self._writing] if self._writing else [])]:
+        for connection in idle:
             connection.close()
-        self._writer = self._writing = None
+        self._stop_writing()
 
-    def _tables(self) -> DocumentTables:
-        if self._writer is None:
-            self._writing = Connection(self._address, timeout_s=_MAINTENANCE_TIMEOUT_S)
-            require_version(self._writing)
-            self._writer = DocumentTables(self._writing)
-        return self._writer
+    def _require_tables(self, connection: Connection) -> dict[str, str]:
+        """Check the tables, and return the settings of the engine."""
+        own = read_own_settings(connection)
+        require_tables(own, name=self.name, shard=self._shard)
+        return own
+
+    @contextlib.contextmanager
+    def _tables(self) -> Iterator[DocumentTables]:
+        """Lend what writes, with a connection of its own; after a failure it is made anew."""
+        try:
+            if self._writer is None:
+                self._writing = Connection(self._address, timeout_s=_MAINTENANCE_TIMEOUT_S)
+                self._require_tables(self._writing)
+                self._writer = DocumentTables(self._writing)
+            yield self._writer
+        except BaseException:
+            self._stop_writing()
+            raise
+
+    def _stop_writing(self) -> None:
+        if self._writing is not None:
+            self._writing.close()
+        self._writer = self._writing = None
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[Connection]:
         """Lend a connection; one that failed is not used again."""
-        with self._guard:
-            connection = self._idle.pop() if self._idle else None
-        connection = connection or Connection(self._address)
+        connection = self._take_idle() or Connection(self._address)
         try:
             yield connection
         except BaseException:
@@ -145,3 +170,13 @@ class PostgresEngine:
                 self._idle.append(connection)
                 return
         connection.close()
+
+    def _take_idle(self) -> Connection | None:
+        """Return an idle connection; those that a server has ended since are dropped."""
+        with self._guard:
+            while self._idle:
+                connection = self._idle.pop()
+                if not connection.is_closed_by_server:
+                    return connection
+                connection.close()
+        return None

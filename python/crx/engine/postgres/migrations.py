@@ -7,12 +7,21 @@ its schema is enough, except for the extension, which an administrator may have 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from crx.engine.postgres.connection import Connection
 from crx.errors import CrxError, Incompatible, NotAnIndex, UsageError
 
 OLDEST_SERVER = 150_000
-# The setting with the version of the tables.
-VERSION = "engine_version"
+# The settings of the engine begin so: the version of the tables, which part of an index they are,
+# and the method by which dense vectors are searched, with its name for a graph.
+OWN = "engine_"
+VERSION = f"{OWN}version"
+SHARD = f"{OWN}shard"
+DENSE_INDEX = f"{OWN}dense_index"
+HNSW = "hnsw"
+# The part that is a whole index.
+ONE_SHARD = "1 of 1"
 
 # A chunk's text goes up to the start of the next chunk, so that together they are the document's,
 # after `head`; `lines` are the line breaks before it. `sums` are what the document added to
@@ -73,11 +82,15 @@ def read_version(connection: Connection) -> int:
     return int(rows[0][0]) if rows else 0
 
 
-def require_version(connection: Connection) -> None:
-    """Raise `NotAnIndex` or `Incompatible` unless the tables are those of this crx."""
-    require_server(connection)
-    name = connection.address.name
-    version = read_version(connection)
+def read_own_settings(connection: Connection) -> dict[str, str]:
+    """Return the settings of the engine; raises `NotAnIndex` if there are no tables."""
+    rows = connection.run("SELECT name, value FROM setting WHERE starts_with(name, :own)", own=OWN)
+    return {str(name): str(value) for name, value in rows}
+
+
+def require_tables(own: Mapping[str, str], *, name: str, shard: str) -> None:
+    """Raise `NotAnIndex` or `Incompatible` unless the tables are those of this crx and shard."""
+    version = int(own.get(VERSION, "0"))
     if not version:
         raise NotAnIndex(f'{name}: holds no index; "crx copy INDEX {name}" makes one')
     if version > len(STEPS):
@@ -90,30 +103,40 @@ def require_version(connection: Connection) -> None:
             f"{name}: its tables have version {version}, and this crx needs {len(STEPS)}; "
             f'"crx copy INDEX {name}" upgrades them'
         )
+    held = own.get(SHARD, ONE_SHARD)
+    if held != shard:
+        raise Incompatible(
+            f"{name}: holds part {held} of an index and is named as part {shard}; "
+            "name all its servers, in the order in which they were first named"
+        )
 
 
-def migrate(connection: Connection) -> None:
-    """Bring the tables to the version of this crx, and create them if there are none."""
+def migrate(connection: Connection, *, shard: str) -> None:
+    """Bring the tables to the version of this crx, and create them if there are none.
+
+    `shard` is which part of an index they are, as "2 of 3".
+    """
     require_server(connection)
     _create_extension(connection)
     schema = connection.address.schema
     with connection.transaction():
         connection.run("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))", name=schema)
         version = read_version(connection)
-        if version > len(STEPS):
-            require_version(connection)
-        if version == len(STEPS):
+        if version >= len(STEPS):
+            own = read_own_settings(connection)
+            require_tables(own, name=connection.address.name, shard=shard)
             return
         if not version:
             connection.run_script(f"CREATE SCHEMA IF NOT EXISTS {schema}")
         for step in STEPS[version:]:
             connection.run_script(step)
-        connection.run(
-            "INSERT INTO setting VALUES (:name, :value) "
-            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            name=VERSION,
-            value=str(len(STEPS)),
-        )
+        for name, value in ((VERSION, str(len(STEPS))), (SHARD, shard)):
+            connection.run(
+                "INSERT INTO setting VALUES (:name, :value) "
+                "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                name=name,
+                value=value,
+            )
 
 
 def require_server(connection: Connection) -> None:

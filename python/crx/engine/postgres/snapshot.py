@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +26,6 @@ from crx.engine.protocol import (
 )
 from crx.types import Ranking
 
-# The setting with the method by which dense vectors are searched, and its name for a graph.
-DENSE_INDEX = "engine_dense_index"
-HNSW = "hnsw"
 # Candidates of the graph for each result, which are scored exactly.
 _OVERSAMPLE = 4
 _LEAST_CANDIDATES = 200
@@ -84,58 +82,79 @@ class _SparseQuery:
         )
 
 
+def make_statistics(totals: Mapping[str, int], *, version: int) -> CollectionStatistics:
+    """Return the statistics of a collection, or of parts whose sums were added up."""
+    langs = {
+        name.removeprefix("lang:"): count
+        for name, count in totals.items()
+        if name.startswith("lang:") and count > 0
+    }
+    return CollectionStatistics(
+        documents=totals.get("documents", 0),
+        chunks=totals.get("chunks", 0),
+        vectors=totals.get("vectors", 0),
+        pending=totals.get("pending", 0),
+        tokens=totals.get("tokens", 0),
+        outcomes={
+            name.removeprefix(OUTCOME): count
+            for name, count in totals.items()
+            if name.startswith(OUTCOME) and count
+        },
+        lengths=(
+            totals.get("text_length", 0),
+            totals.get("outline_length", 0),
+            totals.get("context_length", 0),
+        ),
+        langs=tuple(sorted(langs, key=lambda lang: (-langs[lang], lang))),
+        version=version,
+    )
+
+
 class PostgresSnapshot:
     """One committed state; the connection is in a transaction for as long as it is used."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, has_graph: bool) -> None:
         self._connection = connection
+        self._has_graph = has_graph
         self._lock = threading.Lock()
-        self._stats: CollectionStatistics | None = None
+        self._totals: dict[str, int] | None = None
+        self._version: int | None = None
         # Terms that were looked up: id and frequency under each choice of fields.
         self._terms: dict[tuple[int, str], tuple[int, int]] = {}
-        rows = connection.run("SELECT value FROM setting WHERE name = :name", name=DENSE_INDEX)
-        self._dense_index = str(rows[0][0]) if rows else ""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """No part of a collection on one server is missing."""
+        return ()
 
     @property
     def exact(self) -> bool:
         """Whether `dense_topk` compares the query with every vector."""
-        return self._dense_index != HNSW
+        return not self._has_graph
 
     def stats(self) -> CollectionStatistics:
-        """Return the statistics of the state; they are read once."""
-        with self._lock:
-            if self._stats is None:
-                self._stats = self._read_stats()
-            return self._stats
+        """Return the statistics of the state."""
+        return make_statistics(self.totals(), version=self.version())
 
-    def _read_stats(self) -> CollectionStatistics:
-        rows = self._connection.run("SELECT name, sum(value)::bigint FROM total GROUP BY name")
-        totals: dict[str, int] = {str(name): int(value) for name, value in rows}
-        version = self._connection.run("SELECT hashtextextended(pg_current_snapshot()::text, 0)")
-        langs = {
-            name.removeprefix("lang:"): count
-            for name, count in totals.items()
-            if name.startswith("lang:") and count > 0
-        }
-        return CollectionStatistics(
-            documents=totals.get("documents", 0),
-            chunks=totals.get("chunks", 0),
-            vectors=totals.get("vectors", 0),
-            pending=totals.get("pending", 0),
-            tokens=totals.get("tokens", 0),
-            outcomes={
-                name.removeprefix(OUTCOME): count
-                for name, count in totals.items()
-                if name.startswith(OUTCOME) and count
-            },
-            lengths=(
-                totals.get("text_length", 0),
-                totals.get("outline_length", 0),
-                totals.get("context_length", 0),
-            ),
-            langs=tuple(sorted(langs, key=lambda lang: (-langs[lang], lang))),
-            version=int(version[0][0]),
-        )
+    def totals(self) -> dict[str, int]:
+        """Return the sums over the collection, by name; they are read once."""
+        with self._lock:
+            if self._totals is None:
+                rows = self._connection.run(
+                    "SELECT name, sum(value)::bigint FROM total GROUP BY name"
+                )
+                self._totals = {str(name): int(value) for name, value in rows}
+            return self._totals
+
+    def version(self) -> int:
+        """Return a number that changes whenever the state does; it is read once."""
+        with self._lock:
+            if self._version is None:
+                rows = self._connection.run(
+                    "SELECT hashtextextended(pg_current_snapshot()::text, 0)"
+                )
+                self._version = int(rows[0][0])
+            return self._version
 
     def doc_freqs(self, terms: Sequence[str], *, saturation: Saturation) -> list[int]:
         """Return how many chunks hold each term in a field of positive weight."""
@@ -202,8 +221,11 @@ class PostgresSnapshot:
         k: int,
         saturation: Saturation,
         where: Conditions | None,
+        mean_length: float | None = None,
     ) -> Ranking:
         """Return the k chunks of largest inner product of the query and their saturations.
+
+        `mean_length` is that of a chunk of the whole index, if this is a part of one.
 
         The postings of rare terms are read in full; frequent terms are looked up in the chunks
         that could still be among the best k (MaxScore: Turtle, Flood 1995). If chunks without a
@@ -221,11 +243,12 @@ class PostgresSnapshot:
             [count for _, count, _ in known],
         )
         rare, frequent = query.split(frequent_above=_FREQUENT * self.stats().chunks)
-        rows = self._sum(rare, frequent, k=k, saturation=saturation, where=where)
+        mean = mean_length or self.stats().mean_length(saturation) or 1.0
+        search = partial(self._sum, k=k, saturation=saturation, mean_length=mean, where=where)
+        rows = search(rare, frequent)
         # A chunk that holds frequent terms alone scores less than their weights together.
         if frequent.ids and (len(rows) < k or rows[-1][1] <= sum(frequent.weights)):
-            nothing = _SparseQuery([], [], [])
-            rows = self._sum(query, nothing, k=k, saturation=saturation, where=where)
+            rows = search(query, _SparseQuery([], [], []))
         return _ranking(rows)
 
     def _sum(
@@ -235,6 +258,7 @@ class PostgresSnapshot:
         *,
         k: int,
         saturation: Saturation,
+        mean_length: float,
         where: Conditions | None,
     ) -> list[Row]:
         """Return the best k chunks that hold a rare term, and their scores over all terms."""
@@ -245,7 +269,6 @@ class PostgresSnapshot:
             if where
             else ""
         )
-        mean = self.stats().mean_length(saturation) or 1.0
         k1, b = saturation.k1, saturation.b
         share = (
             f"CASE WHEN {_FREQUENCY} > 0 THEN {_FREQUENCY} / ({_FREQUENCY} + "
@@ -263,7 +286,7 @@ class PostgresSnapshot:
             "rare_weights": numbers(rare.weights),
             "k": k,
             "norm": k1 * (1 - b),
-            "norm_of_term": k1 * b / mean,
+            "norm_of_term": k1 * b / mean_length,
             **dict(zip(_FIELD_WEIGHTS, saturation.weights, strict=True)),
         }
         # Rounded, so that the order of a sum does not decide between equal chunks.

@@ -118,6 +118,11 @@ class DocumentTables:
                 "HAVING sum(value) <> 0"
             )
 
+    def vacuum(self) -> None:
+        """Gather what the planner needs to know, and reclaim space."""
+        for table in ("document", "chunk", "embedding", "term", "posting", "doc_freq"):
+            self._connection.run_script(f"VACUUM (ANALYZE) {table}")
+
     def _fold_if_many(self) -> None:
         if self._unfolded >= ROWS_BETWEEN_FOLDS:
             self.fold()
