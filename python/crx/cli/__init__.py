@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import errno
 import os
@@ -146,7 +145,7 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted; the same command resumes", INTERRUPTED)
     except BrokenPipeError:
-        _discard_output()  # the reader has gone, as in `| head`
+        _discard(sys.stdout)  # the reader has gone, as in `| head`
         return 0
     except MemoryError:
         return _fail("out of memory", NoRoom.exit_code)
@@ -154,7 +153,7 @@ def _run(arguments: list[str]) -> int:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
         if error.filename or is_full or error.errno == errno.EIO:
             if not error.filename:
-                _discard_output()
+                _discard(sys.stdout)
             code = (NoRoom if is_full else SystemFailure).exit_code
             reason = (error.strerror or str(error)).lower()
             return _fail(f"{os.fsdecode(error.filename or 'output')}: {reason}", code)
@@ -209,12 +208,15 @@ def _print_warnings_as_notes() -> None:
     warnings.showwarning = print_warning
 
 
-def _discard_output() -> None:
-    """Discard what is buffered, which would fail again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _discard(stream: TextIO) -> None:
+    """Discard what is buffered, which would fail again at exit, with another exit code."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def _fail(message: str, code: int) -> int:
-    with contextlib.suppress(OSError):  # the exit code tells it, too
+    try:
         print_note(message)
+    except OSError:  # the exit code tells it, too
+        _discard(sys.stderr)
     return code
