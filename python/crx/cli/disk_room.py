@@ -44,7 +44,9 @@ class DiskRoom:
             yield
         except (NoRoom, SystemFailure) as error:
             place = next(each for each in (self._index, *self._index.parents) if each.exists())
-            free = shutil.disk_usage(place).free
+            free = _free_bytes(place)
+            if free is None:
+                raise
             missing = _WORKING_BYTES + self._left * _BYTES_A_CHUNK - free
             most = _WORKING_BYTES if isinstance(error, NoRoom) else _FULL_BYTES
             if missing <= 0 or free > most:
@@ -52,3 +54,11 @@ class DiskRoom:
             fact, _, step = str(error).partition("; ")
             room = f"about {-(-missing // 1_000_000)} MB more are needed"
             raise NoRoom("; ".join(part for part in (fact, room, step) if part)) from error
+
+
+def _free_bytes(place: Path) -> int | None:
+    """Return how much room a disk has; None if its file system does not tell."""
+    try:
+        return shutil.disk_usage(place).free
+    except OSError:
+        return None
