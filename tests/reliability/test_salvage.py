@@ -122,8 +122,7 @@ def test_a_salvage_that_takes_another_text_is_found(
     def take_another(source: Path, target: Path) -> Salvaged:
         found = take(source, target)
         with crx.open(target, create=False) as index:
-            uri = index.store.documents()[0].uri
-            index.add_documents([Document(uri, "Something else.")])
+            index.add_documents([Document("mem:0", "Something else.")])
         return found
 
     with pytest.raises(AssertionError, match="mem:"):
