@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import sqlite3
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -133,7 +132,6 @@ def test_damage_is_found_and_healed_or_refused(
     folders: list[Folder], effort: Effort, tmp_path: Path
 ) -> None:
     chance = effort.chance
-    outcomes: Counter[str] = Counter()
     harm = []
     for _ in range(effort.runs(quick=30, full=10_000)):
         folder = chance.choice(folders)
@@ -142,13 +140,12 @@ def test_damage_is_found_and_healed_or_refused(
         what = damage(copy, chance)
         oracles = folder.oracles if "crx.db-wal" in what else folder.oracles[:1]
         try:
-            outcomes[judge(call(partial(examine, copy), folder=tmp_path), oracles)] += 1
+            effort.outcomes[judge(call(partial(examine, copy), folder=tmp_path), oracles)] += 1
         except (AssertionError, TimeoutError) as failed:
             harm.append(f"{folder.path.name}: {what}: {failed}")
             effort.notes.append(harm[-1][:400])
         shutil.rmtree(copy)
         effort.done += 1
-    effort.notes.append(", ".join(f"{count} {what}" for what, count in outcomes.most_common()))
     assert not harm, "\n".join(harm)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,12 +107,10 @@ def take(source: Path, target: Path) -> Salvaged:
 
 
 def test_what_is_salvaged_is_as_it_was(whole: Path, tmp_path: Path, effort: Effort) -> None:
-    outcomes: Counter[str] = Counter()
     for run in range(effort.runs(quick=10, full=1000)):
         rng = random.Random(f"{effort.seed} {run}")
-        outcomes[salvage_once(whole, tmp_path, rng, take)] += 1
+        effort.outcomes[salvage_once(whole, tmp_path, rng, take)] += 1
         effort.done += 1
-    effort.notes.append(", ".join(f"{count} {what}" for what, count in outcomes.most_common()))
 
 
 def test_a_salvage_that_takes_another_text_is_found(

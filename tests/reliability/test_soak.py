@@ -17,8 +17,13 @@ from fault_injection.effort import Effort
 import crx
 
 DOCUMENTS = 40
+# Short documents, most of one chunk: an operation costs milliseconds, and a million are wanted.
+SETTINGS = {**corpus.SETTINGS, "chunk_chars": 400}
+# One document of so many is long.
+LONG = 8
 # Operations before the first measurement, in which caches fill.
 WARM_UP = 200
+MEASUREMENTS = 10
 MB = 1 << 20
 QUERIES = corpus.queries()
 
@@ -40,6 +45,10 @@ class Use:
         disk = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         return Use(pages * os.sysconf("SC_PAGESIZE"), len(os.listdir("/proc/self/fd")), disk)
 
+    def describe(self) -> str:
+        """Return one line."""
+        return f"{self.memory / MB:.1f} MB, {self.descriptors} descriptors, {self.disk} on disk"
+
 
 class Life:
     """An index that is searched, edited and reopened at random."""
@@ -48,7 +57,7 @@ class Life:
         self.folder = folder
         self.chance = chance
         self.version = 0
-        self.index = crx.open(self.folder, settings=corpus.SETTINGS)
+        self.index = crx.open(self.folder, settings=SETTINGS)
         self.index.add_documents([self._document(number) for number in range(DOCUMENTS)])
 
     def step(self) -> None:
@@ -67,17 +76,28 @@ class Life:
                 assert self.index.search(query.text, legs=query.legs, k=5).notes == ()
 
     def _document(self, number: int) -> crx.Document:
-        return crx.Document(f"mem:{number}", corpus.text(number, version=self.version))
+        paragraphs = 2 if number % LONG else 5
+        text = corpus.text(number, paragraphs=paragraphs, version=self.version)
+        return crx.Document(f"mem:{number}", text)
 
 
-def live(life: Life, operations: int, after_each: Callable[[], object] = int) -> tuple[Use, Use]:
-    """Do operations; return what was used after the first ones and what is used at the end."""
+def live(
+    life: Life, operations: int, effort: Effort, after_each: Callable[[], object] = int
+) -> tuple[Use, Use]:
+    """Do operations; return what was used after the first ones and what is used at the end.
+
+    What is used in between is noted.
+    """
     for _ in range(WARM_UP):
         life.step()
     before = Use.now(life.folder)
-    for _ in range(operations):
+    effort.notes.append(f"at first {before.describe()}")
+    for done in range(1, operations + 1):
         life.step()
         after_each()
+        effort.done = done
+        if done % max(1, operations // MEASUREMENTS) == 0:
+            effort.notes.append(f"after {done} {Use.now(life.folder).describe()}")
     return before, Use.now(life.folder)
 
 
@@ -90,19 +110,18 @@ def require_flat(before: Use, after: Use, *, operations: int) -> None:
 @needs_proc
 def test_memory_descriptors_and_disk_stay_flat(effort: Effort, tmp_path: Path) -> None:
     life = Life(tmp_path / "notes.crx", effort.chance)
-    effort.done = effort.runs(quick=300, full=1_000_000)
-    before, after = live(life, effort.done)
+    operations = effort.runs(quick=300, full=1_000_000)
+    before, after = live(life, operations, effort)
     life.index.close()
-    effort.notes.append(f"{before} then {after}")
-    require_flat(before, after, operations=effort.done)
+    require_flat(before, after, operations=operations)
     assert after.disk < 2.2 * live_bytes(life.folder)
 
 
 @needs_proc
-def test_the_harness_finds_a_leak(tmp_path: Path) -> None:
+def test_the_harness_finds_a_leak(effort: Effort, tmp_path: Path) -> None:
     leak: list[bytes] = []
-    life = Life(tmp_path / "notes.crx", random.Random(1))
-    before, after = live(life, 100, after_each=lambda: leak.append(b"x" * (MB // 2)))
+    life = Life(tmp_path / "notes.crx", effort.chance)
+    before, after = live(life, 100, effort, after_each=lambda: leak.append(b"x" * (MB // 2)))
     with pytest.raises(AssertionError):
         require_flat(before, after, operations=100)
 
@@ -110,7 +129,7 @@ def test_the_harness_finds_a_leak(tmp_path: Path) -> None:
 def live_bytes(folder: Path) -> int:
     """Return the size of an index with the same documents that was made at once."""
     fresh = folder.with_name("fresh.crx")
-    with crx.open(folder) as index, crx.open(fresh, settings=corpus.SETTINGS) as made:
+    with crx.open(folder) as index, crx.open(fresh, settings=SETTINGS) as made:
         store = index.store
         made.add_documents(
             [crx.Document(row.uri, store.text(row.doc)) for row in store.documents()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from dataclasses import dataclass, field
 
 # "full" for the counts of RELIABILITY.md, or a number; not set: the quick counts.
@@ -14,12 +15,16 @@ SEED = "RELIABILITY_SEED"
 
 @dataclass(slots=True)
 class Effort:
-    """The seed and the number of runs of one harness; `notes` are printed at the end."""
+    """The seed and the number of runs of one harness, and what became of the runs.
+
+    It is printed at the end, also of a run that is interrupted.
+    """
 
     name: str
     seed: int
     done: int = 0
     notes: list[str] = field(default_factory=list)
+    outcomes: Counter[str] = field(default_factory=Counter)
 
     @staticmethod
     def of(name: str) -> Effort:
@@ -37,5 +42,9 @@ class Effort:
         return full if asked == "full" else int(asked or quick)
 
     def describe(self) -> str:
-        """Return the seed, the number of runs and the notes."""
-        return "\n    ".join([f"{self.name}: {SEED}={self.seed}; {self.done} runs", *self.notes])
+        """Return the seed, the number of runs, the notes and the outcomes."""
+        lines = [f"{self.name}: {SEED}={self.seed}; {self.done} runs", *self.notes]
+        if self.outcomes:
+            counts = self.outcomes.most_common()
+            lines.append(", ".join(f"{count} {what}" for what, count in counts))
+        return "\n    ".join(lines)
