@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import crx
+from crx import _native
 from crx.cli import run
 from crx.derived import Writer, seal_key
 from crx.errors import Damaged, Incompatible, Locked, UsageError
@@ -77,6 +79,56 @@ def test_a_second_writer_of_the_same_process_is_told_which_process_writes(
 
     index.add_documents(documents())
     assert index.remove("a") == 1
+
+
+def refuse_to_sleep(seconds: float) -> None:
+    raise AssertionError(f"waited for {seconds} seconds")
+
+
+def test_beside_a_lock_that_is_older_than_a_catch_up_a_writer_is_refused_at_once(
+    index: crx.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.derived.time.sleep", refuse_to_sleep)
+    with contextlib.closing(_native.Store.open(str(index.path), write=True)):
+        os.utime(index.path / "lock", (0, 0))
+        with pytest.raises(Locked, match=f"process {os.getpid()}"):
+            index.remove("a")
+    assert index.remove("a") == 1
+
+
+def test_a_writer_waits_for_a_lock_that_a_search_may_have_taken_to_catch_up(
+    index: crx.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = _native.Store.open(str(index.path), write=True)
+    monkeypatch.setattr("crx.derived.CATCH_UP_S", 60.0)
+    monkeypatch.setattr("crx.derived.time.sleep", lambda seconds: search.close())
+    assert index.remove("a") == 1
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda index: index.contextualize("llama:nowhere.gguf"),
+        lambda index: index.add_documents([crx.Document("b", "Herons eat fish.")]),
+        lambda index: index.refresh(),
+    ],
+)
+def test_beside_another_writer_no_model_is_loaded(
+    index: crx.Index, monkeypatch: pytest.MonkeyPatch, write: Callable[[crx.Index], object]
+) -> None:
+    def load(*_: object, **__: object) -> None:
+        raise AssertionError("loaded a model")
+
+    index.close()
+    monkeypatch.setattr("crx.registry.load_embedder", load)
+    monkeypatch.setattr("crx.registry.load_router", load)
+    with (
+        contextlib.closing(_native.Store.open(str(index.path), write=True)),
+        crx.open(index.path) as other,
+    ):
+        os.utime(index.path / "lock", (0, 0))
+        with pytest.raises(Locked):
+            write(other)
 
 
 def test_a_forked_child_searches_and_writes_with_files_of_its_own(index: crx.Index) -> None:

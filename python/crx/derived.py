@@ -33,8 +33,10 @@ from crx.types import Verification
 SECONDS_BETWEEN_COMMITS = 0.5
 # Tries to find both legs at one sequence number while a writer commits.
 CONSISTENCY_TRIES = 5
-# Waits for a lock that a search of another process holds for as long as it catches up.
-LOCK_WAITS_S = (0.05, 0.1, 0.2, 0.4)
+# Age of a lock that a search of another process may hold while it catches up; an older one is that
+# of a writer, beside which another is refused at once.
+CATCH_UP_S = 0.5
+LOCK_POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +284,7 @@ class DerivedFiles:
 
     def rebuild(self) -> None:
         """Delete the derived files and make them anew from the store, under the writer's lock."""
-        with contextlib.closing(self._open_store(LOCK_WAITS_S)):
+        with contextlib.closing(self._open_store(CATCH_UP_S)):
             for path in (self._folder / "derived").iterdir():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         with self._writing() as writer:
@@ -309,7 +311,7 @@ class DerivedFiles:
     def _writing(self) -> Iterator[Writer]:
         self._access.take(self._folder)
         try:
-            writer = replace(self._open_writer(LOCK_WAITS_S), on_commit=self._access.release_idle)
+            writer = replace(self._open_writer(CATCH_UP_S), on_commit=self._access.release_idle)
             with contextlib.closing(writer):
                 self._access.share(writer)
                 try:
@@ -431,7 +433,7 @@ class DerivedFiles:
         if not self._access.take_for_catch_up():
             return "another thread is writing"
         try:
-            with contextlib.closing(self._open_writer(())) as writer:
+            with contextlib.closing(self._open_writer(0.0)) as writer:
                 writer.sync()
         except (Locked, NoRoom, SystemFailure) as error:
             return str(error)
@@ -439,8 +441,8 @@ class DerivedFiles:
             self._access.release()
         return ""
 
-    def _open_writer(self, waits_s: tuple[float, ...]) -> Writer:
-        store = self._open_store(waits_s)
+    def _open_writer(self, wait_s: float) -> Writer:
+        store = self._open_store(wait_s)
         try:
             return Writer(
                 store,
@@ -452,13 +454,20 @@ class DerivedFiles:
             store.close()
             raise
 
-    def _open_store(self, waits_s: tuple[float, ...]) -> _native.Store:
-        for wait_s in waits_s:
+    def _open_store(self, wait_s: float) -> _native.Store:
+        """Open the store for writing; waits for a lock that is younger than `wait_s`."""
+        latest = time.monotonic() + wait_s
+        while True:
             try:
                 return open_store(self._folder, write=True)
             except Locked:
-                time.sleep(wait_s)
-        return open_store(self._folder, write=True)
+                if time.monotonic() >= latest or self._lock_age_s() >= wait_s:
+                    raise
+            time.sleep(LOCK_POLL_S)
+
+    def _lock_age_s(self) -> float:
+        """Return for how long the lock has been held: its file is written when it is taken."""
+        return time.time() - (self._folder / "lock").stat().st_mtime
 
     def _open_lexical(self, *, write: bool) -> _native.Lexical:
         return open_bm25(self._bm25, write=write)

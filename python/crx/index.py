@@ -217,6 +217,8 @@ class Index:
 
         limit = parse_budget(budget) if budget else Budget()
         with contextlib.ExitStack() as stack:
+            # First: beside another writer no model is loaded.
+            writer = stack.enter_context(self._writing())
             router = registry.load_router(
                 with_,
                 refresh=refresh,
@@ -227,7 +229,6 @@ class Index:
             if isinstance(with_, str) and isinstance(router.general, Closeable):
                 stack.callback(router.general.close)
             embedder = self.embedder
-            writer = stack.enter_context(self._writing())
             self._note_origins(writer.store, router.origins)
             report = ContextRun(
                 writer.store,
@@ -266,9 +267,9 @@ class Index:
         from crx.context.file_contexts import FileContexts
 
         contexts = FileContexts(Path(file))
-        embedder = self.embedder
         origin = Origin(contexts.fingerprint, DEFAULT_REFRESH)
         with self._writing() as writer:
+            embedder = self.embedder
             self._note_origins(writer.store, (origin,))
             imported = import_contexts(
                 writer.store,
@@ -509,8 +510,8 @@ class Index:
         from crx.ingest.worker.limits import ReadLimits
 
         sources = registry.load_context_sources(contexts or self._built["contexts"])
-        embedder = self.embedder
         with self._writing() as writer, self._open_workers() as workers:
+            embedder = self.embedder
             self._record(writer.store, **registry.record_embedder(embedder))
             origins = read_origins(self._built) if keep_contexts else ()
             yield Indexer(

@@ -20,7 +20,7 @@ from crx import _native, derived
 from crx.ingest.located_store import open_store
 
 DOCUMENTS = 12
-# A writer waits 0.75 s for a search that catches up; the rest is for a machine that is busy.
+# A writer waits 0.5 s for a search that catches up; the rest is for a machine that is busy.
 MAX_WAIT_S = 60.0
 
 
