@@ -212,6 +212,7 @@ class Index:
         the notes of the report repeat it. Raises `ModelError` if less than `min_coverage` of the
         chunks have one in the end, besides what `add` raises.
         """
+        from crx.context.archive import ContextArchive
         from crx.context.budget import Budget, parse_budget
         from crx.context.run import ContextRun
 
@@ -235,6 +236,7 @@ class Index:
                 embedder=embedder,
                 router=router,
                 seconds=limit.seconds,
+                archive=stack.enter_context(ContextArchive(self.path)),
                 on_progress=on_progress,
                 on_commit=writer.sync,
                 on_notice=on_notice,
@@ -431,9 +433,11 @@ class Index:
 
         `deep` also looks up every chunk in BM25, whose files have checksums but no keyed hash.
 
-        Derived files are left alone if other rows are damaged: they would be built from those. A
-        store that is older than its derived files, or that lost its write-ahead log, is accepted
-        as it is. Raises `ModelError` if a vector is damaged and the embedder cannot be loaded.
+        Derived files are left alone if other rows are damaged: they would be built from those.
+        Damaged lines of the archive of contexts are removed; the next run of their model appends
+        them again. A store that is older than its derived files, or that lost its write-ahead log,
+        is accepted as it is. Raises `ModelError` if a vector is damaged and the embedder cannot be
+        loaded.
         """
         files = self._files.get()
         if not isinstance(files, OpenFiles):
@@ -444,7 +448,18 @@ class Index:
         found = verify_files(files, load_embedder=self._embedder.get, deep=deep)
         if found.repaired:
             self._reopen()
-        return found
+        return found if found.faults else self._verify_archive(found)
+
+    def _verify_archive(self, found: Verification) -> Verification:
+        from crx.context.archive import FILE, drop_damaged_lines, read_archive
+
+        damaged = read_archive(self.path).damaged
+        if not damaged:
+            return found
+        with self._writing():
+            drop_damaged_lines(self.path)
+        line = f"{self.path / FILE}: {damaged} damaged lines; removed"
+        return replace(found, repaired=(*found.repaired, line))
 
     def check_canaries(self) -> None:
         """Look up a chunk of three documents in both legs; raises `Damaged` if one is not found.
@@ -476,9 +491,17 @@ class Index:
         return target
 
     def gc(self, *, contexts: bool = False) -> dict[str, int]:
-        """Drop vectors and texts (and contexts, if asked) that nothing points to."""
+        """Drop vectors and texts (and contexts, if asked) that nothing points to.
+
+        Contexts are dropped from their archive, too.
+        """
+        from crx.context.archive import drop_unused_contexts
+
         with self._writing() as writer:
-            return writer.store.gc(contexts=contexts)
+            dropped = writer.store.gc(contexts=contexts)
+            if contexts:
+                drop_unused_contexts(self.path, writer.store)
+        return dropped
 
     def _reopen(self) -> None:
         self.close()

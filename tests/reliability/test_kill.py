@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 from fault_injection import corpus
+from fault_injection.archived import unarchived
 from fault_injection.context_log import log_requests, requests_in, store_late
 from fault_injection.effort import Effort
 from fault_injection.processes import TIMEOUT_S, Command, Process
 
 import crx
 from crx.errors import NotAnIndex
+from crx.types import Verification
 
 DOCUMENTS = 12
 # One request is answered while the one before is stored.
@@ -58,7 +60,8 @@ class Content:
 def answers(folder: Path) -> list[list[tuple[str, int, float, str]]]:
     """Return the answers to all queries, without the keys of chunks, and require no notes."""
     with crx.open(folder, create=False) as index:
-        assert index.verify().faults == ()
+        assert index.verify() == Verification((), ())
+        assert unarchived(index) == []
         results = [index.search(each.text, legs=each.legs) for each in corpus.queries()]
     assert [note for result in results for note in result.notes] == []
     return [[(p.uri, p.start, p.score, p.text) for p in result] for result in results]

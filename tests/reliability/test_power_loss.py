@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from fault_injection import corpus
+from fault_injection.archived import unarchived
 from fault_injection.disk import LOSSES, Disk
 from fault_injection.effort import Effort
 from fault_injection.processes import call
@@ -136,6 +137,7 @@ def finish(folder: Path) -> list[Scores]:
         index.add_documents(_final_documents())
         index.remove(f"mem:{REMOVED}")
         index.contextualize("fake:")
+        assert unarchived(index) == []
         return [_scores(index, each.text, leg) for each in QUERIES for leg in LEGS]
 
 

@@ -1,4 +1,4 @@
-"""Random damage to a database: what is salvaged from it is as it was."""
+"""Random damage to a database: what is salvaged from it is as it was, and no context is lost."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 from fault_injection.effort import Effort
 
 import crx
+from crx.config import fixed_settings, resolve
+from crx.context.salvage import salvage_with_archive
 from crx.errors import Damaged
 from crx.index import Index
 from crx.ingest.salvage import Salvaged, salvage_index
@@ -20,6 +22,12 @@ PAGE = 4096
 SECTOR = 512
 LOST = "\ufffd"
 
+SETTINGS = {"embedder": "hashed", "reranker": ""}
+NOTES = [
+    Document(f"mem:{n}", f"Heron {n} of lake {n} eats krill in winter. " * (20 + 30 * n), "")
+    for n in range(25)
+]
+
 Salvage = Callable[[Path, Path], Salvaged]
 
 
@@ -27,12 +35,8 @@ Salvage = Callable[[Path, Path], Salvaged]
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index with contexts, and texts of one piece and of several."""
     folder = tmp_path_factory.mktemp("whole") / "notes.crx"
-    notes = [
-        Document(f"mem:{n}", f"Heron {n} of lake {n} eats krill in winter. " * (20 + 30 * n), "")
-        for n in range(25)
-    ]
-    with crx.open(folder, settings={"embedder": "hashed", "reranker": ""}) as index:
-        index.add_documents(notes)
+    with crx.open(folder, settings=SETTINGS) as index:
+        index.add_documents(NOTES)
         index.contextualize("fake:")
     return folder
 
@@ -72,24 +76,25 @@ def rows(index: Index) -> dict[str, tuple[str, dict[str, str]]]:
 
 
 def salvage_once(whole: Path, folder: Path, rng: random.Random, salvage: Salvage) -> str:
-    """Damage a copy of an index, salvage it, and compare; returns the damage and the outcome."""
+    """Damage a copy of an index, salvage it, and compare; returns the damage and the outcome.
+
+    Once the documents are added again, all contexts are there.
+    """
     source, target = folder / "damaged.crx", folder / "salvaged.crx"
     shutil.copytree(whole, source)
     content = bytearray((source / "crx.db").read_bytes())
     kind = damage(content, rng)
     (source / "crx.db").write_bytes(content)
-    try:
-        found = salvage(source, target)
-    except Damaged:
-        return f"{kind}: nothing found"
-    finally:
-        assert (source / "crx.db").read_bytes() == content
-        shutil.rmtree(source)
+    found = salvage(source, target)
+    assert (source / "crx.db").read_bytes() == content
+    shutil.rmtree(source)
     with crx.open(whole, create=False) as index:
         originals = rows(index)
     with crx.open(target, create=False) as index:
         assert index.store.verify() == []
         kept = rows(index)
+        index.add_documents(NOTES)
+        assert rows(index) == originals
     shutil.rmtree(target)
     assert kept.keys() <= originals.keys()
     for uri, (text, contexts) in kept.items():
@@ -99,11 +104,21 @@ def salvage_once(whole: Path, folder: Path, rng: random.Random, salvage: Salvage
             assert context in (written[chunk], ""), uri
     assert sum(kept[uri] == originals[uri] for uri in kept) >= found.documents
     assert kept == originals or not found.is_whole
-    return f"{kind}: {'all' if kept == originals else 'part'} kept"
+    share = "all" if kept == originals else "part" if kept else "none"
+    return f"{kind}: {share} kept"
+
+
+def salvage_several(whole: Path, folder: Path, rng: random.Random, salvage: Salvage) -> None:
+    for _ in range(20):
+        salvage_once(whole, folder, rng, salvage)
+
+
+def take_rows(source: Path, target: Path) -> Salvaged:
+    return salvage_index(source, target, settings=fixed_settings(resolve(SETTINGS).settings))
 
 
 def take(source: Path, target: Path) -> Salvaged:
-    return salvage_index(source, target, settings={"embedder": "hashed"})
+    return salvage_with_archive(source, target, settings=fixed_settings(resolve(SETTINGS).settings))
 
 
 def test_what_is_salvaged_is_as_it_was(whole: Path, tmp_path: Path, effort: Effort) -> None:
@@ -124,3 +139,11 @@ def test_a_salvage_that_takes_another_text_is_found(
 
     with pytest.raises(AssertionError, match="mem:"):
         salvage_once(whole, tmp_path, effort.chance, take_another)
+
+
+def test_a_salvage_without_the_archive_is_found(
+    whole: Path, tmp_path: Path, effort: Effort
+) -> None:
+    chance = effort.chance
+    with pytest.raises((AssertionError, Damaged)):
+        salvage_several(whole, tmp_path, chance, take_rows)

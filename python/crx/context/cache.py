@@ -21,7 +21,7 @@ of the neighbouring chunks may then be wrong.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -138,7 +138,19 @@ def read_origins(settings: Mapping[str, str]) -> tuple[Origin, ...]:
 def with_origin(settings: Mapping[str, str], origin: Origin) -> dict[str, str]:
     """Return the setting of `read_origins` with an origin as the newest."""
     others = [o for o in read_origins(settings) if o.fingerprint != origin.fingerprint]
-    listed = [[o.fingerprint, o.refresh] for o in (origin, *others)]
+    return _origins_setting([origin, *others])
+
+
+def with_older_origins(settings: Mapping[str, str], origins: Iterable[Origin]) -> dict[str, str]:
+    """Return the setting of `read_origins` with the origins that it lacks as the oldest ones."""
+    listed = {each.fingerprint: each for each in read_origins(settings)}
+    for origin in origins:
+        listed.setdefault(origin.fingerprint, origin)
+    return _origins_setting(listed.values())
+
+
+def _origins_setting(origins: Iterable[Origin]) -> dict[str, str]:
+    listed = [[each.fingerprint, each.refresh] for each in origins]
     return {ORIGINS: orjson.dumps(listed).decode()}
 
 

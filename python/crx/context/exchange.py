@@ -16,7 +16,7 @@ from crx import _native
 from crx.context.cache import Origin, context_keys, find_best, store_context
 from crx.context.contextualize import ContextSources
 from crx.context.documents import link_context, load_document, to_chunk
-from crx.context.records import Record, hash_of, id_of, match, path_below
+from crx.context.records import Record, hash_of, id_of, match, name_kind, path_below
 from crx.ingest.indexer import Indexer
 from crx.protocols import Embedder
 from crx.types import Context
@@ -49,7 +49,6 @@ def export_contexts(
     for row in store.documents():
         document, rows = load_document(store, row)
         cached = find_best(store, document, [to_chunk(each) for each in rows], origins=origins)
-        is_file = document.metadata.get("path") == row.uri
         for each, known in zip(rows, cached, strict=True):
             if each.context:
                 same = known is not None and known.context.text == each.context
@@ -59,7 +58,7 @@ def export_contexts(
                     end=each.end,
                     context=each.context,
                     generator=known.generator if known is not None and same else "",
-                    named_by="path" if is_file else "doc_id",
+                    named_by=name_kind(document),
                     sha256=hash_of(each.text),
                 )
 

@@ -22,6 +22,7 @@ import orjson
 
 from crx.context.controls import has_controls
 from crx.errors import InputError, NoRoom, SystemFailure, UsageError
+from crx.types import Document
 
 Name = Literal["doc_id", "path"]
 
@@ -70,6 +71,11 @@ def path_below(folder: Path, name: str) -> str:
     return Path(os.path.normpath(folder / name)).as_posix()
 
 
+def name_kind(document: Document) -> Name:
+    """Return how records name a document: by path if it is a file."""
+    return "path" if document.metadata.get("path") == document.uri else "doc_id"
+
+
 def id_of(uri: str) -> str:
     """Return the name of a document within its file, "" if it is the whole file."""
     return uri.partition("#")[2]
@@ -91,7 +97,7 @@ def read_contexts(path: str | os.PathLike[str]) -> list[Record]:
         if not line.strip():
             continue
         try:
-            record = _record(line)
+            record = to_record(parse_fields(line))
         except ValueError as fault:
             raise InputError(f"{os.fspath(path)}: line {number}: {fault}") from None
         span = (record.document, record.start, record.end)
@@ -155,14 +161,19 @@ def match(
     return Matched(tuple(found), tuple(unknown), tuple(unmatched))
 
 
-def _record(line: bytes) -> Record:
-    """Return the record of a line. Raises `ValueError` with the fault."""
+def parse_fields(line: bytes) -> dict[str, object]:
+    """Return the fields of a line by name. Raises `ValueError` with the fault."""
     try:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError:
         raise ValueError("not a JSON object in UTF-8") from None
     if not isinstance(fields, dict):
         raise ValueError("not a JSON object in UTF-8")
+    return fields
+
+
+def to_record(fields: Mapping[str, object]) -> Record:
+    """Return the record that the fields of a line hold. Raises `ValueError` with the fault."""
     named_by = _name(fields)
     start, end = _offset(fields, "start"), _offset(fields, "end")
     if start >= end:
@@ -180,42 +191,44 @@ def _record(line: bytes) -> Record:
     )
 
 
-def _name(fields: dict[str, object]) -> Name:
+def _name(fields: Mapping[str, object]) -> Name:
     if ("doc_id" in fields) == ("path" in fields):
         raise ValueError('needs one of "doc_id" and "path"')
     return "doc_id" if "doc_id" in fields else "path"
 
 
-def _text(fields: dict[str, object], field: str) -> str:
+def _text(fields: Mapping[str, object], field: str) -> str:
     value = fields.get(field)
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f'"{field}" is not a text, or empty')
     return value
 
 
-def _digest(fields: dict[str, object]) -> str:
+def _digest(fields: Mapping[str, object]) -> str:
     value = fields.get("sha256") or ""
     if not isinstance(value, str) or not _DIGEST.fullmatch(value):
         raise ValueError('"sha256" is not 64 hex digits')
     return value.lower()
 
 
-def _offset(fields: dict[str, object], field: str) -> int:
+def _offset(fields: Mapping[str, object], field: str) -> int:
     value = fields.get(field)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError(f'"{field}" is not a whole number from 0')
     return value
 
 
+def to_fields(record: Record) -> dict[str, str | int]:
+    """Return the fields of a record by name, as a line holds them."""
+    fields: dict[str, str | int] = {
+        record.named_by: record.document,
+        "start": record.start,
+        "end": record.end,
+        "context": record.context,
+        "generator": record.generator,
+    }
+    return fields | ({"sha256": record.sha256} if record.sha256 else {})
+
+
 def _line(record: Record) -> bytes:
-    return orjson.dumps(
-        {
-            record.named_by: record.document,
-            "start": record.start,
-            "end": record.end,
-            "context": record.context,
-            "generator": record.generator,
-        }
-        | ({"sha256": record.sha256} if record.sha256 else {}),
-        option=orjson.OPT_APPEND_NEWLINE,
-    )
+    return orjson.dumps(to_fields(record), option=orjson.OPT_APPEND_NEWLINE)

@@ -13,12 +13,14 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
 from crx import _native
+from crx.context.archive import ArchivedContext, ContextArchive
 from crx.context.cache import context_keys, find, store_context
 from crx.context.compute_usage import ComputeUsage
 from crx.context.contextualize import ContextSources
 from crx.context.controls import refuse_controls
 from crx.context.documents import link_context, load_document, to_chunk
 from crx.context.priority import PendingDocument, estimate_need, group_documents
+from crx.context.records import Record, hash_of, name_kind
 from crx.context.report import (
     ContextProgress,
     ContextReport,
@@ -70,6 +72,7 @@ class ContextRun:
     """One run that gives the chunks of a store contexts; the caller holds the writer's lock.
 
     `max_rejected` is the share of the first `TRIAL_CHUNKS` contexts above which the run stops.
+    `archive` gets each context that was stored, and those of earlier runs that it lacks.
     Raises `UsageError` if a time limit is given and a contextualizer submits remote batch jobs,
     which cannot be stopped after a time.
     """
@@ -82,6 +85,7 @@ class ContextRun:
         router: ContextRouter,
         seconds: float = math.inf,
         max_rejected: float = MAX_REJECTED,
+        archive: ContextArchive | None = None,
         on_progress: Callable[[ContextProgress], None] | None = None,
         on_commit: Callable[[], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
@@ -93,6 +97,7 @@ class ContextRun:
         self._router = router
         self._seconds = seconds
         self._max_rejected = max_rejected
+        self._archive = archive
         self._on_progress = on_progress
         self._on_commit = on_commit or (lambda: None)
         self._on_notice = on_notice or (lambda notice: None)
@@ -189,6 +194,7 @@ class ContextRun:
             for each, known in zip(rows, cached, strict=True):
                 if known is not None:
                     self._link(each, known.key, known.context)
+                    self._archive_context(document, each, known.key, known.context)
             self._reused += sum(known is not None for known in cached)
             missing = tuple(i for i, known in enumerate(cached) if known is None)
             if missing:
@@ -215,9 +221,7 @@ class ContextRun:
         with contextlib.closing(self._situate(requests)) as contexts:
             for request, nth, context in contexts:
                 ordinal = request.missing[nth]
-                self._store_context(
-                    request.rows[ordinal], request.keys[ordinal], refuse_controls(context)
-                )
+                self._store_context(request, ordinal, refuse_controls(context))
                 if time.monotonic() - self._begun > self._seconds:
                     raise BudgetSpent(f"the budget of {self._seconds:g} s is spent")
 
@@ -250,11 +254,15 @@ class ContextRun:
                 for nth, context in enumerate(contexts):
                     yield request, nth, context
 
-    def _store_context(self, row: _native.ChunkRow, key: bytes, context: Context) -> None:
-        """Make a context durable; publish what is new from time to time."""
+    def _store_context(self, request: _ContextRequest, ordinal: int, context: Context) -> None:
+        """Make the context of a chunk durable; publish what is new from time to time."""
+        row = request.rows[ordinal]
         generator = self._router.origin_for(row.uri).fingerprint
-        key = store_context(self._store, key, generator=generator, context=context)
+        key = store_context(
+            self._store, request.keys[ordinal], generator=generator, context=context
+        )
         self._link(row, key, context)
+        self._archive_context(request.document, row, key, context)
         self._made[context.outcome] = self._made.get(context.outcome, 0) + 1
         elapsed = max(time.monotonic() - self._begun, 1e-9)
         done = self._progress.done + 1
@@ -270,6 +278,24 @@ class ContextRun:
             self._refuse_unfit_model()
         if time.monotonic() - self._published > PUBLISH_SECONDS:
             self._publish()
+
+    def _archive_context(
+        self, document: Document, row: _native.ChunkRow, key: bytes, context: Context
+    ) -> None:
+        """Append a context that is stored to the archive."""
+        if self._archive is None:
+            return
+        origin = self._router.origin_for(document.uri)
+        record = Record(
+            document=document.uri,
+            start=row.start,
+            end=row.end,
+            context=context.text,
+            generator=origin.fingerprint,
+            named_by=name_kind(document),
+            sha256=hash_of(row.text),
+        )
+        self._archive.add(ArchivedContext(record, key, context.outcome, origin.refresh))
 
     def _refuse_unfit_model(self) -> None:
         """Raise `ModelError` if most contexts so far were rejected.
@@ -292,6 +318,8 @@ class ContextRun:
         """Embed the chunks with new contexts and bring both search legs up to date."""
         self._indexer.embed()
         self._on_commit()
+        if self._archive is not None:
+            self._archive.sync()
         self._published = time.monotonic()
 
     def _report_embedded(self, progress: Progress) -> None:

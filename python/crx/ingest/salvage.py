@@ -20,26 +20,31 @@ class Salvaged:
     again from its file by the next `crx index`. Contexts and vectors that are lost are those that
     chunks refer to. `removed_may_be_back` is true if the list of free pages is lost, so that
     documents that were removed before may be among those that were taken, or that were lost.
+    `contexts_archived` are contexts that the rows lack and the archive has. `database_lost` is true
+    if there is no intact row.
     """
 
-    documents: int
-    documents_in_part: int
-    documents_lost: int
-    chunks: int
-    chunks_lost: int
-    contexts: int
-    contexts_lost: int
-    vectors: int
-    vectors_lost: int
-    rows_damaged: int
-    pages_lost: int
-    removed_may_be_back: bool
+    documents: int = 0
+    documents_in_part: int = 0
+    documents_lost: int = 0
+    chunks: int = 0
+    chunks_lost: int = 0
+    contexts: int = 0
+    contexts_lost: int = 0
+    vectors: int = 0
+    vectors_lost: int = 0
+    rows_damaged: int = 0
+    pages_lost: int = 0
+    removed_may_be_back: bool = False
+    contexts_archived: int = 0
+    database_lost: bool = False
 
     @property
     def is_whole(self) -> bool:
         """Whether nothing was lost."""
         lost = self.documents_in_part + self.documents_lost + self.chunks_lost
-        return not lost + self.contexts_lost + self.vectors_lost + self.rows_damaged
+        lost += self.contexts_lost + self.vectors_lost + self.rows_damaged
+        return not (lost or self.database_lost)
 
 
 def salvage_index(source: Path, target: Path, *, settings: Mapping[str, str]) -> Salvaged:

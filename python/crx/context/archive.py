@@ -1,0 +1,241 @@
+"""Append-only archive of the contexts that models wrote, beside the database.
+
+It is the file `contexts.jsonl` of an index folder: a second copy of what costs the most to make
+again, for a database that is lost. Each line is a record as `crx export` writes it, with four more
+fields: the `key` of the context in the cache (see `crx.context.cache`), by which a document that is
+added again finds it; its `outcome`; `refresh`, on which the key depends; and a `hash` of the rest.
+
+A line is appended after its context was committed. A line that a kill or a loss of power left out
+is appended by the next run of the same model; one that was torn is cut off. Only `crx salvage`
+takes contexts from an archive.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from crx import _native
+from crx.context.cache import REFRESH, Origin, Refresh, with_older_origins
+from crx.context.controls import has_controls
+from crx.context.records import Record, parse_fields, to_fields, to_record
+from crx.errors import NoRoom, SystemFailure
+from crx.types import Context
+
+FILE = "contexts.jsonl"
+
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedContext:
+    """A context that was committed: its record, its key, its outcome and its `Refresh`."""
+
+    record: Record
+    key: bytes
+    outcome: str
+    refresh: Refresh
+
+    @property
+    def origin(self) -> Origin:
+        """The origin by which the cache finds the context."""
+        return Origin(self.record.generator, self.refresh)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveContent:
+    """The intact lines of an archive, in their order, and the number of damaged ones.
+
+    `whole_bytes` is the size without a torn last line.
+    """
+
+    contexts: tuple[ArchivedContext, ...]
+    damaged: int
+    whole_bytes: int
+
+
+class ContextArchive:
+    """The archive of an index folder, to append to; the caller holds the writer's lock.
+
+    Every method raises `NoRoom` or `SystemFailure`. At the end of its `with` block, the archive is
+    on the disk.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / FILE
+        with _named_errors(self._file):
+            self._descriptor = _open(self._file, os.O_RDWR | os.O_CREAT)
+            try:
+                content = _parse(_read(self._descriptor))
+                os.ftruncate(self._descriptor, content.whole_bytes)
+                os.lseek(self._descriptor, 0, os.SEEK_END)
+                _sync_folder(folder)
+            except BaseException:
+                os.close(self._descriptor)
+                raise
+        self._keys = {each.key for each in content.contexts}
+
+    def __enter__(self) -> ContextArchive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.sync()
+        finally:
+            os.close(self._descriptor)
+
+    def add(self, context: ArchivedContext) -> None:
+        """Append a context, unless the archive has it or it has no text that may be read back."""
+        text = context.record.context
+        if not text or has_controls(text) or context.key in self._keys:
+            return
+        rest = memoryview(_line(context))
+        with _named_errors(self._file):
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        self._keys.add(context.key)
+
+    def sync(self) -> None:
+        """Put what was appended on the disk."""
+        with _named_errors(self._file):
+            os.fsync(self._descriptor)
+
+
+def read_archive(folder: Path) -> ArchiveContent:
+    """Return what the archive of an index folder holds; nothing if there is none.
+
+    Raises `SystemFailure` if it cannot be read.
+    """
+    file = folder / FILE
+    try:
+        with _named_errors(file):
+            descriptor = _open(file, os.O_RDONLY)
+            try:
+                return _parse(_read(descriptor))
+            finally:
+                os.close(descriptor)
+    except FileNotFoundError:
+        return ArchiveContent((), 0, 0)
+
+
+def restore_contexts(store: _native.Store, contexts: Iterable[ArchivedContext]) -> int:
+    """Put the contexts that a store lacks, so that documents which are added again find them.
+
+    Returns how many there were.
+    """
+    archived = {each.key: each for each in contexts}
+    known = store.contexts(list(archived))
+    missing = [each for each, row in zip(archived.values(), known, strict=True) if row is None]
+    store.put_contexts([(m.key, m.record.generator, m.outcome, m.record.context) for m in missing])
+    newest_first = [each.origin for each in reversed(archived.values())]
+    store.set_settings({**store.settings(), **with_older_origins(store.settings(), newest_first)})
+    return len(missing)
+
+
+def drop_unused_contexts(folder: Path, store: _native.Store) -> None:
+    """Replace the archive by one of what the store has; the caller holds the writer's lock."""
+    content = read_archive(folder)
+    known = store.contexts([each.key for each in content.contexts])
+    kept = [each for each, row in zip(content.contexts, known, strict=True) if row is not None]
+    if len(kept) < len(content.contexts):
+        _replace(folder, kept)
+
+
+def drop_damaged_lines(folder: Path) -> None:
+    """Replace the archive by one of its intact lines; the caller holds the writer's lock."""
+    content = read_archive(folder)
+    if content.damaged:
+        _replace(folder, content.contexts)
+
+
+def _replace(folder: Path, contexts: Iterable[ArchivedContext]) -> None:
+    beside = folder / f"{FILE}.tmp"
+    with _named_errors(beside):
+        beside.unlink(missing_ok=True)
+        with os.fdopen(_open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as aside:
+            aside.writelines(map(_line, contexts))
+            aside.flush()
+            os.fsync(aside.fileno())
+        os.replace(beside, folder / FILE)
+        _sync_folder(folder)
+
+
+def _parse(content: bytes) -> ArchiveContent:
+    whole_bytes = content.rfind(b"\n") + 1
+    contexts: list[ArchivedContext] = []
+    damaged = 0
+    for line in content[:whole_bytes].splitlines():
+        try:
+            contexts.append(_context(line))
+        except ValueError:
+            damaged += 1
+    return ArchiveContent(tuple(contexts), damaged, whole_bytes)
+
+
+def _context(line: bytes) -> ArchivedContext:
+    """Return the context of a line; raises `ValueError` unless it is as it was written."""
+    fields = parse_fields(line)
+    if fields.pop("hash", None) != _hash(fields):
+        raise ValueError("the hash does not match")
+    record = to_record(fields)
+    key, refresh, outcome = (str(fields.get(name)) for name in ("key", "refresh", "outcome"))
+    if refresh not in REFRESH or len(bytes.fromhex(key)) != _KEY_BYTES or not record.generator:
+        raise ValueError("not a line of an archive")
+    Context.stored(record.context, outcome)
+    return ArchivedContext(record, bytes.fromhex(key), outcome, refresh)
+
+
+def _line(context: ArchivedContext) -> bytes:
+    fields: dict[str, object] = {
+        **to_fields(context.record),
+        "key": context.key.hex(),
+        "outcome": context.outcome,
+        "refresh": context.refresh,
+    }
+    return orjson.dumps({**fields, "hash": _hash(fields)}, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _hash(fields: dict[str, object]) -> str:
+    return _native.digest(orjson.dumps(fields)).hex()
+
+
+def _open(file: Path, flags: int) -> int:
+    """Open a regular file; a folder from elsewhere may have a link or a pipe of that name."""
+    descriptor = os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "no regular file", str(file))
+    return descriptor
+
+
+def _read(descriptor: int) -> bytes:
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _named_errors(file: Path) -> Iterator[None]:
+    """Raise errors of the system as crx's own, with the path."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        kind = NoRoom if error.errno in _DISK_FULL else SystemFailure
+        raise kind(f"{file}: {reason}") from error
