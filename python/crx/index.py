@@ -559,13 +559,14 @@ class Index:
     @contextlib.contextmanager
     def _open_workers(self) -> Iterator[EmbeddingPool | None]:
         """Yield the workers that embed, None if this process does."""
-        count, embedder = self._settings.workers, self.embedder
-        if not count or not embedder.dimensions:
+        count, on = self._settings.workers, self._settings.workers_on
+        embedder = self.embedder
+        if not (count or on) or not embedder.dimensions:
             yield None
             return
         from crx.workers.open_pool import open_pool
 
-        with open_pool(self._built["embedder"], embedder, count=count) as pool:
+        with open_pool(self._built["embedder"], embedder, count=count, on=on) as pool:
             yield pool
 
     def _note_origins(self, store: _native.Store, origins: Iterable[Origin]) -> None:

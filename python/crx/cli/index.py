@@ -21,7 +21,7 @@ from crx.cli.options import (
     parse_settings,
     progress_options,
     set_option,
-    workers_option,
+    workers_options,
 )
 from crx.cli.output import NotePrinter, display_path, print_json, print_line, print_note
 from crx.cli.progress import Form, show_build, show_contexts
@@ -48,7 +48,7 @@ FAILURES_NAMED = 20
 )
 @embedder_option
 @exclude_option
-@workers_option
+@workers_options
 @click.option(
     "--rehash",
     is_flag=True,
@@ -72,6 +72,7 @@ def command(
     embedder: str | None,
     exclude: tuple[str, ...],
     workers: int | None,
+    workers_on: str | None,
     rehash: bool,
     assignments: tuple[str, ...],
     as_json: bool,
@@ -89,7 +90,7 @@ def command(
     """
     place = choose_index(paths, folder=folder, exclude=exclude)
     settings = parse_settings(assignments)
-    given = {"embedder": embedder, "workers": workers}
+    given = {"embedder": embedder, "workers": workers, "workers_on": workers_on}
     settings |= {name: value for name, value in given.items() if value is not None}
     spec = parse_contexts(contexts) if contexts is not None else None
     if spec is not None and not spec.is_file:

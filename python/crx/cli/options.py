@@ -103,15 +103,24 @@ def embedder_option(command: Command) -> Command:
     )(command)
 
 
-def workers_option(command: Command) -> Command:
-    """Add --workers."""
-    return click.option(
+def workers_options(command: Command) -> Command:
+    """Add --workers and --on."""
+    workers = click.option(
         "--workers",
         type=click.IntRange(min=0),
         metavar="N",
         help="Embed in N processes, which share the processors; the model is in memory N + 1 "
         "times. 0: in this process.  [default: the setting workers, 0]",
-    )(command)
+    )
+    on = click.option(
+        "--on",
+        "workers_on",
+        metavar="ray|ray://HOST:PORT",
+        help="Embed in actors of a Ray cluster: that of this machine, which is started if there is "
+        "none, or of a host; N of them, or as many as it has room for.  [default: the setting "
+        "workers_on, this machine]",
+    )
+    return workers(on(command))
 
 
 def exclude_option(command: Command) -> Command:

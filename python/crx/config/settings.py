@@ -143,8 +143,15 @@ class Settings:
     workers: int = _setting(
         0,
         "run",
-        "processes that embed while indexing, each with a model in memory; 0: the process itself",
+        "processes that embed while indexing, each with a model in memory; 0: the process itself, "
+        "or as many as a Ray cluster has room for",
         least=0,
+    )
+    workers_on: str = _setting(
+        "",
+        "run",
+        "where the workers run: ray, ray://HOST:PORT, or empty for this machine",
+        harmless=("",),
     )
     generator: str = _setting(
         "",

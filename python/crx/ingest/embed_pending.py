@@ -129,7 +129,7 @@ class PendingChunks:
         pool = self._choose_pool()
         while len(keys := self._store.pending(after=self._submitted_to, limit=EMBED_QUEUE)):
             self._submitted_to = int(keys[-1])
-            for batch in self._batches(keys):
+            for batch in self._batches(keys, pool):
                 pool.submit(batch)
                 self._put_finished(pool.take_finished())
             self._group.close()
@@ -145,7 +145,7 @@ class PendingChunks:
         while self._workers is not None and (finished := self._workers.wait_finished()):
             self._put_finished(finished)
 
-    def _batches(self, keys: NDArray[np.int64]) -> list[TextBatch]:
+    def _batches(self, keys: NDArray[np.int64], pool: EmbeddingPool) -> list[TextBatch]:
         """Return the texts of chunks that have no vector and were not submitted, in batches."""
         texts = {}
         for row in self._store.chunks(keys):
@@ -159,19 +159,19 @@ class PendingChunks:
         for key, known in zip(list(texts), stored, strict=True):
             if known:
                 del texts[key], self._submitted[key]
-        self._announce(list(texts.values()))
+        self._announce(list(texts.values()), pool if isinstance(pool, Remote) else self._embedder)
         by_length = sorted(texts, key=lambda key: len(texts[key].text))
         return [
             TextBatch(batch, [texts[key] for key in batch])
             for batch in _parts(by_length, self._batch_texts)
         ]
 
-    def _announce(self, texts: list[Situated]) -> None:
+    def _announce(self, texts: list[Situated], receiver: Embedder | Remote) -> None:
         """Announce what will be sent off this machine, before the first request."""
-        if not isinstance(self._embedder, Remote) or not texts:
+        if not isinstance(receiver, Remote) or not texts:
             return
         n_bytes = sum(text_bytes(each.before) + text_bytes(each.text) for each in texts)
-        notice = sending_notice(self._embedder, {"chunk": len(texts)}, n_bytes=n_bytes)
+        notice = sending_notice(receiver, {"chunk": len(texts)}, n_bytes=n_bytes)
         if notice and self._on_notice is not None:
             self._on_notice(notice)
 

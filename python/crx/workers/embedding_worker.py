@@ -1,4 +1,7 @@
-"""The code of a worker: it loads an embedder and embeds the texts that it is given."""
+"""The code of a worker: it loads an embedder and embeds the texts that it is given.
+
+Local processes and actors of Ray run the same code.
+"""
 
 from __future__ import annotations
 

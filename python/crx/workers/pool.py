@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from crx.errors import ModelError
 from crx.ingest.embedding_pool import EmbeddedBatch, TextBatch
+from crx.remote.destination import Destination
 from crx.workers.assignments import BATCHES_AHEAD, Assignments
 
 # Workers lost in a row before they had loaded the model.
@@ -146,3 +147,23 @@ class WorkerPool:
         wanted = (count, self._dimensions)
         if rows.shape != wanted or rows.dtype != np.float32:
             raise ModelError(f"a worker gave {rows.dtype} {rows.shape}, not float32 {wanted}")
+
+
+class RemoteWorkerPool(WorkerPool):
+    """A pool whose workers may be on other machines; `destination` is one of their hosts."""
+
+    def __init__(
+        self,
+        transport: WorkerTransport,
+        *,
+        count: int,
+        dimensions: int,
+        destination: Destination,
+    ) -> None:
+        super().__init__(transport, count=count, dimensions=dimensions)
+        self._destination = destination
+
+    @property
+    def destination(self) -> Destination:
+        """The host that texts are sent to."""
+        return self._destination

@@ -1,0 +1,177 @@
+"""Workers that are actors of a Ray cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crx.errors import CrxError, ModelError, SystemFailure, UsageError
+from crx.ingest.embed import Situated
+from crx.ingest.embedding_pool import TextBatch
+from crx.workers.embedding_worker import EmbeddingWorker, WorkerModel
+from crx.workers.pool import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
+from crx.workers.ray_address import RayAddress
+
+# Ray would otherwise report its use to its makers.
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+try:
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+except ImportError:
+    raise UsageError('ray: the package is not installed; pip install "crx[ray]"') from None
+
+# Seconds without any worker, after which the cluster is taken to have no room for one.
+_START_S = 300.0
+
+
+class RayWorker:
+    """The actor: a worker that loads its model when it is told to, so that failures are told."""
+
+    def open(self, model: WorkerModel) -> None:
+        """Load the model; raises what `EmbeddingWorker` raises."""
+        self._worker = EmbeddingWorker(model)
+
+    def embed(self, texts: Sequence[Situated]) -> tuple[NDArray[np.float32], int]:
+        """Return the rows of texts, and how many took more than one window."""
+        return self._worker.embed(texts)
+
+
+@dataclass(slots=True)
+class _Actor:
+    """An actor and its calls that were not answered; the first is `open` until it is `ready`."""
+
+    handle: Any
+    calls: deque[Any]
+    ready: bool = False
+    started: float = field(default_factory=time.monotonic)
+
+
+class RayActors:
+    """Workers on the nodes of a cluster, which is joined or, without an address, may be started.
+
+    A node needs crx and the model of the same specification. An actor has the processors and the
+    share of a GPU that the address gives.
+    """
+
+    def __init__(self, address: RayAddress, model: WorkerModel) -> None:
+        """Join the cluster; raises `SystemFailure` if it cannot be reached."""
+        self._address = address
+        self._model = replace(model, threads=address.threads)
+        self._numbers = itertools.count()
+        self._actors: dict[int, _Actor] = {}
+        self._joined = not ray.is_initialized()
+        if self._joined:
+            _join(address)
+
+    @property
+    def capacity(self) -> int:
+        """How many workers the cluster has room for, at least 1."""
+        total = ray.cluster_resources()
+        room = [total.get("CPU", 1) / self._address.cpus] if self._address.cpus else []
+        room += [total.get("GPU", 0) / self._address.gpus] if self._address.gpus else []
+        return max(1, int(min(room, default=1)))
+
+    @property
+    def host(self) -> str:
+        """The host that texts are sent to: one of another machine if the cluster has any."""
+        if self._address.host:
+            return self._address.host
+        own = ray.util.get_node_ip_address()
+        nodes = sorted(node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"])
+        return next((node for node in nodes if node != own), "localhost")
+
+    def start(self) -> int:
+        """Ask the cluster for an actor and return its number."""
+        number = next(self._numbers)
+        kind = ray.remote(RayWorker).options(
+            num_cpus=self._address.cpus, num_gpus=self._address.gpus, max_restarts=0
+        )
+        handle = kind.remote()
+        self._actors[number] = _Actor(handle, deque([handle.open.remote(self._model)]))
+        return number
+
+    def send(self, worker: int, batch: TextBatch) -> None:
+        """Send a batch to an actor that is ready."""
+        actor = self._actors[worker]
+        actor.calls.append(actor.handle.embed.remote(list(batch.texts)))
+
+    def receive(self, *, timeout_s: float) -> Sequence[WorkerEvent]:
+        """Wait for the next events; empty after the timeout."""
+        first = {actor.calls[0]: number for number, actor in self._actors.items() if actor.calls}
+        if not first:
+            return []
+        calls = list(first)
+        ray.wait(calls, num_returns=1, timeout=timeout_s, fetch_local=False)
+        done, _ = ray.wait(calls, num_returns=len(calls), timeout=0, fetch_local=False)
+        if not done:
+            self._require_room()
+        return [self._take(first[call]) for call in done]
+
+    def close(self) -> None:
+        """End all actors, and leave the cluster if it was joined here."""
+        for each in self._actors.values():
+            _end(each)
+        self._actors.clear()
+        if self._joined:
+            ray.shutdown()
+
+    def _take(self, number: int) -> WorkerEvent:
+        """Return the result of an actor's first call."""
+        actor = self._actors[number]
+        try:
+            answer = ray.get(actor.calls.popleft())
+        except RayTaskError as failed:
+            raise ModelError(_describe(failed)) from failed
+        except RayError as lost:
+            del self._actors[number]
+            _end(actor)
+            return WorkerLost(number, f"with {type(lost).__name__}")
+        if not actor.ready:
+            actor.ready = True
+            return WorkerReady(number)
+        return WorkerAnswer(number, *answer)
+
+    def _require_room(self) -> None:
+        """Raise `SystemFailure` if no actor has been started for long."""
+        since = max((each.started for each in self._actors.values()), default=0.0)
+        ready = any(each.ready for each in self._actors.values())
+        if not ready and time.monotonic() - since > _START_S:
+            raise SystemFailure(
+                f"{self._address}: no worker has started in {_START_S:g} s; the cluster has no "
+                f'room for one, as "ray status" shows'
+            )
+
+
+def _join(address: RayAddress) -> None:
+    try:
+        ray.init(
+            address=address.cluster,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            configure_logging=False,
+        )
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SystemFailure(f"{address}: cannot be reached: {why}") from error
+
+
+def _end(actor: _Actor) -> None:
+    with contextlib.suppress(RayError):
+        ray.kill(actor.handle)
+
+
+def _describe(failed: RayTaskError) -> str:
+    cause = failed.cause
+    if isinstance(cause, CrxError):
+        return str(cause)
+    return f"a worker failed: {type(cause).__name__}: {cause}"

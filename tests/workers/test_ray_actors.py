@@ -1,0 +1,120 @@
+"""An index made by actors of Ray on two local nodes: equal to that of one process."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from equal_indexes import read_tables
+
+import crx
+from crx.errors import ModelError, Offline, SystemFailure
+from crx.ingest.report import Progress
+
+ray = pytest.importorskip("ray", reason='needs Ray: pip install "crx[ray]"')
+RayActors = pytest.importorskip("crx.workers.ray_actors").RayActors
+
+SETTINGS = {"embedder": "hashed:max_tokens=64", "chunk_chars": 60}
+ON_RAY = {**SETTINGS, "workers_on": "ray", "workers": 2}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A cluster of two nodes of this machine, each with room for two workers."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+    cluster.add_node(num_cpus=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_ADDRESS", cluster.address)
+        yield cluster
+    cluster.shutdown()
+
+
+def actors() -> list[int]:
+    """Return the processes of actors that descend from this process."""
+    parents, found = {}, []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text()
+            name = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        parents[int(folder.name)] = int(stat.rpartition(")")[2].split()[1])
+        if name.startswith(b"ray::RayWorker"):
+            found.append(int(folder.name))
+
+    def is_own(pid: int) -> bool:
+        return pid == os.getpid() or (pid in parents and is_own(parents[pid]))
+
+    return sorted(filter(is_own, found))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_loss_of_a_worker_and_of_a_node_costs_nothing_but_time(
+    tmp_path: Path, docs: Path, cluster: Any
+) -> None:
+    lost: list[str] = []
+
+    def break_things(progress: Progress) -> None:
+        if progress.embedded and not lost:
+            lost.append("worker")
+            os.kill(actors()[0], signal.SIGKILL)
+        elif progress.embedded > 60 and len(lost) == 1:
+            lost.append("node")
+            cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
+
+    with crx.open(tmp_path / "ray", settings=ON_RAY) as index:
+        index.add(docs, on_progress=break_things)
+        found = index.search("what does whale 7 eat?").hits
+    assert lost == ["worker", "node"]
+    assert not ray.is_initialized()
+    with crx.open(tmp_path / "one", settings=SETTINGS) as index:
+        index.add(docs)
+        assert index.search("what does whale 7 eat?").hits == found
+    assert read_tables(tmp_path / "ray") == read_tables(tmp_path / "one")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_texts_for_another_machine_are_announced_and_refused_offline(
+    tmp_path: Path, docs: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RayActors, "host", "node7.example.org")
+    notices: list[str] = []
+    with crx.open(tmp_path / "notes.crx", settings=ON_RAY) as index:
+        index.add(docs, on_notice=notices.append)
+    assert re.fullmatch(r"sending \d+ chunks \(.* of text\) to node7.example.org", notices[0])
+    monkeypatch.setenv("CRX_OFFLINE", "1")
+    with (
+        crx.open(tmp_path / "notes.crx", settings=ON_RAY) as index,
+        pytest.raises(Offline, match=r"ray with a node on node7.*: needs the network"),
+    ):
+        index.add(docs)
+
+
+def test_an_actor_with_another_model_than_the_index_is_an_error(
+    tmp_path: Path, docs: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with crx.open(tmp_path / "notes.crx", settings=ON_RAY) as index:
+        monkeypatch.setattr(type(index.embedder), "fingerprint", "hashed:old")
+        with pytest.raises(ModelError, match="a worker has hashed:1:256:64, the index needs hash"):
+            index.add(docs)
+
+
+def test_a_cluster_that_cannot_be_reached_is_an_error(
+    tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> None:
+        raise ConnectionError("no cluster answers\nand more lines")
+
+    monkeypatch.setattr(ray, "init", refuse)
+    with (
+        crx.open(tmp_path / "notes.crx", settings=ON_RAY) as index,
+        pytest.raises(SystemFailure, match="ray: cannot be reached: no cluster answers"),
+    ):
+        index.add(docs)
