@@ -12,11 +12,6 @@ from pathlib import Path
 from crx.config.settings import Value, parse
 from crx.errors import UsageError
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 PROJECT_FILE = "crx.toml"
 # The table of a settings file that gives folders prompts of their own.
 PROMPTS = "prompts"
@@ -55,6 +50,12 @@ def project_file(folder: Path) -> Path | None:
 
 def read_settings(path: Path) -> SettingsFile:
     """Read a settings file; raises `UsageError` if it is not TOML or holds a wrong setting."""
+    # Most searches read no settings file.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     try:
         content = path.read_bytes()
         table = tomllib.loads(content.decode("utf-8"))

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -151,6 +150,8 @@ def publish_model(
     target = parent / name
     if target.exists() and not (target / CARD_FILE).is_file():
         raise ModelError(f"{target}: not a model, so it is not replaced; choose another name")
+    import tempfile  # not imported for a search
+
     temporary = Path(tempfile.mkdtemp(prefix=".adding-", dir=parent))
     try:
         card = replace(write(temporary), provenance=provenance)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -24,6 +23,8 @@ class Destination:
         name = self.host.rstrip(".").lower()
         if name == "localhost" or name.endswith(".localhost"):
             return True
+        import ipaddress  # not imported for a search
+
         try:
             address = ipaddress.ip_address(name.strip("[]"))
         except ValueError:

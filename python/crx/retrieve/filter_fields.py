@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 
 import orjson
@@ -30,6 +29,8 @@ def describe_missing_fields(
 
 
 def _describe(name: str, fields: list[str]) -> str:
+    import difflib  # not imported for every search
+
     near = difflib.get_close_matches(name, fields, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the fields are {', '.join(fields)}"
     return f'nothing found: no document has the field "{name}"; {hint}'

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
-from statistics import fmean
 
 from crx import _native
 from crx.types import LEGS, Hit
@@ -139,8 +138,12 @@ def _choose_pieces(values: Sequence[float], *, count: int) -> list[range]:
     while (left := count - len(taken)) > 0:
         new = (rows for rows in places if size <= left and taken.isdisjoint(rows))
         options: list[Sequence[int]] = [*islice(new, 1), *_rows_beside(taken, end=len(values))]
-        taken.update(max(options, key=lambda rows: fmean(values[row] for row in rows)))
+        taken.update(max(options, key=lambda rows: _mean(values, rows)))
     return _runs(taken)
+
+
+def _mean(values: Sequence[float], rows: Sequence[int]) -> float:
+    return math.fsum(values[row] for row in rows) / len(rows)
 
 
 def _rows_beside(taken: Set[int], *, end: int) -> Iterator[range]:
