@@ -59,6 +59,7 @@ def test_an_argument_wins_over_a_variable_over_the_project_over_the_user(
         ("chunk_token", "3", "no such setting: chunk_token; did you mean chunk_tokens?"),
         ("k", "many", "k wants a whole number, not 'many'"),
         ("k", "0", "k must be at least 1, not 0"),
+        ("vector_codes", "int4", "vector_codes must be one of empty, int8, binary, not 'int4'"),
         ("k", 2.5, "k wants a whole number, not 2.5"),
         ("b", "nan", "b wants a number, not 'nan'"),
         ("embedder", 3, "embedder wants text, not 3"),

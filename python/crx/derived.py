@@ -20,7 +20,7 @@ from typing import ClassVar, Literal
 from weakref import WeakSet, WeakValueDictionary
 
 from crx import _native
-from crx.config import user_file
+from crx.config import Settings, user_file
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
 from crx.ingest.located_store import native_store, open_store, recent_documents
 from crx.protocols import Embedder
@@ -207,14 +207,27 @@ class WriteAccess:
             return self._writer is not None
 
 
+@dataclass(frozen=True, slots=True)
+class VectorFiles:
+    """Which files a writer makes of the vectors; see the settings of these names."""
+
+    ann_above: int
+    vector_codes: str
+
+    @classmethod
+    def of(cls, settings: Settings) -> VectorFiles:
+        """Return what the settings ask for."""
+        return cls(settings.ann_above, settings.vector_codes)
+
+
 class DerivedFiles:
     """The derived files of one index folder, for the reader that holds `store`."""
 
-    def __init__(self, folder: Path, store: _native.Store, *, ann_above: int) -> None:
+    def __init__(self, folder: Path, store: _native.Store, *, vectors: VectorFiles) -> None:
         self._folder = folder
         self._bm25 = folder / "derived" / "bm25"
         self._store = store
-        self._ann_above = ann_above
+        self._vectors = vectors
         self._access = WriteAccess.to(folder)
         self._refreshing = threading.Lock()
         self._lexical: _native.Lexical | None = None
@@ -477,7 +490,8 @@ class DerivedFiles:
             str(self._folder / "derived"),
             seal_key=seal_key(),
             write=write,
-            ann_above=self._ann_above,
+            ann_above=self._vectors.ann_above,
+            codes=self._vectors.vector_codes or None,
         )
 
     def _refuse_lost_log(self) -> None:
@@ -507,10 +521,10 @@ class OpenFiles:
     derived: DerivedFiles
 
     @staticmethod
-    def open(folder: Path, ann_above: int) -> OpenFiles:
+    def open(folder: Path, vectors: VectorFiles) -> OpenFiles:
         """Open the files; raises as `open_store`."""
         store = open_store(folder)
-        return OpenFiles(store, DerivedFiles(folder, store, ann_above=ann_above))
+        return OpenFiles(store, DerivedFiles(folder, store, vectors=vectors))
 
     def settings(self) -> dict[str, str]:
         """Return the settings that the index was built with, by name."""

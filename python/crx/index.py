@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from crx import _native, registry
 from crx.config import Resolved, Settings, fixed_settings, require_agreement, resolve
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
-from crx.derived import OpenFiles, Writer, verify_files
+from crx.derived import OpenFiles, VectorFiles, Writer, verify_files
 from crx.engine.address import is_engine_address, without_password
 from crx.errors import UsageError
 from crx.ingest.create import copy_index, create_index, is_complete, require_utf_8
@@ -54,7 +54,7 @@ class Index:
         self._path = path
         self._settings = resolved.settings
         self._templates = resolved.templates
-        self._files = PerProcess(partial(_open_files, path, resolved.settings.ann_above))
+        self._files = PerProcess(partial(_open_files, path, VectorFiles.of(resolved.settings)))
         self._embedder = PerProcess(partial(_load_embedder, self.name, self._files), made=embedder)
         self._models = SearchModels(
             resolved.settings,
@@ -424,6 +424,7 @@ class Index:
                 notes=(*notes, unread) if unread else tuple(notes),
                 failures=tuple(store.failures()),
                 exact=searcher.exact,
+                codes=searcher.codes,
                 reranker=self._settings.reranker,
                 lag=store.seq - searcher.seq,
             )
@@ -583,9 +584,9 @@ class Index:
         return self._files.get().derived.writing()
 
 
-def _open_files(path: Path | str, ann_above: int) -> OpenFiles | OpenEngine:
+def _open_files(path: Path | str, vectors: VectorFiles) -> OpenFiles | OpenEngine:
     if isinstance(path, Path):
-        return OpenFiles.open(path, ann_above)
+        return OpenFiles.open(path, vectors)
     # Imported here: an index folder needs no driver of a database.
     from crx.engine.opened import OpenEngine
 

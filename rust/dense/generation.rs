@@ -1,16 +1,18 @@
 //! Generations of published files: the matrix `vectors-<n>.f16`, above a number of rows the graph
 //! `ann-<n>.usearch` over it, and what has changed since the graph was built, the tail
-//! `tail-<n>-<sequence number>.f16`.
+//! `tail-<n>-<sequence number>.f16`. Without a graph there may be codes, `codes-<n>.int8` or
+//! `codes-<n>.binary`.
 //!
 //! The tail has the format of the matrix, and the rows of the documents that have changed since the
 //! matrix; which these are is in the store's change log. So an edit writes a file of the size of the
 //! changes, and the graph is built again only when the tail is long.
 //!
 //! The store has a pointer to each of the files, with its seal. The pointers are set one after the
-//! other, so a graph or a tail is used only if its number is that of the matrix.
+//! other, so a graph, codes or a tail are used only if their number is that of the matrix.
 
 use std::path::{Path, PathBuf};
 
+use super::codes::{self, Codes, Encoding};
 use super::hnsw::{self, Hnsw};
 use super::matrix::{self, Matrix, Row};
 use super::source::Source;
@@ -23,6 +25,9 @@ pub(super) const VECTORS: &str = "vectors";
 /// The name of the pointer to the graph, and the start of the graph's file name.
 const ANN: &str = "ann";
 
+/// The name of the pointer to the codes, and the start of the codes' file name.
+const CODES: &str = "codes";
+
 /// The name of the pointer to the tail, and the start of the tail's file name.
 pub(super) const TAIL: &str = "tail";
 
@@ -31,6 +36,7 @@ pub(super) struct Generation {
     pub(super) pointer: Derived,
     pub(super) matrix: Matrix,
     pub(super) graph: Option<Hnsw>,
+    pub(super) codes: Option<Codes>,
 }
 
 /// The folder with the files of all generations.
@@ -39,16 +45,25 @@ pub(super) struct Folder {
     path: PathBuf,
     key: Key,
     ann_above: usize,
+    encoding: Option<Encoding>,
 }
 
 impl Folder {
-    /// Returns the folder at a path; a generation of more than `ann_above` rows gets a graph.
-    pub(super) fn new(path: &Path, key: Key, ann_above: usize) -> Self {
+    /// Returns the folder at a path; a generation of more than `ann_above` rows gets a graph, any
+    /// other gets codes, if there is an encoding.
+    pub(super) fn new(path: &Path, key: Key, ann_above: usize, encoding: Option<Encoding>) -> Self {
         Folder {
             path: path.to_owned(),
             key,
             ann_above,
+            encoding,
         }
+    }
+
+    /// Returns the encoding of the codes that a generation of so many rows needs, if any.
+    pub(super) fn needs_codes(&self, dim: usize, rows: usize) -> Option<Encoding> {
+        let scanned = rows > 0 && !self.needs_graph(rows) && codes::has_codes(dim);
+        self.encoding.filter(|_| scanned)
     }
 
     /// Returns whether a generation of so many rows needs a graph.
@@ -56,8 +71,8 @@ impl Folder {
         rows > self.ann_above
     }
 
-    /// Opens the generation that a pointer names, and returns it with the fault of its graph, if
-    /// the graph cannot be used.
+    /// Opens the generation that a pointer names, and returns it with the faults of its graph and of
+    /// its codes, if they cannot be used.
     ///
     /// # Errors
     /// [`Error::Damaged`] if the matrix cannot be used, or reflects another state of the store
@@ -67,7 +82,7 @@ impl Folder {
         store: &impl Source,
         pointer: &Derived,
         seq: i64,
-    ) -> Result<(Generation, Option<String>)> {
+    ) -> Result<(Generation, Vec<String>)> {
         let file = &pointer.file;
         let number = matrix_number(file)
             .ok_or_else(|| Error::Damaged(format!("{file}: not the file name of a generation")))?;
@@ -82,16 +97,29 @@ impl Folder {
             // The graph of another generation, whose pointers are being replaced.
             _ => Ok(None),
         };
-        let (graph, fault) = match graph {
-            Ok(graph) => (graph, None),
-            Err(error) => (None, Some(format!("{error}; all rows are scanned"))),
+        let codes = match store.derived(CODES)? {
+            Some(codes) if codes_number(&codes.file) == Some(number) => {
+                self.open_codes(&codes, &matrix).map(Some)
+            }
+            _ => Ok(None),
         };
+        let mut faults = Vec::new();
+        let mut note = |error: Error, instead: &str| faults.push(format!("{error}; {instead}"));
+        let graph = graph.unwrap_or_else(|error| {
+            note(error, "all rows are scanned");
+            None
+        });
+        let codes = codes.unwrap_or_else(|error| {
+            note(error, "all rows are scanned in half precision");
+            None
+        });
         let generation = Generation {
             pointer: pointer.clone(),
             matrix,
             graph,
+            codes,
         };
-        Ok((generation, fault))
+        Ok((generation, faults))
     }
 
     /// Opens the tail of a generation, if it has one that is not newer than `seq`.
@@ -143,7 +171,8 @@ impl Folder {
         store.set_derived(TAIL, Some(&Derived { file, seq, seal }))
     }
 
-    /// Publishes rows, in document order, as a new generation without a graph.
+    /// Publishes rows, in document order, as a new generation without a graph, with codes if they
+    /// will be scanned.
     ///
     /// # Errors
     /// As `publish`.
@@ -154,13 +183,8 @@ impl Folder {
         seq: i64,
         rows: &[Row<'_>],
     ) -> Result<Generation> {
-        let (_, pointer, matrix) = self.write_matrix(dim, seq, rows)?;
-        point(store, &pointer, None)?;
-        Ok(Generation {
-            pointer,
-            matrix,
-            graph: None,
-        })
+        let (number, pointer, matrix) = self.write_matrix(dim, seq, rows)?;
+        self.finish(store, (number, pointer, matrix), None)
     }
 
     /// Publishes rows, in document order, as a new generation, with a graph if there are many, and
@@ -180,14 +204,28 @@ impl Folder {
             .needs_graph(matrix.rows())
             .then(|| self.publish_graph(number, &matrix, seq))
             .transpose()?;
-        point(store, &pointer, graph.as_ref())?;
-        let graph = graph
-            .map(|graph| self.open_graph(&graph, &matrix))
+        self.finish(store, (number, pointer, matrix), graph.as_ref())
+    }
+
+    /// Adds the codes to a new generation, points the store to it and opens it.
+    fn finish(
+        &self,
+        store: &impl Source,
+        (number, pointer, matrix): (u64, Derived, Matrix),
+        graph: Option<&Derived>,
+    ) -> Result<Generation> {
+        let codes = self
+            .needs_codes(matrix.dim(), matrix.rows())
+            .map(|encoding| self.publish_codes(number, encoding, &matrix, pointer.seq))
             .transpose()?;
+        point(store, &pointer, graph, codes.as_ref())?;
+        let graph = graph.map(|graph| self.open_graph(graph, &matrix));
+        let codes = codes.map(|codes| self.open_codes(&codes, &matrix));
         Ok(Generation {
             pointer,
+            graph: graph.transpose()?,
+            codes: codes.transpose()?,
             matrix,
-            graph,
         })
     }
 
@@ -233,6 +271,34 @@ impl Folder {
         Hnsw::open(&path, &self.key, &graph.seal, matrix.dim(), matrix.rows())
     }
 
+    fn open_codes(&self, codes: &Derived, matrix: &Matrix) -> Result<Codes> {
+        let file = &codes.file;
+        let encoding = file.rsplit_once('.').and_then(|(_, end)| Encoding::of(end));
+        let encoding = encoding
+            .ok_or_else(|| Error::Damaged(format!("{file}: not the file name of codes")))?;
+        let (path, dim, rows) = (self.path.join(file), matrix.dim(), matrix.rows());
+        Codes::open(&path, &self.key, &codes.seal, encoding, dim, rows)
+    }
+
+    fn publish_codes(
+        &self,
+        number: u64,
+        encoding: Encoding,
+        matrix: &Matrix,
+        seq: i64,
+    ) -> Result<Derived> {
+        let file = format!("{CODES}-{number}.{}", encoding.name());
+        let path = self.path.join(&file);
+        let seal = codes::write(
+            &path,
+            &self.key,
+            encoding,
+            matrix.dim(),
+            matrix.all_values(),
+        )?;
+        Ok(Derived { file, seq, seal })
+    }
+
     fn publish_graph(&self, number: u64, matrix: &Matrix, seq: i64) -> Result<Derived> {
         let file = graph_file(number);
         let path = self.path.join(&file);
@@ -250,6 +316,7 @@ impl Folder {
             let file = file.strip_suffix(".tmp").unwrap_or(file);
             let number = matrix_number(file)
                 .or_else(|| number_between(file, ANN, ".usearch"))
+                .or_else(|| codes_number(file))
                 .or_else(|| tail_number(file));
             found.extend(number.map(|number| (path.clone(), number)));
         }
@@ -258,9 +325,17 @@ impl Folder {
 }
 
 /// Points the store to a new generation, which has no tail.
-fn point(store: &impl Source, matrix: &Derived, graph: Option<&Derived>) -> Result<()> {
+fn point(
+    store: &impl Source,
+    matrix: &Derived,
+    graph: Option<&Derived>,
+    codes: Option<&Derived>,
+) -> Result<()> {
     store.set_derived(VECTORS, Some(matrix))?;
     store.set_derived(ANN, graph)?;
+    if codes.is_some() || store.derived(CODES)?.is_some() {
+        store.set_derived(CODES, codes)?;
+    }
     if store.derived(TAIL)?.is_some() {
         store.set_derived(TAIL, None)?;
     }
@@ -290,6 +365,15 @@ fn matrix_file(number: u64) -> String {
 
 fn graph_file(number: u64) -> String {
     format!("{ANN}-{number}.usearch")
+}
+
+/// Returns the number of the generation that codes belong to.
+fn codes_number(file: &str) -> Option<u64> {
+    let encodings = [Encoding::Int8, Encoding::Binary];
+    let mut endings = encodings
+        .iter()
+        .map(|encoding| format!(".{}", encoding.name()));
+    endings.find_map(|end| number_between(file, CODES, &end))
 }
 
 fn matrix_number(file: &str) -> Option<u64> {

@@ -5,37 +5,30 @@
 //! searchable as soon as it is committed, also by a reader. The writer publishes a new generation
 //! when the tail has grown; the tail of a generation with a graph is published by itself, so that an
 //! edit does not build the graph again. A graph is built only by `publish`, at the end of a build.
+//! Rows without a graph are scanned, or, if there is an encoding, their codes are.
 
+mod codes;
 mod generation;
 mod hnsw;
 mod kernels;
 mod live_rows;
 pub mod matrix;
 pub mod scan;
+mod search;
 mod source;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+pub use codes::Encoding;
 pub use source::Source;
 
 use crate::error::{Error, Result};
 use crate::seal::Key;
 use crate::store::Filter;
 use generation::{Folder, Generation, VECTORS};
-use live_rows::{LiveRows, Tail};
-use scan::{Rows, Scored, TopRows, scan};
-
-/// The rows that a scan reads in the time in which a graph search without a filter keeps one
-/// candidate. At 50,000 x 384 a graph search that keeps 256 took 1.13 ms of the CPU and a scan 6.11
-/// ms, so 36; filters broke even at a share of about 0.45, so 40 (`benches/ann.py`, Xeon at 2.80 GHz).
-///
-/// A graph search with a filter has to pass 1 / share rows for each allowed one, so it costs
-/// `SCANNED_PER_CANDIDATE * candidates / share` scanned rows; a scan costs `share * rows`.
-const SCANNED_PER_CANDIDATE: f64 = 40.0;
-
-/// The rows from which the share of allowed ones is estimated: its standard error is below 0.01.
-const SAMPLE: usize = 4096;
+use live_rows::LiveRows;
+use scan::Scored;
 
 /// A handle on the vectors in `derived/`; it may be used from several threads.
 pub struct Dense {
@@ -50,10 +43,17 @@ impl Dense {
     /// Returns a handle without rows on a folder, which the first publication creates; `sync` loads
     /// the rows.
     ///
-    /// Above `ann_above` rows a graph is built, and searched instead of all rows.
-    pub fn open(folder: &Path, key: Key, write: bool, ann_above: usize) -> Self {
+    /// Above `ann_above` rows a graph is built, and searched instead of all rows. Up to it, codes are
+    /// made if there is an encoding, and scanned instead of the rows.
+    pub fn open(
+        folder: &Path,
+        key: Key,
+        write: bool,
+        ann_above: usize,
+        encoding: Option<Encoding>,
+    ) -> Self {
         Dense {
-            folder: Folder::new(folder, key, ann_above),
+            folder: Folder::new(folder, key, ann_above, encoding),
             write,
             syncing: Mutex::new(()),
             live: RwLock::default(),
@@ -86,9 +86,14 @@ impl Dense {
         self.len() == 0
     }
 
-    /// Returns whether a search scans every row.
+    /// Returns whether a search compares the query with every row in half precision.
     pub fn exact(&self) -> bool {
-        self.live().graph().is_none()
+        self.live().graph().is_none() && self.encoding().is_none()
+    }
+
+    /// Returns the encoding of the codes that are scanned instead of the rows, if any.
+    pub fn encoding(&self) -> Option<Encoding> {
+        self.live().encoding()
     }
 
     /// Returns one line for each derived file that could not be used, with what was done instead,
@@ -167,54 +172,37 @@ impl Dense {
         if live.dim == 0 || k == 0 {
             return Ok(Vec::new());
         }
-        if query.len() != live.dim {
-            return Err(Error::Invalid(format!(
-                "query: {} values for rows of {}; embed it with the index's model",
-                query.len(),
-                live.dim
-            )));
-        }
-        let wanted = |doc: i64| only.is_none_or(|only| only.contains(doc));
-        let Tail { keys, docs, values } = &*live.tail;
-        let tail = scan(
-            Rows::F16(values),
-            query,
-            k,
-            |row| wanted(docs[row]),
-            |row| keys[row],
-        );
-        let Some(base) = &live.base else {
-            return Ok(tail.into_sorted());
-        };
-        let (keys, docs) = (base.matrix.keys(), base.matrix.docs());
-        let allowed = |row: usize| {
-            docs.get(row)
-                .is_some_and(|&doc| !live.is_deleted(row) && wanted(doc))
-        };
-        let found = match &base.graph {
-            Some(graph) if only.is_none() || !scan_is_cheaper(docs.len(), k, allowed) => {
-                let mut best = TopRows::new(k);
-                // All candidates, since they are found by the query in half precision.
-                for row in graph.search(query, hnsw::candidates(k), allowed)? {
-                    best.push(scan::product(base.matrix.row(row), query), || keys[row]);
-                }
-                best
-            }
-            _ => {
-                let (rows, key_of) = (Rows::F16(base.matrix.all_values()), |row: usize| keys[row]);
-                match only {
-                    // Without a filter no row's document is read.
-                    None if live.has_deleted() => {
-                        scan(rows, query, k, |row| !live.is_deleted(row), key_of)
-                    }
-                    None => scan(rows, query, k, |_| true, key_of),
-                    Some(_) => scan(rows, query, k, allowed, key_of),
-                }
-            }
-        };
-        let mut found = tail.merge(found).into_sorted();
+        check_dim(query.len(), live.dim)?;
+        let mut found = search::nearest(&live, query, k, only)?.into_sorted();
         found.truncate(k);
         Ok(found)
+    }
+
+    /// Returns for each query of `dim` values what `search` does. All rows are scanned once for all
+    /// queries, if they are scanned.
+    ///
+    /// # Errors
+    /// As `search`.
+    pub fn search_batch(
+        &self,
+        queries: &[f32],
+        dim: usize,
+        k: usize,
+        only: Option<&Filter>,
+    ) -> Result<Vec<Vec<Scored>>> {
+        let live = self.live();
+        let count = queries.len() / dim.max(1);
+        if live.dim == 0 || k == 0 {
+            return Ok(vec![Vec::new(); count]);
+        }
+        check_dim(dim, live.dim)?;
+        let found = search::nearest_batch(&live, queries, k, only)?;
+        let ranked = found.into_iter().map(|best| {
+            let mut found = best.into_sorted();
+            found.truncate(k);
+            found
+        });
+        Ok(ranked.collect())
     }
 
     /// Returns whether this is the writer.
@@ -227,8 +215,11 @@ impl Dense {
 
     /// Returns whether the writer should publish a new generation at the end of a build.
     fn is_due(&self, live: &LiveRows) -> bool {
-        let lacks_graph = self.folder.needs_graph(live.base_rows()) && live.graph().is_none();
-        lacks_graph || live.is_stale()
+        let rows = live.base_rows();
+        let lacks_graph = self.folder.needs_graph(rows) && live.graph().is_none();
+        let lacks_codes =
+            live.graph().is_none() && self.folder.needs_codes(live.dim, rows) != live.encoding();
+        lacks_graph || lacks_codes || live.is_stale()
     }
 
     fn live(&self) -> Arc<LiveRows> {
@@ -274,8 +265,8 @@ impl Dense {
             return Ok(LiveRows::default().with_faults(faults));
         };
         match self.folder.open(store, &pointer, seq) {
-            Ok((base, fault)) => {
-                faults.extend(fault);
+            Ok((base, found)) => {
+                faults.extend(found);
                 self.with_tail(store, LiveRows::of(base).with_faults(faults), seq)
             }
             // The writer may have replaced it since the pointer was read.
@@ -329,12 +320,13 @@ impl Dense {
     }
 }
 
-/// Returns whether a scan of the allowed rows costs less than a graph search for `k` of them.
-fn scan_is_cheaper(rows: usize, k: usize, allowed: impl Fn(usize) -> bool) -> bool {
-    let step = rows.div_ceil(SAMPLE).max(1);
-    let sampled = rows.div_ceil(step).max(1);
-    let share = (0..rows).step_by(step).filter(|&row| allowed(row)).count() as f64 / sampled as f64;
-    share * share * rows as f64 <= SCANNED_PER_CANDIDATE * hnsw::candidates(k) as f64
+fn check_dim(query: usize, rows: usize) -> Result<()> {
+    if query != rows {
+        return Err(Error::Invalid(format!(
+            "query: {query} values for rows of {rows}; embed it with the index's model"
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,11 +5,15 @@
 use half::f16;
 use rayon::prelude::*;
 
-use super::kernels::{Kernel, kernel_f16, kernel_f32};
+use super::kernels::{Aligned, QUERIES, kernel_f16, kernel_f16_batch, kernel_f32};
 use crate::pool;
 
 /// Rows that one task scans: 3 MB of 384 f16, small enough to balance the load of the threads.
 const BLOCK: usize = 4096;
+
+/// Rows that are read for all queries of a batch before the next: 200 KB of 384 f16, which stay in the
+/// second-level cache.
+const BATCH_BLOCK: usize = 256;
 
 /// An (n, d) matrix, row by row.
 #[derive(Debug, Clone, Copy)]
@@ -94,6 +98,12 @@ impl TopRows {
         self.kept
     }
 
+    /// Returns the keys of the best rows, in no particular order.
+    pub(super) fn into_rows(mut self) -> Vec<usize> {
+        self.cut();
+        self.kept.into_iter().map(|row| row.key as usize).collect()
+    }
+
     fn cut(&mut self) {
         if self.kept.len() > self.k && self.k > 0 {
             let (_, worst, _) = self.kept.select_nth_unstable_by(self.k - 1, order);
@@ -118,9 +128,19 @@ pub fn scan(
     allowed: impl Fn(usize) -> bool + Sync,
     key_of: impl Fn(usize) -> i64 + Sync,
 ) -> TopRows {
+    let dim = query.len().max(1);
+    let query = &*Aligned::new(query);
     match rows {
-        Rows::F32(values) => scan_with(values, query, k, allowed, key_of, kernel_f32()),
-        Rows::F16(values) => scan_with(values, query, k, allowed, key_of, kernel_f16()),
+        Rows::F32(values) => {
+            let (rows, dot) = (whole_rows(values.len(), dim), kernel_f32());
+            let score = |row: usize| dot(&values[row * dim..][..dim], query);
+            best_rows(rows, k, score, allowed, key_of)
+        }
+        Rows::F16(values) => {
+            let (rows, dot) = (whole_rows(values.len(), dim), kernel_f16());
+            let score = |row: usize| dot(&values[row * dim..][..dim], query);
+            best_rows(rows, k, score, allowed, key_of)
+        }
     }
 }
 
@@ -129,44 +149,94 @@ pub fn product(row: &[f16], query: &[f32]) -> f32 {
     kernel_f16()(row, query)
 }
 
-fn scan_with<T: Sync>(
-    values: &[T],
-    query: &[f32],
+/// Returns the number of rows.
+///
+/// # Panics
+/// If the matrix does not consist of whole rows.
+fn whole_rows(values: usize, dim: usize) -> usize {
+    assert_eq!(values % dim, 0, "the matrix is not whole rows of {dim}");
+    values / dim
+}
+
+/// Returns the `k` allowed rows of largest score; `key_of` returns a row's key.
+pub(super) fn best_rows(
+    rows: usize,
+    k: usize,
+    score: impl Fn(usize) -> f32 + Sync,
+    allowed: impl Fn(usize) -> bool + Sync,
+    key_of: impl Fn(usize) -> i64 + Sync,
+) -> TopRows {
+    let scan_block = |mut best: TopRows, start: usize| {
+        for row in start..rows.min(start + BLOCK) {
+            if allowed(row) {
+                best.push(score(row), || key_of(row));
+            }
+        }
+        best
+    };
+    if rows <= BLOCK {
+        return scan_block(TopRows::new(k), 0);
+    }
+    pool::install(|| {
+        (0..rows.div_ceil(BLOCK))
+            .into_par_iter()
+            .fold(
+                || TopRows::new(k),
+                |best, block| scan_block(best, block * BLOCK),
+            )
+            .reduce(|| TopRows::new(k), TopRows::merge)
+    })
+}
+
+/// Scans all allowed rows once for several queries, each of `dim` values; returns for each what
+/// [`scan`] does, to the last bit.
+///
+/// A row is read from memory once, and converted to single precision once for [`QUERIES`] of them.
+///
+/// # Panics
+/// If the matrix or the queries do not consist of whole rows.
+pub(super) fn scan_batch(
+    values: &[f16],
+    queries: &[f32],
+    dim: usize,
     k: usize,
     allowed: impl Fn(usize) -> bool + Sync,
     key_of: impl Fn(usize) -> i64 + Sync,
-    dot: Kernel<T>,
-) -> TopRows {
-    let dim = query.len().max(1);
-    assert_eq!(
-        values.len() % dim,
-        0,
-        "the matrix is not whole rows of {dim}"
+) -> Vec<TopRows> {
+    let (rows, count) = (
+        whole_rows(values.len(), dim),
+        whole_rows(queries.len(), dim),
     );
-    let scan_block = |best: &mut TopRows, (block, rows): (usize, &[T])| {
-        for (row, values) in (block * BLOCK..).zip(rows.chunks_exact(dim)) {
-            if allowed(row) {
-                best.push(dot(values, query), || key_of(row));
+    let dots = kernel_f16_batch();
+    let queries: Vec<Aligned> = queries.chunks_exact(dim).map(Aligned::new).collect();
+    // The last group is filled up with its first query.
+    let groups: Vec<[&[f32]; QUERIES]> = queries
+        .chunks(QUERIES)
+        .map(|group| std::array::from_fn(|at| &**group.get(at).unwrap_or(&group[0])))
+        .collect();
+    let none = || vec![TopRows::new(k); count];
+    let scan_block = |mut best: Vec<TopRows>, start: usize| {
+        let rows = (start..rows.min(start + BATCH_BLOCK)).filter(|&row| allowed(row));
+        let rows: Vec<usize> = rows.collect();
+        for (group, best) in groups.iter().zip(best.chunks_mut(QUERIES)) {
+            for &row in &rows {
+                let scores = dots(&values[row * dim..][..dim], group);
+                for (best, score) in best.iter_mut().zip(scores) {
+                    best.push(score, || key_of(row));
+                }
             }
         }
+        best
     };
-    if values.len() <= BLOCK * dim {
-        let mut best = TopRows::new(k);
-        scan_block(&mut best, (0, values));
-        return best;
-    }
+    let merge = |best: Vec<TopRows>, other: Vec<TopRows>| {
+        let pairs = best.into_iter().zip(other);
+        pairs.map(|(best, other)| best.merge(other)).collect()
+    };
     pool::install(|| {
-        values
-            .par_chunks(BLOCK * dim)
-            .enumerate()
-            .fold(
-                || TopRows::new(k),
-                |mut best, block| {
-                    scan_block(&mut best, block);
-                    best
-                },
-            )
-            .reduce(|| TopRows::new(k), TopRows::merge)
+        (0..rows.div_ceil(BATCH_BLOCK))
+            .into_par_iter()
+            .fold(none, |best, block| scan_block(best, block * BATCH_BLOCK))
+            .reduce(none, merge)
     })
 }
 

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use half::f16;
 
 use super::live_rows::MAX_CHANGED;
+use super::scan::TopRows;
 use super::*;
 use crate::store::{Derived, DocVector};
 
@@ -122,7 +123,7 @@ fn published() -> (MemoryStore, tempfile::TempDir) {
     store.put(1, &[(10, 0.0), (11, 0.5)]);
     store.put(2, &[(12, 1.0)]);
     store.put(3, &[(13, 1.5), (14, 0.5)]);
-    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
     assert_eq!(writer.sync(&store).unwrap(), 3);
     assert_eq!(files(folder.path()), [] as [&str; 0]);
     writer.publish(&store).unwrap();
@@ -133,7 +134,7 @@ fn published() -> (MemoryStore, tempfile::TempDir) {
 #[test]
 fn a_reader_finds_published_rows_without_reading_documents() {
     let (store, folder) = published();
-    let reader = Dense::open(folder.path(), KEY, false, 100_000);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
     assert_eq!(reader.sync(&store).unwrap(), 0);
     assert_eq!((reader.len(), reader.seq(), reader.exact()), (5, 3, true));
     // 11 and 14 are the same vector.
@@ -148,7 +149,7 @@ fn a_reader_finds_published_rows_without_reading_documents() {
 #[test]
 fn a_changed_document_is_searched_as_it_is_now() {
     let (store, folder) = published();
-    let reader = Dense::open(folder.path(), KEY, false, 100_000);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
     reader.sync(&store).unwrap();
     store.put(1, &[(11, 0.5), (20, 0.75)]);
     store.put(2, &[]);
@@ -156,7 +157,7 @@ fn a_changed_document_is_searched_as_it_is_now() {
     assert_eq!(reader.sync(&store).unwrap(), 2);
     assert_eq!(keys(&reader, 0.0, 9, None), [11, 14, 20, 13]);
     assert_eq!(reader.sync(&store).unwrap(), 0);
-    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
     writer.publish(&store).unwrap();
     assert_eq!(files(folder.path()), ["vectors-2.f16"]);
     assert_eq!(keys(&writer, 0.0, 9, None), [11, 14, 20, 13]);
@@ -174,7 +175,7 @@ fn a_reader_ignores_a_damaged_file_and_the_writer_replaces_it() {
         let mut bytes = good.clone();
         bytes[at] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        let reader = Dense::open(folder.path(), KEY, false, 100_000);
+        let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
         assert_eq!(reader.sync(&store).unwrap(), 3, "byte {at}");
         assert_eq!(keys(&reader, 0.4, 3, None), [11, 14, 10]);
         let fault = format!(
@@ -187,13 +188,13 @@ fn a_reader_ignores_a_damaged_file_and_the_writer_replaces_it() {
             (0, 1)
         );
     }
-    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
     writer.sync(&store).unwrap();
     assert_eq!(
         (writer.faults().len(), files(folder.path())),
         (1, vec!["vectors-2.f16".into()])
     );
-    let reader = Dense::open(folder.path(), KEY, false, 100_000);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
     assert_eq!(
         (reader.sync(&store).unwrap(), reader.faults().len()),
         (0, 0)
@@ -204,7 +205,7 @@ fn a_reader_ignores_a_damaged_file_and_the_writer_replaces_it() {
 fn a_missing_file_another_key_and_a_pointer_out_of_the_folder_are_faults() {
     let (store, folder) = published();
     let refused = |key: Key| {
-        let reader = Dense::open(folder.path(), key, false, 100_000);
+        let reader = Dense::open(folder.path(), key, false, 100_000, None);
         reader.sync(&store).unwrap();
         (reader.faults().len(), reader.len())
     };
@@ -229,7 +230,7 @@ fn files_left_by_a_crash_are_removed_with_the_next_generation() {
     std::fs::write(folder.path().join("vectors-3.f16.tmp"), b"half").unwrap();
     std::fs::write(folder.path().join("notes.txt"), b"not ours").unwrap();
     store.put(4, &[(30, 0.1)]);
-    Dense::open(folder.path(), KEY, true, 100_000)
+    Dense::open(folder.path(), KEY, true, 100_000, None)
         .publish(&store)
         .unwrap();
     assert_eq!(files(folder.path()), ["notes.txt", "vectors-4.f16"]);
@@ -242,7 +243,7 @@ fn the_writer_publishes_a_grown_tail_without_a_request() {
         .map(|key| (key, 0.001))
         .collect();
     store.put(4, &rows);
-    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
     writer.sync(&store).unwrap();
     assert_eq!(files(folder.path()), ["vectors-1.f16"]);
     store.put(5, &[(99, 0.0)]);
@@ -257,7 +258,7 @@ fn the_writer_publishes_a_grown_tail_without_a_request() {
 #[test]
 fn rows_of_different_dimensions_and_queries_of_others_are_refused() {
     let (store, folder) = published();
-    let reader = Dense::open(folder.path(), KEY, false, 100_000);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
     assert_eq!(reader.search(&[1.0], 1, None), Ok(Vec::new()));
     reader.sync(&store).unwrap();
     assert!(matches!(
@@ -282,13 +283,13 @@ fn above_the_limit_a_graph_is_searched_and_a_damaged_one_is_not() {
             .collect();
         store.put(doc, &rows);
     }
-    let writer = Dense::open(folder.path(), KEY, true, 100);
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
     writer.publish(&store).unwrap();
     assert!(!writer.exact());
     assert_eq!(files(folder.path()), ["ann-1.usearch", "vectors-1.f16"]);
     store.put(50, &[(900, 2.0)]);
     store.put(20, &[]);
-    let reader = Dense::open(folder.path(), KEY, false, 100);
+    let reader = Dense::open(folder.path(), KEY, false, 100, None);
     reader.sync(&store).unwrap();
     for only in [
         None,
@@ -304,7 +305,7 @@ fn above_the_limit_a_graph_is_searched_and_a_damaged_one_is_not() {
         let mut bytes = good.clone();
         bytes[at] ^= 0x80;
         std::fs::write(&path, &bytes).unwrap();
-        let reader = Dense::open(folder.path(), KEY, false, 100);
+        let reader = Dense::open(folder.path(), KEY, false, 100, None);
         reader.sync(&store).unwrap();
         assert_eq!(
             (reader.exact(), reader.faults().len()),
@@ -313,7 +314,7 @@ fn above_the_limit_a_graph_is_searched_and_a_damaged_one_is_not() {
         );
         assert_eq!(keys(&reader, 2.0, 5, None), store.nearest(2.0, 5, None));
     }
-    let writer = Dense::open(folder.path(), KEY, true, 100);
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
     writer.publish(&store).unwrap();
     assert_eq!(files(folder.path()), ["ann-2.usearch", "vectors-2.f16"]);
     assert!(!writer.exact());
@@ -328,7 +329,7 @@ fn published_with_graph() -> (MemoryStore, tempfile::TempDir) {
             .collect();
         store.put(doc, &rows);
     }
-    let writer = Dense::open(folder.path(), KEY, true, 100);
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
     writer.publish(&store).unwrap();
     (store, folder)
 }
@@ -336,7 +337,7 @@ fn published_with_graph() -> (MemoryStore, tempfile::TempDir) {
 #[test]
 fn an_edit_is_published_as_a_tail_beside_the_graph() {
     let (store, folder) = published_with_graph();
-    let mut writer = Dense::open(folder.path(), KEY, true, 100);
+    let mut writer = Dense::open(folder.path(), KEY, true, 100, None);
     let edits: [(i64, &[(i64, f32)]); 4] = [
         (50, &[(900, 2.0), (901, 0.1)]),
         (20, &[]),
@@ -349,7 +350,7 @@ fn an_edit_is_published_as_a_tail_beside_the_graph() {
         let tail = format!("tail-1-{}.f16", store.seq().unwrap());
         let expected = ["ann-1.usearch", tail.as_str(), "vectors-1.f16"];
         assert_eq!(files(folder.path()), expected);
-        let reader = Dense::open(folder.path(), KEY, false, 100);
+        let reader = Dense::open(folder.path(), KEY, false, 100, None);
         // Nothing is read from the store.
         assert_eq!(reader.sync(&store).unwrap(), 0);
         for dense in [&writer, &reader] {
@@ -358,7 +359,7 @@ fn an_edit_is_published_as_a_tail_beside_the_graph() {
                 assert_eq!(keys(dense, angle, 5, None), store.nearest(angle, 5, None));
             }
         }
-        writer = Dense::open(folder.path(), KEY, true, 100);
+        writer = Dense::open(folder.path(), KEY, true, 100, None);
     }
     // Nothing has changed: nothing is written.
     let before = files(folder.path());
@@ -371,7 +372,7 @@ fn a_damaged_tail_is_named_read_from_the_store_and_replaced() {
     let (store, folder) = published_with_graph();
     store.put(50, &[(900, 2.0)]);
     store.put(20, &[]);
-    let writer = Dense::open(folder.path(), KEY, true, 100);
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
     writer.publish(&store).unwrap();
     let path = folder.path().join("tail-1-52.f16");
     let good = std::fs::read(&path).unwrap();
@@ -379,7 +380,7 @@ fn a_damaged_tail_is_named_read_from_the_store_and_replaced() {
         let mut bytes = good.clone();
         bytes[at] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        let reader = Dense::open(folder.path(), KEY, false, 100);
+        let reader = Dense::open(folder.path(), KEY, false, 100, None);
         assert_eq!(reader.sync(&store).unwrap(), 2, "byte {at}");
         assert_eq!(keys(&reader, 2.0, 5, None), store.nearest(2.0, 5, None));
         let fault = format!(
@@ -388,10 +389,10 @@ fn a_damaged_tail_is_named_read_from_the_store_and_replaced() {
         );
         assert_eq!((reader.exact(), reader.faults()), (false, vec![fault]));
     }
-    let writer = Dense::open(folder.path(), KEY, true, 100);
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
     writer.sync(&store).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), good);
-    let reader = Dense::open(folder.path(), KEY, false, 100);
+    let reader = Dense::open(folder.path(), KEY, false, 100, None);
     assert_eq!(
         (reader.sync(&store).unwrap(), reader.faults().len()),
         (0, 0)
@@ -402,17 +403,17 @@ fn a_damaged_tail_is_named_read_from_the_store_and_replaced() {
 fn a_tail_that_was_replaced_while_it_was_opened_is_read_from_the_store() {
     let (store, folder) = published_with_graph();
     store.put(50, &[(900, 2.0)]);
-    let writer = Dense::open(folder.path(), KEY, true, 100);
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
     writer.publish(&store).unwrap();
     let tail = folder.path().join("tail-1-51.f16");
     std::fs::remove_file(&tail).unwrap();
-    let reader = Dense::open(folder.path(), KEY, false, 100);
+    let reader = Dense::open(folder.path(), KEY, false, 100, None);
     assert_eq!(
         (reader.sync(&store).unwrap(), reader.faults().len()),
         (1, 0)
     );
     assert_eq!(keys(&reader, 2.0, 5, None), store.nearest(2.0, 5, None));
-    let writer = Dense::open(folder.path(), KEY, true, 100);
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
     writer.publish(&store).unwrap();
     assert!(tail.exists());
 }
@@ -422,7 +423,7 @@ fn a_tail_of_an_older_generation_or_of_the_future_is_not_used() {
     let (store, folder) = published_with_graph();
     let bare = store.pointers.lock().unwrap().clone();
     store.put(50, &[(900, 2.0)]);
-    let writer = Dense::open(folder.path(), KEY, true, 100);
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
     writer.publish(&store).unwrap();
     let tail = store.derived("tail").unwrap().unwrap();
     // A snapshot of the store from before the edit, whose pointer was read after it.
@@ -434,7 +435,7 @@ fn a_tail_of_an_older_generation_or_of_the_future_is_not_used() {
     old.docs.lock().unwrap().remove(&50);
     *old.pointers.lock().unwrap() = bare;
     old.set_derived("tail", Some(&tail)).unwrap();
-    let reader = Dense::open(folder.path(), KEY, false, 100);
+    let reader = Dense::open(folder.path(), KEY, false, 100, None);
     reader.sync(&old).unwrap();
     assert_eq!(keys(&reader, 2.0, 5, None), old.nearest(2.0, 5, None));
     // More than MAX_CHANGED new rows: the graph is built again, and the tail goes.
@@ -445,7 +446,7 @@ fn a_tail_of_an_older_generation_or_of_the_future_is_not_used() {
     writer.publish(&store).unwrap();
     assert_eq!(files(folder.path()), ["ann-2.usearch", "vectors-2.f16"]);
     store.set_derived("tail", Some(&tail)).unwrap();
-    let reader = Dense::open(folder.path(), KEY, false, 100);
+    let reader = Dense::open(folder.path(), KEY, false, 100, None);
     assert_eq!(reader.sync(&store).unwrap(), 0);
     assert_eq!(
         (reader.len(), reader.faults().len()),
@@ -456,7 +457,7 @@ fn a_tail_of_an_older_generation_or_of_the_future_is_not_used() {
 #[test]
 fn the_graph_is_built_once_at_the_end_of_a_build() {
     let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
-    let writer = Dense::open(folder.path(), KEY, true, 100);
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
     for doc in 0..3 {
         let first = doc * 5000;
         let rows: Vec<(i64, f32)> = (first..first + 5000).map(|key| (key, 1.0)).collect();
@@ -476,13 +477,13 @@ fn the_tail_of_a_generation_without_rows_can_be_used() {
     let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
     for rows in [&[(1, 0.0)][..], &[]] {
         store.put(4, rows);
-        let writer = Dense::open(folder.path(), KEY, true, 100_000);
+        let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
         writer.publish(&store).unwrap();
     }
-    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
     store.put(0, &[]);
     writer.publish(&store).unwrap();
-    let reader = Dense::open(folder.path(), KEY, false, 100_000);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
     reader.sync(&store).unwrap();
     assert_eq!(reader.faults(), [] as [&str; 0]);
     // Another model's vectors may follow.
@@ -518,7 +519,7 @@ proptest! {
         ann_above in prop::sample::select(vec![0, 100_000]),
     ) {
         let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
-        let open = |write| Dense::open(folder.path(), KEY, write, ann_above);
+        let open = |write| Dense::open(folder.path(), KEY, write, ann_above, None);
         let (mut writer, reader) = (open(true), open(false));
         let mut key = 0;
         for step in steps {
@@ -552,7 +553,7 @@ fn a_damaged_vector_is_left_out_and_named_until_it_is_put_again() {
     let fault = "document-3: the vector of chunk 1 is damaged, so only BM25 finds this chunk; \
                  `crx verify` embeds it again";
     for write in [false, true, false] {
-        let dense = Dense::open(folder.path(), KEY, write, 100_000);
+        let dense = Dense::open(folder.path(), KEY, write, 100_000, None);
         dense.sync(&store).unwrap();
         if write {
             dense.publish(&store).unwrap();
@@ -563,9 +564,110 @@ fn a_damaged_vector_is_left_out_and_named_until_it_is_put_again() {
     assert_eq!(files(folder.path()), ["vectors-1.f16"]);
     store.damaged.lock().unwrap().clear();
     store.put(3, &[(13, 1.5), (14, 0.5)]);
-    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
     writer.publish(&store).unwrap();
     assert_eq!(keys(&writer, 0.5, 2, None), [11, 14]);
     assert_eq!(writer.faults(), [] as [&str; 0]);
     assert_eq!(files(folder.path()), ["vectors-2.f16"]);
+}
+
+/// Returns a store of 3,000 rows around three directions, and its folder.
+fn store_of_many_rows() -> (MemoryStore, tempfile::TempDir) {
+    let store = MemoryStore::default();
+    for doc in 0..30 {
+        let angle = |at: i64| (doc % 3) as f32 + 0.0004 * ((at * 7919) % 1009) as f32;
+        let rows: Vec<(i64, f32)> = (0..100)
+            .map(|at| (doc * 100 + at, angle(doc * 100 + at)))
+            .collect();
+        store.put(doc, &rows);
+    }
+    (store, tempfile::tempdir().unwrap())
+}
+
+#[test]
+fn codes_are_scanned_in_place_of_the_rows_and_give_exact_scores() {
+    let (store, folder) = store_of_many_rows();
+    let exact = Dense::open(folder.path(), KEY, false, 100_000, None);
+    exact.sync(&store).unwrap();
+    for (encoding, file) in [
+        (Encoding::Int8, "codes-1.int8"),
+        (Encoding::Binary, "codes-2.binary"),
+    ] {
+        let writer = Dense::open(folder.path(), KEY, true, 100_000, Some(encoding));
+        writer.publish(&store).unwrap();
+        assert_eq!(files(folder.path())[0], file);
+        let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
+        reader.sync(&store).unwrap();
+        assert_eq!((reader.encoding(), reader.exact()), (Some(encoding), false));
+        let only = Filter::from_docs((0..30).filter(|doc| doc % 2 == 0));
+        for only in [None, Some(&only)] {
+            let found = reader.search(&query(1.1), 5, only).unwrap();
+            assert_eq!(found, exact.search(&query(1.1), 5, only).unwrap());
+        }
+    }
+    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
+    writer.publish(&store).unwrap();
+    assert_eq!(files(folder.path()), ["vectors-3.f16"]);
+}
+
+#[test]
+fn rows_in_a_graph_have_no_codes() {
+    let (store, folder) = store_of_many_rows();
+    let writer = Dense::open(folder.path(), KEY, true, 100, Some(Encoding::Int8));
+    writer.publish(&store).unwrap();
+    writer.publish(&store).unwrap();
+    assert_eq!(files(folder.path()), ["ann-1.usearch", "vectors-1.f16"]);
+}
+
+#[test]
+fn damaged_codes_are_named_and_the_rows_are_scanned() {
+    let (store, folder) = store_of_many_rows();
+    let writer = Dense::open(folder.path(), KEY, true, 100_000, Some(Encoding::Int8));
+    writer.publish(&store).unwrap();
+    let path = folder.path().join("codes-1.int8");
+    let good = std::fs::read(&path).unwrap();
+    for at in [0, 9, 13, 17, 25, 70, good.len() - 1] {
+        let mut bytes = good.clone();
+        bytes[at] ^= 0x10;
+        std::fs::write(&path, &bytes).unwrap();
+        let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
+        reader.sync(&store).unwrap();
+        let fault = format!(
+            "{}: does not match its seal; all rows are scanned in half precision",
+            path.display()
+        );
+        assert_eq!((reader.exact(), reader.faults()), (true, vec![fault]));
+        assert_eq!(keys(&reader, 2.0, 9, None), store.nearest(2.0, 9, None));
+    }
+    writer.sync(&store).unwrap();
+    let writer = Dense::open(folder.path(), KEY, true, 100_000, Some(Encoding::Int8));
+    writer.publish(&store).unwrap();
+    assert_eq!(files(folder.path()), ["codes-2.int8", "vectors-2.f16"]);
+}
+
+#[test]
+fn a_batch_of_queries_gives_what_each_gives_alone() {
+    let (store, folder) = store_of_many_rows();
+    Dense::open(folder.path(), KEY, true, 100_000, None)
+        .publish(&store)
+        .unwrap();
+    store.put(4, &[(999_999, 1.05)]);
+    let only = Filter::from_docs(0..20);
+    let queries: Vec<f32> = (0..7).flat_map(|at| query(at as f32 / 2.0)).collect();
+    for (ann_above, encoding) in [
+        (100_000, None),
+        (100_000, Some(Encoding::Int8)),
+        (100, None),
+    ] {
+        let dense = Dense::open(folder.path(), KEY, true, ann_above, encoding);
+        dense.publish(&store).unwrap();
+        for only in [None, Some(&only)] {
+            let alone: Vec<_> = queries
+                .chunks(2)
+                .map(|query| dense.search(query, 9, only).unwrap())
+                .collect();
+            assert_eq!(dense.search_batch(&queries, 2, 9, only).unwrap(), alone);
+        }
+        assert!(dense.search_batch(&queries, 7, 9, None).is_err());
+    }
 }

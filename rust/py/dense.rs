@@ -12,25 +12,38 @@ use pyo3::prelude::*;
 
 use super::error::raise;
 use super::store::{Filter, Store};
+use crate::dense::Encoding;
 use crate::dense::scan::{Rows, Scored, scan};
 
 /// Keys and their scores.
 type Ranked<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>);
 
-/// Exact scan of `derived/vectors-<gen>.f16`, or usearch HNSW above `ann_above` rows.
+/// Scan of `derived/vectors-<gen>.f16` or of codes, or usearch HNSW above `ann_above` rows.
 #[pyclass(frozen, module = "crx._native")]
 struct Dense(crate::dense::Dense);
 
 #[pymethods]
 impl Dense {
     #[staticmethod]
-    #[pyo3(signature = (folder, *, seal_key, write=false, ann_above=100_000))]
-    fn open(folder: PathBuf, seal_key: &[u8], write: bool, ann_above: usize) -> PyResult<Self> {
+    #[pyo3(signature = (folder, *, seal_key, write=false, ann_above=100_000, codes=None))]
+    fn open(
+        folder: PathBuf,
+        seal_key: &[u8],
+        write: bool,
+        ann_above: usize,
+        codes: Option<&str>,
+    ) -> PyResult<Self> {
         let key = seal_key.try_into().map_err(|_| {
             PyValueError::new_err(format!("seal_key: {} bytes; a key has 32", seal_key.len()))
         })?;
+        let encoding = |name| {
+            Encoding::of(name).ok_or_else(|| {
+                PyValueError::new_err(format!("codes: {name:?}; they are \"int8\" or \"binary\""))
+            })
+        };
+        let encoding = codes.map(encoding).transpose()?;
         Ok(Dense(crate::dense::Dense::open(
-            &folder, key, write, ann_above,
+            &folder, key, write, ann_above, encoding,
         )))
     }
 
@@ -50,6 +63,11 @@ impl Dense {
     #[getter]
     fn exact(&self) -> bool {
         self.0.exact()
+    }
+
+    #[getter]
+    fn codes(&self) -> Option<&'static str> {
+        self.0.encoding().map(Encoding::name)
     }
 
     #[getter]
@@ -77,6 +95,28 @@ impl Dense {
         let only = only.map(|only| &*only.inner);
         let found = py.detach(|| self.0.search(query, k, only)).map_err(raise)?;
         Ok(ranked(py, found))
+    }
+
+    #[pyo3(signature = (queries, *, k, only=None))]
+    fn search_batch<'py>(
+        &self,
+        py: Python<'py>,
+        queries: PyReadonlyArray2<'py, f32>,
+        k: usize,
+        only: Option<&Filter>,
+    ) -> PyResult<Vec<Ranked<'py>>> {
+        let dim = queries.shape()[1];
+        if !queries.is_c_contiguous() || dim == 0 {
+            return Err(PyValueError::new_err(
+                "queries: not (n, d) in C order; copy them first",
+            ));
+        }
+        let queries = queries.as_slice().map_err(|_| not_contiguous("queries"))?;
+        check_finite(queries)?;
+        let only = only.map(|only| &*only.inner);
+        let found = py.detach(|| self.0.search_batch(queries, dim, k, only));
+        let found = found.map_err(raise)?;
+        Ok(found.into_iter().map(|found| ranked(py, found)).collect())
     }
 }
 
@@ -158,12 +198,17 @@ where
 /// Returns the query's values, after checking that they are finite.
 fn finite<'a>(query: &'a PyReadonlyArray1<'_, f32>) -> PyResult<&'a [f32]> {
     let query = query.as_slice().map_err(|_| not_contiguous("query"))?;
-    if query.iter().any(|value| !value.is_finite()) {
+    check_finite(query)?;
+    Ok(query)
+}
+
+fn check_finite(values: &[f32]) -> PyResult<()> {
+    if values.iter().any(|value| !value.is_finite()) {
         return Err(PyValueError::new_err(
             "query: a value is not finite; embed the text with the index's model",
         ));
     }
-    Ok(query)
+    Ok(())
 }
 
 fn not_contiguous(name: &str) -> PyErr {

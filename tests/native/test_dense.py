@@ -171,3 +171,54 @@ def test_a_query_of_another_model_is_refused(store: Store) -> None:
 def test_a_seal_key_has_32_bytes(store: Store) -> None:
     with pytest.raises(ValueError, match="seal_key: 5 bytes; a key has 32"):
         Dense.open(store.path, seal_key=b"short")
+
+
+# codes of the rows
+
+
+@pytest.mark.parametrize("codes", ["int8", "binary"])
+def test_codes_find_what_the_scan_finds_with_its_scores(store: Store, codes: str) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((500, 40)).astype(np.float32)
+    put(store, "a", rows.tolist())
+    exact = leg(store)
+    folder = f"{store.path}/derived"
+    Dense.open(folder, seal_key=KEY, write=True, codes=codes).publish(store)
+    coded = leg(store)
+    assert (exact.codes, coded.codes, coded.exact) == (None, codes, False)
+    for query in rng.standard_normal((9, 40)).astype(np.float32):
+        keys, scores = exact.search(query, k=10)
+        found = coded.search(query, k=10)
+        assert (found[0].tolist(), found[1].tolist()) == (keys.tolist(), scores.tolist())
+
+
+def test_codes_of_an_unknown_kind_are_refused(store: Store) -> None:
+    with pytest.raises(ValueError, match='codes: "int4"; they are "int8" or "binary"'):
+        Dense.open(store.path, seal_key=KEY, codes="int4")
+
+
+def test_a_batch_of_queries_finds_what_each_finds_alone(store: Store) -> None:
+    rng = np.random.default_rng(0)
+    put(store, "a", rng.standard_normal((300, 70)).astype(np.float32).tolist())
+    dense = leg(store, write=True)
+    dense.publish(store)
+    queries = rng.standard_normal((6, 70)).astype(np.float32)
+    for query, (keys, scores) in zip(queries, dense.search_batch(queries, k=7), strict=True):
+        alone = dense.search(query, k=7)
+        assert (keys.tolist(), scores.tolist()) == (alone[0].tolist(), alone[1].tolist())
+
+
+@pytest.mark.parametrize(
+    ("queries", "message"),
+    [
+        (np.zeros((2, 3), np.float32), "query: 3 values for rows of 2"),
+        (np.full((1, 2), np.nan, np.float32), "query: a value is not finite"),
+        (np.zeros((3, 2), np.float32).T, "queries: not"),
+    ],
+)
+def test_a_bad_batch_is_named(
+    store: Store, queries: NDArray[np.float32], message: str
+) -> None:
+    put(store, "a", [[1, 0]])
+    with pytest.raises(ValueError, match=message):
+        leg(store).search_batch(queries, k=1)

@@ -112,4 +112,4 @@ def _built_with(status: Status) -> list[list[str]]:
 def _dense_search(status: Status) -> str:
     if status.settings["embedder"] == NO_EMBEDDER:
         return "off; the index was made with --embedder none"
-    return "exact" if status.exact else "HNSW"
+    return status.dense_search

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -25,13 +24,15 @@ def _setting(
     least: float | None = None,
     most: float | None = None,
     harmless: tuple[str, ...] | None = (),
+    choices: tuple[str, ...] = (),
 ) -> Any:
     """Return the field of a setting.
 
     `harmless` are the texts that a project file may set although nobody trusts it; None: any.
-    Numbers are harmless; a text can name a model, a path or a URL.
+    Numbers are harmless; a text can name a model, a path or a URL. With `choices` no other text is
+    a value, and each is harmless.
     """
-    facts = {"least": least, "most": most, "harmless": harmless}
+    facts = {"least": least, "most": most, "harmless": choices or harmless, "choices": choices}
     return field(default=default, metadata={"scope": scope, "help": help, **facts})
 
 
@@ -162,6 +163,13 @@ class Settings:
     ann_above: int = _setting(
         100_000, "run", "rows above which HNSW replaces exact search", least=0
     )
+    vector_codes: str = _setting(
+        "",
+        "run",
+        "what is scanned in place of vectors, up to ann_above of them: int8 or binary, whose best "
+        "are compared as vectors; empty: the vectors",
+        choices=("", "int8", "binary"),
+    )
     network_disk: int = _setting(
         0, "run", "1: allow an index on a network file system (NFS, SMB, sshfs)", least=0, most=1
     )
@@ -242,6 +250,10 @@ def parse(name: str, value: object, *, origin: str) -> Value:
         raise UsageError(f"{source}{name} wants {_KINDS[wanted]}, not {value!r}") from None
     if least is not None and isinstance(parsed, int | float) and not parsed >= least:
         raise UsageError(f"{source}{name} must be at least {least:g}, not {value}")
+    choices = _FIELDS[name].metadata["choices"]
+    if choices and parsed not in choices:
+        allowed = ", ".join(choice or "empty" for choice in choices)
+        raise UsageError(f"{source}{name} must be one of {allowed}, not {value!r}")
     if most is not None and isinstance(parsed, int | float) and not parsed <= most:
         raise UsageError(f"{source}{name} must be at most {most:g}, not {value}")
     return parsed
@@ -255,6 +267,8 @@ def is_harmless(name: str, value: Value) -> bool:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the known name that a misspelt one is closest to, "" if none is close."""
+    import difflib  # not imported for a search
+
     return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
 
 

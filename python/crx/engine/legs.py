@@ -97,6 +97,11 @@ class EngineDense:
         """Whether a search compares the query with every vector."""
         return self.snapshot.exact
 
+    @property
+    def codes(self) -> None:
+        """No codes of the vectors: a database has its own index."""
+        return None
+
     def search(
         self, query: NDArray[np.float32], *, k: int, only: Conditions | None = None
     ) -> Found:

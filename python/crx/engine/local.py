@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.config import resolve
-from crx.derived import OpenFiles
+from crx.derived import OpenFiles, VectorFiles
 from crx.engine.protocol import (
     OUTCOME,
     CollectionStatistics,
@@ -267,7 +267,7 @@ class LocalEngine:
         if self._files is None:
             if not is_complete(self._folder):
                 raise NotAnIndex(f"{self._folder}: not an index folder; crx copy SRC DST makes one")
-            self._files = OpenFiles.open(self._folder, resolve().settings.ann_above)
+            self._files = OpenFiles.open(self._folder, VectorFiles.of(resolve().settings))
         return self._files
 
 

@@ -128,6 +128,7 @@ class IndexStatus:
     failures: tuple[tuple[str, str], ...]
     coverage: float
     exact: bool
+    dense_search: str
     reranker: str
     lag: int
     error: str = ""

@@ -3,13 +3,16 @@
 //! Every kernel adds in the same order, in 32 lanes of fused multiply-adds that are then summed
 //! pairwise, so a score is the same to the last bit on every machine.
 
+mod aligned;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use half::f16;
 
-use portable::dot;
+pub(super) use aligned::Aligned;
+pub(super) use portable::{PLANES, QUERIES};
+use portable::{dot, sum_bits, sum_bytes};
 
 /// A function that returns the inner product of a row and a query.
 pub(super) type Kernel<T, Q = f32> = fn(&[T], &[Q]) -> f32;
@@ -49,6 +52,60 @@ pub(super) fn kernel_f16() -> Kernel<f16> {
     dot
 }
 
+/// Returns the fastest kernel for a row of f16 and [`QUERIES`] queries on this processor.
+pub(super) fn kernel_f16_batch() -> fn(&[f16], &[&[f32]; QUERIES]) -> [f32; QUERIES] {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+            // SAFETY: the processor has the features.
+            return |row, queries| unsafe { x86::dots_f16_avx512(row, queries) };
+        }
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c")
+        {
+            // SAFETY: as above.
+            return |row, queries| queries.map(|query| unsafe { x86::dot_f16_avx2(row, query) });
+        }
+    }
+    |row, queries| queries.map(|query| dot(row, query))
+}
+
+/// Returns the fastest kernel for a row of bytes and a query of signed bytes on this processor.
+pub(super) fn kernel_bytes() -> fn(&[u8], &[i8]) -> i32 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni") {
+            // SAFETY: the processor has the features.
+            return |row, query| unsafe { x86::sum_bytes_vnni(row, query) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return |row, query| unsafe { x86::sum_bytes_avx2(row, query) };
+        }
+    }
+    sum_bytes
+}
+
+/// Returns the fastest kernel for a row of bits and the [`PLANES`] bits of a query's values by place on
+/// this processor.
+///
+/// The product is in the lower half of the result, the number of bits of the row in the upper half.
+pub(super) fn kernel_bits() -> fn(&[u64], &[u64]) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
+            // SAFETY: the processor has the features.
+            return |row, planes| unsafe { x86::sum_bits_avx512(row, planes) };
+        }
+        if is_x86_feature_detected!("popcnt") {
+            // SAFETY: as above.
+            return |row, planes| unsafe { x86::sum_bits_popcnt(row, planes) };
+        }
+    }
+    sum_bits
+}
+
 /// Returns the fastest kernel for two rows of f16 on this processor.
 pub(super) fn kernel_pair() -> Kernel<f16, f16> {
     #[cfg(target_arch = "x86_64")]
@@ -75,6 +132,29 @@ mod tests {
 
     proptest! {
         #[test]
+        fn every_kernel_of_codes_gives_the_same_sum(
+            values in prop::collection::vec((any::<u8>(), -127i8..=127), 0..260),
+            words in prop::collection::vec(any::<[u64; 5]>(), 0..20),
+        ) {
+            let (row, query): (Vec<u8>, Vec<i8>) = values.into_iter().unzip();
+            prop_assert_eq!(kernel_bytes()(&row, &query), sum_bytes(&row, &query));
+            let bits: Vec<u64> = words.iter().map(|word| word[0]).collect();
+            let planes: Vec<u64> = (1..5).flat_map(|plane| words.iter().map(move |word| word[plane])).collect();
+            let sum = sum_bits(&bits, &planes);
+            prop_assert_eq!(kernel_bits()(&bits, &planes), sum);
+            let ones: u32 = bits.iter().map(|word| word.count_ones()).sum();
+            prop_assert_eq!(sum >> 32, u64::from(ones));
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+                // SAFETY: the processor has the features.
+                let sums = unsafe {
+                    (x86::sum_bytes_avx2(&row, &query), x86::sum_bits_popcnt(&bits, &planes))
+                };
+                prop_assert_eq!(sums, (sum_bytes(&row, &query), sum));
+            }
+        }
+
+        #[test]
         fn every_kernel_agrees_to_the_last_bit(
             values in prop::collection::vec((-2.0f32..2.0, -2.0f32..2.0), 0..130),
             whole: bool,
@@ -86,6 +166,10 @@ mod tests {
             let single = dot(&row, &query);
             let half = dot(&halves, &query);
             let pair = dot(&halves, &others);
+            let reversed: Vec<f32> = query.iter().rev().copied().collect();
+            let queries = [&query[..], &reversed, &query, &reversed];
+            let batch = kernel_f16_batch()(&halves, &queries).map(f32::to_bits);
+            prop_assert_eq!(batch, queries.map(|query| dot(&halves, query).to_bits()));
             prop_assert_eq!(kernel_f32()(&row, &query).to_bits(), single.to_bits());
             prop_assert_eq!(kernel_f16()(&halves, &query).to_bits(), half.to_bits());
             prop_assert_eq!(kernel_pair()(&halves, &others).to_bits(), pair.to_bits());

@@ -91,7 +91,7 @@ def _index(status: IndexStatus) -> Markup:
         "Chunks with a context": f"{status.coverage:.1%}",
         "Embedder": status.settings.get("embedder", ""),
         "Reranker": status.reranker or "none",
-        "Dense search": "exact" if status.exact else "HNSW",
+        "Dense search": status.dense_search,
         **_watch_rows(status.watch),
     }
     pairs = [tag("div", {}, tag("dt", {}, k), tag("dd", {}, v)) for k, v in shown.items()]
