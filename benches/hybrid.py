@@ -1,17 +1,21 @@
-"""A whole search, from the query to the passages, against a script of bm25s and faiss.
+"""A whole search, from the query to the passages, against LanceDB, txtai and a script.
 
-    pip install bm25s numba faiss-cpu
-    python benches/hybrid.py [--chunks 115000] [--queries 200] [--rounds 5] [--folder DIR]
+    pip install bm25s numba faiss-cpu lancedb txtai
+    python benches/hybrid.py [--chunks 100000] [--queries 200] [--rounds 5] [--folder DIR]
+        [--engines NAME ...] [--json FILE]
 
 Corpus: documents of 40 chunks of 50 to 150 words (see `corpus.py`), with a heading every eight
 chunks. A chunk's vector has 384 dimensions, in which the mean of its words' vectors in 30
 dimensions is embedded, with noise. Queries are spans of 2 to 12 words of chunks; their vectors are
 computed beforehand for all engines. crx returns passages of the best 20 chunks, within 4,000
-tokens, and reads the best 50 of BM25 in search of the whole query; `exact` scans all vectors,
-where crx would otherwise build a graph. The script is what one would write in an afternoon: the
-best 150 chunks of BM25 (bm25s with its numba backend) and of a scan in half precision (faiss),
-fused by reciprocal ranks; it returns the texts of the best 20 chunks, without passages. Engines
-take turns, query by query, in one process. The times of the CPU are those of all threads.
+tokens, and reads the best 50 of BM25 in search of the whole query; above 100,000 chunks its
+default is a graph. `exact` scans all vectors, `int8` scans codes of them. LanceDB searches its
+full-text index and an IVF_HNSW_SQ index of the vectors, 150 of each, and fuses them by reciprocal
+ranks; txtai is set to `hybrid` with stored texts and is otherwise as it comes. The script is what one
+would write in an afternoon: the best 150 chunks of BM25 (bm25s with its numba backend) and of a scan
+in half precision (faiss), fused by reciprocal ranks. All but crx return the texts of the best 20
+chunks, without passages. Engines take turns, query by query, in one process, which keeps the indexes
+of all in memory. The times of the CPU are those of all threads.
 """
 
 from __future__ import annotations
@@ -57,6 +61,7 @@ class WordVectors:
         self._words = rng.standard_normal((len(words), INTRINSIC), dtype=np.float32)
         self._basis = rng.standard_normal((INTRINSIC, DIM), dtype=np.float32) / DIM**0.5
         self.known: dict[str, Vectors] = {}
+        self._made: dict[str, Vectors] = {}
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         return np.fromiter((match.start() for match in re.finditer(r"\S+", text)), np.uint32)
@@ -65,6 +70,12 @@ class WordVectors:
         return np.stack([self.known[text] if query else self.vector(text) for text in texts])
 
     def vector(self, text: str) -> Vectors:
+        """Return the vector of a text, which is made once for all engines."""
+        if text not in self._made:
+            self._made[text] = self._make_vector(text)
+        return self._made[text]
+
+    def _make_vector(self, text: str) -> Vectors:
         rows = [self._row[word] for word in text.split() if word in self._row]
         inner = self._words[rows].sum(axis=0) / max(1, len(rows)) ** 0.5
         noise = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(DIM)
@@ -128,28 +139,77 @@ def make_corpus(count: int, queries: int) -> Corpus:
     return corpus
 
 
-def build(folder: Path, corpus: Corpus, *, ann_above: int) -> None:
-    open_index(folder, settings=SETTINGS).close()
-    with Index(
-        folder, resolve({**SETTINGS, "ann_above": ann_above}), embedder=corpus.embedder
-    ) as index:
-        index.add_documents(corpus.documents)
+@dataclass(frozen=True)
+class Engine:
+    """A search, the seconds of CPU time of its index, and crx's handle if it is crx."""
+
+    search: Search
+    index_cpu_s: float
+    index: Index | None = None
 
 
-def open_search(folder: Path, corpus: Corpus, *, ann_above: int) -> tuple[Index, Search]:
-    settings = resolve({**SETTINGS, "ann_above": ann_above})
-    index = Index(folder, settings, embedder=corpus.embedder)
+def open_crx(folder: Path, corpus: Corpus, **settings: int | str) -> Engine:
+    started = time.process_time()
+    resolved = resolve({**SETTINGS, **settings})
+    if not folder.exists():
+        open_index(folder, settings=SETTINGS).close()
+        with Index(folder, resolved, embedder=corpus.embedder) as index:
+            index.add_documents(corpus.documents)
+    built = time.process_time() - started
+    index = Index(folder, resolved, embedder=corpus.embedder)
 
     def search(query: str) -> Sequence[str]:
         return [passage.text for passage in index.search(query, rerank=False)]
 
-    return index, search
+    return Engine(search, built, index)
 
 
-def open_script(corpus: Corpus) -> Search:
+def open_lancedb(folder: Path, corpus: Corpus) -> Engine:
+    os.environ["LANCE_LOG"] = "error"
+    import lancedb  # type: ignore[import-not-found]
+    import pyarrow as pa  # type: ignore[import-not-found]
+    from lancedb.rerankers import RRFReranker  # type: ignore[import-not-found]
+
+    started = time.process_time()
+    chunks = list(corpus.chunks())
+    vectors = corpus.embedder.embed(chunks)
+    values = pa.array(vectors.ravel(), pa.float32())
+    rows = pa.table({"text": chunks, "vector": pa.FixedSizeListArray.from_arrays(values, DIM)})
+    table = lancedb.connect(str(folder)).create_table("chunk", rows, mode="overwrite")
+    table.create_fts_index("text")
+    table.create_index(metric="dot", vector_column_name="vector", index_type="IVF_HNSW_SQ")
+    built = time.process_time() - started
+    fuse = RRFReranker()
+
+    def search(query: str) -> Sequence[str]:
+        hybrid = table.search(query_type="hybrid", vector_column_name="vector")
+        hybrid = hybrid.vector(corpus.embedder.known[query]).text(query)
+        found = hybrid.limit(DEPTH).rerank(fuse).select(["text"]).to_list()
+        return [row["text"] for row in found[:K]]
+
+    return Engine(search, built)
+
+
+def open_txtai(corpus: Corpus) -> Engine:
+    from txtai import Embeddings  # type: ignore[import-not-found]
+
+    known = corpus.embedder.known
+
+    def transform(texts: Sequence[str]) -> Vectors:
+        return np.stack([known[t] if t in known else corpus.embedder.vector(t) for t in texts])
+
+    started = time.process_time()
+    engine = Embeddings(method="external", transform=transform, hybrid=True, content=True)
+    engine.index((key, text, None) for key, text in enumerate(corpus.chunks()))
+    built = time.process_time() - started
+    return Engine(lambda query: [row["text"] for row in engine.search(query, K)], built)
+
+
+def open_script(corpus: Corpus) -> Engine:
     import bm25s  # type: ignore[import-not-found]
     import faiss  # type: ignore[import-not-found]
 
+    started = time.process_time()
     chunks = list(corpus.chunks())
     options = {"token_pattern": r"[a-z]+", "stopwords": None, "show_progress": False}
     lexical = bm25s.BM25(method="lucene", k1=1.2, b=0.75, backend="numba")
@@ -160,6 +220,7 @@ def open_script(corpus: Corpus) -> Search:
         rows = corpus.embedder.embed(chunks[start : start + 10_000])
         dense.train(rows)
         dense.add(rows)
+    built = time.process_time() - started
 
     def search(query: str) -> Sequence[str]:
         asked = bm25s.tokenize([query], return_ids=False, **options)
@@ -171,7 +232,29 @@ def open_script(corpus: Corpus) -> Search:
                 scores[key] = scores.get(key, 0.0) + 1 / (60 + rank)
         return [chunks[key] for key in sorted(scores, key=lambda key: -scores[key])[:K]]
 
-    return search
+    return Engine(search, built)
+
+
+def open_engines(folder: Path, corpus: Corpus, names: Sequence[str]) -> dict[str, Engine]:
+    """Return the engines of these names that are installed."""
+    everything = 100_000_000
+    openers: dict[str, Callable[[], Engine]] = {
+        "crx": lambda: open_crx(folder / "crx", corpus),
+        "crx, exact": lambda: open_crx(folder / "exact", corpus, ann_above=everything),
+        "crx, int8": lambda: open_crx(
+            folder / "int8", corpus, ann_above=everything, vector_codes="int8"
+        ),
+        "script": lambda: open_script(corpus),
+        "LanceDB": lambda: open_lancedb(folder / "lancedb", corpus),
+        "txtai": lambda: open_txtai(corpus),
+    }
+    engines = {}
+    for name in names or openers:
+        try:
+            engines[name] = openers[name]()
+        except ImportError as error:
+            print(f"{name} is left out: {error}")
+    return engines
 
 
 def measure(
@@ -208,27 +291,24 @@ def stages(index: Index, queries: Sequence[str]) -> dict[str, float]:
 
 def run(folder: Path, arguments: argparse.Namespace) -> None:
     corpus = make_corpus(arguments.chunks, arguments.queries)
-    indexes: dict[str, Index] = {}
-    engines: dict[str, Search] = {}
-    for name, ann_above in (("crx", 100_000), ("crx, exact", 100_000_000)):
-        path = folder / f"hybrid-{arguments.chunks}-{ann_above}"
-        if not path.exists():
-            build(path, corpus, ann_above=ann_above)
-        indexes[name], engines[name] = open_search(path, corpus, ann_above=ann_above)
-    if not arguments.alone:
-        engines["script"] = open_script(corpus)
-    found = measure(engines, corpus.queries, arguments.rounds)
+    corpus.embedder.embed(list(corpus.chunks()))
+    engines = open_engines(folder / f"hybrid-{arguments.chunks}", corpus, arguments.engines)
+    searches = {name: engine.search for name, engine in engines.items()}
+    found = measure(searches, corpus.queries, arguments.rounds)
     print(f"{processor()}, {os.cpu_count()} cores, {arguments.chunks} chunks, commit {commit()}")
-    print("| engine | p50 ms | p99 ms | p50 ms of the CPU | p99 ms of the CPU |")
-    print("|---|---:|---:|---:|---:|")
-    for name, values in found.items():
+    print("| engine | p50 ms | p99 ms | p50 ms of the CPU | p99 ms of the CPU | index s |")
+    print("|---|---:|---:|---:|---:|---:|")
+    figures = {}
+    for name, engine in engines.items():
+        values = (*found[name], engine.index_cpu_s)
         print(f"| {name} | " + " | ".join(f"{value:.2f}" for value in values) + " |")
-    for name, index in indexes.items():
-        parts = stages(index, corpus.queries)
-        print(f"{name}: " + ", ".join(f"{part} {ms:.2f}" for part, ms in parts.items()))
+        keys = ("p50", "p99", "cpu_p50", "cpu_p99", "index_cpu_s")
+        figures[name] = dict(zip(keys, values, strict=True))
+    for name, engine in engines.items():
+        if engine.index is not None:
+            parts = stages(engine.index, corpus.queries)
+            print(f"{name}: " + ", ".join(f"{part} {ms:.2f}" for part, ms in parts.items()))
     if arguments.json:
-        names = ("p50", "p99", "cpu_p50", "cpu_p99")
-        figures = {name: dict(zip(names, values, strict=True)) for name, values in found.items()}
         write_results(
             arguments.json,
             benchmark=f"hybrid, {arguments.chunks} chunks",
@@ -239,12 +319,12 @@ def run(folder: Path, arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--chunks", type=int, default=115_000)
+    parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", help="where indexes are kept for the next run")
     parser.add_argument("--json", help="a file for the figures")
-    parser.add_argument("--alone", action="store_true", help="without the script")
+    parser.add_argument("--engines", nargs="*", default=[], help="names; default: all")
     arguments = parser.parse_args()
     # The threads of OpenMP wait without using the CPU.
     os.environ["OMP_WAIT_POLICY"] = "passive"

@@ -1,6 +1,6 @@
-"""Indexing of a folder of Markdown files, against a plain script with the same embedder.
+"""Indexing of a folder of Markdown files, against LlamaIndex and a script with the same embedder.
 
-    pip install tantivy
+    pip install tantivy llama-index-core
     python benches/indexing.py [--chunks 6000] [--rounds 3] [--json FILE]
 
 Corpus: files of 15 sections with four paragraphs of sentences, which are random walks over the
@@ -8,7 +8,8 @@ bigrams of Python's standard library (see `corpus.py`). All engines embed with `
 with outlines, as it does by default, and without. The script is what one would write in an
 afternoon: it reads each file, cuts it at blank lines into chunks of at most 190 tokens, embeds them
 64 at a time, adds them to tantivy with stems, writes texts and vectors to SQLite in one
-transaction, and keeps nothing if it is killed. Engines take turns, each in a process of its own;
+transaction, and keeps nothing if it is killed. LlamaIndex reads the folder, splits it into chunks of at
+most 190 tokens, embeds them and writes its stores; it has no index of words. Engines take turns, each in a process of its own;
 times are from after the imports to the end. "outside the embedder" is the CPU time that is not in
 the embedder's calls, which count tokens, too.
 """
@@ -123,6 +124,41 @@ def script(source: Path, target: Path, embedder: TimedEmbedder) -> None:
     writer.wait_merging_threads()
 
 
+def llama_index(source: Path, target: Path, embedder: TimedEmbedder) -> None:
+    from llama_index.core import (  # type: ignore[import-not-found]
+        Settings,
+        SimpleDirectoryReader,
+        VectorStoreIndex,
+    )
+    from llama_index.core.embeddings import BaseEmbedding  # type: ignore[import-not-found]
+    from llama_index.core.node_parser import SentenceSplitter  # type: ignore[import-not-found]
+
+    class Embedding(BaseEmbedding):  # type: ignore[misc]
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            rows: list[list[float]] = embedder.embed(texts).tolist()
+            return rows
+
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return self._get_text_embeddings([text])[0]
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return self._get_text_embeddings([query])[0]
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return self._get_query_embedding(query)
+
+    def tokenize(text: str) -> list[int]:
+        return list(embedder.token_starts(text))
+
+    Settings.tokenizer = tokenize
+    splitter = SentenceSplitter(chunk_size=MAX_TOKENS, chunk_overlap=0, tokenizer=tokenize)
+    documents = SimpleDirectoryReader(str(source), recursive=True).load_data()
+    index = VectorStoreIndex.from_documents(
+        documents, transformations=[splitter], embed_model=Embedding(embed_batch_size=BATCH)
+    )
+    index.storage_context.persist(str(target / "llama"))
+
+
 def cut(text: str, embedder: TimedEmbedder) -> Iterator[str]:
     """Yield runs of paragraphs of at most `MAX_TOKENS` together, or one longer paragraph."""
     run: list[str] = []
@@ -141,6 +177,7 @@ ENGINES: dict[str, Callable[[Path, Path, TimedEmbedder], None]] = {
     "crx": lambda *places: crx(*places, contexts="outline"),
     "crx, no outlines": lambda *places: crx(*places, contexts="none"),
     "script": script,
+    "LlamaIndex": llama_index,
 }
 
 

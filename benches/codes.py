@@ -1,0 +1,182 @@
+"""Codes of vectors, a byte or a bit a value, and batches of queries, beside the exact scan.
+
+    pip install faiss-cpu
+    python benches/codes.py [--rows 100000] [--index DIR] [--rounds 15] [--json FILE]
+
+The rows are those of `ann.py`, which have the intrinsic dimension of embeddings of text, or those
+of an index that was made with an embedder (its `derived/vectors-*.f16`). Queries are rows with
+noise, at a cosine of 0.96 from the row. The best 150 are searched by one thread: from vectors of
+half precision, from codes whose best are compared as vectors, and from 64 queries at once, whose
+time is divided by 64. numpy multiplies 64 queries in float32. faiss's scalar quantizer of 8 bits
+is the rival of `int8`. Contestants take turns, and the medians of the CPU time are compared;
+`recall` is the share of the exact best 20 and of the best 150 that was returned.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+# Read when the libraries are loaded.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from ann import DIM, INTRINSIC, KEY, make_rows, put
+from harness import Seconds, commit, medians, processor, time_call, write_results
+from numpy.typing import NDArray
+
+from crx._native import Dense, Store
+
+K, BATCH, CHUNKS_PER_DOCUMENT = 150, 64, 1000
+
+Vectors = NDArray[np.float32]
+# The keys of the best rows of a query, or of a batch of them.
+Search = Callable[[Vectors], NDArray[np.int64]]
+
+
+def rows_of_index(folder: Path) -> Vectors:
+    """Return the vectors of an index; the format is that of `rust/dense/matrix.rs`."""
+    path = max((folder / "derived").glob("vectors-*.f16"), key=lambda file: file.stat().st_mtime)
+    raw = path.read_bytes()
+    dim = int(np.frombuffer(raw, np.uint32, 1, 12)[0])
+    count = int(np.frombuffer(raw, np.uint64, 1, 16)[0])
+    start = -(-(64 + 16 * count) // 64) * 64
+    halves = np.frombuffer(raw, np.float16, count * dim, start).reshape(count, dim)
+    return halves.astype(np.float32)
+
+
+def make_queries(rows: Vectors, count: int) -> Vectors:
+    rng = np.random.default_rng(1)
+    noise = rng.standard_normal((count, rows.shape[1]), dtype=np.float32)
+    noise *= 0.3 / np.linalg.norm(noise, axis=1, keepdims=True)
+    queries = rows[rng.choice(len(rows), count, replace=False)] + noise
+    unit: Vectors = queries / np.linalg.norm(queries, axis=1, keepdims=True)
+    return unit
+
+
+def open_legs(folder: Path, rows: Vectors) -> dict[str, Dense]:
+    """Return a leg of half precision and one of each kind of codes, over the same rows."""
+    store = Store.open(str(folder / "vectors.crx"), write=True, create=True)
+    for start in range(0, len(rows), CHUNKS_PER_DOCUMENT):
+        put(store, f"document-{start:07}", rows[start : start + CHUNKS_PER_DOCUMENT], lang="en")
+    legs = {}
+    for codes in (None, "int8", "binary"):
+        # A leg keeps its files mapped when the next replaces them.
+        leg = Dense.open(
+            f"{store.path}/derived", seal_key=KEY, write=True, ann_above=10**9, codes=codes
+        )
+        leg.publish(store)
+        legs[codes or "f16"] = leg
+    return legs
+
+
+def search_alone(leg: Dense) -> Search:
+    return lambda queries: np.stack([leg.search(query, k=K)[0] for query in queries])
+
+
+def search_batch(leg: Dense) -> Search:
+    return lambda queries: np.stack([keys for keys, _ in leg.search_batch(queries, k=K)])
+
+
+def search_numpy(rows: Vectors, keys: NDArray[np.int64]) -> Search:
+    def search(queries: Vectors) -> NDArray[np.int64]:
+        products = queries @ rows.T
+        best = np.argpartition(products, -K, axis=1)[:, -K:]
+        order = np.argsort(-np.take_along_axis(products, best, axis=1), axis=1)
+        return keys[np.take_along_axis(best, order, axis=1)]
+
+    return search
+
+
+def contestants(folder: Path, rows: Vectors) -> tuple[dict[str, Search], dict[str, Search]]:
+    """Return the searches of one query and those of a batch."""
+    legs = open_legs(folder, rows)
+    # The chunks of the rows, in their order: keys ascend as chunks are put.
+    everything = legs["f16"].search(rows[0], k=len(rows))[0]
+    keys = np.sort(everything)
+    alone = {f"crx {name}": search_alone(leg) for name, leg in legs.items()}
+    batch = {"crx f16": search_batch(legs["f16"]), "numpy f32": search_numpy(rows, keys)}
+    try:
+        import faiss  # type: ignore[import-not-found]
+    except ImportError:
+        print("faiss is not installed and is left out")
+        return alone, batch
+    kinds = {
+        "faiss fp16": faiss.ScalarQuantizer.QT_fp16,
+        "faiss 8 bits": faiss.ScalarQuantizer.QT_8bit,
+    }
+    for name, kind in kinds.items():
+        index = faiss.IndexScalarQuantizer(rows.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
+        index.train(rows)
+        index.add(rows)
+        alone[name] = lambda queries, index=index: keys[index.search(queries, K)[1]]
+        if name == "faiss fp16":
+            batch[name] = alone[name]
+    return alone, batch
+
+
+def recalls(found: NDArray[np.int64], exact: NDArray[np.int64]) -> dict[str, float]:
+    def share(k: int) -> float:
+        pairs = zip(found, exact, strict=True)
+        return float(np.mean([len(np.intersect1d(a[:k], b[:k])) / k for a, b in pairs]))
+
+    return {"recall20": share(20), "recall150": share(K)}
+
+
+def measure(rows: Vectors, rounds: int) -> dict[str, dict[str, float | str]]:
+    queries = make_queries(rows, max(BATCH, rounds))
+    with tempfile.TemporaryDirectory() as folder:
+        alone, batch = contestants(Path(folder), rows)
+        exact = alone["crx f16"](queries)
+        found = {name: recalls(search(queries), exact) for name, search in alone.items()}
+        times: dict[str, list[Seconds]] = {}
+        for turn in range(rounds):
+            query = queries[turn : turn + 1]
+            for name, search in alone.items():
+                times.setdefault(name, []).append(time_call(lambda s=search, q=query: s(q)))
+            for name, search in batch.items():
+                wall, cpu = time_call(lambda s=search: s(queries[:BATCH]))
+                times.setdefault(f"{name}, {BATCH} together", []).append((wall / BATCH, cpu / BATCH))
+    figures: dict[str, dict[str, float | str]] = {}
+    for name, taken in times.items():
+        wall, cpu = medians(taken)
+        recall = found.get(name, {"recall20": "", "recall150": ""})
+        figures[name] = {"ms": 1e3 * wall, "cpu_ms": 1e3 * cpu, **recall}
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--index", type=Path, help="an index whose vectors are the rows")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", help="a file for the figures")
+    arguments = parser.parse_args()
+    if arguments.index:
+        rows = rows_of_index(arguments.index)
+    else:
+        rng = np.random.default_rng(0)
+        basis = rng.standard_normal((INTRINSIC, DIM), dtype=np.float32) / DIM**0.5
+        centres = rng.standard_normal((arguments.rows // 200, INTRINSIC), dtype=np.float32)
+        rows = make_rows(arguments.rows, rng, basis=basis, centres=centres)
+    figures = measure(rows, arguments.rounds)
+    of = "e5" if arguments.index else "a mixture"
+    print(f"{processor()}, {len(rows)} x {rows.shape[1]} of {of}, k={K}, commit {commit()}\n")
+    print("| | ms | ms of the CPU | recall@20 | recall@150 |\n|---|---:|---:|---:|---:|")
+    for name, values in figures.items():
+        print(f"| {name} | " + " | ".join(f"{v:.3f}" if v != "" else "" for v in values.values()) + " |")
+    if arguments.json:
+        write_results(
+            arguments.json,
+            benchmark=f"codes, {len(rows)} x {rows.shape[1]} of {of}, k={K}, one thread",
+            rounds=arguments.rounds,
+            figures=figures,
+        )
+
+
+if __name__ == "__main__":
+    main()
