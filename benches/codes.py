@@ -140,7 +140,8 @@ def measure(rows: Vectors, rounds: int) -> dict[str, dict[str, float | str]]:
                 times.setdefault(name, []).append(time_call(lambda s=search, q=query: s(q)))
             for name, search in batch.items():
                 wall, cpu = time_call(lambda s=search: s(queries[:BATCH]))
-                times.setdefault(f"{name}, {BATCH} together", []).append((wall / BATCH, cpu / BATCH))
+                together = times.setdefault(f"{name}, {BATCH} together", [])
+                together.append((wall / BATCH, cpu / BATCH))
     figures: dict[str, dict[str, float | str]] = {}
     for name, taken in times.items():
         wall, cpu = medians(taken)
@@ -168,7 +169,8 @@ def main() -> None:
     print(f"{processor()}, {len(rows)} x {rows.shape[1]} of {of}, k={K}, commit {commit()}\n")
     print("| | ms | ms of the CPU | recall@20 | recall@150 |\n|---|---:|---:|---:|---:|")
     for name, values in figures.items():
-        print(f"| {name} | " + " | ".join(f"{v:.3f}" if v != "" else "" for v in values.values()) + " |")
+        cells = (f"{value:.3f}" if value != "" else "" for value in values.values())
+        print(f"| {name} | {' | '.join(cells)} |")
     if arguments.json:
         write_results(
             arguments.json,

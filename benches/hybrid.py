@@ -11,11 +11,11 @@ computed beforehand for all engines. crx returns passages of the best 20 chunks,
 tokens, and reads the best 50 of BM25 in search of the whole query; above 100,000 chunks its
 default is a graph. `exact` scans all vectors, `int8` scans codes of them. LanceDB searches its
 full-text index and an IVF_HNSW_SQ index of the vectors, 150 of each, and fuses them by reciprocal
-ranks; txtai is set to `hybrid` with stored texts and is otherwise as it comes. The script is what one
-would write in an afternoon: the best 150 chunks of BM25 (bm25s with its numba backend) and of a scan
-in half precision (faiss), fused by reciprocal ranks. All but crx return the texts of the best 20
-chunks, without passages. Engines take turns, query by query, in one process, which keeps the indexes
-of all in memory. The times of the CPU are those of all threads.
+ranks; txtai is set to `hybrid` with stored texts and is otherwise as it comes. The script is what
+one would write in an afternoon: the best 150 chunks of BM25 (bm25s with its numba backend) and of a
+scan in half precision (faiss), fused by reciprocal ranks. All but crx return the texts of the best
+20 chunks, without passages. Engines take turns, query by query, in one process, which keeps the
+indexes of all in memory. The times of the CPU are those of all threads.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ bigrams of Python's standard library (see `corpus.py`). All engines embed with `
 with outlines, as it does by default, and without. The script is what one would write in an
 afternoon: it reads each file, cuts it at blank lines into chunks of at most 190 tokens, embeds them
 64 at a time, adds them to tantivy with stems, writes texts and vectors to SQLite in one
-transaction, and keeps nothing if it is killed. LlamaIndex reads the folder, splits it into chunks of at
-most 190 tokens, embeds them and writes its stores; it has no index of words. Engines take turns, each in a process of its own;
-times are from after the imports to the end. "outside the embedder" is the CPU time that is not in
-the embedder's calls, which count tokens, too.
+transaction, and keeps nothing if it is killed. LlamaIndex reads the folder, splits it into
+chunks of at most 190 tokens, embeds them and writes its stores; it has no index of words. Engines
+take turns, each in a process of its own; times are from after the imports to the end. "outside the
+embedder" is the CPU time that is not in the embedder's calls, which count tokens, too.
 """
 
 from __future__ import annotations

@@ -216,9 +216,7 @@ def test_a_batch_of_queries_finds_what_each_finds_alone(store: Store) -> None:
         (np.zeros((3, 2), np.float32).T, "queries: not"),
     ],
 )
-def test_a_bad_batch_is_named(
-    store: Store, queries: NDArray[np.float32], message: str
-) -> None:
+def test_a_bad_batch_is_named(store: Store, queries: NDArray[np.float32], message: str) -> None:
     put(store, "a", [[1, 0]])
     with pytest.raises(ValueError, match=message):
         leg(store).search_batch(queries, k=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 
@@ -142,8 +142,9 @@ def _choose_pieces(values: Sequence[float], *, count: int) -> list[range]:
     return _runs(taken)
 
 
-def _mean(values: Sequence[float], rows: Sequence[int]) -> float:
-    return math.fsum(values[row] for row in rows) / len(rows)
+def _mean(values: Sequence[float], rows: Iterable[int]) -> float:
+    of_rows = [values[row] for row in rows]
+    return math.fsum(of_rows) / len(of_rows)
 
 
 def _rows_beside(taken: Set[int], *, end: int) -> Iterator[range]:

@@ -246,6 +246,7 @@ def test_what_a_search_lacks_is_said_until_it_is_done() -> None:
         notes=(),
         failures=(("/a.pdf", "no text"),),
         coverage=0.0,
+        dense_search="exact",
         exact=True,
         reranker="",
         lag=3,
