@@ -43,6 +43,13 @@ def test_the_text_of_several_files_is_found_in_any_of_them(tmp_path: Path) -> No
     assert {document.uri for document in questions.documents} == {"copy.txt", "lease.md"}
 
 
+def test_the_list_of_questions_is_no_document(tmp_path: Path) -> None:
+    folder = write(tmp_path, row("It ends", text="It ends"))
+    questions = read_questions(folder)
+    assert {document.uri for document in questions.documents} == {"docs/copy.txt", "docs/lease.md"}
+    assert questions.notes == ()
+
+
 def test_a_quoted_question_has_a_language(tmp_path: Path) -> None:
     folder = write(tmp_path, row("It ends", lang="en", query_lang="fr"))
     assert read_questions(folder).queries[0].lang == "fr > en"

@@ -66,7 +66,7 @@ def read_quoted_set(file: Path, folder: Path) -> QuestionSet:
     Questions whose quote is in no document are left out, and a note of the set says how many.
     """
     quotes = read_quotes(file)
-    documents, failed = read_folder(folder)
+    documents, failed = read_folder(folder, without=file)
     places = find_quotes(documents, quotes)
     found = [quote for quote in quotes if places[quote.id]]
     missing = [quote for quote in quotes if not places[quote.id]]
@@ -80,7 +80,7 @@ def read_quoted_set(file: Path, folder: Path) -> QuestionSet:
             f"document; the first is {first.id}, of {first.path}"
         )
     if failed:
-        notes.append(f"{len(failed)} files were not read; the first is {failed[0]}")
+        notes.append(f"files that were not read: {len(failed)}; the first is {failed[0]}")
     return QuestionSet(
         file.resolve().parent.name,
         tuple(documents),
@@ -111,15 +111,20 @@ def read_quotes(file: Path) -> list[Quote]:
     return list(quotes.values())
 
 
-def read_folder(folder: Path) -> tuple[list[Document], list[str]]:
-    """Return the documents below a folder, by their path in it, and the files that failed."""
+def read_folder(folder: Path, *, without: Path) -> tuple[list[Document], list[str]]:
+    """Return the documents below a folder, by their path in it, and the files that failed.
+
+    The file `without` is no document.
+    """
     require_paths([folder])
     documents: list[Document] = []
     failed: list[str] = []
-    above = f"{uri_of(folder)}/"
+    above, without = f"{uri_of(folder)}/", without.resolve()
     with IsolatedReader() as reader:
         for found in discover([Root.at(folder)]).files:
             uri = found.uri.removeprefix(above)
+            if found.path.resolve() == without:
+                continue
             try:
                 documents += read_file(found.path, uri=uri, read=reader.read)
             except InputError as error:
