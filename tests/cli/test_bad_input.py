@@ -91,6 +91,17 @@ def test_a_line_of_a_million_characters(crx: Crx, here: Path) -> None:
     assert crx("search", "krill", "-k", 1).code == 0
 
 
+@pytest.mark.slow
+def test_a_page_of_50_mb(crx: Crx, here: Path) -> None:
+    paragraph = f"<p>{'whales eat krill in the cold seas ' * 20}</p>\n"
+    page = f"<title>Seas</title>{paragraph * (50_000_000 // len(paragraph))}<p>a narwhal</p>"
+    (here / "big.html").write_text(page)
+    assert crx("index", "big.html").code == 0
+    done = crx("search", "narwhal", "-k", 1)
+    assert done.code == 0
+    assert "a narwhal" in done.out
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
