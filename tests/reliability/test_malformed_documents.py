@@ -11,13 +11,25 @@ import pytest
 from fault_injection.effort import Effort
 from malformed import SEEDS, malformed
 
-from crx.errors import InputError
+from crx.errors import InputError, SystemFailure
 from crx.ingest import readers
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.worker.limits import ReadLimits
 
 LIMITS = ReadLimits(seconds=10, memory_mb=1000)
 MAX_BYTES = 2_000_000
+
+
+class TooSlowError(AssertionError):
+    """A document took longer than its limits allow, or its worker did not start in time."""
+
+
+def read_again_if_slow(reader: IsolatedReader, data: bytes, name: str) -> str:
+    """Return what became of a document; one that is slow once may have met a busy machine."""
+    try:
+        return read(reader, data, name)
+    except TooSlowError:
+        return f"{read(reader, data, name)} at the second attempt"
 
 
 def read(reader: IsolatedReader, data: bytes, name: str) -> str:
@@ -30,10 +42,13 @@ def read(reader: IsolatedReader, data: bytes, name: str) -> str:
             chars += len(document.text)
     except InputError as refused:
         outcome = outcome_of(str(refused))
+    except SystemFailure as not_started:
+        raise TooSlowError(str(not_started)) from not_started
     except Exception as error:
         raise AssertionError(f"{type(error).__name__}: {error}") from error
     assert chars <= MAX_BYTES, f"{chars} characters"
-    assert time.monotonic() - started < LIMITS.wall_seconds + 5
+    if (seconds := time.monotonic() - started) > LIMITS.wall_seconds + 5:
+        raise TooSlowError(f"took {seconds:.0f} s")
     return outcome
 
 
@@ -58,7 +73,7 @@ def test_malformed_documents_are_read_or_refused(effort: Effort) -> None:
             name = chance.choice(list(SEEDS))
             data = malformed(SEEDS[name], chance)
             try:
-                effort.outcomes[read(reader, data, name)] += 1
+                effort.outcomes[read_again_if_slow(reader, data, name)] += 1
             except AssertionError as failed:
                 harm.append(f"{name}: {failed}: {data[:300]!r}")
                 effort.notes.append(harm[-1][:400])
