@@ -129,6 +129,27 @@ def test_a_line_that_crx_does_not_write_is_damaged_though_its_hash_matches(
     assert read_archive(tmp_path).damaged == 1
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\0" * 512,
+        b"[1]",
+        b'"hash"',
+        b'{"hash": "00"}',
+        b'{"hash": "00", "more": ' + b"[" * 300 + b"]" * 300 + b"}",
+        b"[" * 10_000,
+        b'{"start": 1e999, "hash": "00"}',
+    ],
+)
+def test_any_other_line_is_damaged(tmp_path: Path, line: bytes) -> None:
+    file = archive(tmp_path, entry(1), entry(2))
+    first, second = file.read_bytes().splitlines()
+    file.write_bytes(b"\n".join([first, line, second, b""]))
+    assert read_archive(tmp_path).contexts == (entry(1), entry(2))
+    assert read_archive(tmp_path).damaged == 1
+
+
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("target")])
 def test_what_is_no_regular_file_is_refused(tmp_path: Path, make: Callable[[Path], None]) -> None:
     (tmp_path / "target").write_text("mine\n")

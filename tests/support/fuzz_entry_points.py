@@ -25,6 +25,7 @@ import crx
 from crx.bundle.manifest import read_manifest
 from crx.cli.filters import parse_where, parse_window
 from crx.config.files import read_settings
+from crx.context.archive import read_archive
 from crx.context.records import read_contexts
 from crx.errors import CrxError
 from crx.ingest.read import read_bytes
@@ -155,7 +156,9 @@ class EntryPoints:
         parse_window(_text(data))
 
     def _contexts(self, data: bytes) -> None:
-        read_contexts(self._write("contexts.jsonl", data))
+        file = self._write("contexts.jsonl", data)
+        read_archive(file.parent)
+        read_contexts(file)
 
     def _manifest(self, data: bytes) -> None:
         read_manifest(self._write("bundle.json", data).parent)

@@ -75,7 +75,7 @@ class ContextArchive:
             self._descriptor = _open(self._file, os.O_RDWR | os.O_CREAT)
             try:
                 content = _parse(_read(self._descriptor))
-                os.ftruncate(self._descriptor, content.whole_bytes)
+                os.ftruncate(self._descriptor, content.whole_bytes)  # cuts off a torn line
                 os.lseek(self._descriptor, 0, os.SEEK_END)
                 _sync_folder(folder)
             except BaseException:
@@ -183,6 +183,8 @@ def _parse(content: bytes) -> ArchiveContent:
 def _context(line: bytes) -> ArchivedContext:
     """Return the context of a line; raises `ValueError` unless it is as it was written."""
     fields = parse_fields(line)
+    if not all(isinstance(value, (str, int)) for value in fields.values()):
+        raise ValueError("not a line of an archive")
     if fields.pop("hash", None) != _hash(fields):
         raise ValueError("the hash does not match")
     record = to_record(fields)
