@@ -1,4 +1,4 @@
-//! Analysis of queries: distinct terms, with a lower weight for function words.
+//! Analysis of queries: distinct terms, with a lower weight for function words and inflections.
 //!
 //! BM25 weighs a word by its rarity, which misjudges function words: source code rarely contains
 //! "the" or "how", so the grammar of a question would outweigh its subject. A function word of the
@@ -15,6 +15,13 @@ use super::terms::Terms;
 /// The weight of a function word; other words have weight 1.
 const FUNCTION_WEIGHT: f64 = 0.25;
 
+/// The weight of a term with hiragana: particles and inflections, or the border of two words.
+///
+/// Most pairs of characters of a Japanese query have hiragana, and with their whole weight they
+/// outweigh an identifier or a name in it. On questions over Japanese manuals recall@5 rises from
+/// 45 to 55%, on Wikipedia recall@1 by one point, and recall@5 falls by one.
+const HIRAGANA_WEIGHT: f64 = 0.5;
+
 /// The factor on the weights of the terms that name a document.
 ///
 /// All chunks of the document have them in their outlines, so they tell which document is meant and
@@ -28,7 +35,7 @@ const NAME_FACTOR: f64 = 0.5;
 pub struct QueryTerm {
     /// The term.
     pub term: String,
-    /// 1, or less for a function word.
+    /// 1, or less for a function word and a term with hiragana.
     pub weight: f64,
 }
 
@@ -63,10 +70,12 @@ impl QueryAnalyzer {
         let held =
             |words: &&HashSet<String>| terms.iter().filter(|&term| words.contains(term)).count();
         let functions = self.functions.iter().rev().max_by_key(held);
-        let is_function = |term| functions.is_some_and(|words| words.contains(term));
-        let weight = |term| {
+        let is_function = |term: &String| functions.is_some_and(|words| words.contains(term));
+        let weight = |term: &String| {
             if is_function(term) {
                 FUNCTION_WEIGHT
+            } else if term.contains(is_hiragana) {
+                HIRAGANA_WEIGHT
             } else {
                 1.0
             }
@@ -92,6 +101,10 @@ impl QueryAnalyzer {
         }
         terms
     }
+}
+
+fn is_hiragana(character: char) -> bool {
+    matches!(character, '\u{3041}'..='\u{309f}')
 }
 
 fn analyzed(analyzer: &mut Analyzer, text: &str) -> impl Iterator<Item = String> + use<> {
@@ -173,6 +186,21 @@ mod tests {
         assert_eq!(weights, expected);
         let unnamed = analyzer.analyze_named("who pays the Acme Corporation", "");
         assert_eq!(unnamed, analyzer.analyze("who pays the Acme Corporation"));
+    }
+
+    #[test]
+    fn pairs_with_hiragana_weigh_half() {
+        let terms = QueryAnalyzer::new(&["ja"]).analyze("autolog を入れる メモリ");
+        let weights: Vec<_> = terms.iter().map(|t| (&*t.term, t.weight)).collect();
+        let expected = [
+            ("autolog", 1.0),
+            ("れる", 0.5),
+            ("を入", 0.5),
+            ("メモ", 1.0),
+            ("モリ", 1.0),
+            ("入れ", 0.5),
+        ];
+        assert_eq!(weights, expected);
     }
 
     #[test]

@@ -7,7 +7,6 @@ assumed to be in one of the languages of the index.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -35,9 +34,6 @@ _LANGS_OF_SCRIPT = {
     "thai": ("th",),
 }
 _NON_LATIN_LANGS = frozenset(lang for langs in _LANGS_OF_SCRIPT.values() for lang in langs)
-# Text of scripts without spaces that is indexed as pairs of characters, and hiragana among it.
-_PAIRED = re.compile(r"[\u3005\u3041-\u30ff\u3400-\u9fff]{2,}")
-_HIRAGANA = re.compile(r"[\u3041-\u309f]")
 # A character of these scripts carries about as much text as two letters.
 _DENSE_SCRIPTS = frozenset({"cjk", "hangul", "hiragana", "katakana"})
 
@@ -58,16 +54,6 @@ def detect_query_langs(query: str, langs: Sequence[str] = ()) -> tuple[str, ...]
         return ()
     candidates = _LANGS_OF_SCRIPT.get(script, (script,))
     return tuple(lang for lang in candidates if lang in langs) or candidates
-
-
-def hiragana_pairs(query: str) -> str:
-    """Return the pairs of characters of a query of which one is hiragana, separated by spaces.
-
-    They are mostly particles and inflections, or lie across the border of two words.
-    """
-    runs = _PAIRED.findall(unicodedata.normalize("NFKC", query))
-    pairs = (run[at : at + 2] for run in runs for at in range(len(run) - 1))
-    return " ".join(pair for pair in dict.fromkeys(pairs) if _HIRAGANA.search(pair))
 
 
 def declared_langs(model: object) -> tuple[str, ...]:
