@@ -1,7 +1,8 @@
 """Codes of vectors, a byte or a bit a value, and batches of queries, beside the exact scan.
 
     pip install faiss-cpu
-    python benches/codes.py [--rows 100000] [--index DIR] [--rounds 15] [--json FILE]
+    python benches/codes.py [--rows 100000] [--index DIR] [--rounds 15]
+        [--json FILE] [--batch-json FILE]
 
 The rows are those of `ann.py`, which have the intrinsic dimension of embeddings of text, or those
 of an index that was made with an embedder (its `derived/vectors-*.f16`). Queries are rows with
@@ -21,8 +22,9 @@ import os
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from ann import DIM, INTRINSIC, KEY, make_rows, put
@@ -34,6 +36,7 @@ from crx._native import Dense, Store
 K, BATCH, CHUNKS_PER_DOCUMENT = 150, 64, 1000
 
 Vectors = NDArray[np.float32]
+Figures = dict[str, dict[str, float]]
 # The keys of the best rows of a query, or of a batch of them.
 Search = Callable[[Vectors], NDArray[np.int64]]
 
@@ -92,6 +95,10 @@ def search_numpy(rows: Vectors, keys: NDArray[np.int64]) -> Search:
     return search
 
 
+def search_faiss(index: Any, keys: NDArray[np.int64]) -> Search:
+    return lambda queries: keys[index.search(queries, K)[1]]
+
+
 def contestants(folder: Path, rows: Vectors) -> tuple[dict[str, Search], dict[str, Search]]:
     """Return the searches of one query and those of a batch."""
     legs = open_legs(folder, rows)
@@ -113,7 +120,7 @@ def contestants(folder: Path, rows: Vectors) -> tuple[dict[str, Search], dict[st
         index = faiss.IndexScalarQuantizer(rows.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
         index.train(rows)
         index.add(rows)
-        alone[name] = lambda queries, index=index: keys[index.search(queries, K)[1]]
+        alone[name] = search_faiss(index, keys)
         if name == "faiss fp16":
             batch[name] = alone[name]
     return alone, batch
@@ -127,27 +134,36 @@ def recalls(found: NDArray[np.int64], exact: NDArray[np.int64]) -> dict[str, flo
     return {"recall20": share(20), "recall150": share(K)}
 
 
-def measure(rows: Vectors, rounds: int) -> dict[str, dict[str, float | str]]:
+def measure(rows: Vectors, rounds: int) -> tuple[Figures, Figures]:
+    """Return the figures of single queries, and those of a query of a batch."""
     queries = make_queries(rows, max(BATCH, rounds))
     with tempfile.TemporaryDirectory() as folder:
         alone, batch = contestants(Path(folder), rows)
         exact = alone["crx f16"](queries)
         found = {name: recalls(search(queries), exact) for name, search in alone.items()}
-        times: dict[str, list[Seconds]] = {}
+        times: dict[str, list[Seconds]] = {name: [] for name in alone}
+        batch_times: dict[str, list[Seconds]] = {name: [] for name in batch}
         for turn in range(rounds):
             query = queries[turn : turn + 1]
             for name, search in alone.items():
-                times.setdefault(name, []).append(time_call(lambda s=search, q=query: s(q)))
+                times[name].append(time_call(lambda s=search, q=query: s(q)))
             for name, search in batch.items():
                 wall, cpu = time_call(lambda s=search: s(queries[:BATCH]))
-                together = times.setdefault(f"{name}, {BATCH} together", [])
-                together.append((wall / BATCH, cpu / BATCH))
-    figures: dict[str, dict[str, float | str]] = {}
-    for name, taken in times.items():
-        wall, cpu = medians(taken)
-        recall = found.get(name, {"recall20": "", "recall150": ""})
-        figures[name] = {"ms": 1e3 * wall, "cpu_ms": 1e3 * cpu, **recall}
-    return figures
+                batch_times[name].append((wall / BATCH, cpu / BATCH))
+    single = {name: milliseconds(taken) | found[name] for name, taken in times.items()}
+    return single, {name: milliseconds(taken) for name, taken in batch_times.items()}
+
+
+def milliseconds(taken: Sequence[Seconds]) -> dict[str, float]:
+    wall, cpu = medians(taken)
+    return {"ms": 1e3 * wall, "cpu_ms": 1e3 * cpu}
+
+
+def print_figures(title: str, figures: Figures) -> None:
+    names = list(next(iter(figures.values())))
+    print(f"\n| {title} | {' | '.join(names)} |\n|---|{'---:|' * len(names)}")
+    for name, values in figures.items():
+        print(f"| {name} | {' | '.join(f'{value:.3f}' for value in values.values())} |")
 
 
 def main() -> None:
@@ -155,7 +171,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--index", type=Path, help="an index whose vectors are the rows")
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", help="a file for the figures")
+    parser.add_argument("--json", help="a file for the figures of single queries")
+    parser.add_argument("--batch-json", help="a file for those of batches")
     arguments = parser.parse_args()
     if arguments.index:
         rows = rows_of_index(arguments.index)
@@ -164,19 +181,22 @@ def main() -> None:
         basis = rng.standard_normal((INTRINSIC, DIM), dtype=np.float32) / DIM**0.5
         centres = rng.standard_normal((arguments.rows // 200, INTRINSIC), dtype=np.float32)
         rows = make_rows(arguments.rows, rng, basis=basis, centres=centres)
-    figures = measure(rows, arguments.rounds)
+    single, batch = measure(rows, arguments.rounds)
     of = "e5" if arguments.index else "a mixture"
-    print(f"{processor()}, {len(rows)} x {rows.shape[1]} of {of}, k={K}, commit {commit()}\n")
-    print("| | ms | ms of the CPU | recall@20 | recall@150 |\n|---|---:|---:|---:|---:|")
-    for name, values in figures.items():
-        cells = (f"{value:.3f}" if value != "" else "" for value in values.values())
-        print(f"| {name} | {' | '.join(cells)} |")
+    shape = f"{len(rows)} x {rows.shape[1]} of {of}, k={K}, one thread"
+    print(f"{processor()}, {shape}, commit {commit()}")
+    print_figures("one query", single)
+    print_figures(f"{BATCH} queries, each", batch)
     if arguments.json:
         write_results(
-            arguments.json,
-            benchmark=f"codes, {len(rows)} x {rows.shape[1]} of {of}, k={K}, one thread",
+            arguments.json, benchmark=f"codes, {shape}", rounds=arguments.rounds, figures=single
+        )
+    if arguments.batch_json:
+        write_results(
+            arguments.batch_json,
+            benchmark=f"{BATCH} queries at once, {shape}",
             rounds=arguments.rounds,
-            figures=figures,
+            figures=batch,
         )
 
 

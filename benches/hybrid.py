@@ -168,6 +168,7 @@ def open_lancedb(folder: Path, corpus: Corpus) -> Engine:
     os.environ["LANCE_LOG"] = "error"
     import lancedb  # type: ignore[import-not-found]
     import pyarrow as pa  # type: ignore[import-not-found]
+    from lancedb.index import HnswSq  # type: ignore[import-not-found]
     from lancedb.rerankers import RRFReranker  # type: ignore[import-not-found]
 
     started = time.process_time()
@@ -177,7 +178,7 @@ def open_lancedb(folder: Path, corpus: Corpus) -> Engine:
     rows = pa.table({"text": chunks, "vector": pa.FixedSizeListArray.from_arrays(values, DIM)})
     table = lancedb.connect(str(folder)).create_table("chunk", rows, mode="overwrite")
     table.create_fts_index("text")
-    table.create_index(metric="dot", vector_column_name="vector", index_type="IVF_HNSW_SQ")
+    table.create_index("vector", config=HnswSq(distance_type="dot"))
     built = time.process_time() - started
     fuse = RRFReranker()
 

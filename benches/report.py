@@ -69,6 +69,39 @@ SECTIONS = (
         others=("read", "crx f32"),
     ),
     Section(
+        "Codes of vectors",
+        ("codes-mixture.json",),
+        (
+            Column("cpu_ms", "ms of the CPU"),
+            Column("recall20", "recall@20", 3, ranked=False),
+            Column("recall150", "recall@150", 3, ranked=False),
+        ),
+        "The best 150 by codes of a byte or a bit a value, the best of which are compared as "
+        "vectors (`benches/codes.py`).",
+        ours="crx int8",
+        others=("crx f16", "crx binary"),
+    ),
+    Section(
+        "Codes of the vectors of e5",
+        ("codes-e5.json",),
+        (
+            Column("cpu_ms", "ms of the CPU"),
+            Column("recall20", "recall@20", 3, ranked=False),
+            Column("recall150", "recall@150", 3, ranked=False),
+        ),
+        "The same with the vectors of English everyday documentation (`benches/codes.py --index`).",
+        ours="crx int8",
+        others=("crx f16", "crx binary"),
+    ),
+    Section(
+        "Many queries at once",
+        ("batch-mixture.json",),
+        (Column("cpu_ms", "ms of the CPU a query"),),
+        "The best 150 of each of 64 queries, in half precision and, by numpy, in single "
+        "(`benches/codes.py`).",
+        ours="crx f16",
+    ),
+    Section(
         "Whole search",
         ("hybrid-11500.json",),
         (Column("cpu_p50", "p50, ms of the CPU"), Column("cpu_p99", "p99, ms of the CPU")),

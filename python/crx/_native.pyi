@@ -613,7 +613,7 @@ class Dense:
     ) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """Return for each of the (n, d) queries what `search` returns.
 
-        Rows that are scanned are read once for all queries, which takes a tenth of the time.
+        Rows that are scanned are read once for all queries, which takes a fifth of the time.
         """
 
 def dense_topk(
