@@ -165,10 +165,10 @@ def open_crx(folder: Path, corpus: Corpus, **settings: int | str) -> Engine:
 
 
 def open_lancedb(folder: Path, corpus: Corpus) -> Engine:
-    os.environ["LANCE_LOG"] = "error"
+    os.environ["LANCEDB_LOG"] = "error"
     import lancedb  # type: ignore[import-not-found]
     import pyarrow as pa  # type: ignore[import-not-found]
-    from lancedb.index import HnswSq  # type: ignore[import-not-found]
+    from lancedb.index import FTS, HnswSq  # type: ignore[import-not-found]
     from lancedb.rerankers import RRFReranker  # type: ignore[import-not-found]
 
     started = time.process_time()
@@ -177,7 +177,7 @@ def open_lancedb(folder: Path, corpus: Corpus) -> Engine:
     values = pa.array(vectors.ravel(), pa.float32())
     rows = pa.table({"text": chunks, "vector": pa.FixedSizeListArray.from_arrays(values, DIM)})
     table = lancedb.connect(str(folder)).create_table("chunk", rows, mode="overwrite")
-    table.create_fts_index("text")
+    table.create_index("text", config=FTS())
     table.create_index("vector", config=HnswSq(distance_type="dot"))
     built = time.process_time() - started
     fuse = RRFReranker()
