@@ -6,8 +6,8 @@
     python benches/scale_points.py --json benches/results/scale/points.json < LINES
 
 Each of the first three measures one size and prints one line of JSON, with times of the CPU; the
-last joins such lines. The chunks are those of `bm25.py`, the vectors those of `dense.py` (scan) and
-`ann.py` (graph). A scan runs on one thread.
+last joins such lines, by medians where a size has several. The chunks are those of `bm25.py`, the
+vectors those of `dense.py` (scan) and `ann.py` (graph). A scan runs on one thread.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import os
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 # Read when the libraries are loaded.
@@ -114,6 +115,18 @@ def recall_at_20(graph: Dense, half: np.ndarray, queries: ann.Vectors) -> float:
 MEASURES = {"bm25": measure_bm25, "scan": measure_scan, "graph": measure_graph}
 
 
+def join(lines: Iterable[str]) -> dict[str, dict[str, Point]]:
+    """Return the points by leg and size: medians where a size was measured several times."""
+    runs: dict[tuple[str, int], list[Point]] = defaultdict(list)
+    for point in map(json.loads, lines):
+        runs[point.pop("what"), point.pop("size")].append(point)
+    figures: dict[str, dict[str, Point]] = defaultdict(dict)
+    for (what, size), points in sorted(runs.items()):
+        medians = {name: float(np.median([each[name] for each in points])) for name in points[0]}
+        figures[what][str(size)] = {"runs": len(points), **medians}
+    return figures
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="?", choices=MEASURES)
@@ -121,9 +134,7 @@ def main() -> None:
     parser.add_argument("--json", help="join lines of the input in this file")
     arguments = parser.parse_args()
     if arguments.json:
-        figures: dict[str, dict[str, Point]] = defaultdict(dict)
-        for line in map(json.loads, sys.stdin):
-            figures[line.pop("what")][str(line.pop("size"))] = line
+        figures = join(sys.stdin)
         write_results(arguments.json, benchmark="legs by size", rounds=1, figures=figures)
         return
     with tempfile.TemporaryDirectory() as folder:

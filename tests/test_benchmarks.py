@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -44,3 +45,15 @@ def test_a_rival_that_is_ahead_needs_a_reason(report: ModuleType) -> None:
 def test_an_exponent_is_the_slope_of_the_logarithms(report: ModuleType) -> None:
     assert report.exponent([(10, 5), (100, 50), (1000, 500)]) == pytest.approx(1)
     assert report.exponent([(10, 3), (1000, 30)]) == pytest.approx(0.5)
+
+
+def test_the_page_on_scale_shows_what_the_simulation_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benches")
+    scale_sim = import_module("scale_sim")
+    committed = json.loads((scale_sim.RESULTS / "simulated.json").read_text())["figures"]
+    points = json.loads((scale_sim.RESULTS / "points.json").read_text())["figures"]
+    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert [name for name, table in scale_sim.tables(committed).items() if table not in page] == []
+    again = scale_sim.results(points)
+    assert scale_sim.tables(again) == scale_sim.tables(committed)
+    assert max(map(abs, scale_sim.predicted_errors(again))) < scale_sim.TOLERANCE
