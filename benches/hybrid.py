@@ -52,14 +52,15 @@ class WordVectors:
     """An embedder: the mean of vectors of words, with noise. Texts of `known` are looked up."""
 
     fingerprint = "word-vectors"
-    dimensions = DIM
     max_tokens = 512
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], dimensions: int = DIM) -> None:
+        self.dimensions = dimensions
         rng = np.random.default_rng(0)
         self._row = {word: row for row, word in enumerate(words)}
         self._words = rng.standard_normal((len(words), INTRINSIC), dtype=np.float32)
-        self._basis = rng.standard_normal((INTRINSIC, DIM), dtype=np.float32) / DIM**0.5
+        basis = rng.standard_normal((INTRINSIC, dimensions), dtype=np.float32)
+        self._basis = basis / dimensions**0.5
         self.known: dict[str, Vectors] = {}
         self._made: dict[str, Vectors] = {}
 
@@ -78,8 +79,9 @@ class WordVectors:
     def _make_vector(self, text: str) -> Vectors:
         rows = [self._row[word] for word in text.split() if word in self._row]
         inner = self._words[rows].sum(axis=0) / max(1, len(rows)) ** 0.5
-        noise = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(DIM)
-        vector = inner @ self._basis + 0.3 * noise.astype(np.float32) / DIM**0.5
+        rng = np.random.default_rng(zlib.crc32(text.encode()))
+        noise = rng.standard_normal(self.dimensions).astype(np.float32) / self.dimensions**0.5
+        vector = inner @ self._basis + 0.3 * noise
         unit: Vectors = (vector / np.linalg.norm(vector)).astype(np.float32)
         return unit
 
@@ -115,7 +117,7 @@ def make_document(number: int, chunks: list[str]) -> Document:
     )
 
 
-def make_corpus(count: int, queries: int) -> Corpus:
+def make_corpus(count: int, queries: int, dimensions: int = DIM) -> Corpus:
     rng = np.random.default_rng(1)
     words, text = library_words()
     documents: list[Document] = []
@@ -134,7 +136,7 @@ def make_corpus(count: int, queries: int) -> Corpus:
         for at in rng.integers(len(chunks), size=1 + queries * len(chunks) // count).tolist():
             size, place = int(rng.integers(2, 13)), int(rng.integers(30))
             asked.append(" ".join(chunks[at].split()[place : place + size]))
-    corpus = Corpus(documents, asked[:queries], WordVectors(words))
+    corpus = Corpus(documents, asked[:queries], WordVectors(words, dimensions))
     corpus.embedder.known = {query: corpus.embedder.vector(query) for query in corpus.queries}
     return corpus
 
