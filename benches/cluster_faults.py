@@ -120,11 +120,13 @@ def kill_one(
     counts: Counter[str] = Counter()
     last: dict[str, str] = {}
     victim = servers[1]
+    asked = [0]
     kill, done = threading.Event(), threading.Event()
 
     def search() -> None:
         with open_index(url) as refusing, open_index(f"{url}&missing=skip") as skipping:
             for turn in range(searches):
+                asked[0] = turn
                 if turn == searches // 4:
                     kill.set()
                 index = skipping if turn % 2 else refusing
@@ -139,7 +141,10 @@ def kill_one(
 
     def write() -> None:
         engine, chance = open_engine(url), random.Random(7)
-        for _ in range(writes):
+        for number in range(writes):
+            # As fast as the searches, so that the server is down for the writes of the middle.
+            while asked[0] < number * searches // writes:
+                time.sleep(0.01)
             document = versions.choose(chance)
             while True:
                 try:
@@ -155,8 +160,7 @@ def kill_one(
     def restart() -> None:
         kill.wait()
         victim.stop("immediate")
-        begin = counts.total()
-        while counts.total() < begin + searches // 4 and not done.is_set():
+        while asked[0] < searches // 2 and not done.is_set():
             time.sleep(0.05)
         victim.start()
 

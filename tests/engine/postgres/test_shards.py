@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from postgres_server import PostgresServer, url_of_all
+from postgres_server import UNPRIVILEGED, PostgresServer, url_of_all
 
 import crx
 from crx.engine.copy import CopyProgress, copy_documents, open_engine
 from crx.engine.postgres.connection import Connection, parse_address, parse_addresses
 from crx.engine.protocol import CollectionStatistics
-from crx.errors import CrxError, Incompatible, SystemFailure, UsageError
+from crx.errors import CrxError, Incompatible, NoRoom, SystemFailure, UsageError
 
 Servers = tuple[PostgresServer, ...]
 
@@ -179,3 +183,46 @@ def test_a_url_names_several_servers() -> None:
 def test_one_server_is_asked_for_where_one_is_needed() -> None:
     with pytest.raises(CrxError, match="names 2 servers, not one"):
         parse_address("postgresql://a,b/d")
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    """A file system of 32 MB, with a folder that is the server's."""
+    with tempfile.TemporaryDirectory(prefix="crx-disk-") as place:
+        command = ["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", place]
+        if not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("may not mount a file system here")
+        try:
+            os.chmod(place, 0o755)
+            tables = Path(place) / "tables"
+            tables.mkdir()
+            os.chown(tables, UNPRIVILEGED, UNPRIVILEGED)
+            yield tables
+        finally:
+            subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def test_a_full_disk_of_one_server_is_said_and_the_copy_goes_on_later(
+    folder: Path, new_cluster: Callable[[], str], servers: Servers, small_disk: Path
+) -> None:
+    url = new_cluster()
+    database = parse_addresses(url)[0].database
+    connection = Connection(parse_address(servers[1].url("postgres")))
+    connection.run_script(f"CREATE TABLESPACE small LOCATION '{small_disk}'")
+    connection.run_script(f"ALTER DATABASE {database} SET TABLESPACE small")
+    source, target = open_engine(str(folder)), open_engine(url)
+    target.create(source.settings())
+    filler = small_disk.parent / "filler"
+    filler.write_bytes(b"-" * (shutil.disk_usage(small_disk).free - (64 << 10)))
+    with pytest.raises(NoRoom, match=f"{servers[1].sockets}.*; free space"):
+        copy_documents(source, target)
+    filler.unlink()
+    assert copy_documents(source, target).copied > 0
+    assert copy_documents(source, target).copied == 0
+    source.close()
+    target.close()
+    assert read_all(url)[0] == read_all(str(folder))[0]
+    assert set(sum(documents_on_each(servers, url), Counter()).values()) == {1}
+    connection.run_script(f"DROP DATABASE {database}")
+    connection.run_script("DROP TABLESPACE small")
+    connection.close()
