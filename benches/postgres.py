@@ -288,7 +288,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> None:
         first = ""
         for count in arguments.servers:
             servers = start_servers(stack, count)
-            url = url_of_all(servers, DATABASE, parameters="&timeout=600")
+            url = url_of_all(servers, DATABASE)
             copy(path, url, servers)
             engines[f"{count} server{'s' * (count > 1)}"] = open_hybrid(url, corpus)
             first = first or servers[0].url(DATABASE)

@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 
 PORT = 5432
+# Seconds that a busy machine may take: of a statement, and of starting or stopping a server.
+_PATIENT_S = 600
+_PATIENT = f"&timeout={_PATIENT_S}"
 # PostgreSQL refuses to run as root: it is then run as this user.
 UNPRIVILEGED = 65534
 
@@ -34,11 +37,14 @@ class PostgresServer:
 
     def url(self, database: str, *, user: str = "postgres", parameters: str = "") -> str:
         """Return the URL of a database."""
-        return f"postgresql://{user}@/{database}?host={self.sockets}{parameters}"
+        return f"postgresql://{user}@/{database}?host={self.sockets}{_PATIENT}{parameters}"
 
     def stop(self, mode: str = "fast") -> None:
         """Stop the server, "immediate" as if it were killed."""
-        _run(self.programs / "pg_ctl", "stop", "-w", "-m", mode, "-D", self.folder / "data")
+        _run(
+            self.programs / "pg_ctl",
+            *("stop", "-w", "-t", str(_PATIENT_S), "-m", mode, "-D", self.folder / "data"),
+        )
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
@@ -46,7 +52,8 @@ class PostgresServer:
         options = f"-k {self.sockets} -p {PORT} -c listen_addresses= -c fsync=off"
         _run(
             self.programs / "pg_ctl",
-            *("start", "-w", "-s", "-D", self.folder / "data", "-l", self.log, "-o", options),
+            *("start", "-w", "-t", str(_PATIENT_S), "-s", "-D", self.folder / "data"),
+            *("-l", self.log, "-o", options),
         )
 
 
@@ -99,7 +106,7 @@ def running_server(*, like: PostgresServer | None = None) -> Iterator[PostgresSe
 def url_of_all(servers: Sequence[PostgresServer], database: str, *, parameters: str = "") -> str:
     """Return the URL of an index on several servers."""
     sockets = ",".join(str(server.sockets) for server in servers)
-    return f"postgresql://postgres@/{database}?host={sockets}{parameters}"
+    return f"postgresql://postgres@/{database}?host={sockets}{_PATIENT}{parameters}"
 
 
 def _run(program: Path, *arguments: str | Path) -> None:

@@ -141,7 +141,7 @@ def test_parts_of_two_indexes_are_not_mixed(new_cluster: Callable[[], str]) -> N
     url = new_cluster()
     database = parse_addresses(url)[0].database
     for at, address in enumerate(parse_addresses(url)):
-        shard = open_engine(f"postgresql://postgres@/{database}?host={address.host}")
+        shard = open_engine(f"postgresql://postgres@/{database}?host={address.host}&timeout=600")
         shard.create({"embedder": f"hashed:{at}"})
         shard.close()
         connection = Connection(address)
