@@ -190,6 +190,27 @@ def test_contexts_that_the_archive_lacks_are_appended_by_the_next_run(index: crx
         assert len(file.read_bytes().splitlines()) == len(lines)
 
 
+def test_a_run_that_ends_between_commit_and_append_is_made_good_by_the_next(
+    index: crx.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = ContextArchive.add
+    added: list[ArchivedContext] = []
+
+    def end(self: ContextArchive, context: ArchivedContext) -> None:
+        if len(added) == 5:
+            raise KeyboardInterrupt
+        added.append(context)
+        add(self, context)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ContextArchive, "add", end)
+        with pytest.raises(KeyboardInterrupt):
+            index.contextualize("fake:")
+    assert len(stored(index) - archived(index.path)) == 1
+    index.contextualize("fake:")
+    assert archived(index.path) == stored(index)
+
+
 def test_a_run_without_new_contexts_writes_nothing(index: crx.Index) -> None:
     index.contextualize("fake:")
     before = (index.path / FILE).read_bytes()
