@@ -139,6 +139,21 @@ def test_an_intact_index_is_taken_whole(whole: Path, damaged: Path) -> None:
         assert after.store.verify() == []
 
 
+def test_a_database_cut_after_its_first_pages_is_never_whole(damaged: Path) -> None:
+    content = (damaged / "crx.db").read_bytes()
+    documents_found: list[int] = []
+    for pages in range(1, 30):
+        (damaged / "crx.db").write_bytes(content[: pages * PAGE])
+        try:
+            found, target = salvage(damaged)
+        except Damaged:
+            continue
+        shutil.rmtree(target)
+        assert not found.is_whole
+        documents_found.append(found.documents + found.documents_in_part + found.documents_lost)
+    assert 0 in documents_found, "no page of settings came before those of documents"
+
+
 @pytest.mark.parametrize("name", DAMAGE)
 def test_what_is_taken_is_as_it_was(whole: Path, damaged: Path, name: str) -> None:
     change(damaged, DAMAGE[name])

@@ -41,9 +41,9 @@ class Salvaged:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was lost."""
+        """Whether nothing was lost. What a lost page held is not known."""
         lost = self.documents_in_part + self.documents_lost + self.chunks_lost
-        lost += self.contexts_lost + self.vectors_lost + self.rows_damaged
+        lost += self.contexts_lost + self.vectors_lost + self.rows_damaged + self.pages_lost
         return not (lost or self.database_lost)
 
 
