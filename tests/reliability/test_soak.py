@@ -102,7 +102,8 @@ def live(
 
 
 def require_flat(before: Use, after: Use, *, operations: int) -> None:
-    assert after.descriptors == pytest.approx(before.descriptors, abs=4)
+    # Threads that search have connections of their own for a while, each with two or three files.
+    assert after.descriptors == pytest.approx(before.descriptors, abs=12)
     # The allocator takes some megabytes more in its own time, however short the run.
     assert after.memory - before.memory < 24 * MB + MB * operations / 100_000
 
