@@ -42,7 +42,7 @@ def key(tmp_path: Path) -> Path:
     """An SSH key; its public part is beside it."""
     program = shutil.which("ssh-keygen")
     if program is None:
-        pytest.skip("needs ssh-keygen")
+        pytest.skip("needs ssh-keygen (openssh-client)")
     path = tmp_path / "id_ed25519"
     subprocess.run([program, "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
     return path

@@ -121,7 +121,7 @@ def mounted(crx: CrxProcess) -> Iterator[Path]:
     folder = crx.folder / "docs" / "disk"
     folder.mkdir()
     if shutil.which("mount") is None or not _mount(folder):
-        pytest.skip("may not mount")
+        pytest.skip("may not mount a file system here; needs root")
     yield folder
     subprocess.run(["umount", str(folder)], capture_output=True, check=False)
 

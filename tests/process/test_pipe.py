@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -87,19 +88,22 @@ def test_a_long_wait_is_cut_so_that_an_interrupt_before_it_is_handled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     waits: list[float] = []
-    wait = select.select
 
-    def record(reading: list[int], writing: list[int], other: list[int], wait_s: float) -> object:
+    def wait(reading: object, writing: object, other: object, wait_s: float) -> object:
         waits.append(wait_s)
-        return wait(reading, writing, other, wait_s)
+        return [], [], []
 
     child = Child((sys.executable, "-c", "input()"))
-    monkeypatch.setattr(pipe, "_SIGNAL_S", 0.05)
-    monkeypatch.setattr(select, "select", record)
-    with pytest.raises(ChildSilent, match=r"silent for 0\.3 s"):
-        child.receive(timeout_s=0.3)
+    with monkeypatch.context() as clock:
+        clock.setattr(pipe, "_SIGNAL_S", 0.05)
+        clock.setattr(select, "select", wait)
+        clock.setattr(time, "monotonic", lambda: sum(waits))
+        with pytest.raises(ChildSilent, match=r"silent for 0\.3 s"):
+            child.receive(timeout_s=0.3)
     child.end()
-    assert 0 < max(waits) <= 0.05
+    assert len(waits) >= 6
+    assert max(waits) <= 0.05
+    assert sum(waits) == pytest.approx(0.3)
 
 
 def arrivals(child: Child) -> Iterator[Message]:

@@ -89,7 +89,7 @@ def disk(tmp_path: Path) -> Path:
         with small_disk(tmp_path / "disk", 1024):
             pass
     except (OSError, subprocess.CalledProcessError):
-        pytest.skip("may not mount a file system here")
+        pytest.skip("may not mount a file system here; needs root")
     return tmp_path / "disk"
 
 

@@ -191,7 +191,7 @@ def small_disk() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="crx-disk-") as place:
         command = ["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", place]
         if not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
-            pytest.skip("may not mount a file system here")
+            pytest.skip("may not mount a file system here; needs root")
         try:
             os.chmod(place, 0o755)
             tables = Path(place) / "tables"
