@@ -25,6 +25,15 @@ from crx.retrieve.query_language import detect_query_langs
         ("Когда?", ["ru"], ("ru",)),
         ("ＡＢＣ", ["en"], ("en",)),
         ("2023 / 24", ["en"], ()),
+        # A few words are too few for the detector; function words and letters decide.
+        ("installer un paquet", ["en", "fr"], ("fr",)),
+        ("l’adresse du serveur", ["en", "fr"], ("fr",)),
+        ("redémarrer service réseau", ["en", "fr"], ("fr",)),
+        ("naïve bayes with priors", ["en", "fr"], ("en",)),
+        ("crédit a expiré", ["en", "fr"], ("fr",)),
+        ("gói phần mềm", ["en", "fr"], ("vi",)),
+        ("colour of the file", ["fr", "en-GB"], ("en",)),
+        ("crème", ["en"], ("en",)),
         # In two languages, neither is certain; the script with most letters decides.
         ("remboursement dans les 30 jours when is the refund paid", ["fr", "en"], ("fr", "en")),
         ("返品 refund policy returns", ["ja", "en"], ("en",)),

@@ -299,6 +299,24 @@ def test_the_languages_of_the_models_card_decide_whether_it_reranks(
     assert note not in index.search("鲸鱼吃什么").notes
 
 
+def test_an_english_reranker_scores_no_french_question_and_no_french_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OverlapReranker, "languages", ("en",), raising=False)
+    english = "The server restarts when a package of the network is installed, and the log says so."
+    french = "Le serveur redémarre lorsque un paquet du réseau est installé, et le journal le dit."
+    with crx.open(tmp_path / "notes.crx", settings=SETTINGS) as index:
+        index.add_documents(
+            [crx.Document("en", english, lang="en"), crx.Document("fr", french, lang="fr")]
+        )
+        asked = index.search("installer un paquet", rerank=True)
+        other = index.search("log network paquet", rerank=True)
+    assert ["rerank" in hit.stages for hit in asked.hits] == [False] * len(asked.hits)
+    assert "not reranked: the query is in fr, the reranker reads en" in asked.notes
+    assert {hit.uri: "rerank" in hit.stages for hit in other.hits} == {"en": True, "fr": False}
+    assert any("hits in fr, which the reranker does not read" in note for note in other.notes)
+
+
 def test_prose_is_reranked_by_default_and_source_code_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx.protocols import Embedder
-from crx.retrieve.query_language import declared_langs, unread_langs
+from crx.retrieve.query_language import declared_langs, undeclared_langs, unread_langs
 
 # From 0.05 to 0.3, all values were equally good on Chinese and Vietnamese with an English embedder.
 UNREAD_WEIGHT = 0.2
@@ -31,7 +31,7 @@ def weigh_by_language(
     """
     if query_langs := unread_langs(embedder, query, langs):
         return _all(UNREAD_WEIGHT, keys), _note(f"the query is in {' or '.join(query_langs)}")
-    unread = _unread(declared_langs(embedder), langs)
+    unread = undeclared_langs(declared_langs(embedder), langs)
     if not unread:
         return _all(1.0, keys), ""
     if len(unread) == len(langs):
@@ -51,23 +51,13 @@ def describe_unread_documents(built: Mapping[str, str], *, langs: Sequence[str])
 
     `built` are the settings of the index, `langs` its languages.
     """
-    unread = _unread(built.get(EMBEDDER_LANGUAGES, "").split(), langs)
+    unread = undeclared_langs(built.get(EMBEDDER_LANGUAGES, "").split(), langs)
     if not unread:
         return ""
     return (
         f"documents in {', '.join(unread)} are found by BM25 rather than by vectors: "
         f"the embedder {built['embedder']} does not read them"
     )
-
-
-def _unread(declared: Sequence[str], langs: Sequence[str]) -> list[str]:
-    """Return the languages of an index that are not declared, none if none is declared."""
-    return [lang for lang in langs if declared and lang and _primary(lang) not in declared]
-
-
-def _primary(lang: str) -> str:
-    """Return the language of a tag such as `pt-BR`."""
-    return lang.partition("-")[0].lower()
 
 
 def _all(weight: float, keys: NDArray[np.int64]) -> NDArray[np.float64]:

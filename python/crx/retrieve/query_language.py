@@ -2,16 +2,19 @@
 
 The script is decided first; most scripts name their languages. For Latin letters the language
 detector is used if it is reliable, which it seldom is for a few words. Otherwise the query is
-assumed to be in one of the languages of the index.
+assumed to be in one of the languages of the index: in that with most of its function words, or in
+one that is written with its letters.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from crx import _native
+from crx.ingest.common_words import FUNCTION_WORDS
 from crx.protocols import LanguageLimited
 
 # The script, as the first word of a letter's Unicode name, and the languages that use it.
@@ -36,6 +39,12 @@ _LANGS_OF_SCRIPT = {
 _NON_LATIN_LANGS = frozenset(lang for langs in _LANGS_OF_SCRIPT.values() for lang in langs)
 # A character of these scripts carries about as much text as two letters.
 _DENSE_SCRIPTS = frozenset({"cjk", "hangul", "hiragana", "katakana"})
+# A word, with the apostrophe after it, which makes it an elided one. Single letters tell nothing:
+# "a" is an article in English and a verb in French.
+_WORD = re.compile(r"\w\w+['’]?|\w['’]")
+_ELIDED_WORDS = {"fr": frozenset({"c'", "d'", "j'", "l'", "m'", "n'", "qu'", "s'", "t'"})}
+# Letters with diacritics, and ligatures. Any may occur in a language that is not listed.
+_LETTERS = {"en": frozenset(), "fr": frozenset("àâæçèéêëîïôùûüÿœ")}
 
 
 def detect_query_langs(query: str, langs: Sequence[str] = ()) -> tuple[str, ...]:
@@ -46,14 +55,21 @@ def detect_query_langs(query: str, langs: Sequence[str] = ()) -> tuple[str, ...]
     """
     query = unicodedata.normalize("NFKC", query)
     script = _dominant_script(query)
+    langs = [*dict.fromkeys(primary_language(lang) for lang in langs)]
     if script == "latin":
         if detected := _native.detect_lang(query):
             return (detected,)
-        return tuple(lang for lang in langs if lang and lang not in _NON_LATIN_LANGS)
+        latin = [lang for lang in langs if lang and lang not in _NON_LATIN_LANGS]
+        return tuple(_likely_langs(query.casefold(), latin))
     if not script:
         return ()
     candidates = _LANGS_OF_SCRIPT.get(script, (script,))
     return tuple(lang for lang in candidates if lang in langs) or candidates
+
+
+def primary_language(lang: str) -> str:
+    """Return the language of a tag such as `pt-BR`."""
+    return lang.partition("-")[0].lower()
 
 
 def declared_langs(model: object) -> tuple[str, ...]:
@@ -69,6 +85,29 @@ def unread_langs(model: object, query: str, langs: Sequence[str]) -> tuple[str, 
     declared = declared_langs(model)
     detected = detect_query_langs(query, langs) if declared else ()
     return () if set(detected) & set(declared) else detected
+
+
+def undeclared_langs(declared: Sequence[str], langs: Sequence[str]) -> list[str]:
+    """Return the known languages of an index that are not declared, none if none is declared."""
+    return [lang for lang in langs if declared and lang and primary_language(lang) not in declared]
+
+
+def _likely_langs(query: str, langs: Sequence[str]) -> Sequence[str]:
+    """Return those of some languages that a query in Latin letters is likely to be in, or all.
+
+    A language with at most half of another's function words is not likely.
+    """
+    words = [word.replace("’", "'") for word in _WORD.findall(query)]
+    counts = [_count_function_words(words, lang) for lang in langs]
+    if most := max(counts, default=0):
+        langs = [lang for lang, count in zip(langs, counts, strict=True) if 2 * count > most]
+    accented = {letter for letter in query if letter.isalpha() and not letter.isascii()}
+    return [lang for lang in langs if accented <= _LETTERS.get(lang, accented)] or langs
+
+
+def _count_function_words(words: Sequence[str], lang: str) -> int:
+    known = FUNCTION_WORDS.get(lang, frozenset()) | _ELIDED_WORDS.get(lang, frozenset())
+    return sum(word in known or word.rstrip("'") in known for word in words)
 
 
 def _dominant_script(query: str) -> str:

@@ -30,6 +30,7 @@ from crx.retrieve.document_name import (
 from crx.retrieve.exact import EXACT_DEPTH, find_phrases, promote_exact
 from crx.retrieve.fusion import WeightedRanking, fuse
 from crx.retrieve.location import anchor_around, locate_passage
+from crx.retrieve.query_language import declared_langs, undeclared_langs
 from crx.retrieve.recency import (
     RECENCY_DEPTH,
     BoostedRanking,
@@ -415,14 +416,20 @@ class Searcher:
         k: int,
         chunks: ChunkReader | None = None,
     ) -> RerankResult:
-        """Return the best k of a fused ranking after reranking its first `depth` candidates."""
+        """Return the best k of a fused ranking after reranking its first `depth` candidates.
+
+        Source code, and chunks in a language that the reranker does not read, keep their places.
+        """
         # A chunk that was removed from the store since the legs were searched is no candidate.
         head, tail = np.split(fused.keys, [reranking.depth])
         rows = (chunks or self._chunk_reader()).read(head.tolist())
         stored = np.array([key in rows for key in head.tolist()], bool)
         stored = np.concatenate([stored, np.ones(len(tail), bool)])
         candidates = [rows[key] for key in head.tolist() if key in rows]
-        return rerank(
+        undeclared = undeclared_langs(declared_langs(reranking.reranker), self._langs())
+        unread = np.array([row.lang in undeclared for row in candidates], bool)
+        is_code = np.array([is_source_code(row.text) for row in candidates], bool)
+        reranked = rerank(
             query,
             Ranking(fused.keys[stored], fused.scores[stored]),
             [situated_text(row) for row in candidates],
@@ -432,9 +439,15 @@ class Searcher:
             ms=reranking.ms,
             min_relevance=reranking.min_relevance,
             langs=self._langs(),
-            in_place=np.array([is_source_code(row.text) for row in candidates], bool),
+            in_place=unread | is_code,
             cache=reranking.cache,
         )
+        if reranked.limit or not unread.any():
+            return reranked
+        found = {row.lang for row in candidates}
+        which = ", ".join(lang for lang in undeclared if lang in found)
+        limit = f"not reranked: {unread.sum()} hits in {which}, which the reranker does not read"
+        return replace(reranked, limit=limit)
 
     def hits(
         self,
