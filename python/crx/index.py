@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from crx.context.exchange import Imported
     from crx.context.prompt import Prompt
     from crx.context.report import ContextProgress, ContextReport
+    from crx.context.routing import ContextRouter
     from crx.engine.opened import OpenEngine
     from crx.ingest.embedding_pool import EmbeddingPool
     from crx.ingest.indexer import Indexer
     from crx.ingest.report import Progress, Report
+    from crx.workers.context_workers import ContextWorkers
 
 
 class Index:
@@ -197,6 +199,8 @@ class Index:
         refresh: Refresh = DEFAULT_REFRESH,
         prompt: Prompt | None = None,
         templates: Mapping[str, str] | None = None,
+        workers: int = 0,
+        workers_on: str = "",
         on_progress: Callable[[ContextProgress], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
     ) -> ContextReport:
@@ -208,6 +212,9 @@ class Index:
         and its own cap of dollars. `refresh` says how far a change reaches contexts made before
         (see `crx.context.cache`). `templates` are prompt files for the documents below folders, by
         absolute path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`.
+        `workers` processes write contexts, a document each; 0: this one, or as many as the Ray
+        cluster `workers_on` has room for. They load the model, so `with_` must be a specification.
+        Beside them the contexts are embedded by the workers that the settings name, if any.
         `on_notice` is called with the host and the size before texts are sent to another machine;
         the notes of the report repeat it. Raises `ModelError` if less than `min_coverage` of the
         chunks have one in the end, besides what `add` raises.
@@ -220,16 +227,24 @@ class Index:
         with contextlib.ExitStack() as stack:
             # First: beside another writer no model is loaded.
             writer = stack.enter_context(self._writing())
+            files = self._templates if templates is None else templates
             router = registry.load_router(
                 with_,
                 refresh=refresh,
                 prompt=prompt,
-                templates=self._templates if templates is None else templates,
+                templates=files,
                 cap_dollars=limit.dollars,
             )
             if isinstance(with_, str) and isinstance(router.general, Closeable):
                 stack.callback(router.general.close)
             embedder = self.embedder
+            pool, embedding_workers = None, None
+            if workers or workers_on:
+                prompts = [prompt, *registry.read_prompts(prompt, templates=files).values()]
+                pool = stack.enter_context(
+                    _open_context_workers(with_, router, prompts, count=workers, on=workers_on)
+                )
+                embedding_workers = stack.enter_context(self._open_workers())
             self._note_origins(writer.store, router.origins)
             report = ContextRun(
                 writer.store,
@@ -237,6 +252,8 @@ class Index:
                 router=router,
                 seconds=limit.seconds,
                 archive=stack.enter_context(ContextArchive(self.path)),
+                workers=pool,
+                embedding_workers=embedding_workers,
                 on_progress=on_progress,
                 on_commit=writer.sync,
                 on_notice=on_notice,
@@ -565,10 +582,11 @@ class Index:
         if not (count or on) or not embedder.dimensions:
             yield None
             return
-        from crx.workers.open_pool import open_pool
+        from crx.workers.open_pool import open_embedding_workers
 
-        with open_pool(self._built["embedder"], embedder, count=count, on=on) as pool:
-            yield pool
+        spec = self._built["embedder"]
+        with open_embedding_workers(spec, embedder, count=count, on=on) as workers:
+            yield workers
 
     def _note_origins(self, store: _native.Store, origins: Iterable[Origin]) -> None:
         for each in origins:
@@ -591,6 +609,26 @@ def _open_files(path: Path | str, vectors: VectorFiles) -> OpenFiles | OpenEngin
     from crx.engine.opened import OpenEngine
 
     return OpenEngine.open(path)
+
+
+def _open_context_workers(
+    with_: str | Contextualizer,
+    router: ContextRouter,
+    prompts: Sequence[Prompt | None],
+    *,
+    count: int,
+    on: str,
+) -> ContextWorkers:
+    """Return workers that write contexts; the model that was loaded for its fingerprint is freed.
+
+    It is loaded again if it is used after all.
+    """
+    from crx.workers.open_pool import open_context_workers
+
+    workers = open_context_workers(with_, router, prompts, count=count, on=on)
+    if isinstance(router.general, Closeable):
+        router.general.close()
+    return workers
 
 
 def _require(values: Iterable[object], kind: type | UnionType, expected: str) -> None:

@@ -253,11 +253,9 @@ def load_router(
     its own.
     """
     # Imported here, as in the functions below, because a search does not need these modules.
-    from crx.context.prompt import Prompt
     from crx.context.routing import ContextRouter
 
-    general = prompt or Prompt.of()
-    prompts = {folder: general.with_template(file) for folder, file in templates.items()}
+    prompts = read_prompts(prompt, templates=templates)
     if isinstance(source, str):
         contextualizer = load_contextualizer(source, prompt=prompt, cap_dollars=cap_dollars)
     else:
@@ -271,6 +269,17 @@ def load_router(
         )
     by_folder = {folder: contextualizer.with_prompt(each) for folder, each in prompts.items()}
     return ContextRouter(contextualizer, refresh, by_folder)
+
+
+def read_prompts(prompt: Prompt | None, *, templates: Mapping[str, str]) -> dict[str, Prompt]:
+    """Return the prompt of each folder's template, with the glossary of `prompt`.
+
+    Raises `UsageError` for an invalid template.
+    """
+    from crx.context.prompt import Prompt
+
+    general = prompt or Prompt.of()
+    return {folder: general.with_template(file) for folder, file in templates.items()}
 
 
 def load_cost_model(source: str = "", *, prompt: Prompt | None = None) -> CostModel:

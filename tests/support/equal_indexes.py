@@ -12,7 +12,7 @@ _READ = """
 import json, sqlite3, sys
 tables = {}
 with sqlite3.connect(f"file:{sys.argv[1]}/crx.db?mode=ro", uri=True) as db:
-    for table in ("setting", "body", "piece", "document", "chunk", "vector"):
+    for table in ("setting", "body", "piece", "document", "chunk", "context", "vector"):
         tables[table] = sorted(map(repr, db.execute(f"SELECT * FROM {table}")))
 print(json.dumps(tables))
 """

@@ -1,86 +1,79 @@
-"""Assignments of batches: balanced, bounded, and none is lost with its worker."""
+"""Assignments of tasks: balanced, bounded, and none is lost with its worker."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
-from crx.ingest.embed import Situated
-from crx.ingest.embedding_pool import TextBatch, TextsLost
-from crx.workers.assignments import BATCHES_AHEAD, CHARS_AHEAD, MAX_LOSSES, Assignments
+from crx.workers.assignments import CHARS_AHEAD, Assignments
+
+AHEAD = 3
 
 
-def batch(*names: str, chars: int = 10) -> TextBatch:
-    keys = [name.encode() for name in names]
-    return TextBatch(keys, [Situated("", name.ljust(chars)) for name in names])
+@dataclass(frozen=True)
+class Note:
+    """A task."""
+
+    name: str
+    chars: int = 10
 
 
-def assign_all(assignments: Assignments) -> list[tuple[int, list[str]]]:
+@pytest.fixture
+def assignments() -> Assignments[Note]:
+    return Assignments(ahead=AHEAD)
+
+
+def assign_all(assignments: Assignments[Note]) -> list[tuple[int, str]]:
     assigned = []
     while (each := assignments.assign()) is not None:
-        worker, given = each
-        assigned.append((worker, [key.decode() for key in given.keys]))
+        worker, task = each
+        assigned.append((worker, task.name))
     return assigned
 
 
-def test_a_batch_goes_to_the_worker_with_the_least_text() -> None:
-    assignments = Assignments()
+def test_a_task_goes_to_the_worker_with_the_least_text(assignments: Assignments[Note]) -> None:
     assignments.join(0)
     assignments.join(1)
     for name, chars in (("a", 30), ("b", 10), ("c", 10), ("d", 20)):
-        assignments.submit(batch(name, chars=chars))
-    assert assign_all(assignments) == [(0, ["a"]), (1, ["b"]), (1, ["c"]), (1, ["d"])]
+        assignments.submit(Note(name, chars))
+    assert assign_all(assignments) == [(0, "a"), (1, "b"), (1, "c"), (1, "d")]
 
 
-def test_a_worker_is_given_a_bounded_number_of_batches_and_characters() -> None:
-    assignments = Assignments()
+def test_a_worker_is_given_a_bounded_number_of_tasks(assignments: Assignments[Note]) -> None:
     assignments.join(0)
-    for number in range(BATCHES_AHEAD + 3):
-        assignments.submit(batch(str(number)))
-    assert len(assign_all(assignments)) == BATCHES_AHEAD
-    assert len(assignments) == BATCHES_AHEAD + 3
-    assignments.finish(0)
+    for number in range(AHEAD + 3):
+        assignments.submit(Note(str(number)))
+    assert len(assign_all(assignments)) == AHEAD
+    assert len(assignments) == AHEAD + 3
+    assert assignments.first(0) == assignments.finish(0) == Note("0")
     assert len(assign_all(assignments)) == 1
 
 
-def test_a_text_beyond_the_bound_goes_to_a_worker_that_has_nothing() -> None:
-    assignments = Assignments()
+def test_a_text_beyond_the_bound_goes_to_a_worker_that_has_nothing(
+    assignments: Assignments[Note],
+) -> None:
     assignments.join(0)
-    assignments.submit(batch("long", chars=2 * CHARS_AHEAD))
-    assignments.submit(batch("short"))
-    assert assign_all(assignments) == [(0, ["long"])]
+    assignments.submit(Note("long", 2 * CHARS_AHEAD))
+    assignments.submit(Note("short"))
+    assert assign_all(assignments) == [(0, "long")]
 
 
-def test_the_texts_at_which_a_worker_was_lost_are_assigned_one_by_one_and_first() -> None:
-    assignments = Assignments()
+def test_the_tasks_of_a_lost_worker_wait_again_before_others(
+    assignments: Assignments[Note],
+) -> None:
     assignments.join(0)
-    for names in (("a", "b"), ("c", "d"), ("e", "f")):
-        assignments.submit(batch(*names))
+    for name in ("a", "b", "c", "d"):
+        assignments.submit(Note(name))
     assign_all(assignments)
-    assert [key.decode() for key in assignments.finish(0).keys] == ["a", "b"]
-    assignments.lose(0, "killed")
+    assert assignments.finish(0) == Note("a")
+    assert assignments.lose(0) == Note("b")
+    assignments.submit_first([Note("b1"), Note("b2")])
     assignments.join(1)
-    assert assign_all(assignments) == [(1, ["c"]), (1, ["d"]), (1, ["e", "f"])]
+    assert assign_all(assignments) == [(1, "b1"), (1, "b2"), (1, "c")]
 
 
-def test_a_text_at_which_workers_are_lost_repeatedly_is_named() -> None:
-    assignments = Assignments()
-    assignments.submit(batch("a", "b"))
-    for worker in range(MAX_LOSSES - 1):
-        assignments.join(worker)
-        assign_all(assignments)
-        assignments.lose(worker, "killed")
-    assignments.join(MAX_LOSSES)
-    assign_all(assignments)
-    with pytest.raises(
-        TextsLost, match="3 workers were lost at this text, the last one killed"
-    ) as e:
-        assignments.lose(MAX_LOSSES, "killed")
-    assert e.value.keys == [b"a"]
-
-
-def test_workers_that_are_lost_without_work_cost_nothing() -> None:
-    assignments = Assignments()
-    for worker in range(2 * MAX_LOSSES):
-        assignments.join(worker)
-        assignments.lose(worker, "killed")
+def test_a_worker_that_is_lost_without_work_costs_nothing(assignments: Assignments[Note]) -> None:
+    assignments.join(0)
+    assert assignments.lose(0) is None
     assert len(assignments) == 0

@@ -15,23 +15,9 @@ import crx
 from crx.errors import ModelError, UsageError
 from crx.ingest.report import Progress
 from crx.process.pipe import Child
-from crx.workers import local_processes
 from crx.workers.open_pool import threads_of_each
 
 QUERIES = ("what does whale 7 eat?", "feed_3", "krill800")
-
-
-@pytest.fixture
-def children(monkeypatch: pytest.MonkeyPatch) -> list[Child]:
-    """The processes of the workers that are started."""
-    started: list[Child] = []
-
-    def start(command: tuple[str, ...]) -> Child:
-        started.append(Child(command))
-        return started[-1]
-
-    monkeypatch.setattr(local_processes, "Child", start)
-    return started
 
 
 def make_index(

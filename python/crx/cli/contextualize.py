@@ -11,6 +11,7 @@ import click
 
 from crx import index as handle
 from crx.cli.options import (
+    context_workers_options,
     existing_index,
     index_option,
     json_option,
@@ -67,6 +68,7 @@ from crx.remote.metering import ServiceUsage
     help="How much of a changed document gets new contexts.",
 )
 @prompt_options
+@context_workers_options
 @json_option
 @progress_options
 def command(
@@ -78,6 +80,8 @@ def command(
     refresh: Refresh,
     prompt: Path | None,
     glossary: Path | None,
+    workers: int,
+    workers_on: str,
     as_json: bool,
     progress: Form,
 ) -> int:
@@ -104,6 +108,8 @@ def command(
             budget=budget,
             refresh=refresh,
             prompt=chosen,
+            workers=workers,
+            workers_on=workers_on,
             on_progress=show,
             on_notice=notes.print,
         )

@@ -123,6 +123,27 @@ def workers_options(command: Command) -> Command:
     return workers(on(command))
 
 
+def context_workers_options(command: Command) -> Command:
+    """Add --workers and --on for the workers that write contexts."""
+    workers = click.option(
+        "--workers",
+        type=click.IntRange(min=0),
+        default=0,
+        metavar="N",
+        help="Write the contexts of N documents at once in N processes, which share the "
+        "processors; the model is in memory N times. 0: one document after another.  [default: 0]",
+    )
+    on = click.option(
+        "--on",
+        "workers_on",
+        default="",
+        metavar="ray|ray://HOST:PORT",
+        help='Write contexts in actors of a Ray cluster, as "crx index --on" embeds; N of them, or '
+        "as many as it has room for.  [default: this machine]",
+    )
+    return workers(on(command))
+
+
 def exclude_option(command: Command) -> Command:
     """Add --exclude."""
     return click.option(

@@ -28,6 +28,11 @@ class ContextRouter:
         """Return the contextualizer of a document."""
         return self.by_folder.get(self._folder(uri), self.general)
 
+    def position(self, uri: str) -> int:
+        """Return the position of a document's contextualizer among `contextualizers`."""
+        folder = self._folder(uri)
+        return 1 + list(self.by_folder).index(folder) if folder else 0
+
     def origin_for(self, uri: str) -> Origin:
         """Return the origin under which a document's contexts are stored."""
         return Origin(self.contextualizer_for(uri).fingerprint, self.refresh)

@@ -16,6 +16,7 @@ from crx import _native
 from crx.context.archive import ArchivedContext, ContextArchive
 from crx.context.cache import context_keys, find, store_context
 from crx.context.compute_usage import ComputeUsage
+from crx.context.context_pool import ContextPool, DocumentTask
 from crx.context.contextualize import ContextSources
 from crx.context.controls import refuse_controls
 from crx.context.documents import link_context, load_document, to_chunk
@@ -29,6 +30,7 @@ from crx.context.report import (
 )
 from crx.context.routing import ContextRouter
 from crx.errors import BudgetSpent, ModelError, UsageError
+from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.indexer import Indexer
 from crx.ingest.report import Progress
 from crx.protocols import (
@@ -37,6 +39,7 @@ from crx.protocols import (
     Contextualizer,
     Embedder,
     Metered,
+    Remote,
     Resumable,
 )
 from crx.remote.destination import sending_notice, text_bytes
@@ -72,7 +75,9 @@ class ContextRun:
     """One run that gives the chunks of a store contexts; the caller holds the writer's lock.
 
     `max_rejected` is the share of the first `TRIAL_CHUNKS` contexts above which the run stops.
-    `archive` gets each context that was stored, and those of earlier runs that it lacks.
+    `archive` gets each context that was stored, and those of earlier runs that it lacks. `workers`
+    write the contexts, with the contextualizers of `router`, and `embedding_workers` embed them;
+    without them this process does.
     Raises `UsageError` if a time limit is given and a contextualizer submits remote batch jobs,
     which cannot be stopped after a time.
     """
@@ -86,6 +91,8 @@ class ContextRun:
         seconds: float = math.inf,
         max_rejected: float = MAX_REJECTED,
         archive: ContextArchive | None = None,
+        workers: ContextPool | None = None,
+        embedding_workers: EmbeddingPool | None = None,
         on_progress: Callable[[ContextProgress], None] | None = None,
         on_commit: Callable[[], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
@@ -98,11 +105,12 @@ class ContextRun:
         self._seconds = seconds
         self._max_rejected = max_rejected
         self._archive = archive
+        self._workers = workers
         self._on_progress = on_progress
         self._on_commit = on_commit or (lambda: None)
         self._on_notice = on_notice or (lambda notice: None)
         self._notice = ""
-        self._usage_before = _usage(router.general)
+        self._usage_before = self._usage
         self._progress = ContextProgress()
         self._made: dict[str, int] = {}
         self._reused = 0
@@ -110,8 +118,10 @@ class ContextRun:
             store,
             embedder=embedder,
             situator=ContextSources(outline=False),
+            workers=embedding_workers,
             on_progress=self._report_embedded,
             on_commit=on_commit,
+            on_notice=on_notice if embedding_workers is not None else None,
         )
 
     def run(self) -> ContextReport:
@@ -125,11 +135,9 @@ class ContextRun:
         pending = self._survey()
         self._begun = self._published = time.monotonic()
         stopped = ""
-        size = GROUP_CHUNKS if isinstance(self._router.general, BatchContextualizer) else 1
         try:
             with self._pending_jobs():
-                for group in group_documents(pending, size):
-                    self._contextualize(group)
+                self._contextualize(pending)
         except BudgetSpent as spent:
             stopped = str(spent)
         except ModelError:
@@ -150,9 +158,14 @@ class ContextRun:
         )
 
     @property
+    def _usage(self) -> ComputeUsage | ServiceUsage | None:
+        """What the contextualizer or its workers counted so far."""
+        return self._workers.usage if self._workers is not None else _usage(self._router.general)
+
+    @property
     def _service_usage(self) -> ServiceUsage | None:
         """What a metered service counted since the run began."""
-        return _usage_since(self._usage_before, _usage(self._router.general))
+        return _usage_since(self._usage_before, self._usage)
 
     @contextlib.contextmanager
     def _pending_jobs(self) -> Generator[None, None, None]:
@@ -211,14 +224,17 @@ class ContextRun:
             return
         chunks = sum(len(each.missing) for each in pending)
         what = {"document": len(pending), "chunk": chunks}
-        self._notice = sending_notice(self._router.general, what, n_bytes=n_bytes)
+        receiver = self._workers if isinstance(self._workers, Remote) else self._router.general
+        self._notice = sending_notice(receiver, what, n_bytes=n_bytes)
         if self._notice:
             self._on_notice(self._notice)
 
-    def _contextualize(self, group: Sequence[PendingDocument]) -> None:
-        """Make and store the contexts that a group of documents lacks."""
-        requests = [self._request(each) for each in group]
-        with contextlib.closing(self._situate(requests)) as contexts:
+    def _contextualize(self, pending: Sequence[PendingDocument]) -> None:
+        """Make and store the contexts that documents lack."""
+        situated = self._situate_here(pending)
+        if self._workers is not None:
+            situated = self._workers.situate(map(self._task, pending))
+        with contextlib.closing(situated) as contexts:
             for request, nth, context in contexts:
                 ordinal = request.missing[nth]
                 self._store_context(request, ordinal, refuse_controls(context))
@@ -231,10 +247,25 @@ class ContextRun:
         keys = context_keys(document, chunks, origin=self._router.origin_for(document.uri))
         return _ContextRequest(document, rows, keys, pending.missing)
 
+    def _task(self, pending: PendingDocument) -> tuple[_ContextRequest, DocumentTask]:
+        """Return what is asked for a document, and the form of it that a worker is given."""
+        request = self._request(pending)
+        chunks = dict(enumerate(request.chunks))
+        at = self._router.position(request.document.uri)
+        return request, DocumentTask(request.document, chunks, at)
+
+    def _situate_here(
+        self, pending: Sequence[PendingDocument]
+    ) -> Generator[tuple[_ContextRequest, int, Context], None, None]:
+        """Yield (request, position among its missing chunks, context), as they come."""
+        size = GROUP_CHUNKS if isinstance(self._router.general, BatchContextualizer) else 1
+        for group in group_documents(pending, size):
+            yield from self._situate([self._request(each) for each in group])
+
     def _situate(
         self, requests: Sequence[_ContextRequest]
     ) -> Generator[tuple[_ContextRequest, int, Context], None, None]:
-        """Yield (request, position among its missing chunks, context), as they come.
+        """Yield (request, position among its missing chunks, context) of a group of documents.
 
         Documents of one contextualizer are given to it together if it takes several.
         """
@@ -270,7 +301,7 @@ class ContextRun:
             done=done,
             per_second=done / elapsed,
             seconds_left=elapsed / done * (self._progress.total - done),
-            tokens_reused=_tokens_reused(self._router.general),
+            tokens_reused=_tokens_reused(self._usage),
             uri=row.uri,
             usage=self._service_usage,
         )
@@ -335,9 +366,9 @@ def _has_remote_jobs(router: ContextRouter) -> bool:
     return any(isinstance(c, Resumable) and c.has_remote_jobs for c in router.contextualizers)
 
 
-def _tokens_reused(contextualizer: Contextualizer) -> int | None:
+def _tokens_reused(usage: ComputeUsage | ServiceUsage | None) -> int | None:
     """Return the prompt tokens that were neither computed nor paid again, None if not counted."""
-    match _usage(contextualizer):
+    match usage:
         case ComputeUsage() as used:
             return used.reused
         case ServiceUsage() as used:

@@ -1,1 +1,1 @@
-"""Pools of workers that embed while an index is made: local processes, or actors of Ray."""
+"""Pools of workers that embed or write contexts: local processes, or actors of Ray."""

@@ -1,38 +1,30 @@
-"""Which worker has which batches; those of a lost worker are assigned again."""
+"""Which worker has which tasks."""
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Generic
 
-from crx.ingest.embedding_pool import TextBatch, TextsLost
+from crx.workers.job import Task
 
-# Workers that may be lost at the same text. The first loss may be an accident; after it the texts
-# of the batch are assigned one by one, so that the others are embedded and the cause is known.
-MAX_LOSSES = 3
-# Batches, and characters of text, that a worker is given ahead: the process that submits them also
-# parses and commits, for seconds at a time. The characters fit into a pipe.
-BATCHES_AHEAD = 16
+# Characters of text that a worker is given ahead: they fit into a pipe.
 CHARS_AHEAD = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """A batch, and how many workers were lost at it."""
+class Assignments(Generic[Task]):
+    """The tasks of a run that are not finished. A worker finishes its own in their order.
 
-    batch: TextBatch
-    losses: int = 0
+    A worker is given up to `ahead` tasks.
+    """
 
-
-class Assignments:
-    """The batches of a run that are not finished. A worker finishes its own in their order."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[_Task] = deque()
-        self._assigned: dict[int, deque[_Task]] = {}
+    def __init__(self, *, ahead: int) -> None:
+        self._ahead = ahead
+        self._waiting: deque[Task] = deque()
+        self._assigned: dict[int, deque[Task]] = {}
 
     def __len__(self) -> int:
-        """Return how many batches are not finished."""
+        """Return how many tasks are not finished."""
         return len(self._waiting) + sum(map(len, self._assigned.values()))
 
     @property
@@ -40,49 +32,44 @@ class Assignments:
         """How many workers can be assigned to."""
         return len(self._assigned)
 
-    def submit(self, batch: TextBatch) -> None:
-        """Let a batch wait for a worker."""
-        self._waiting.append(_Task(batch))
+    def submit(self, task: Task) -> None:
+        """Let a task wait for a worker."""
+        self._waiting.append(task)
+
+    def submit_first(self, tasks: Sequence[Task]) -> None:
+        """Let tasks wait for a worker, before all others."""
+        self._waiting.extendleft(reversed(tasks))
 
     def join(self, worker: int) -> None:
         """Let a worker be assigned to."""
         self._assigned[worker] = deque()
 
-    def assign(self) -> tuple[int, TextBatch] | None:
-        """Assign the next batch to the worker with the least text; None if all have enough."""
+    def assign(self) -> tuple[int, Task] | None:
+        """Assign the next task to the worker with the least text; None if all have enough."""
         if not self._waiting or not self._assigned:
             return None
         chars = {worker: self.chars(worker) for worker in self._assigned}
         worker = min(chars, key=lambda each: (chars[each], each))
-        batch = self._waiting[0].batch
-        tasks = self._assigned[worker]
-        if tasks and (len(tasks) >= BATCHES_AHEAD or chars[worker] + batch.chars > CHARS_AHEAD):
+        task, tasks = self._waiting[0], self._assigned[worker]
+        if tasks and (len(tasks) >= self._ahead or chars[worker] + task.chars > CHARS_AHEAD):
             return None
         tasks.append(self._waiting.popleft())
-        return worker, batch
+        return worker, task
 
     def chars(self, worker: int) -> int:
         """Return how much text a worker has."""
-        return sum(task.batch.chars for task in self._assigned[worker])
+        return sum(task.chars for task in self._assigned[worker])
 
-    def finish(self, worker: int) -> TextBatch:
-        """Take the batch that a worker has finished: the one that it was assigned first."""
-        return self._assigned[worker].popleft().batch
+    def first(self, worker: int) -> Task:
+        """Return the task that a worker works on: the one that it was assigned first."""
+        return self._assigned[worker][0]
 
-    def lose(self, worker: int, why: str) -> None:
-        """Let the batches of a lost worker wait again, those at which it was lost one by one.
+    def finish(self, worker: int) -> Task:
+        """Take the task that a worker has finished: the one that it was assigned first."""
+        return self._assigned[worker].popleft()
 
-        Raises `TextsLost` when `MAX_LOSSES` workers were lost at the same text.
-        """
+    def lose(self, worker: int) -> Task | None:
+        """Return the task that a lost worker worked on; those that it had ahead wait again."""
         tasks = list(self._assigned.pop(worker, ()))
-        suspects = [
-            _Task(TextBatch([key], [text]), task.losses + 1)
-            for task in tasks[:1]
-            for key, text in zip(task.batch.keys, task.batch.texts, strict=True)
-        ]
-        if suspects and suspects[0].losses >= MAX_LOSSES:
-            raise TextsLost(
-                f"{MAX_LOSSES} workers were lost at this text, the last one {why}",
-                keys=suspects[0].batch.keys,
-            )
-        self._waiting.extendleft(reversed([*suspects, *tasks[1:]]))
+        self.submit_first(tasks[1:])
+        return tasks[0] if tasks else None

@@ -1,19 +1,21 @@
-"""The process of a local worker: it embeds the texts that it is sent until its input ends.
+"""The process of a local worker: it runs the tasks that it is sent until its input ends.
 
-It answers `open` (what to load) with `ready`, or `refused` with the reason, and each `embed` with
-`embedded`, or `failed` with the reason.
+It answers `open` (the kind of job and what to load) with `ready`, or `refused` with the reason, and
+each `run` with as many `answer`s as the task has, or `failed` with the reason.
 """
 
 from __future__ import annotations
 
-import base64
 import os
+from collections.abc import Iterator
+from typing import Any
 
 from crx.errors import CrxError
-from crx.ingest.embed import Situated
 from crx.ingest.worker.limits import end_with_parent
 from crx.process.pipe import Message, Parent
-from crx.workers.embedding_worker import EmbeddingWorker, WorkerModel
+from crx.workers.context_job import decode_context_job
+from crx.workers.embedding_job import EmbeddingJob
+from crx.workers.job import Job, JobWorker
 
 _INPUT = 0
 
@@ -30,21 +32,25 @@ def serve(parent: Parent) -> None:
     opening = parent.receive()
     if opening is None:
         return
+    job = _decode_job(opening["kind"], opening["job"])
     try:
-        worker = EmbeddingWorker(WorkerModel(**opening["model"]))
+        worker = job.load()
     except CrxError as why:
         parent.send({"op": "refused", "why": str(why)})
         return
     parent.send({"op": "ready"})
     while (message := parent.receive()) is not None:
-        parent.send(_embed(worker, message))
+        for reply in _run(job, worker, message):
+            parent.send(reply)
 
 
-def _embed(worker: EmbeddingWorker, message: Message) -> Message:
-    texts = [Situated(before, text, tokens) for before, text, tokens in message["texts"]]
+def _decode_job(kind: str, message: Message) -> Job[Any, Any]:
+    return EmbeddingJob(**message) if kind == "EmbeddingJob" else decode_context_job(message)
+
+
+def _run(job: Job[Any, Any], worker: JobWorker[Any, Any], message: Message) -> Iterator[Message]:
     try:
-        rows, windowed = worker.embed(texts)
+        for answer in worker.run(job.decode_task(message["task"])):
+            yield {"op": "answer", "answer": job.encode_answer(answer)}
     except CrxError as why:
-        return {"op": "failed", "why": str(why)}
-    data = base64.b64encode(rows.tobytes()).decode()
-    return {"op": "embedded", "rows": data, "windowed": windowed}
+        yield {"op": "failed", "why": str(why)}

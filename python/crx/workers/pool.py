@@ -1,23 +1,21 @@
-"""A pool of workers: batches in flight are bounded, and lost workers are replaced."""
+"""A pool of workers: tasks in flight are bounded, and lost workers are replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Generic, Protocol
 
 from crx.errors import ModelError
-from crx.ingest.embedding_pool import EmbeddedBatch, TextBatch
-from crx.remote.destination import Destination
-from crx.workers.assignments import BATCHES_AHEAD, Assignments
+from crx.workers.assignments import Assignments
+from crx.workers.job import Answer, Task, TaskIn
 
 # Workers lost in a row before they had loaded the model.
 MAX_FAILED_STARTS = 3
+# Workers that may be lost at the same text: the first loss may be an accident.
+MAX_LOSSES = 3
 # Seconds of one wait for workers; an interrupt ends it at once.
-_WAIT_S = 1.0
+WAIT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +26,12 @@ class WorkerReady:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerAnswer:
-    """A worker has embedded the first of its batches."""
+class WorkerAnswer(Generic[Answer]):
+    """A worker has answered the first of its tasks; `last` if the task has no more answers."""
 
     worker: int
-    rows: NDArray[np.float32]
-    windowed: int
+    answer: Answer
+    last: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +42,21 @@ class WorkerLost:
     why: str
 
 
-WorkerEvent = WorkerReady | WorkerAnswer | WorkerLost
+WorkerEvent = WorkerReady | WorkerAnswer[Answer] | WorkerLost
 
 
-class WorkerTransport(Protocol):
+class WorkerTransport(Protocol[TaskIn, Answer]):
     """Starts workers and exchanges messages with them."""
 
     def start(self) -> int:
         """Start a worker and return its number; `WorkerReady` or `WorkerLost` follows."""
         ...
 
-    def send(self, worker: int, batch: TextBatch) -> None:
-        """Send a batch to a worker that is ready; its failure is told by `receive`."""
+    def send(self, worker: int, task: TaskIn) -> None:
+        """Send a task to a worker that is ready; its failure is told by `receive`."""
         ...
 
-    def receive(self, *, timeout_s: float) -> Sequence[WorkerEvent]:
+    def receive(self, *, timeout_s: float) -> Sequence[WorkerEvent[Answer]]:
         """Wait for the next events; empty after the timeout. Raises `ModelError`."""
         ...
 
@@ -67,103 +65,88 @@ class WorkerTransport(Protocol):
         ...
 
 
-class WorkerPool:
-    """Up to `count` workers, each started when there is a batch for it."""
+@dataclass(frozen=True, slots=True)
+class TaskAnswer(Generic[Task, Answer]):
+    """An answer to a task by a worker."""
 
-    def __init__(self, transport: WorkerTransport, *, count: int, dimensions: int) -> None:
+    worker: int
+    task: Task
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLost(Generic[Task]):
+    """A worker was lost at this task, which is no longer in the pool."""
+
+    task: Task
+    why: str
+
+
+class WorkerPool(Generic[Task, Answer]):
+    """Up to `count` workers, each started when there is a task for it and given `ahead` of them."""
+
+    def __init__(self, transport: WorkerTransport[Task, Answer], *, count: int, ahead: int) -> None:
         self._transport = transport
         self._count = count
-        self._dimensions = dimensions
-        self._assignments = Assignments()
+        self._room = count * ahead
+        self._assignments: Assignments[Task] = Assignments(ahead=ahead)
         self._starting: set[int] = set()
         self._failed_starts = 0
-        self._finished: list[EmbeddedBatch] = []
 
-    def __enter__(self) -> WorkerPool:
-        return self
+    def __len__(self) -> int:
+        """Return how many tasks are not finished."""
+        return len(self._assignments)
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    @property
+    def is_full(self) -> bool:
+        """Whether more tasks would only wait."""
+        return len(self) >= self._room
 
     def close(self) -> None:
         """End all workers; what they have not finished is forgotten."""
         self._transport.close()
 
-    def submit(self, batch: TextBatch) -> None:
-        """Accept a batch, once there is room for it."""
-        while len(self._assignments) >= self._count * BATCHES_AHEAD:
-            self._advance(_WAIT_S)
-        self._assignments.submit(batch)
-        self._advance(0)
+    def submit(self, task: Task) -> None:
+        """Let a task wait for a worker."""
+        self._assignments.submit(task)
 
-    def take_finished(self) -> Sequence[EmbeddedBatch]:
-        """Return what is finished now."""
-        finished, self._finished = self._finished, []
-        return finished
+    def submit_first(self, tasks: Sequence[Task]) -> None:
+        """Let tasks wait for a worker, before all others."""
+        self._assignments.submit_first(tasks)
 
-    def wait_finished(self) -> Sequence[EmbeddedBatch]:
-        """Return what is finished as soon as there is something; empty when all was taken."""
-        while not self._finished and len(self._assignments):
-            self._advance(_WAIT_S)
-        return self.take_finished()
-
-    def _advance(self, timeout_s: float) -> None:
-        """Start workers, assign batches, and handle what workers tell."""
-        while self._assignments.workers + len(self._starting) < min(
-            self._count, len(self._assignments)
-        ):
+    def advance(self, *, timeout_s: float) -> Iterator[TaskAnswer[Task, Answer] | TaskLost[Task]]:
+        """Start workers, assign tasks, wait for the next events and yield those of tasks."""
+        wanted = min(self._count, len(self))
+        while self._assignments.workers + len(self._starting) < wanted:
             self._starting.add(self._transport.start())
         self._assign()
         for event in self._transport.receive(timeout_s=timeout_s):
-            self._handle(event)
+            match event:
+                case WorkerReady(worker):
+                    self._starting.remove(worker)
+                    self._failed_starts = 0
+                    self._assignments.join(worker)
+                case WorkerAnswer(worker, answer, last):
+                    assignments = self._assignments
+                    task = assignments.finish(worker) if last else assignments.first(worker)
+                    yield TaskAnswer(worker, task, answer)
+                case WorkerLost(worker, why) if worker in self._starting:
+                    self._fail_start(worker, why)
+                case WorkerLost(worker, why):
+                    lost = self._assignments.lose(worker)
+                    if lost is not None:
+                        yield TaskLost(lost, why)
         self._assign()
 
     def _assign(self) -> None:
         while (assigned := self._assignments.assign()) is not None:
             self._transport.send(*assigned)
 
-    def _handle(self, event: WorkerEvent) -> None:
-        match event:
-            case WorkerReady(worker):
-                self._starting.remove(worker)
-                self._failed_starts = 0
-                self._assignments.join(worker)
-            case WorkerAnswer(worker, rows, windowed):
-                batch = self._assignments.finish(worker)
-                self._require_rows(rows, len(batch.keys))
-                self._finished.append(EmbeddedBatch(batch.keys, rows, windowed))
-            case WorkerLost(worker, why) if worker in self._starting:
-                self._starting.remove(worker)
-                self._failed_starts += 1
-                if self._failed_starts >= MAX_FAILED_STARTS:
-                    raise ModelError(
-                        f"{MAX_FAILED_STARTS} workers in a row were lost while they loaded the "
-                        f"model, the last one {why}; take fewer --workers if memory is short"
-                    )
-            case WorkerLost(worker, why):
-                self._assignments.lose(worker, why)
-
-    def _require_rows(self, rows: NDArray[np.float32], count: int) -> None:
-        wanted = (count, self._dimensions)
-        if rows.shape != wanted or rows.dtype != np.float32:
-            raise ModelError(f"a worker gave {rows.dtype} {rows.shape}, not float32 {wanted}")
-
-
-class RemoteWorkerPool(WorkerPool):
-    """A pool whose workers may be on other machines; `destination` is one of their hosts."""
-
-    def __init__(
-        self,
-        transport: WorkerTransport,
-        *,
-        count: int,
-        dimensions: int,
-        destination: Destination,
-    ) -> None:
-        super().__init__(transport, count=count, dimensions=dimensions)
-        self._destination = destination
-
-    @property
-    def destination(self) -> Destination:
-        """The host that texts are sent to."""
-        return self._destination
+    def _fail_start(self, worker: int, why: str) -> None:
+        self._starting.remove(worker)
+        self._failed_starts += 1
+        if self._failed_starts >= MAX_FAILED_STARTS:
+            raise ModelError(
+                f"{MAX_FAILED_STARTS} workers in a row were lost while they loaded the model, "
+                f"the last one {why}; take fewer --workers if memory is short"
+            )

@@ -9,16 +9,11 @@ import os
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass, field
+from typing import Any, Generic
 
 from crx.errors import CrxError, ModelError, SystemFailure, UsageError
-from crx.ingest.embed import Situated
-from crx.ingest.embedding_pool import TextBatch
-from crx.workers.embedding_worker import EmbeddingWorker, WorkerModel
+from crx.workers.job import Answer, Job, Task
 from crx.workers.pool import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 from crx.workers.ray_address import RayAddress
 
@@ -32,41 +27,76 @@ except ImportError:
 
 # Seconds without any worker, after which the cluster is taken to have no room for one.
 _START_S = 300.0
+# Calls of an actor that are under way: it need not wait for this process.
+_CALLS_AHEAD = 16
 
 
 class RayWorker:
     """The actor: a worker that loads its model when it is told to, so that failures are told."""
 
-    def open(self, model: WorkerModel) -> None:
-        """Load the model; raises what `EmbeddingWorker` raises."""
-        self._worker = EmbeddingWorker(model)
+    def open(self, job: Job[Any, Any]) -> None:
+        """Load the model; raises what `Job.load` raises."""
+        self._job = job
+        self._worker = job.load()
 
-    def embed(self, texts: Sequence[Situated]) -> tuple[NDArray[np.float32], int]:
-        """Return the rows of texts, and how many took more than one window."""
-        return self._worker.embed(texts)
+    def run(self, task: Any) -> Any:
+        """Begin with a task and return its first answer."""
+        self._to_come = self._job.count_answers(task)
+        self._answers = self._worker.run(task)
+        return self.go_on()
+
+    def go_on(self) -> Any:
+        """Return the next answer to the task."""
+        answer = next(self._answers)
+        self._to_come -= 1
+        if not self._to_come:
+            deque(self._answers, maxlen=0)  # a model's process is kept if its work ends in order
+        return answer
+
+
+@dataclass(slots=True)
+class _Step:
+    """The call of an actor for one answer: it begins with a task, or goes on if that is None."""
+
+    task: Any
+    last: bool
 
 
 @dataclass(slots=True)
 class _Actor:
-    """An actor and its calls that were not answered; the first is `open` until it is `ready`."""
+    """An actor, its calls that were not answered, and steps to call for.
+
+    The first call is `open` until the actor is `ready`; each other one is a step.
+    """
 
     handle: Any
     calls: deque[Any]
     ready: bool = False
+    called: deque[_Step] = field(default_factory=deque)
+    waiting: deque[_Step] = field(default_factory=deque)
     started: float = field(default_factory=time.monotonic)
 
+    def call_ahead(self) -> None:
+        """Call for waiting steps as far as their number is bounded."""
+        while self.waiting and len(self.called) < _CALLS_AHEAD:
+            step = self.waiting.popleft()
+            self.called.append(step)
+            handle = self.handle
+            call = handle.go_on.remote() if step.task is None else handle.run.remote(step.task)
+            self.calls.append(call)
 
-class RayActors:
+
+class RayActors(Generic[Task, Answer]):
     """Workers on the nodes of a cluster, which is joined or, without an address, may be started.
 
     A node needs crx and the model of the same specification. An actor has the processors and the
     share of a GPU that the address gives.
     """
 
-    def __init__(self, address: RayAddress, model: WorkerModel) -> None:
+    def __init__(self, address: RayAddress, job: Job[Task, Answer]) -> None:
         """Join the cluster; raises `SystemFailure` if it cannot be reached."""
         self._address = address
-        self._model = replace(model, threads=address.threads)
+        self._job = job.with_threads(address.threads)
         self._numbers = itertools.count()
         self._actors: dict[int, _Actor] = {}
         self._joined = not ray.is_initialized()
@@ -97,15 +127,19 @@ class RayActors:
             num_cpus=self._address.cpus, num_gpus=self._address.gpus, max_restarts=0
         )
         handle = kind.remote()
-        self._actors[number] = _Actor(handle, deque([handle.open.remote(self._model)]))
+        self._actors[number] = _Actor(handle, deque([handle.open.remote(self._job)]))
         return number
 
-    def send(self, worker: int, batch: TextBatch) -> None:
-        """Send a batch to an actor that is ready."""
+    def send(self, worker: int, task: Task) -> None:
+        """Send a task to an actor that is ready."""
         actor = self._actors[worker]
-        actor.calls.append(actor.handle.embed.remote(list(batch.texts)))
+        answers = self._job.count_answers(task)
+        actor.waiting.extend(
+            _Step(None if n else task, last=n == answers - 1) for n in range(answers)
+        )
+        actor.call_ahead()
 
-    def receive(self, *, timeout_s: float) -> Sequence[WorkerEvent]:
+    def receive(self, *, timeout_s: float) -> Sequence[WorkerEvent[Answer]]:
         """Wait for the next events; empty after the timeout."""
         first = {actor.calls[0]: number for number, actor in self._actors.items() if actor.calls}
         if not first:
@@ -123,9 +157,10 @@ class RayActors:
             _end(each)
         self._actors.clear()
         if self._joined:
+            self._joined = False
             ray.shutdown()
 
-    def _take(self, number: int) -> WorkerEvent:
+    def _take(self, number: int) -> WorkerEvent[Answer]:
         """Return the result of an actor's first call."""
         actor = self._actors[number]
         try:
@@ -139,7 +174,9 @@ class RayActors:
         if not actor.ready:
             actor.ready = True
             return WorkerReady(number)
-        return WorkerAnswer(number, *answer)
+        step = actor.called.popleft()
+        actor.call_ahead()
+        return WorkerAnswer(number, answer, step.last)
 
     def _require_room(self) -> None:
         """Raise `SystemFailure` if no actor has been started for long."""

@@ -1,0 +1,179 @@
+"""The job of writing contexts: a worker loads a language model and is given documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
+
+from crx import registry
+from crx.context.compute_usage import ComputeUsage
+from crx.context.context_pool import DocumentTask
+from crx.context.prompt import Prompt
+from crx.errors import Incompatible, ModelError
+from crx.ingest.worker.messages import decode_document, encode_document
+from crx.process.pipe import Message
+from crx.protocols import BatchContextualizer, Contextualizer, Metered, Promptable
+from crx.types import Chunk, Context, Document
+from crx.workers.job import use_threads
+
+# A worker is silent while it reads a document. The process of a local model, which the worker
+# supervises, is replaced much sooner.
+_SILENT_S = 3600.0
+_CHARS_A_SECOND = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedTask:
+    """A task with the number of its document in the run."""
+
+    number: int
+    task: DocumentTask
+
+    @property
+    def chars(self) -> int:
+        """Characters of the document."""
+        return self.task.chars
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenContext:
+    """The context of the chunk at a position, and all computation of its worker so far."""
+
+    position: int
+    context: Context
+    usage: ComputeUsage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextJob:
+    """What a worker loads: a contextualizer's specification, with each of several prompts.
+
+    The first prompt is the general one, None for that of the contextualizer. `fingerprints` are
+    those of the contextualizers, in the same order.
+    """
+
+    source: str
+    prompts: tuple[Prompt | None, ...]
+    fingerprints: tuple[str, ...]
+    threads: int = 1
+
+    def with_threads(self, threads: int) -> ContextJob:
+        return replace(self, threads=threads)
+
+    def load(self) -> ContextWorker:
+        return ContextWorker(self)
+
+    def count_answers(self, task: NumberedTask) -> int:
+        return len(task.task.chunks)
+
+    def silent_s(self, chars: int) -> float:
+        return _SILENT_S + chars / _CHARS_A_SECOND
+
+    def encode(self) -> Message:
+        return asdict(self)
+
+    def encode_task(self, task: NumberedTask) -> Message:
+        chunks = {at: astuple(chunk)[:-1] for at, chunk in task.task.chunks.items()}
+        return {
+            "number": task.number,
+            "document": encode_document(task.task.document),
+            "chunks": list(chunks.items()),
+            "contextualizer": task.task.contextualizer,
+        }
+
+    def decode_task(self, message: Message) -> NumberedTask:
+        document = decode_document(message["document"])
+        chunks = {at: _decode_chunk(fields, document) for at, fields in message["chunks"]}
+        task = DocumentTask(document, chunks, message["contextualizer"])
+        return NumberedTask(message["number"], task)
+
+    def encode_answer(self, answer: WrittenContext) -> Message:
+        return {
+            "position": answer.position,
+            "text": answer.context.text,
+            "outcome": answer.context.outcome,
+            "usage": asdict(answer.usage) if answer.usage else None,
+        }
+
+    def decode_answer(self, message: Message, task: NumberedTask) -> WrittenContext:
+        position, usage = message["position"], message["usage"]
+        if position not in task.task.chunks:
+            raise ValueError("no chunk of the task")
+        context = Context.stored(str(message["text"]), str(message["outcome"]))
+        return WrittenContext(position, context, ComputeUsage.from_dict(usage) if usage else None)
+
+
+class ContextWorker:
+    """Contextualizers in a process of their own, which share a model."""
+
+    def __init__(self, job: ContextJob) -> None:
+        """Load the model; raises `ModelError`, and `Incompatible` for another model or prompt."""
+        use_threads(job.threads)
+        general = registry.load_contextualizer(job.source, prompt=job.prompts[0])
+        self._contextualizers = [general]
+        for prompt in job.prompts[1:]:
+            assert prompt is not None
+            assert isinstance(general, Promptable)
+            self._contextualizers.append(general.with_prompt(prompt))
+        for each, fingerprint in zip(self._contextualizers, job.fingerprints, strict=True):
+            if each.fingerprint != fingerprint:
+                raise Incompatible(
+                    f"{job.source}: a worker has {each.fingerprint}, this run needs "
+                    f"{fingerprint}; install the same model for all workers"
+                )
+
+    def run(self, task: NumberedTask) -> Iterator[WrittenContext]:
+        """Yield the context of each chunk of a document as soon as it is written.
+
+        Raises `ModelError`, also if a chunk gets no context, or two.
+        """
+        document, positions = task.task.document, list(task.task.chunks)
+        contextualizer = self._contextualizers[task.task.contextualizer]
+        missing = set(range(len(positions)))
+        for at, context in _situate(contextualizer, document, list(task.task.chunks.values())):
+            if at not in missing:
+                break
+            missing.remove(at)
+            yield WrittenContext(positions[at], context, self._usage)
+        else:
+            if not missing:
+                return
+        raise ModelError(
+            f"{contextualizer.fingerprint}: did not give each chunk of {document.uri} one context"
+        )
+
+    @property
+    def _usage(self) -> ComputeUsage | None:
+        general = self._contextualizers[0]
+        usage = general.usage if isinstance(general, Metered) else None
+        return usage if isinstance(usage, ComputeUsage) else None
+
+
+def _situate(
+    contextualizer: Contextualizer, document: Document, chunks: Sequence[Chunk]
+) -> Iterator[tuple[int, Context]]:
+    """Yield (position, context) of the chunks of a document, in any order."""
+    if not isinstance(contextualizer, BatchContextualizer):
+        yield from enumerate(contextualizer.situate(document, chunks))
+        return
+    for _, at, context in contextualizer.situate_many([(document, chunks)]):
+        yield at, context
+
+
+def _decode_chunk(fields: Sequence[int], document: Document) -> Chunk:
+    ordinal, start, end, token_start, token_end, section = fields
+    text = document.text[start:end]
+    return Chunk(ordinal, start, end, token_start, token_end, section, text)
+
+
+def decode_context_job(message: Message) -> ContextJob:
+    """Return the job of `ContextJob.encode`."""
+    prompts = (each and _decode_prompt(each) for each in message["prompts"])
+    return ContextJob(
+        message["source"], tuple(prompts), tuple(message["fingerprints"]), message["threads"]
+    )
+
+
+def _decode_prompt(message: Message) -> Prompt:
+    parts = tuple((text, placeholder) for text, placeholder in message["parts"])
+    return Prompt(parts, message["glossary"])
