@@ -1,17 +1,16 @@
-"""Filters on documents as SQL conditions, with the rules of `_native.Store.select`.
+"""Filters on documents as SQL conditions.
 
 All names and values are bound as parameters; none becomes part of the SQL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Sequence
 
 import orjson
 
+from crx.engine.filter_tests import AnyOf, FilterTest, Globbed, Ordered, Prefixed, parse_filter
 from crx.engine.protocol import Conditions
-from crx.ingest.path_filter import compile_glob
 
 _COLUMNS = {
     "uri": "document.uri",
@@ -19,9 +18,6 @@ _COLUMNS = {
     "lang": "document.lang",
     "source": "regexp_replace(document.uri, '#[^#]*$', '')",
 }
-_PATHS = ("uri", "source", "path")
-_OPERATORS = "=, !=, <, <=, >, >=, prefix, glob, in"
-_ORDER = ("<", "<=", ">", ">=")
 
 
 class SqlCondition:
@@ -30,27 +26,13 @@ class SqlCondition:
     def __init__(self, where: Conditions) -> None:
         """Raises `ValueError` for a filter that is not valid."""
         self.parameters: dict[str, object] = {}
-        tests = [
-            self._test(field, name, value)
-            for field, wanted in where.items()
-            for name, value in self._operators(field, wanted)
-        ]
-        self.sql = " AND ".join(tests) or "true"
+        self.sql = " AND ".join(map(self._test, parse_filter(where))) or "true"
 
-    def _operators(self, field: str, wanted: object) -> list[tuple[str, object]]:
-        if isinstance(wanted, Mapping):
-            if not wanted:
-                _refuse(field, f"no operator; give one of {_OPERATORS}")
-            return list(wanted.items())
-        if isinstance(wanted, list | tuple):
-            return [("in", list(wanted))]
-        is_pattern = isinstance(wanted, str) and any(sign in wanted for sign in "*?[")
-        return [("glob" if is_pattern and field in _PATHS else "=", wanted)]
-
-    def _test(self, field: str, name: str, value: object) -> str:
-        test = self._element_test(field, name, value)
-        found = f"EXISTS (SELECT 1 FROM {self._elements(field)} AS element(value) WHERE {test})"
-        return f"NOT {found}" if name == "!=" else found
+    def _test(self, test: FilterTest) -> str:
+        element = self._element_test(test)
+        elements = self._elements(test.field)
+        found = f"EXISTS (SELECT 1 FROM {elements} AS element(value) WHERE {element})"
+        return f"NOT {found}" if isinstance(test, AnyOf) and test.is_negated else found
 
     def _elements(self, field: str) -> str:
         """Return the values of a field: one, or each element of a list."""
@@ -64,39 +46,28 @@ class SqlCondition:
             f"ELSE jsonb_build_array({value}) END) WHERE {value} IS NOT NULL)"
         )
 
-    def _element_test(self, field: str, name: str, value: object) -> str:
+    def _element_test(self, test: FilterTest) -> str:
         text = "element.value #>> '{}'"
         is_text = "jsonb_typeof(element.value) = 'string'"
-        if name in ("=", "!="):
-            return self._any_of(field, [value])
-        if name == "in" and isinstance(value, list | tuple):
-            return self._any_of(field, value)
-        if name in _ORDER and isinstance(value, str):
-            return f'{is_text} AND ({text}) COLLATE "C" {name} {self._bind(value)}::text'
-        if name in _ORDER and isinstance(value, int | float) and not isinstance(value, bool):
-            number = self._bind(orjson.dumps(value).decode())
-            return (
-                "CASE jsonb_typeof(element.value) WHEN 'number' THEN "
-                f"({text})::numeric {name} {number}::numeric ELSE false END"
-            )
-        if name == "prefix" and isinstance(value, str):
-            return f"{is_text} AND starts_with({text}, {self._bind(value)}::text)"
-        if name == "glob" and isinstance(value, str):
-            try:
-                pattern = compile_glob(value).pattern
-            except ValueError as error:
-                _refuse(field, f'{error}; use {{"=": ...}} for a text without wildcards')
-            return f"{is_text} AND {text} ~ {self._bind(f'^(?:{pattern})$')}::text"
-        if name in (*_ORDER, "in", "prefix", "glob"):
-            _refuse(field, f'"{name}" does not accept {orjson.dumps(value).decode()}')
-        fact = f'no operator "{name}"; the operators are {_OPERATORS}'
-        raise ValueError(f"filter: {field}: {fact}")
+        if isinstance(test, AnyOf):
+            return self._any_of(test.values)
+        if isinstance(test, Prefixed):
+            return f"{is_text} AND starts_with({text}, {self._bind(test.prefix)}::text)"
+        if isinstance(test, Globbed):
+            return f"{is_text} AND {text} ~ {self._bind(f'^(?:{test.pattern.pattern})$')}::text"
+        return self._order_test(test, text=text, is_text=is_text)
 
-    def _any_of(self, field: str, values: Sequence[object]) -> str:
-        for value in values:
-            if not isinstance(value, str | int | float):
-                written = orjson.dumps(value).decode()
-                _refuse(field, f"{written} is not a text, number, true or false")
+    def _order_test(self, test: Ordered, *, text: str, is_text: str) -> str:
+        if isinstance(test.value, str):
+            bound = self._bind(test.value)
+            return f'{is_text} AND ({text}) COLLATE "C" {test.operator} {bound}::text'
+        number = self._bind(orjson.dumps(test.value).decode())
+        return (
+            "CASE jsonb_typeof(element.value) WHEN 'number' THEN "
+            f"({text})::numeric {test.operator} {number}::numeric ELSE false END"
+        )
+
+    def _any_of(self, values: Sequence[object]) -> str:
         # jsonb compares numbers by value, and texts and truth values with their own kind alone.
         listed = self._bind(orjson.dumps(list(values)).decode())
         return f"element.value IN (SELECT jsonb_array_elements({listed}::jsonb))"
@@ -105,7 +76,3 @@ class SqlCondition:
         name = f"where_{len(self.parameters)}"
         self.parameters[name] = value
         return f":{name}"
-
-
-def _refuse(field: str, fact: str) -> NoReturn:
-    raise ValueError(f"filter: {field}: {fact}")

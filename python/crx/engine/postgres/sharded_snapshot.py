@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
-from crx.engine.postgres.snapshot import PostgresSnapshot, make_statistics
+from crx.engine.postgres.snapshot import PostgresSnapshot
 from crx.engine.protocol import (
     CollectionStatistics,
     Conditions,
@@ -23,6 +23,7 @@ from crx.engine.protocol import (
     Saturation,
     StoredDocument,
 )
+from crx.engine.sums import make_statistics
 from crx.errors import SystemFailure
 from crx.types import Ranking
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from crx.engine.postgres.conditions import SqlCondition
 from crx.engine.postgres.connection import Connection, Row, as_json, numbers
 from crx.engine.protocol import (
-    OUTCOME,
     CollectionStatistics,
     Conditions,
     FoundChunk,
@@ -24,6 +23,7 @@ from crx.engine.protocol import (
     StoredContext,
     StoredDocument,
 )
+from crx.engine.sums import make_statistics
 from crx.types import Ranking
 
 # Candidates of the graph for each result, which are scored exactly.
@@ -80,34 +80,6 @@ class _SparseQuery:
             [self.weights[i] for i in at],
             [self.doc_freqs[i] for i in at],
         )
-
-
-def make_statistics(totals: Mapping[str, int], *, version: int) -> CollectionStatistics:
-    """Return the statistics of a collection, or of parts whose sums were added up."""
-    langs = {
-        name.removeprefix("lang:"): count
-        for name, count in totals.items()
-        if name.startswith("lang:") and count > 0
-    }
-    return CollectionStatistics(
-        documents=totals.get("documents", 0),
-        chunks=totals.get("chunks", 0),
-        vectors=totals.get("vectors", 0),
-        pending=totals.get("pending", 0),
-        tokens=totals.get("tokens", 0),
-        outcomes={
-            name.removeprefix(OUTCOME): count
-            for name, count in totals.items()
-            if name.startswith(OUTCOME) and count
-        },
-        lengths=(
-            totals.get("text_length", 0),
-            totals.get("outline_length", 0),
-            totals.get("context_length", 0),
-        ),
-        langs=tuple(sorted(langs, key=lambda lang: (-langs[lang], lang))),
-        version=version,
-    )
 
 
 class PostgresSnapshot:

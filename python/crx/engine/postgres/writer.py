@@ -28,15 +28,14 @@ from crx.engine.postgres.binary_rows import (
     rows_of_numbers,
 )
 from crx.engine.postgres.connection import Connection, as_json, numbers
-from crx.engine.protocol import OUTCOME, StoredChunk, StoredDocument
+from crx.engine.protocol import StoredChunk, StoredDocument
+from crx.engine.sums import sums_of
 from crx.errors import UsageError
 
 # Between folds a search adds up several rows for a frequent term; each fold reads all of them.
 ROWS_BETWEEN_FOLDS = 250_000
 # Ids of terms that a writer remembers.
 _KNOWN_TERMS = 500_000
-
-_FIELDS = ("text", "outline", "context")
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +374,9 @@ def _index_document(document: StoredDocument) -> _IndexedDocument:
     if "\0" in document.text:
         raise UsageError(f"{document.uri}: holds a NUL character, which PostgreSQL cannot store")
     chunks = _index_chunks(document)
-    return _IndexedDocument(document, document.digest(), chunks, _sums_of(document, chunks))
+    return _IndexedDocument(
+        document, document.digest(), chunks, sums_of(document, [chunk.terms for chunk in chunks])
+    )
 
 
 def _index_chunks(document: StoredDocument) -> list[_IndexedChunk]:
@@ -397,28 +398,6 @@ def _index_chunks(document: StoredDocument) -> list[_IndexedChunk]:
 def _head(document: StoredDocument) -> str:
     """Return the text before the first chunk."""
     return document.text[: document.chunks[0].start] if document.chunks else document.text
-
-
-def _sums_of(document: StoredDocument, chunks: Sequence[_IndexedChunk]) -> dict[str, int]:
-    """Return what a document adds to each sum over the collection."""
-    embedded = [chunk.vector is not None for chunk in document.chunks]
-    wanted = [bool(chunk.vector_key) for chunk in document.chunks]
-    sums = Counter(
-        {
-            "documents": 1,
-            "chunks": len(chunks),
-            "tokens": max((chunk.token_end for chunk in document.chunks), default=0),
-            "vectors": sum(embedded),
-            "pending": sum(each and not has for each, has in zip(wanted, embedded, strict=True)),
-        }
-    )
-    for chunk in chunks:
-        for field, length in zip(_FIELDS, chunk.terms.lengths, strict=True):
-            sums[f"{field}_length"] += length
-    sums.update(f"{OUTCOME}{c.context.outcome}" for c in document.chunks if c.context)
-    if document.lang:
-        sums[f"lang:{document.lang}"] += 1
-    return {name: value for name, value in sums.items() if value}
 
 
 def _lock_key(schema: str, name: str) -> int:
