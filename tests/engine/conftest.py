@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from corpus_of_engines import make_documents
+from milvus_lite_server import MilvusProcess, require_milvus_lite, running_milvus
 from postgres_server import PostgresServer, running_server, url_of_all
 
 import crx
@@ -81,6 +82,28 @@ def database(folder: Path, new_database: Callable[[], str]) -> str:
 def cluster(folder: Path, new_cluster: Callable[[], str]) -> str:
     """Three servers with a copy of the folder."""
     return copy_of(folder, new_cluster())
+
+
+@pytest.fixture(scope="session")
+def new_lite(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], str]:
+    """What returns the URL of a folder of Milvus Lite that is yet to be made."""
+    require_milvus_lite()
+    numbers = itertools.count()
+    folder = tmp_path_factory.mktemp("milvus")
+    return lambda: f"milvus-lite:{folder}/{next(numbers)}.db"
+
+
+@pytest.fixture(scope="session")
+def lite(folder: Path, new_lite: Callable[[], str]) -> str:
+    """Milvus Lite with a copy of the folder."""
+    return copy_of(folder, new_lite())
+
+
+@pytest.fixture(scope="session")
+def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusProcess]:
+    """A server of Milvus Lite, in a process of its own."""
+    with running_milvus(tmp_path_factory.mktemp("server")) as server:
+        yield server
 
 
 def copy_of(folder: Path, url: str) -> str:

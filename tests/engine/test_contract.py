@@ -39,7 +39,7 @@ FILTERS: list[dict[str, Any] | None] = [
 ]
 
 
-@pytest.fixture(scope="module", params=["folder", "database", "cluster"])
+@pytest.fixture(scope="module", params=["folder", "database", "cluster", "lite"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """Each engine, with the same documents."""
     engine = open_engine(str(request.getfixturevalue(request.param)))
@@ -47,9 +47,9 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     engine.close()
 
 
-@pytest.fixture(scope="module", params=["database", "cluster"])
+@pytest.fixture(scope="module", params=["database", "cluster", "lite"])
 def both(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[crx.Index, crx.Index]]:
-    """The index in the folder, and on one server or on three."""
+    """The index in the folder, and in a database: on one server, on three, or in Milvus Lite."""
     url = request.getfixturevalue(request.param)
     with crx.open(folder) as local, crx.open(url, create=False) as remote:
         yield local, remote
@@ -176,7 +176,7 @@ def test_terms_that_no_chunk_holds_find_nothing(engine: Engine) -> None:
 class TestWriting:
     """Puts and removals, each on an engine of its own."""
 
-    @pytest.fixture(params=["folder", "database", "cluster"])
+    @pytest.fixture(params=["folder", "database", "cluster", "lite"])
     def copied(
         self, request: pytest.FixtureRequest, folder: Path, tmp_path: Path
     ) -> Iterator[tuple[Engine, list[StoredDocument]]]:

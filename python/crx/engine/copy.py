@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crx.config import FIXED
-from crx.engine.address import is_engine_address
+from crx.engine.address import is_engine_address, is_milvus_address
 from crx.engine.local import LocalEngine
 from crx.engine.protocol import Conditions, Engine, EngineSnapshot, StoredDocument, batches
 from crx.errors import Damaged, Incompatible, NotAnIndex, UsageError
@@ -49,6 +49,10 @@ class CopyReport:
 
 def open_engine(name: str) -> Engine:
     """Return the engine of a URL or of the path of a folder."""
+    if is_milvus_address(name):
+        from crx.engine.milvus.milvus_engine import open_milvus
+
+        return open_milvus(name)
     if is_engine_address(name):
         from crx.engine.postgres.sharded_engine import open_database
 
