@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from command_line import Crx, run_process, run_terminal
 
-from crx.cli.excerpt import excerpt, share_rows, weigh_passages
+from crx.cli.copies import Copies
+from crx.cli.excerpt import excerpt, share_code_rows, share_rows, weigh_passages
+from crx.cli.passages import layout_passages
+from crx.cli.screen import make_screen
 from crx.retrieve.excerpt import columns
 from crx.types import Hit, Passage
 
@@ -116,6 +119,36 @@ def test_a_passage_of_several_good_hits_gets_more_rows() -> None:
         for its in ([hits[1]], [hits[0], hits[2], hits[3]])
     )
     assert weigh_passages([other, one]) == [1 + 1 / 3 + 1 / 4, 1 / 2]
+
+
+def test_passages_of_source_code_get_the_rows_of_their_best_hits() -> None:
+    line = "    total = [f(item), {1: 2}];\n"
+    chunk = "def count(self):\n" + line * 9
+    text = chunk * 3
+
+    def code(*scores: float) -> Passage:
+        hits = [
+            Hit(n, score, "a.py", "A", 0, n * len(chunk), (n + 1) * len(chunk), chunk, "", "", {})
+            for n, score in enumerate(scores)
+        ]
+        return Passage("a.py", "A", 0, len(text), text, scores[0], 9, tuple(hits))
+
+    prose = passage("whales eat krill\n" * 20, start=0, end=40)
+    passages = [code(0.9, 0.2), prose, code(0.8)]
+    shares = share_code_rows(passages, shares=[13, 4, 2], needed=[30, 20, 30], width=60, least=2)
+    # Six of the ten rows of each of the two best hits, and the rest to the first passage.
+    assert shares == [9, 4, 6]
+
+
+def test_a_note_takes_a_line_of_the_screen() -> None:
+    texts = ["".join(f"whale {n} eats krill at {m}\n" for m in range(60)) for n in range(5)]
+    found = [Copies(passage(text, start=0, end=len(text)), ()) for text in texts]
+    screen = make_screen(None, environ={"LINES": "30", "COLUMNS": "60"}, folder=".")
+    counts = [
+        len(layout_passages(found, query="krill", screen=screen, notes=notes)[0])
+        for notes in (0, 1, 3)
+    ]
+    assert counts == [28, 27, 25]
 
 
 def test_blank_lines_stand_between_passages_that_fit_whole(crx: Crx, here: Path) -> None:

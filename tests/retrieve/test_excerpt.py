@@ -81,6 +81,12 @@ def test_an_excerpt_of_source_code_is_of_one_place() -> None:
     assert [len(each) for each in shown(make_passage(text), "whales seals", count=10)] == [10]
 
 
+def test_rules_of_tables_are_left_out_as_blank_lines_are() -> None:
+    text = f"{rest(lines=9)}|krill|red|\n|-----+---|\n|seal |big|\n{rest(lines=9)}"
+    (rows,) = shown(make_passage(text), "krill", count=3)
+    assert rows[:2] == ["|krill|red|", "|seal |big|"] or rows[1:] == ["|krill|red|", "|seal |big|"]
+
+
 def test_the_rows_of_a_better_hit_are_preferred() -> None:
     good, other = f"krill is red\n{rest(lines=3)}", f"krill is small\n{rest(lines=3)}"
     text = f"{other}{rest(lines=20)}{good}{rest(lines=20)}"

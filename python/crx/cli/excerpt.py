@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from crx.cli.visible import visible_text
+from crx.ingest.source_code import is_source_code
 from crx.retrieve.excerpt import LAID_OUT, ExcerptRow, columns_of, find_excerpt, layout_rows
+from crx.retrieve.row_choice import count_code_rows
 from crx.types import Passage
 
 # Stands before and after the rows of a passage that is not shown whole.
@@ -82,6 +84,46 @@ def weigh_passages(passages: Sequence[Passage]) -> list[float]:
     for rank, (_, at) in enumerate(ranked, start=1):
         weights[at] += 1 / rank
     return weights
+
+
+def share_code_rows(
+    passages: Sequence[Passage],
+    *,
+    shares: Sequence[int],
+    needed: Sequence[int],
+    width: int,
+    least: int,
+) -> list[int]:
+    """Return the rows of each passage after those of source code have shared theirs anew.
+
+    A passage of source code gets the rows of the parts that are shown of the best hits, as far as
+    all shares of source code go, since half of a definition tells more than a line of each.
+    """
+    code = [at for at, passage in enumerate(passages) if is_source_code(passage.text)]
+    total = sum(shares[at] for at in code)
+    counts = dict.fromkeys(code, 0)
+
+    def taken() -> int:
+        return sum(min(needed[at], max(count, least)) for at, count in counts.items())
+
+    ranked = sorted(
+        (-hit.score, at, number) for at in code for number, hit in enumerate(passages[at].hits)
+    )
+    for _, at, number in ranked:
+        rows = layout_rows([passages[at].hits[number].text], width=width, visible=visible_text)[0]
+        part = count_code_rows(sum(1 for row in rows if row.text))
+        counts[at] += part
+        if taken() > total:
+            counts[at] -= part
+    shared = list(shares)
+    for at, count in counts.items():
+        shared[at] = min(needed[at], max(count, least))
+    left = total - sum(shared[at] for at in code)
+    for at in code:
+        more = max(0, min(needed[at] - shared[at], left))
+        shared[at] += more
+        left -= more
+    return shared
 
 
 def whole_lines(passage: Passage) -> list[str]:

@@ -9,7 +9,15 @@ import click
 
 from crx import _native
 from crx.cli.copies import Copies
-from crx.cli.excerpt import count_rows, excerpt, prefix, share_rows, weigh_passages, whole_lines
+from crx.cli.excerpt import (
+    count_rows,
+    excerpt,
+    prefix,
+    share_code_rows,
+    share_rows,
+    weigh_passages,
+    whole_lines,
+)
 from crx.cli.output import Text, bold, dim, display_path, format_line
 from crx.cli.screen import Screen, own_screen
 from crx.cli.visible import visible_line
@@ -24,8 +32,8 @@ GENERATED_CONTEXT = "context (generated)"
 SHOWN = 5
 
 _INDENT = "   "
-# Lines of the screen for the shell's prompt and two notes.
-_RESERVED_LINES = 3
+# Lines of the screen for the shell's prompt, and for how many passages there are.
+_RESERVED_LINES = 2
 _FEWEST_LINES = 2
 
 
@@ -42,8 +50,12 @@ def layout_passages(
     screen: Screen,
     full: bool = False,
     explain: bool = False,
+    notes: int = 0,
 ) -> tuple[list[str], bool]:
-    """Return the lines of passages, best first, whole or cut to a screen, and if any was cut."""
+    """Return the lines of passages, best first, whole or cut to a screen, and if any was cut.
+
+    `notes` is how many lines of notes the screen holds besides.
+    """
     written: list[str] = []
 
     def write(*parts: Text) -> None:
@@ -55,12 +67,15 @@ def layout_passages(
     width = screen.columns - len(_INDENT)
     passages = [each.passage for each in found]
     places = [_place(rank, each, screen) for rank, each in enumerate(passages, start=1)]
-    height = (screen.lines - _RESERVED_LINES) * max(len(found), SHOWN) // SHOWN
+    height = (screen.lines - _RESERVED_LINES - notes) * max(len(found), SHOWN) // SHOWN
     free = max(0, height - sum(-(-columns(place) // screen.columns) for place in places))
     needed = [count_rows(passage, width=width) for passage in passages]
     # Blank lines between passages take no rows away from them.
     spaced = full or explain or sum(needed) + len(needed) <= free
     shares = share_rows(needed, weights=weigh_passages(passages), total=free, least=_FEWEST_LINES)
+    shares = share_code_rows(
+        passages, shares=shares, needed=needed, width=width, least=_FEWEST_LINES
+    )
     terms = set(_native.analyze(query))
     cut = False
     shown: set[str] = set()

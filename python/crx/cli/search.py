@@ -175,9 +175,10 @@ def command(
         "rerank": rerank,
     }
     result = caller.search(place, query, arguments, settings)
+    notes = complete_notes(result.notes, passages=len(result))
     if form == "text":
         limit = None if more and count is None else count or SHOWN
-        _print(caller, query, result, count=limit, full=full, explain=explain)
+        _print(caller, query, result, count=limit, full=full, explain=explain, notes=notes)
     elif form == "json":
         caller.print(to_json(as_object(query, result, count=count), indent=True))
     elif form == "jsonl":
@@ -185,7 +186,7 @@ def command(
             caller.print(to_json(asdict(passage)))
     else:
         _print_vimgrep(caller, query, result.passages[:count])
-    for note in complete_notes(result.notes, passages=len(result)):
+    for note in notes:
         caller.print_note(note)
     return 0 if result.passages else 1
 
@@ -222,12 +223,24 @@ def as_object(query: str, result: Result, *, count: int | None = None) -> dict[s
 
 
 def _print(
-    caller: Caller, query: str, result: Result, *, count: int | None, full: bool, explain: bool
+    caller: Caller,
+    query: str,
+    result: Result,
+    *,
+    count: int | None,
+    full: bool,
+    explain: bool,
+    notes: Sequence[str],
 ) -> None:
     found = fold_copies(result.passages)
     shown = found[:count]
     lines, cut = layout_passages(
-        shown, query=query, screen=caller.screen, full=full, explain=explain
+        shown,
+        query=query,
+        screen=caller.screen,
+        full=full,
+        explain=explain,
+        notes=len(notes),
     )
     for line in lines:
         caller.print(line)

@@ -57,29 +57,31 @@ def find_excerpt(
     """Return at most `count` rows of a passage, none of them blank.
 
     They are those that most likely answer, by their terms of the query and the ranks of their
-    chunks: pieces of three rows or more, or one piece in source code. `visible` returns the form in
-    which a line is shown. `shown` are the n-grams of the passages above, whose text is not shown
-    again.
+    chunks: pieces of three rows or more, or parts of the best chunks in source code. Rules of
+    tables and other rows without a letter or digit count as blank, except in source code.
+    `visible` returns the form in which a line is shown. `shown` are the n-grams of the passages
+    above, whose text is not shown again.
     """
     first, parts, hit_numbers = _parts_by_hit(passage)
     first_line = passage.text.count("\n", 0, first)
     by_part = layout_rows(parts, width=width, visible=visible, first_line=first_line)
+    is_code = is_source_code("".join(parts))
     placed = [
         (row, numbers)
         for part, numbers in zip(by_part, hit_numbers, strict=True)
         for row in part
-        if row.text
+        if row.text and (is_code or any(map(str.isalnum, row.text)))
     ]
     rows = [row for row, _ in placed]
     texts = [row.text for row in rows]
     terms = find_terms(texts, query=query, known=_document_terms(passage))
-    if is_source_code("".join(parts)):
-        best = [numbers[0] + 1 if numbers else 0 for _, numbers in placed]
-        windows = [choose_code(terms, best, count=count)]
+    holders = [numbers for _, numbers in placed]
+    if is_code:
+        windows = choose_code(terms, _rows_of_hits(holders), count=count)
     else:
-        hits = [[passage.hits[number] for number in numbers] for _, numbers in placed]
         fullness = [columns(text) / width for text in texts]
-        windows = choose_prose(terms, hits, fullness, shown_shares(texts, shown), count=count)
+        already = shown_shares(texts, shown)
+        windows = choose_prose(terms, holders, passage.hits, fullness, already, count=count)
     return ShownRows(
         fragments=tuple(tuple(rows[window.start : window.stop]) for window in windows),
         cut_before=windows[0].start > 0,
@@ -183,6 +185,15 @@ def _parts_by_hit(passage: Passage) -> tuple[int, list[str], list[list[int]]]:
         for at, stop in parts
     ]
     return first, [text[at:stop] for at, stop in parts], holders
+
+
+def _rows_of_hits(holders: Sequence[Sequence[int]]) -> list[range]:
+    """Return the rows of each hit, best first, given the numbers of the hits that hold each row."""
+    spans: dict[int, range] = {}
+    for at, numbers in enumerate(holders):
+        for number in numbers:
+            spans[number] = range(spans[number].start if number in spans else at, at + 1)
+    return [spans[number] for number in sorted(spans)]
 
 
 def _document_terms(passage: Passage) -> set[str]:

@@ -16,10 +16,12 @@ _DOCUMENT_TERM_WEIGHT = 0.25
 # Rows of prose that are shown together at least.
 _PIECE_ROWS = 3
 # What counts in prose, in the logarithm of the odds that a row answers: the rank of its chunk in
-# each leg, the share of the query's terms in the row and the one before, and in the five around it,
-# and how full it is, since headings, lists and tables seldom answer. Fitted to the answers of
-# eight question sets in five languages as a conditional logit (McFadden 1974), and rounded.
-_RANK_SHARES = {"bm25": 1.0, "dense": 0.7}
+# each leg and among the hits of the passage, the share of the query's terms in the row and the one
+# before, and in the five around it, and how full it is, since headings, lists and tables seldom
+# answer. Fitted to the answers of eight question sets in five languages as a conditional logit
+# (McFadden 1974), and rounded; ranks within the passage were added later with half of the legs'.
+_RANK_SHARES = {"bm25": 0.5, "dense": 0.35}
+_RANK_IN_PASSAGE_SHARE = 0.5
 _NEAR_TERMS = 2.2
 _AROUND_TERMS = 0.7
 _FULL_ROW = 4.4
@@ -28,11 +30,11 @@ _REPEATED = 0.02
 # The rank of a chunk that a leg has not found, and of the text around the hits.
 _UNFOUND_RANK = 150
 _AROUND_HITS_RANK = 30
-# What counts in source code, relative to the query's terms, each counted once: the rank of the
-# rows' chunks in the passage, and each further occurrence of a term. Half or twice each value
-# changes the share of answers shown by five points at most.
-_CHUNK_SHARE = 2.0
-_OCCURRENCE_SHARE = 1.0
+_AROUND_HITS_RANK_IN_PASSAGE = 20
+# The part of each good hit's rows that is shown of source code, before more rows of any is. From
+# half to seven tenths, three fifths showed most answers.
+_CODE_PART = 0.6
+_FEWEST_CODE_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> RowTerms
 
 def choose_prose(
     terms: RowTerms,
-    hits: Sequence[Sequence[Hit]],
+    holders: Sequence[Sequence[int]],
+    hits: Sequence[Hit],
     fullness: Sequence[float],
     shown: Sequence[float],
     *,
@@ -70,8 +73,9 @@ def choose_prose(
 ) -> list[range]:
     """Return the pieces of at most `count` rows that most likely answer, in the order of the text.
 
-    `hits` are those whose chunks hold each row, `fullness` is 1 for a row of full width. `shown` is
-    the share of each row that another passage shows already, which does not count.
+    `holders` are the hits whose chunks hold each row, as numbers in `hits`, which are those of the
+    passage, best first. `fullness` is 1 for a row of full width. `shown` is the share of each row
+    that another passage shows already, which does not count.
     """
     odds = [
         max(_REPEATED, 1 - shown[at])
@@ -79,7 +83,7 @@ def choose_prose(
             _NEAR_TERMS * terms.share(terms.rows[max(0, at - 1) : at + 1])
             + _AROUND_TERMS * terms.share(terms.rows[max(0, at - 2) : at + 3])
             + _FULL_ROW * fullness[at]
-            + _log_odds_of_chunk(hits[at])
+            + _log_odds_of_chunk(holders[at], hits)
         )
         for at in range(len(terms.rows))
     ]
@@ -89,37 +93,58 @@ def choose_prose(
     return _choose_pieces(smooth, count=count)
 
 
-def choose_code(terms: RowTerms, hit_ranks: Sequence[int], *, count: int) -> range:
-    """Return the `count` rows of source code that hold most of the query's terms, and good hits.
+def count_code_rows(rows: int) -> int:
+    """Return how many rows of a hit in source code are shown first."""
+    return min(rows, max(_FEWEST_CODE_ROWS, math.ceil(_CODE_PART * rows)))
 
-    `hit_ranks` are the ranks in the passage of the best hits that hold each row, 0 for none.
+
+def choose_code(terms: RowTerms, hits: Sequence[range], *, count: int) -> list[range]:
+    """Return pieces of `count` rows of source code: parts of the best hits with most terms.
+
+    `hits` are the rows of each hit, best first.
     """
     if len(terms.rows) <= count:
-        return range(len(terms.rows))
+        return [range(len(terms.rows))]
+    taken: set[int] = set()
+    for rows in hits:
+        size = count_code_rows(len(rows))
+        part = _best_window(terms, rows, count=size if taken else min(size, count))
+        if len(taken.union(part)) <= count:
+            taken.update(part)
+    if not taken:
+        return [_best_window(terms, range(len(terms.rows)), count=count)]
+    best = _best_window(terms, hits[0], count=min(count, count_code_rows(len(hits[0])))).start
+    while len(taken) < count:
+        taken.add(_row_beside(taken, best, end=len(terms.rows)))
+    return _runs(taken)
+
+
+def _row_beside(taken: Set[int], at: int, *, end: int) -> int:
+    """Return the first row that is not taken after one that is, or before it if there is none."""
+    after = next((row for row in range(at, end) if row not in taken), None)
+    return next(row for row in range(at, -1, -1) if row not in taken) if after is None else after
+
+
+def _best_window(terms: RowTerms, rows: range, *, count: int) -> range:
+    """Return `count` of some rows in one piece: those with most terms, and occurrences of them."""
 
     def score(start: int) -> float:
         held = terms.rows[start : start + count]
         occurrences = sum(terms.weights[term] for row in held for term in row)
-        chunks = sum(1 / rank for rank in hit_ranks[start : start + count] if rank)
-        mean = (_CHUNK_SHARE * chunks + _OCCURRENCE_SHARE * occurrences) / count
-        return round(terms.share(held) + mean, 6)
+        return round(terms.share(held) + occurrences / max(1, count), 6)
 
-    scores = [score(start) for start in range(len(terms.rows) - count + 1)]
-    best = max(range(len(scores)), key=scores.__getitem__)
-    last = best
-    while last + 1 < len(scores) and scores[last + 1] == scores[best]:
-        last += 1
-    # Where several windows hold the same rows, what follows them is shown, after one row before.
-    start = max(best, last - 1)
-    return range(start, start + count)
+    starts = range(rows.start, rows.stop - count + 1)
+    return range(best := max(starts, key=score), best + count)
 
 
-def _log_odds_of_chunk(hits: Sequence[Hit]) -> float:
-    """Return what the best ranks of a row's hits in both legs add to its log odds."""
-    total = 0.0
+def _log_odds_of_chunk(holders: Sequence[int], hits: Sequence[Hit]) -> float:
+    """Return what the best ranks of a row's hits add to its log odds."""
+    place = min(holders) + 1 if holders else _AROUND_HITS_RANK_IN_PASSAGE
+    total = -_RANK_IN_PASSAGE_SHARE * math.log(place)
     for leg in LEGS:
-        ranks = [hit.stages[leg].rank for hit in hits if leg in hit.stages]
-        rank = min(ranks, default=_UNFOUND_RANK) if hits else _AROUND_HITS_RANK
+        stages = [hits[number].stages for number in holders]
+        ranks = [each[leg].rank for each in stages if leg in each]
+        rank = min(ranks, default=_UNFOUND_RANK) if holders else _AROUND_HITS_RANK
         total -= _RANK_SHARES[leg] * math.log(rank)
     return total
 
