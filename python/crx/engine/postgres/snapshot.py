@@ -32,6 +32,30 @@ _LEAST_CANDIDATES = 200
 # Terms in more than this share of the chunks are looked up only in the chunks that other terms
 # find, as far as that leaves the result the same.
 _FREQUENT = 0.05
+# A score that was rounded to a `real` is at least this much of what it was.
+_ROUNDED = 1 - 1e-6
+# Postings of a term that are read in the time in which one is looked up.
+_LOOKUP_ROWS = 10
+# The scores of candidates over optional terms, too: by looking each of them up, or by reading the
+# postings of the terms.
+_OPTIONAL = (
+    "unnest(CAST(:optional AS integer[]), CAST(:optional_weights AS float8[])) "
+    "AS query(term, weight)"
+)
+_LOOK_UP = f"""
+  SELECT candidate.chunk, candidate.score + coalesce((
+    SELECT sum(query.weight * ({{share}})) FROM {_OPTIONAL}
+    JOIN posting ON posting.term = query.term AND posting.chunk = candidate.chunk), 0) AS score
+  FROM candidate
+"""
+_READ = f"""
+  SELECT chunk, sum(score) AS score FROM (
+    SELECT chunk, score FROM candidate UNION ALL
+    SELECT posting.chunk, query.weight * ({{share}}) FROM {_OPTIONAL}
+    JOIN posting ON posting.term = query.term
+    WHERE posting.chunk IN (SELECT chunk FROM candidate)) AS part
+  GROUP BY chunk
+"""
 
 _CHUNK_COLUMNS = """
   chunk.chunk, chunk.doc, document.uri, document.title, document.lang, chunk.ordinal, chunk.start,
@@ -44,18 +68,7 @@ _CHUNK_COLUMNS = """
   END, chunk.outline, coalesce(context.text, ''), coalesce(context.outcome, '')
 """
 
-# Weighted frequency and length of a posting. Numbers are float8: numeric arithmetic is slow.
-_FIELD_WEIGHTS = ("of_text", "of_outline", "of_context")
-_FREQUENCY = (
-    "(CAST(:of_text AS float8) * posting.in_text "
-    "+ CAST(:of_outline AS float8) * posting.in_outline "
-    "+ CAST(:of_context AS float8) * posting.in_context)"
-)
-_LENGTH = (
-    "(CAST(:of_text AS float8) * posting.text_length "
-    "+ CAST(:of_outline AS float8) * posting.outline_length "
-    "+ CAST(:of_context AS float8) * posting.context_length)"
-)
+_FIELDS = ("text", "outline", "context")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +85,15 @@ class _SparseQuery:
         if all(frequent):
             return self, _SparseQuery([], [], [])
         return self._where([not each for each in frequent]), self._where(frequent)
+
+    def split_below(self, score: float) -> tuple[_SparseQuery, _SparseQuery]:
+        """Return the other terms and the most frequent ones whose weights add up to less."""
+        optional, left = [False] * len(self.ids), score
+        for at in sorted(range(len(self.ids)), key=lambda each: -self.doc_freqs[each]):
+            if self.weights[at] < left:
+                optional[at] = True
+                left -= self.weights[at]
+        return self._where([not each for each in optional]), self._where(optional)
 
     def _where(self, kept: Sequence[bool]) -> _SparseQuery:
         at = [index for index, each in enumerate(kept) if each]
@@ -141,9 +163,10 @@ class PostgresSnapshot:
                 rows = self._connection.run(
                     "SELECT term.term, term.id, coalesce(sum(doc_freq.chunks) "
                     "FILTER (WHERE doc_freq.fields & CAST(:mask AS integer) <> 0), 0)::bigint "
-                    "FROM json_array_elements_text(CAST(:terms AS json)) AS wanted(term) "
-                    "JOIN term ON term.term = wanted.term "
-                    "LEFT JOIN doc_freq ON doc_freq.term = term.id GROUP BY term.id",
+                    # As an array, for which the planner uses the index of the terms.
+                    "FROM term LEFT JOIN doc_freq ON doc_freq.term = term.id WHERE term.term = "
+                    "ANY(ARRAY(SELECT json_array_elements_text(CAST(:terms AS json)))) "
+                    "GROUP BY term.id",
                     mask=mask,
                     terms=as_json(missing),
                 )
@@ -201,7 +224,9 @@ class PostgresSnapshot:
 
         The postings of rare terms are read in full; frequent terms are looked up in the chunks
         that could still be among the best k (MaxScore: Turtle, Flood 1995). If chunks without a
-        rare term could be among them, the postings of all terms are read.
+        rare term could be among them, the score of the k-th chunk that was found tells which terms
+        cannot bring a chunk among the best k by themselves, and the postings of all others are
+        read.
         """
         found = self._look_up([term for term, _ in weights], saturation)
         known = [
@@ -217,23 +242,28 @@ class PostgresSnapshot:
         rare, frequent = query.split(frequent_above=_FREQUENT * self.stats().chunks)
         mean = mean_length or self.stats().mean_length(saturation) or 1.0
         search = partial(self._sum, k=k, saturation=saturation, mean_length=mean, where=where)
-        rows = search(rare, frequent)
+        rows = search(rare, frequent, reached=0.0)
         # A chunk that holds frequent terms alone scores less than their weights together.
         if frequent.ids and (len(rows) < k or rows[-1][1] <= sum(frequent.weights)):
-            rows = search(query, _SparseQuery([], [], []))
+            reached = rows[-1][1] * _ROUNDED if len(rows) == k else 0.0
+            rows = search(*query.split_below(reached), reached=reached)
         return _ranking(rows)
 
     def _sum(
         self,
-        rare: _SparseQuery,
-        frequent: _SparseQuery,
+        required: _SparseQuery,
+        optional: _SparseQuery,
         *,
+        reached: float,
         k: int,
         saturation: Saturation,
         mean_length: float,
         where: Conditions | None,
     ) -> list[Row]:
-        """Return the best k chunks that hold a rare term, and their scores over all terms."""
+        """Return the best k chunks that hold a required term, and their scores over all terms.
+
+        The k-th of them is known to score `reached` or more.
+        """
         condition = SqlCondition(where or {})
         only = (
             "AND posting.chunk IN (SELECT chunk.chunk FROM chunk JOIN document USING (doc) "
@@ -242,46 +272,49 @@ class PostgresSnapshot:
             else ""
         )
         k1, b = saturation.k1, saturation.b
-        share = (
-            f"CASE WHEN {_FREQUENCY} > 0 THEN {_FREQUENCY} / ({_FREQUENCY} + "
-            f"CAST(:norm AS float8) + CAST(:norm_of_term AS float8) * {_LENGTH}) ELSE 0 END"
-        )
-        by_rare = f"""
+        held = [field for field in _FIELDS if self.totals().get(f"{field}_length")] or _FIELDS
+        share = _share(held)
+        by_required = f"""
             SELECT posting.chunk, sum(query.weight * ({share})) AS score
-            FROM unnest(CAST(:rare AS integer[]), CAST(:rare_weights AS float8[]))
+            FROM unnest(CAST(:required AS integer[]), CAST(:required_weights AS float8[]))
               AS query(term, weight)
             JOIN posting ON posting.term = query.term {only} GROUP BY posting.chunk
         """
         parameters: dict[str, object] = {
             **condition.parameters,
-            "rare": numbers(rare.ids),
-            "rare_weights": numbers(rare.weights),
+            "required": numbers(required.ids),
+            "required_weights": numbers(required.weights),
             "k": k,
             "norm": k1 * (1 - b),
             "norm_of_term": k1 * b / mean_length,
-            **dict(zip(_FIELD_WEIGHTS, saturation.weights, strict=True)),
+            **{
+                f"of_{field}": weight
+                for field, weight in zip(_FIELDS, saturation.weights, strict=True)
+                if field in held
+            },
         }
         # Rounded, so that the order of a sum does not decide between equal chunks.
         best = "SELECT chunk, score::real AS score FROM"
         order = "WHERE score > 0 ORDER BY score::real DESC, chunk LIMIT :k"
-        if not frequent.ids:
-            return self._connection.run(f"{best} ({by_rare}) AS summed {order}", **parameters)
+        if not optional.ids:
+            return self._connection.run(f"{best} ({by_required}) AS summed {order}", **parameters)
+        lookups = sum(required.doc_freqs) * len(optional.ids)
+        is_short = _LOOKUP_ROWS * lookups < sum(optional.doc_freqs)
         return self._connection.run(
             f"""
-            WITH summed AS MATERIALIZED ({by_rare}),
+            WITH summed AS MATERIALIZED ({by_required}),
             kth AS (SELECT score FROM summed ORDER BY score DESC LIMIT 1 OFFSET :k - 1),
             candidate AS MATERIALIZED (SELECT chunk, score FROM summed
-              WHERE score >= coalesce((SELECT score FROM kth), 0) - CAST(:rest AS float8))
-            {best} (SELECT candidate.chunk, candidate.score + coalesce((
-              SELECT sum(query.weight * ({share}))
-              FROM unnest(CAST(:frequent AS integer[]), CAST(:frequent_weights AS float8[]))
-                AS query(term, weight)
-              JOIN posting ON posting.term = query.term AND posting.chunk = candidate.chunk), 0)
-              AS score FROM candidate) AS completed {order}
+              WHERE score >= greatest((SELECT score FROM kth), CAST(:reached AS float8))
+                - CAST(:rest AS float8)),
+            completed AS MATERIALIZED (
+              {(_LOOK_UP if is_short else _READ).format(share=share)})
+            {best} completed {order}
             """,
-            frequent=numbers(frequent.ids),
-            frequent_weights=numbers(frequent.weights),
-            rest=sum(frequent.weights),
+            optional=numbers(optional.ids),
+            optional_weights=numbers(optional.weights),
+            rest=sum(optional.weights),
+            reached=reached,
             **parameters,
         )
 
@@ -328,31 +361,24 @@ class PostgresSnapshot:
 
         A span begins at the start of a chunk, as passages do.
         """
-        return [self._span(*span) for span in spans]
-
-    def _span(self, doc: int, start: int, end: int) -> FoundSpan:
-        ((uri, metadata, lines, text),) = self._connection.run(
+        rows = self._connection.run(
             "SELECT document.uri, document.metadata, min(chunk.lines), "
-            "left(string_agg(chunk.text, '' ORDER BY chunk.ordinal), CAST(:chars AS integer)) "
-            "FROM chunk JOIN document USING (doc) WHERE doc = :doc "
-            "AND chunk.start >= :start AND chunk.start < :until GROUP BY document.doc",
-            doc=doc,
-            start=start,
-            until=end,
-            chars=end - start,
+            "left(string_agg(chunk.text, '' ORDER BY chunk.ordinal), "
+            "wanted.until - wanted.start), "
+            "(SELECT '[' || coalesce(string_agg(mark, ',' ORDER BY ordinal), '') || ']' FROM mark "
+            "WHERE mark.doc = wanted.doc AND mark.start < wanted.until "
+            'AND mark."end" > wanted.start) '
+            "FROM unnest(CAST(:docs AS bigint[]), CAST(:starts AS integer[]), "
+            "CAST(:ends AS integer[])) WITH ORDINALITY AS wanted(doc, start, until, at) "
+            "JOIN document ON document.doc = wanted.doc JOIN chunk ON chunk.doc = wanted.doc "
+            "AND chunk.start >= wanted.start AND chunk.start < wanted.until "
+            "GROUP BY wanted.at, wanted.doc, wanted.start, wanted.until, document.doc "
+            "ORDER BY wanted.at",
+            docs=numbers([doc for doc, _, _ in spans]),
+            starts=numbers([start for _, start, _ in spans]),
+            ends=numbers([end for _, _, end in spans]),
         )
-        marks = self._connection.run(
-            "SELECT '[' || coalesce(string_agg(mark, ',' ORDER BY ordinal), '') || ']' FROM mark "
-            'WHERE doc = :doc AND start < :until AND "end" > :start',
-            doc=doc,
-            start=start,
-            until=end,
-        )
-        first = 1 + int(lines)
-        last = first + text[:-1].count("\n")
-        return FoundSpan(
-            text=text, lines=(first, last), marks=str(marks[0][0]), uri=uri, metadata=metadata
-        )
+        return [_found_span(row) for row in rows]
 
     def fields(self) -> set[str]:
         """Return the names of the fields of the documents' metadata."""
@@ -406,6 +432,19 @@ class PostgresSnapshot:
         )
 
 
+def _share(fields: Sequence[str]) -> str:
+    """Return the saturation of a posting, over some fields; the others are empty in all chunks."""
+    # Numbers are float8: numeric arithmetic is slow.
+    weights = [f"CAST(:of_{field} AS float8)" for field in fields]
+    pairs = list(zip(weights, fields, strict=True))
+    frequency = " + ".join(f"{weight} * posting.in_{field}" for weight, field in pairs)
+    length = " + ".join(f"{weight} * posting.{field}_length" for weight, field in pairs)
+    return (
+        f"CASE WHEN {frequency} > 0 THEN ({frequency}) / ({frequency} + CAST(:norm AS float8) "
+        f"+ CAST(:norm_of_term AS float8) * ({length})) ELSE 0 END"
+    )
+
+
 def _found_chunk(row: Row) -> FoundChunk:
     return FoundChunk(
         key=row[0],
@@ -424,6 +463,13 @@ def _found_chunk(row: Row) -> FoundChunk:
         context=row[13],
         outcome=row[14],
     )
+
+
+def _found_span(row: Row) -> FoundSpan:
+    uri, metadata, lines, text, marks = row
+    first = 1 + int(lines)
+    last = first + text[:-1].count("\n")
+    return FoundSpan(text=text, lines=(first, last), marks=marks, uri=uri, metadata=metadata)
 
 
 def _stored_chunk(row: Row) -> StoredChunk:
