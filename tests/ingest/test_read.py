@@ -150,6 +150,12 @@ class TestReadFile:
         with pytest.raises(NotText):
             next(read_bytes(bytes(range(256)), name="a.png"))
 
+    @pytest.mark.parametrize("name", ["manual.ps", "manual"])
+    def test_postscript_is_no_text_though_it_consists_of_letters(self, name: str) -> None:
+        page = b"%!PS-Adobe-3.0\n/Times-Roman findfont setfont\n(Wha) show (les) show\n"
+        with pytest.raises(NotText, match="is PostScript; save it as PDF or text"):
+            next(read_bytes(page, name=name))
+
 
 class Shout:
     """A reader that another package might bring."""

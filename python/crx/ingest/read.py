@@ -25,7 +25,7 @@ from crx.ingest.readers import (
     reader_name,
     scan,
 )
-from crx.ingest.readers.binary import OLE, describe_binary
+from crx.ingest.readers.binary import OLE, POSTSCRIPT, describe_binary
 from crx.ingest.readers.decode import BinaryFile, decode
 from crx.ingest.readers.scan import Recognize
 from crx.ingest.readers.structure import structure, suffix
@@ -208,6 +208,8 @@ class _UnclaimedReader:
     extensions = ()
 
     def read(self, data: bytes, *, name: str) -> Iterator[Document]:
+        if data.startswith(POSTSCRIPT):
+            raise BinaryFile("is PostScript")
         decoded = decode(data)
         title = ""
         if markup.is_man_page(decoded.text[:_SNIFFED_CHARS]):

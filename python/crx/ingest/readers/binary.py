@@ -1,9 +1,11 @@
-"""Names of the kinds of binary files, by their first bytes."""
+"""Names of the kinds of files that hold no text to read, by their first bytes."""
 
 from __future__ import annotations
 
 # The first bytes of an OLE compound file: old Office documents and Outlook messages.
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# The first bytes of PostScript: a program that draws pages, with fragments of words.
+POSTSCRIPT = b"%!PS"
 _ARCHIVE = "; unpack it to index what it holds"
 _BY_START = (
     (b"\x89PNG\r\n\x1a\n", "a picture (PNG)"),
@@ -27,6 +29,7 @@ _BY_START = (
     (b"\xca\xfe\xba\xbe", "a program (Java or macOS)"),
     (b"\0asm", "a program (WebAssembly)"),
     (b"SQLite format 3\0", "an SQLite database"),
+    (POSTSCRIPT, "PostScript; save it as PDF or text"),
     (OLE, "an old Office document; save it as PDF or text"),
     (b"OggS", "a recording (Ogg)"),
     (b"ID3", "a recording (MP3)"),
