@@ -7,6 +7,7 @@ pub mod dense;
 pub mod error;
 mod files;
 pub mod fuse;
+mod interner;
 pub mod lexical;
 pub mod passages;
 mod pool;

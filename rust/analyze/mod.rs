@@ -24,19 +24,27 @@ mod terms;
 
 pub use detect::detect_lang;
 pub use query::{QueryAnalyzer, QueryTerm};
-pub use terms::{SEPARATOR, Terms};
 
 use compound::Compound;
 use normalize::Normalizer;
 use script::{Class, class_of};
+use terms::Terms;
+
+use crate::interner::Interner;
 
 /// The version of the terms that this module makes; an index with another version is rebuilt.
 pub const VERSION: u32 = 1;
 
-/// An analyzer for one or several languages, with reusable buffers and a cache of words.
+/// Words whose terms are kept: the working vocabulary of a language fits, and a stream of new
+/// identifiers does not grow it.
+const CACHED_WORDS: usize = 1 << 16;
+
+/// An analyzer for one or several languages, with reusable buffers and a cache of words. Terms have
+/// numbers, which hold until [`Analyzer::trim`] replaces the vocabulary.
 pub struct Analyzer {
     normalizer: Normalizer,
     compound: Compound,
+    vocabulary: Interner,
     clean: String,
 }
 
@@ -56,32 +64,77 @@ impl Analyzer {
         Analyzer {
             normalizer,
             compound: Compound::default(),
+            vocabulary: Interner::default(),
             clean: String::new(),
         }
     }
 
-    /// Appends the terms of a text.
-    pub fn append(&mut self, text: &str, terms: &mut Terms) {
+    /// Appends the numbers of the terms of a text, in order.
+    pub fn append(&mut self, text: &str, numbers: &mut Vec<u32>) {
+        let mut scanner = Scanner {
+            normalizer: &mut self.normalizer,
+            compound: &mut self.compound,
+            terms: Terms::new(&mut self.vocabulary, numbers),
+        };
         if text.is_ascii() {
-            return self.scan(text, terms);
+            return scanner.scan(text);
         }
-        let mut clean = std::mem::take(&mut self.clean);
-        fold::clean(text, &mut clean);
-        self.scan(&clean, terms);
-        self.clean = clean;
+        fold::clean(text, &mut self.clean);
+        scanner.scan(&self.clean);
     }
 
+    /// Returns the term with this number, in UTF-8.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn term(&self, number: u32) -> &[u8] {
+        self.vocabulary.word(number)
+    }
+
+    /// Returns the terms of a text.
+    pub fn terms(&mut self, text: &str) -> Vec<String> {
+        self.trim();
+        let mut numbers = Vec::new();
+        self.append(text, &mut numbers);
+        let term = |&number| String::from_utf8_lossy(self.term(number)).into_owned();
+        numbers.iter().map(term).collect()
+    }
+
+    /// Replaces the vocabulary by an empty one if it has become large; returns whether it has.
+    pub fn trim(&mut self) -> bool {
+        let full = self.normalizer.cached().max(self.vocabulary.len()) >= CACHED_WORDS;
+        if full {
+            self.vocabulary = Interner::default();
+            self.normalizer.clear();
+        }
+        full
+    }
+}
+
+/// The parts of an analyzer while it reads a text.
+struct Scanner<'a> {
+    normalizer: &'a mut Normalizer,
+    compound: &'a mut Compound,
+    terms: Terms<'a>,
+}
+
+impl Scanner<'_> {
     /// Appends the terms of clean text, one run of characters at a time.
-    fn scan(&mut self, text: &str, terms: &mut Terms) {
+    fn scan(&mut self, text: &str) {
+        let Scanner {
+            normalizer,
+            compound,
+            terms,
+        } = self;
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
             if let Some(length) = plain_word(&text.as_bytes()[at..]) {
-                self.normalizer.append(&text[at..at + length], terms);
+                normalizer.append(&text[at..at + length], terms);
                 at += length;
                 continue;
             }
             at += match class_of(c) {
-                Class::Word => self.compound.take(&text[at..], &mut self.normalizer, terms),
+                Class::Word => compound.take(&text[at..], normalizer, terms),
                 Class::Unspaced => take_unspaced(&text[at..], terms),
                 Class::Symbol => {
                     terms.push(&text[at..at + c.len_utf8()]);
@@ -111,10 +164,8 @@ fn plain_word(text: &[u8]) -> Option<usize> {
 }
 
 /// Returns the terms of a document's text.
-pub fn terms(text: &str, lang: &str) -> Terms {
-    let mut terms = Terms::default();
-    Analyzer::for_documents(lang).append(text, &mut terms);
-    terms
+pub fn terms(text: &str, lang: &str) -> Vec<String> {
+    Analyzer::for_documents(lang).terms(text)
 }
 
 /// Appends the bigrams of the run of unspaced script that a text begins with; returns the length
@@ -151,7 +202,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str, lang: &str) -> Vec<String> {
-        terms(text, lang).iter().map(str::to_owned).collect()
+        terms(text, lang)
     }
 
     #[test]
@@ -208,6 +259,18 @@ mod tests {
     }
 
     #[test]
+    fn a_trimmed_analyzer_makes_the_same_terms() {
+        let mut analyzer = Analyzer::for_documents("en");
+        assert!(!analyzer.trim());
+        let mut numbers = Vec::new();
+        for word in 0..CACHED_WORDS {
+            analyzer.append(&format!("word{word} rivers"), &mut numbers);
+        }
+        assert!(analyzer.trim());
+        assert_eq!(analyzer.terms("a river: word7"), ["a", "river", "word7"]);
+    }
+
+    #[test]
     fn a_vietnamese_word_is_found_with_and_without_its_tones() {
         assert_eq!(of("Đội thủ", "vi"), ["đội", "doi", "thủ", "thu"]);
     }
@@ -249,7 +312,6 @@ mod tests {
         #[test]
         fn terms_are_never_empty_and_never_long(text in any::<String>(), lang in "(en|fr|vi|zh|ar|xx|)") {
             let terms = terms(&text, &lang);
-            prop_assert_eq!(terms.iter().count(), terms.len() as usize);
             prop_assert!(terms.iter().all(|term| !term.is_empty() && term.len() < 1 << 12));
         }
 
@@ -273,9 +335,7 @@ mod tests {
         fn a_reused_analyzer_makes_the_same_terms(texts in proptest::collection::vec(text(), 1..5)) {
             let mut analyzer = Analyzer::for_documents("en");
             for text in texts {
-                let mut reused = Terms::default();
-                analyzer.append(&text, &mut reused);
-                prop_assert_eq!(reused, terms(&text, "en"));
+                prop_assert_eq!(analyzer.terms(&text), terms(&text, "en"));
             }
         }
 

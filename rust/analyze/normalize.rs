@@ -1,14 +1,13 @@
 //! Normalization of words by language: stemming, folding, tones.
 
 use rust_stemmers::{Algorithm, Stemmer};
-use rustc_hash::FxHashMap;
 
 use super::fold;
 use super::terms::Terms;
+use crate::interner::WordMap;
 
-/// Words whose terms are cached; a full cache is cleared. The working vocabulary of a language
-/// fits, and a stream of new identifiers does not grow it.
-const CACHED_WORDS: usize = 1 << 16;
+/// In a value of [`Cache::words`]: the rest is a place in [`Cache::several`].
+const SEVERAL: u32 = 1 << 31;
 
 /// How one language normalizes a word.
 enum Rule {
@@ -56,9 +55,17 @@ impl Rule {
 /// Makes the terms of words, by the rules of one or several languages, and caches them.
 pub(super) struct Normalizer {
     rules: Vec<Rule>,
-    cache: FxHashMap<Box<str>, (Box<str>, u32)>,
+    cache: Cache,
     folded: String,
     input: Input,
+}
+
+/// The terms of words, as numbers of a vocabulary.
+#[derive(Default)]
+struct Cache {
+    /// The number of the term of a word, or [`SEVERAL`].
+    words: WordMap,
+    several: Vec<Box<[u32]>>,
 }
 
 /// What a normalizer reads.
@@ -88,27 +95,45 @@ impl Normalizer {
         langs.dedup();
         Normalizer {
             rules: langs.into_iter().map(Rule::of).collect(),
-            cache: FxHashMap::default(),
+            cache: Cache::default(),
             folded: String::new(),
             input,
         }
     }
 
+    /// Returns the number of words whose terms are cached.
+    pub(super) fn cached(&self) -> usize {
+        self.cache.words.len()
+    }
+
+    /// Forgets the numbers of terms, when the vocabulary is replaced.
+    pub(super) fn clear(&mut self) {
+        self.cache = Cache::default();
+    }
+
     /// Appends the distinct terms of a word in lower case with its accents.
+    #[inline]
     pub(super) fn append(&mut self, word: &str, terms: &mut Terms) {
-        if let Some((joined, count)) = self.cache.get(word) {
-            return terms.push_joined(joined, *count);
+        match self.cache.words.get(word.as_bytes()) {
+            Some(number) if number < SEVERAL => terms.push_number(number),
+            Some(place) => terms.push_numbers(&self.cache.several[(place ^ SEVERAL) as usize]),
+            None => self.append_new(word, terms),
         }
-        let mut made = Terms::default();
-        for term in self.distinct_terms(word) {
-            made.push(&term);
-        }
-        terms.push_joined(made.joined(), made.len());
-        if self.cache.len() >= CACHED_WORDS {
-            self.cache.clear();
-        }
-        self.cache
-            .insert(word.into(), (made.joined().into(), made.len()));
+    }
+
+    #[cold]
+    fn append_new(&mut self, word: &str, terms: &mut Terms) {
+        let distinct = self.distinct_terms(word);
+        let numbers: Box<[u32]> = distinct.iter().map(|term| terms.number(term)).collect();
+        terms.push_numbers(&numbers);
+        let value = match *numbers {
+            [number] => number,
+            _ => {
+                self.cache.several.push(numbers);
+                SEVERAL | (self.cache.several.len() as u32 - 1)
+            }
+        };
+        self.cache.words.get_or_insert(word.as_bytes(), value);
     }
 
     fn distinct_terms(&mut self, word: &str) -> Vec<String> {

@@ -10,7 +10,6 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::Analyzer;
-use super::terms::Terms;
 
 /// The weight of a function word; other words have weight 1.
 const FUNCTION_WEIGHT: f64 = 0.25;
@@ -52,7 +51,10 @@ impl QueryAnalyzer {
         let mut analyzer = Analyzer::for_queries(langs);
         let functions = langs
             .iter()
-            .map(|lang| analyzed(&mut analyzer, function_words(lang.as_ref())).collect())
+            .map(|lang| {
+                let words = function_words(lang.as_ref());
+                analyzer.terms(words).into_iter().collect()
+            })
             .collect();
         QueryAnalyzer {
             analyzer,
@@ -66,7 +68,7 @@ impl QueryAnalyzer {
     /// in the query. So the French "car" does not lower the weight of "car" in "what does the car
     /// cost".
     pub fn analyze(&mut self, query: &str) -> Vec<QueryTerm> {
-        let terms: BTreeSet<String> = analyzed(&mut self.analyzer, query).collect();
+        let terms: BTreeSet<String> = self.analyzer.terms(query).into_iter().collect();
         let held =
             |words: &&HashSet<String>| terms.iter().filter(|&term| words.contains(term)).count();
         let functions = self.functions.iter().rev().max_by_key(held);
@@ -93,7 +95,7 @@ impl QueryAnalyzer {
     /// names a document.
     pub fn analyze_named(&mut self, query: &str, name: &str) -> Vec<QueryTerm> {
         let mut terms = self.analyze(query);
-        let named: HashSet<String> = analyzed(&mut self.analyzer, name).collect();
+        let named: HashSet<String> = self.analyzer.terms(name).into_iter().collect();
         for term in &mut terms {
             if named.contains(&term.term) {
                 term.weight *= NAME_FACTOR;
@@ -105,16 +107,6 @@ impl QueryAnalyzer {
 
 fn is_hiragana(character: char) -> bool {
     matches!(character, '\u{3041}'..='\u{309f}')
-}
-
-fn analyzed(analyzer: &mut Analyzer, text: &str) -> impl Iterator<Item = String> + use<> {
-    let mut terms = Terms::default();
-    analyzer.append(text, &mut terms);
-    terms
-        .iter()
-        .map(str::to_owned)
-        .collect::<Vec<_>>()
-        .into_iter()
 }
 
 /// Returns the articles, pronouns, prepositions, conjunctions, auxiliaries and question words of a

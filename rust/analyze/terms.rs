@@ -1,52 +1,41 @@
-//! The terms of a text.
+//! The terms of a text, as numbers.
 
-/// The character after each term in [`Terms::joined`].
-pub const SEPARATOR: char = '\0';
+use crate::interner::Interner;
 
-/// The terms of a text, in order, kept as one string.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Terms {
-    joined: String,
-    count: u32,
+/// The terms of a text, in order, as numbers of a vocabulary to which new ones are added.
+pub(super) struct Terms<'a> {
+    vocabulary: &'a mut Interner,
+    numbers: &'a mut Vec<u32>,
 }
 
-impl Terms {
-    /// Returns the number of terms, repeats included.
-    pub fn len(&self) -> u32 {
-        self.count
-    }
-
-    /// Returns whether there are no terms.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Iterates over the terms, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.joined.split_terminator(SEPARATOR)
-    }
-
-    /// Returns the terms as one string, each followed by [`SEPARATOR`], which no term contains.
-    pub fn joined(&self) -> &str {
-        &self.joined
-    }
-
-    /// Removes all terms and keeps the allocation.
-    pub fn clear(&mut self) {
-        self.joined.clear();
-        self.count = 0;
+impl<'a> Terms<'a> {
+    /// Returns terms that are appended to `numbers`.
+    pub(super) fn new(vocabulary: &'a mut Interner, numbers: &'a mut Vec<u32>) -> Self {
+        Terms {
+            vocabulary,
+            numbers,
+        }
     }
 
     /// Appends a term.
     pub(super) fn push(&mut self, term: &str) {
-        self.joined.push_str(term);
-        self.joined.push(SEPARATOR);
-        self.count += 1;
+        let number = self.number(term);
+        self.numbers.push(number);
     }
 
-    /// Appends `count` terms in the form of [`Terms::joined`].
-    pub(super) fn push_joined(&mut self, joined: &str, count: u32) {
-        self.joined.push_str(joined);
-        self.count += count;
+    /// Appends a term by its number.
+    #[inline]
+    pub(super) fn push_number(&mut self, number: u32) {
+        self.numbers.push(number);
+    }
+
+    /// Appends several terms by their numbers.
+    pub(super) fn push_numbers(&mut self, numbers: &[u32]) {
+        self.numbers.extend_from_slice(numbers);
+    }
+
+    /// Returns the number of a term.
+    pub(super) fn number(&mut self, term: &str) -> u32 {
+        self.vocabulary.intern(term.as_bytes())
     }
 }

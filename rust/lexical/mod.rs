@@ -10,9 +10,12 @@
 
 pub mod bm25;
 mod commit;
+mod deletion;
+mod inverter;
 mod postings;
 mod schema;
 mod segment;
+mod serializer;
 mod snapshot;
 mod spelling;
 mod statistics;
@@ -120,8 +123,6 @@ impl Lexical {
     }
 
     fn with_index(folder: &Path, index: Index, fields: Fields, write: bool) -> Result<Lexical> {
-        let (name, tokenizer) = schema::tokenizer();
-        index.tokenizers().register(name, tokenizer);
         let snapshot = Snapshot::open(folder, &index, &fields, None)?;
         Ok(Lexical {
             folder: folder.to_owned(),
@@ -194,7 +195,7 @@ impl Lexical {
             self.seq()
         } else {
             // The store was replaced by an older copy: rebuild from all its documents.
-            self.write(Writer::clear)?;
+            self.write(|writer| writer.clear(&self.folder))?;
             0
         };
         let changed = store.changed_since(since)?;

@@ -5,18 +5,21 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
-use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, UserOperation};
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::{Index, IndexWriter};
 
 use super::bm25::FIELDS;
 use super::commit::{Payload, error_of};
+use super::deletion::AddedSegments;
+use super::inverter::Inverter;
 use super::schema::Fields;
-use crate::analyze::{Analyzer, Terms};
+use super::serializer::serialize;
+use crate::analyze::Analyzer;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::pool;
 
-/// Bytes that tantivy's worker collects before it writes a segment.
+/// Bytes of postings that are collected before they are written as a segment.
 const MEMORY: usize = 128 << 20;
 
 /// The number of chunks from which they are analyzed in parallel; below it, threads cost more than
@@ -32,10 +35,14 @@ pub struct ChunkFields<'a> {
     pub fields: [&'a str; FIELDS],
 }
 
-/// The only writer of the folder.
+/// The only writer of the folder. tantivy deletes, merges and commits; the segments of new chunks are
+/// made here.
 pub(super) struct Writer {
     writer: IndexWriter,
     fields: Fields,
+    segments: AddedSegments,
+    /// Chunks that are in no segment yet.
+    inverter: Inverter,
     /// Documents that have chunks, committed or not: only these need a deletion.
     docs: HashSet<i64>,
     analyzers: AnalyzerPool,
@@ -51,10 +58,9 @@ impl Writer {
         fields: Fields,
         docs: HashSet<i64>,
     ) -> Result<Writer> {
-        // One worker: a small commit then makes one segment, and the other cores analyze.
+        // tantivy's own worker is given no chunks.
         let options = IndexWriterOptions::builder()
             .num_worker_threads(1)
-            .memory_budget_per_thread(MEMORY)
             .num_merge_threads(1)
             .build();
         let writer: IndexWriter = index
@@ -66,6 +72,8 @@ impl Writer {
         Ok(Writer {
             writer,
             fields,
+            segments: AddedSegments::default(),
+            inverter: Inverter::default(),
             docs,
             analyzers: AnalyzerPool::default(),
             changed: false,
@@ -80,36 +88,69 @@ impl Writer {
         lang: &str,
         entries: &[ChunkFields],
     ) -> Result<()> {
-        let mut operations = Vec::with_capacity(entries.len() + 1);
         if self.docs.remove(&doc) {
-            operations.push(UserOperation::Delete(self.fields.doc_term(doc)));
+            // A deletion applies to the segments that exist.
+            if self.inverter.has(doc) {
+                self.write_segment(folder)?;
+            }
+            self.delete(folder, doc)?;
         }
-        if !entries.is_empty() {
-            self.docs.insert(doc);
-        }
-        let document = |entry: &ChunkFields| {
-            let terms = self.analyzers.analyze(lang, &self.fields, entry);
-            UserOperation::Add(self.fields.document(doc, entry.key, &terms))
-        };
-        if entries.len() >= PARALLEL_CHUNKS {
-            pool::install(|| operations.par_extend(entries.par_iter().map(document)));
-        } else {
-            operations.extend(entries.iter().map(document));
-        }
-        if operations.is_empty() {
+        if entries.is_empty() {
             return Ok(());
         }
+        self.docs.insert(doc);
         self.changed = true;
+        let analyze = |entry| self.analyzers.analyze(lang, &self.fields, entry);
+        let analyzed: Vec<Analyzed> = if entries.len() >= PARALLEL_CHUNKS {
+            pool::install(|| entries.par_iter().map(analyze).collect())
+        } else {
+            entries.iter().map(analyze).collect()
+        };
+        for (entry, mut analyzed) in entries.iter().zip(analyzed) {
+            self.analyzers.translate(&mut analyzed, &mut self.inverter);
+            self.inverter.add(doc, entry.key, analyzed.fields());
+        }
+        self.analyzers.trim();
+        if self.inverter.memory() >= MEMORY {
+            self.write_segment(folder)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a document's chunks from the segments that exist.
+    fn delete(&mut self, folder: &Path, doc: i64) -> Result<()> {
+        self.changed = true;
+        let deletion = self.segments.deletion(self.fields.doc_term(doc));
         self.writer
-            .run(operations)
+            .delete_query(deletion)
             .map_err(|error| error_of(folder, error))?;
         Ok(())
     }
 
+    /// Writes the collected chunks as a segment, which the next commit includes.
+    fn write_segment(&mut self, folder: &Path) -> Result<()> {
+        if self.inverter.is_empty() {
+            return Ok(());
+        }
+        let inverter = std::mem::take(&mut self.inverter);
+        self.analyzers.forget_translations();
+        // tantivy's garbage collector keeps the files of a segment that is referred to.
+        let segment = self.writer.new_segment();
+        self.segments.push(segment.id());
+        let written = serialize(&inverter, &self.fields, &segment).and_then(|()| {
+            let segment = segment.with_max_doc(inverter.len());
+            segment.meta().untrack_temp_docstore();
+            self.writer.add_segment(segment.meta().clone())
+        });
+        written.map_err(|error| error_of(folder, error))
+    }
+
     /// Removes every chunk.
-    pub(super) fn clear(&mut self) -> Result<()> {
+    pub(super) fn clear(&mut self, folder: &Path) -> Result<()> {
+        self.inverter = Inverter::default();
+        self.analyzers.forget_translations();
         for doc in std::mem::take(&mut self.docs) {
-            self.writer.delete_term(self.fields.doc_term(doc));
+            self.delete(folder, doc)?;
         }
         self.changed = true;
         Ok(())
@@ -118,6 +159,7 @@ impl Writer {
     /// Makes all changes durable. tantivy syncs its files, and syncs the directory before it renames
     /// the commit into place; a second sync of the directory makes the rename durable.
     pub(super) fn commit(&mut self, folder: &Path, seq: i64) -> Result<()> {
+        self.write_segment(folder)?;
         let payload = Payload::new(seq).to_json()?;
         let committed = self.writer.prepare_commit().and_then(|mut commit| {
             commit.set_payload(&payload);
@@ -137,35 +179,118 @@ impl Writer {
     }
 }
 
-/// Idle analyzers, each with its language; their caches make them faster than new ones.
+/// The terms of a chunk, as numbers of an analyzer.
+struct Analyzed {
+    /// The place of the analyzer in the pool.
+    analyzer: usize,
+    numbers: Vec<u32>,
+    /// Where the terms of each field end.
+    ends: [usize; FIELDS],
+}
+
+impl Analyzed {
+    fn fields(&self) -> [&[u32]; FIELDS] {
+        let mut start = 0;
+        self.ends
+            .map(|end| &self.numbers[std::mem::replace(&mut start, end)..end])
+    }
+}
+
+/// The analyzers of all languages and threads.
 #[derive(Default)]
-struct AnalyzerPool(Mutex<Vec<(String, Analyzer)>>);
+struct AnalyzerPool(Mutex<Vec<Pooled>>);
+
+struct Pooled {
+    lang: String,
+    /// `None` while a thread uses it.
+    analyzer: Option<Analyzer>,
+    /// The inverter's number of each of its terms, or [`UNKNOWN`].
+    translation: Vec<u32>,
+}
+
+/// The translation of a term that the inverter has not been asked for.
+const UNKNOWN: u32 = u32::MAX;
 
 impl AnalyzerPool {
     /// Returns the terms of the indexed fields of a chunk.
-    fn analyze(&self, lang: &str, fields: &Fields, entry: &ChunkFields) -> [Terms; FIELDS] {
-        let mut analyzer = self.take(lang);
-        let terms = std::array::from_fn(|i| {
-            let mut terms = Terms::default();
+    fn analyze(&self, lang: &str, fields: &Fields, entry: &ChunkFields) -> Analyzed {
+        let (place, mut analyzer) = self.take(lang);
+        let mut numbers = Vec::new();
+        let ends = std::array::from_fn(|i| {
             if fields.terms[i].is_some() {
-                analyzer.append(entry.fields[i], &mut terms);
+                analyzer.append(entry.fields[i], &mut numbers);
             }
-            terms
+            numbers.len()
         });
-        self.idle().push((lang.to_owned(), analyzer));
-        terms
-    }
-
-    fn take(&self, lang: &str) -> Analyzer {
-        let mut idle = self.idle();
-        match idle.iter().position(|(of, _)| of == lang) {
-            Some(at) => idle.swap_remove(at).1,
-            None => Analyzer::for_documents(lang),
+        self.all()[place].analyzer = Some(analyzer);
+        Analyzed {
+            analyzer: place,
+            numbers,
+            ends,
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<(String, Analyzer)>> {
+    fn take(&self, lang: &str) -> (usize, Analyzer) {
+        let mut all = self.all();
+        let idle = all
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, pooled)| pooled.lang == lang)
+            .find_map(|(place, pooled)| Some((place, pooled.analyzer.take()?)));
+        idle.unwrap_or_else(|| {
+            all.push(Pooled {
+                lang: lang.to_owned(),
+                analyzer: None,
+                translation: Vec::new(),
+            });
+            (all.len() - 1, Analyzer::for_documents(lang))
+        })
+    }
+
+    /// Replaces the analyzer's numbers of terms by the inverter's.
+    fn translate(&mut self, analyzed: &mut Analyzed, inverter: &mut Inverter) {
+        let Pooled {
+            analyzer: Some(analyzer),
+            translation,
+            ..
+        } = &mut self.all_mut()[analyzed.analyzer]
+        else {
+            return;
+        };
+        for number in &mut analyzed.numbers {
+            let at = *number as usize;
+            if at >= translation.len() {
+                translation.resize(at + 1, UNKNOWN);
+            }
+            if translation[at] == UNKNOWN {
+                translation[at] = inverter.number(analyzer.term(*number));
+            }
+            *number = translation[at];
+        }
+    }
+
+    /// Forgets the inverter's numbers, when it is replaced.
+    fn forget_translations(&mut self) {
+        for pooled in self.all_mut() {
+            pooled.translation.clear();
+        }
+    }
+
+    /// Bounds the memory of each analyzer.
+    fn trim(&mut self) {
+        for pooled in self.all_mut() {
+            if pooled.analyzer.as_mut().is_some_and(Analyzer::trim) {
+                pooled.translation.clear();
+            }
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Pooled>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn all_mut(&mut self) -> &mut Vec<Pooled> {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

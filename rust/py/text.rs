@@ -65,12 +65,7 @@ fn split<'py>(
 #[pyfunction]
 #[pyo3(name = "analyze", signature = (text, lang = ""))]
 fn analyze_text(py: Python<'_>, text: &str, lang: &str) -> Vec<String> {
-    py.detach(|| {
-        analyze::terms(text, lang)
-            .iter()
-            .map(str::to_owned)
-            .collect()
-    })
+    py.detach(|| analyze::terms(text, lang))
 }
 
 /// Returns the distinct terms of each text with their weights.
