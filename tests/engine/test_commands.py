@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,11 @@ def command(capsys: pytest.CaptureFixture[str]) -> Crx:
     return Crx(capsys)
 
 
+@pytest.mark.parametrize("new", ["new_database", "new_lite"])
 def test_an_index_is_copied_and_searched_by_its_url(
-    command: Crx, folder: Path, new_database: Callable[[], str]
+    command: Crx, folder: Path, new: str, request: pytest.FixtureRequest
 ) -> None:
-    url = new_database()
+    url = request.getfixturevalue(new)()
     copied = command("copy", folder, url, "--hnsw", "--json")
     assert copied.code == 0, copied.err
     report = json.loads(copied.out)
@@ -44,6 +44,10 @@ def test_the_status_of_a_database_is_printed(command: Crx, database: str) -> Non
         (("index", "--index", "postgresql://u@/d", "."), 2, "needs an index folder"),
         (("serve", "postgresql://u:p@/d?schema=x"), 2, "//u@/d?schema=x: a server needs an index"),
         (("serve", "notes=postgresql://u@/d"), 2, "a server needs an index folder"),
+        (("serve", "milvus://u:p@h"), 2, "milvus://u@h: a server needs an index"),
+        (("index", "--index", "milvus-lite:notes.db", "."), 2, "needs an index folder"),
+        (("copy", "nowhere.crx", "milvus-lite:x.db"), 2, "holds no index"),
+        (("search", "--index", "milvus://h?colection=x", "x"), 2, "no such parameter"),
         (("copy", "nowhere.crx", "postgresql://u@/d"), 2, "holds no index"),
         (("copy", "a.crx", "b.crx", "--hnsw"), 2, "--hnsw is for a database"),
     ],

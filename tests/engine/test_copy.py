@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,10 +45,11 @@ def copy(source: str, target: str, **options: object) -> int:
         other.close()
 
 
+@pytest.mark.parametrize("new", ["new_database", "new_lite"])
 def test_a_copy_that_was_killed_twice_ends_equal_there_and_back(
-    folder: Path, new_database: Callable[[], str], tmp_path: Path
+    folder: Path, new: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    database, back = new_database(), str(tmp_path / "back.crx")
+    database, back = request.getfixturevalue(new)(), str(tmp_path / "back.crx")
     for source, target in ((str(folder), database), (database, back)):
         for _ in range(2):
             killed = subprocess.run([sys.executable, "-c", KILLED, source, target, "4"], timeout=60)
@@ -63,9 +63,11 @@ def test_a_copy_that_was_killed_twice_ends_equal_there_and_back(
         assert returned.status().counts["pending"] == 0
 
 
+@pytest.mark.parametrize("new", ["new_database", "new_lite"])
 def test_contexts_and_their_outcomes_are_copied(
     folder: Path,
-    new_database: Callable[[], str],
+    new: str,
+    request: pytest.FixtureRequest,
     tmp_path: Path,
     accept_generic_contexts: None,
 ) -> None:
@@ -76,7 +78,7 @@ def test_contexts_and_their_outcomes_are_copied(
         index.contextualize("fake:")
         exported = index.export_contexts(contexts)
         assert exported > 0
-    url = new_database()
+    url = request.getfixturevalue(new)()
     copy(str(there), url)
     engine = open_engine(url)
     with engine.snapshot() as snapshot:

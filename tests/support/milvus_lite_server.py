@@ -26,10 +26,9 @@ class MilvusProcess:
     port: int
     process: subprocess.Popen[bytes] | None = None
 
-    def url(self, collection: str, *, login: str = "", parameters: str = "") -> str:
+    def url(self, collection: str, *, timeout_s: int = _PATIENT_S) -> str:
         """Return the URL of an index."""
-        place = f"milvus://{login}127.0.0.1:{self.port}"
-        return f"{place}?collection={collection}&timeout={_PATIENT_S}{parameters}"
+        return f"milvus://127.0.0.1:{self.port}?collection={collection}&timeout={timeout_s}"
 
     def start(self) -> None:
         """Start the server and wait until it answers."""

@@ -75,7 +75,8 @@ class DocumentRows:
     def _filtered(self) -> StoredRow:
         """The fields by which rows are filtered."""
         document = self.document
-        fields = elements_of(document.uri, document.title, document.lang, document.metadata)
+        uri, title = self._fit(document.uri, "its URI"), self._fit(document.title, "its title")
+        fields = elements_of(uri, title, document.lang, document.metadata)
         tokens, ranges = tokens_of(fields), ranges_of(fields)
         if len(tokens) > _MOST_TOKENS:
             raise UsageError(
@@ -101,9 +102,9 @@ class DocumentRows:
             "mark_pieces": len(_pieces(document.marks)),
             "source_mtime_ns": document.source_mtime_ns,
             "source_size": document.source_size,
-            "uri": self._fit(document.uri, "its URI"),
+            "uri": document.uri,
             "uri_token": token("uri", document.uri),
-            "title": self._fit(document.title, "its title"),
+            "title": document.title,
             "lang": document.lang,
             "metadata": self._fit(document.metadata, "its metadata"),
             "source_hash": document.source_hash.hex(),

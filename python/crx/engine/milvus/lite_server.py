@@ -6,6 +6,7 @@ process at a time has it open.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import threading
@@ -104,6 +105,9 @@ def _start(address: MilvusAddress) -> LiteServer:
     stop = contextlib.ExitStack()
     stop.callback(database.close)
     stop.callback(_stop, server)
+    # A process could not end beside its threads.
+    atexit.register(stop.close)
+    stop.callback(atexit.unregister, stop.close)
     return LiteServer(port, stop)
 
 

@@ -166,7 +166,11 @@ class MilvusConnection:
         )
 
     def insert(
-        self, kind: str, rows: Sequence[StoredRow], *, before_each: Callable[[], None]
+        self,
+        kind: str,
+        rows: Sequence[StoredRow],
+        *,
+        before_each: Callable[[], None] = lambda: None,
     ) -> None:
         """Append rows, a few in each request; `before_each` is called before each request."""
         for group in _groups(rows):
@@ -212,9 +216,9 @@ class MilvusConnection:
             yield
         except exceptions.MilvusException as error:
             code = error.code if isinstance(error.code, int) else 0
-            raise _describe(code, str(error.message), self._address) from error
+            raise _describe(code, str(error.message), error, self._address) from error
         except grpc.RpcError as error:
-            raise _describe(0, str(error), self._address) from error
+            raise _describe(0, str(error), error, self._address) from error
 
 
 class _NotLoaded(SystemFailure):
@@ -241,10 +245,20 @@ def _weight(row: StoredRow) -> int:
     return sum(8 * len(value) if hasattr(value, "__len__") else 8 for value in row.values())
 
 
-def _describe(code: int, text: str, address: MilvusAddress) -> CrxError:
+def _causes(error: BaseException | None) -> Iterator[str]:
+    """Return what an error and those that it followed from say."""
+    seen: list[BaseException] = []
+    # pymilvus raises errors from themselves.
+    while error is not None and error not in seen:
+        seen.append(error)
+        yield f"{type(error).__name__} {error}"
+        error = error.__cause__
+
+
+def _describe(code: int, text: str, error: Exception, address: MilvusAddress) -> CrxError:
     """Return an error of Milvus as one of crx."""
     name, message = address.name, " ".join(text.split())
-    lower = message.lower()
+    lower = " ".join(_causes(error)).lower()
     if "unauthenticated" in lower or "auth check failure" in lower:
         return UsageError(
             f"{name}: the server refuses the login; check the user and the password, or "

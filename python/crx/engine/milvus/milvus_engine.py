@@ -68,10 +68,10 @@ class MilvusEngine:
                 return
             rows = [_setting_row(name, value) for name, value in sorted(settings.items())]
             rows.append(_setting_row(DENSE_INDEX_SETTING, FLAT))
-            connection.insert(STATE, rows, before_each=lambda: None)
+            connection.insert(STATE, rows)
             # The last row: an index without it is none.
             last = _setting_row(VERSION_SETTING, str(VERSION))
-            connection.insert(STATE, [last], before_each=lambda: None)
+            connection.insert(STATE, [last])
 
     def upsert(self, documents: Sequence[StoredDocument]) -> int:
         """Put documents, a few in each commit; return how many were not there."""
@@ -103,7 +103,7 @@ class MilvusEngine:
             replace_dense_index(connection, HNSW)
             row = state_row(SETTING, f"{DENSE_INDEX_SETTING} {HNSW}", number=1)
             row["body"] = orjson.dumps([DENSE_INDEX_SETTING, HNSW]).decode()
-            connection.insert(STATE, [row], before_each=lambda: None)
+            connection.insert(STATE, [row])
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[MilvusSnapshot]:

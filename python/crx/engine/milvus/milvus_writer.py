@@ -248,8 +248,10 @@ class MilvusWriter:
         self._state = replace(self._state, commit=commit)
 
     def _insert(self, kind: str, rows: Sequence[StoredRow]) -> None:
-        renew = self._flag.renew if self._flag is not None else _nothing
-        self._connection.insert(kind, rows, before_each=renew)
+        if self._flag is None:
+            self._connection.insert(kind, rows)
+        else:
+            self._connection.insert(kind, rows, before_each=self._flag.renew)
 
     def _delete(self, where: str, kinds: Sequence[str]) -> None:
         for kind in kinds:
@@ -278,7 +280,3 @@ def _dimensions(documents: Sequence[DocumentRows]) -> int:
     vectors = (c.vector for d in documents for c in d.document.chunks if c.vector is not None)
     first = next(vectors, None)
     return 0 if first is None else len(first)
-
-
-def _nothing() -> None:
-    """Do nothing before a request."""

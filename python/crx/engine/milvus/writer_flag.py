@@ -109,7 +109,7 @@ class WriterFlag:
 
     def _raise(self) -> None:
         row = state_row(FLAG, f"{self._owner} {self._beat}", body=self._owner)
-        self._connection.insert(STATE, [row], before_each=lambda: None)
+        self._connection.insert(STATE, [row])
         self._raised_at = monotonic()
 
     def _others(self) -> frozenset[int]:
