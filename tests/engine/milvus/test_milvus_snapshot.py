@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from crx.engine.bm25 import query_weights
@@ -113,3 +115,34 @@ def test_a_search_asks_for_no_more_than_it_needs(
         snapshot.sparse_topk(weights, k=3, saturation=saturation, where=None)
     engine.close()
     assert limits == [100]
+
+
+def test_equal_chunks_are_in_the_order_of_their_keys(
+    folder: Path, new_lite: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = MilvusConnection.search
+
+    def backwards(self: MilvusConnection, kind: str, *, limit: int, **options: Any) -> Ranking:
+        """Search as a server may that puts equal rows in any order."""
+        found = search(self, kind, limit=1000, **options)
+        order = np.lexsort((-found.keys, -found.scores))[:limit]
+        return Ranking(found.keys[order], found.scores[order])
+
+    monkeypatch.setattr(MilvusConnection, "search", backwards)
+    monkeypatch.setattr(milvus_snapshot, "_LEAST_CANDIDATES", 3)
+    monkeypatch.setattr(milvus_snapshot, "_OVERSAMPLE", 1)
+    source, engine = open_engine(str(folder)), open_engine(new_lite())
+    engine.create(source.settings())
+    source.close()
+    document = short_documents(folder)[0]
+    engine.upsert([replace(document, uri=f"copy:{at:02}") for at in range(40)])
+    with engine.snapshot() as snapshot:
+        vector = np.ones(256, np.float32)
+        weights = [("search", 1.0)]
+        for found in (
+            snapshot.dense_topk(vector, k=5, where=None),
+            snapshot.sparse_topk(weights, k=5, saturation=Saturation(), where=None),
+        ):
+            uris = [row.uri for row in snapshot.rows(found.keys.tolist())]
+            assert uris == [f"copy:{at:02}" for at in range(5)]
+    engine.close()
