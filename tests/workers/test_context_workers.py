@@ -176,6 +176,8 @@ def test_a_source_that_workers_cannot_load_is_refused(
     with crx.open(tmp_path / "index", settings=SETTINGS) as index:
         with pytest.raises(UsageError, match="workers load a model by its specification"):
             index.contextualize(Fake(), workers=2)
+        with pytest.raises(UsageError, match="workers = -1: must be 0 or more"):
+            index.contextualize("fake:", workers=-1)
         with pytest.raises(UsageError, match="is a file of contexts, which needs no workers"):
             index.contextualize(str(file), workers=2)
         monkeypatch.setattr(Fake, "destination", "example.org", raising=False)

@@ -53,6 +53,8 @@ def open_context_workers(
     Raises `UsageError` for a source that workers cannot load, or that needs none, and otherwise as
     `open_embedding_workers`.
     """
+    if count < 0:
+        raise UsageError(f"workers = {count}: must be 0 or more")
     if not isinstance(source, str):
         raise UsageError(
             f"{router.general.fingerprint}: workers load a model by its specification, such as "
