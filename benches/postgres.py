@@ -200,7 +200,7 @@ def open_tsvector(url: str) -> Search:
     return search
 
 
-def compare_sparsevec(url: str, queries: Sequence[str], rounds: int) -> None:
+def compare_sparsevec(url: str, queries: Sequence[str], rounds: int) -> dict[str, dict[str, float]]:
     """Print exactness, times and size of BM25 as sparse vectors, and as the table of postings."""
     engine = open_engine(url)
     connection = Connection(parse_address(url), timeout_s=3600)
@@ -235,10 +235,14 @@ def compare_sparsevec(url: str, queries: Sequence[str], rounds: int) -> None:
                     scores = np.array([score for _, score in found[:count]])
                     gap = max(gap, float(np.abs(scores - exact.scores).max(initial=0)))
     print(f"shared of the best {K}: {np.mean(shared):.4f}; largest difference in score {gap:.1e}")
-    for name, ms in taken.items():
-        print(Measured(ms, 0, 0).row(f"BM25 alone, {name}"))
     connection.close()
     engine.close()
+    figures = {}
+    for (name, ms), megabytes in zip(taken.items(), reversed(sizes), strict=True):
+        p50, p99 = np.percentile(ms, (50, 99)).tolist()
+        print(f"BM25 alone, {name}: p50 {p50:.1f} ms, p99 {p99:.1f} ms")
+        figures[f"BM25 alone, {name}"] = {"p50_ms": p50, "p99_ms": p99, "megabytes": megabytes}
+    return figures
 
 
 def fill_sparsevec(connection: Connection, snapshot: EngineSnapshot) -> dict[str, int]:
@@ -343,7 +347,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> dict[str, dict[str, floa
             print(measured.row(name), flush=True)
             figures[name] = {**figures.get(name, {}), **measured.figures}
         if arguments.sparsevec and arguments.servers[0] == 1:
-            compare_sparsevec(first, corpus.queries, arguments.rounds)
+            figures |= compare_sparsevec(first, corpus.queries, arguments.rounds)
     return figures
 
 
