@@ -19,7 +19,15 @@ import crx
 from crx.engine.copy import open_engine
 from crx.engine.milvus import milvus_snapshot, milvus_writer, writer_flag
 from crx.engine.milvus.milvus_address import parse_milvus_address
-from crx.engine.milvus.milvus_collections import CHUNK, DOCUMENT, FREQ, NUMBERED, STATE
+from crx.engine.milvus.milvus_collections import (
+    CHUNK,
+    DOCUMENT,
+    FREQ,
+    HNSW,
+    NUMBERED,
+    STATE,
+    VECTOR,
+)
 from crx.engine.milvus.milvus_connection import MilvusConnection
 from crx.engine.milvus.milvus_engine import open_milvus
 from crx.engine.protocol import Engine, EngineSnapshot, Saturation, StoredDocument
@@ -266,6 +274,10 @@ def test_a_graph_finds_what_the_scan_finds(folder: Path, new_lite: Callable[[], 
     with target.snapshot() as graph:
         assert not graph.exact
         found = graph.dense_topk(vector, k=20, where={"lang": "en"})
+    target.build_graph()
+    connection = MilvusConnection(parse_milvus_address(target.name))
+    assert connection.index_type(VECTOR, "dense") == HNSW
+    connection.close()
     shared = set(found.keys.tolist()) & set(expected.keys.tolist())
     assert len(shared) >= 0.98 * len(expected.keys)
     target.close()

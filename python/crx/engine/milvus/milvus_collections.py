@@ -49,8 +49,9 @@ def create_vectors(connection: MilvusConnection, *, dimensions: int) -> None:
 
 
 def replace_dense_index(connection: MilvusConnection, index: str) -> None:
-    """Replace the index of the dense vectors by one of `FLAT` and `HNSW`."""
-    connection.replace_index(VECTOR, "dense", _dense_index(index))
+    """Replace the index of the dense vectors by one of `FLAT` and `HNSW`, if it is another."""
+    if connection.index_type(VECTOR, "dense") != index:
+        connection.replace_index(VECTOR, "dense", _dense_index(index))
 
 
 # The fields of each collection that are integers, primary key first, and those that are texts.
@@ -102,10 +103,15 @@ def _create(
         indexes = _dense_index(FLAT)
     elif kind == CHUNK:
         schema.add_field("sparse", DataType.SPARSE_FLOAT_VECTOR)
-        indexes.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
+        indexes.add_index(
+            "sparse",
+            index_type="SPARSE_INVERTED_INDEX",
+            index_name="sparse",
+            metric_type="IP",
+        )
     else:
         schema.add_field("unused", DataType.FLOAT_VECTOR, dim=2)
-        indexes.add_index("unused", index_type=FLAT, metric_type="L2")
+        indexes.add_index("unused", index_type=FLAT, index_name="unused", metric_type="L2")
     connection.create_collection(kind, schema=schema, indexes=indexes)
 
 
@@ -114,7 +120,7 @@ def _dense_index(index: str) -> Any:
 
     indexes = MilvusClient.prepare_index_params()
     build = _HNSW_BUILD if index == HNSW else {}
-    indexes.add_index("dense", index_type=index, metric_type="IP", params=build)
+    indexes.add_index("dense", index_type=index, index_name="dense", metric_type="IP", params=build)
     return indexes
 
 

@@ -87,6 +87,14 @@ class MilvusConnection:
             )
             self._index(kind, indexes)
 
+    def index_type(self, kind: str, field: str) -> str:
+        """Return the type of the index of a field, "" if there is none."""
+        name = self._name(kind)
+        if field not in self._call(self._client.list_indexes, name):
+            return ""
+        found = self._call(self._client.describe_index, name, field)
+        return str(found.get("index_type", "")) if found else ""
+
     def replace_index(self, kind: str, field: str, indexes: Any) -> None:
         """Replace the index of a field; the collection cannot be searched meanwhile."""
         name = self._name(kind)
@@ -181,7 +189,7 @@ class MilvusConnection:
     def delete(self, kind: str, where: str) -> None:
         """Remove the rows that a condition selects."""
         with self._changing():
-            self._call(self._client.delete, self._name(kind), filter=where)
+            self._read(self._client.delete, kind, filter=where)
 
     def close(self) -> None:
         """Close the connection; Milvus Lite ends with its last."""

@@ -98,12 +98,14 @@ class MilvusEngine:
         connection = self._connect()
         with committing(connection):
             state = self._require_state(connection)
-            if not state.commit.dimensions or _dense_index(state) == HNSW:
+            if not state.commit.dimensions:
                 return
+            if _dense_index(state) != HNSW:
+                # First: an index that is said to be exact must be so, also if this is interrupted.
+                row = state_row(SETTING, f"{DENSE_INDEX_SETTING} {HNSW}", number=1)
+                row["body"] = orjson.dumps([DENSE_INDEX_SETTING, HNSW]).decode()
+                connection.insert(STATE, [row])
             replace_dense_index(connection, HNSW)
-            row = state_row(SETTING, f"{DENSE_INDEX_SETTING} {HNSW}", number=1)
-            row["body"] = orjson.dumps([DENSE_INDEX_SETTING, HNSW]).decode()
-            connection.insert(STATE, [row])
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[MilvusSnapshot]:

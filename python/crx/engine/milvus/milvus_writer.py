@@ -44,7 +44,7 @@ from crx.engine.milvus.term_rows import STORED, TermSums, count_fields, decode_c
 from crx.engine.milvus.writer_flag import WriterFlag, writing
 from crx.engine.protocol import StoredDocument
 from crx.engine.sums import make_statistics
-from crx.errors import NotAnIndex
+from crx.errors import NotAnIndex, SystemFailure
 
 # How long the rows of a removed document stay for readers of earlier states.
 GRACE_S = 600
@@ -98,9 +98,20 @@ class MilvusWriter:
         number = self._state.commit.number
         if self._state.has_begun:
             self._delete(f"born > {number}", NUMBERED)
+            self._require_gone(f"born > {number}")
             for kind in (GONE, BEGUN):
                 self._connection.delete(STATE, f'kind == "{kind}" and number > {number}')
         self._remove_old()
+
+    def _require_gone(self, where: str) -> None:
+        """Raise `SystemFailure` if rows of a commit that is begun anew are still there."""
+        for kind in NUMBERED:
+            has_rows = self._has(kind) and self._connection.query(kind, where, fields=["born"])
+            if has_rows:
+                raise SystemFailure(
+                    f"{self._connection.address.name}: rows of a commit that was interrupted could "
+                    "not be removed; try again"
+                )
 
     def _remove_old(self) -> None:
         commit, before = self._state.commit, time.time() - GRACE_S
@@ -255,8 +266,13 @@ class MilvusWriter:
 
     def _delete(self, where: str, kinds: Sequence[str]) -> None:
         for kind in kinds:
-            if kind != VECTOR or self._state.commit.dimensions or self._connection.has(VECTOR):
+            if self._has(kind):
                 self._connection.delete(kind, where)
+
+    def _has(self, kind: str) -> bool:
+        """Return whether there is a collection, which that of vectors may not be yet."""
+        is_sure = kind != VECTOR or bool(self._state.commit.dimensions)
+        return is_sure or self._connection.has(kind)
 
 
 @contextmanager
