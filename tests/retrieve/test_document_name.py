@@ -13,6 +13,8 @@ import crx
 from crx import _native
 from crx.protocols import Embedder
 from crx.retrieve.document_name import BEST_CHUNKS, DocumentName, find_document_name
+from crx.retrieve.search import RankingWeights, Searcher
+from crx.types import Ranking
 
 OUTLINE = "Supply Agreement of Acme Corporation and Beta Limited, 2019"
 QUESTION = "Supply Agreement of Acme Corporation and Beta Limited: which court decides?"
@@ -121,3 +123,28 @@ def test_the_query_is_embedded_with_its_name_and_without(
         index.search(QUESTION)
         index.search("disputes", legs=["dense"])
     assert queries == [QUESTION, "which court decides?", "disputes"]
+
+
+def test_outlines_weigh_three_times_as_much_once_the_document_is_known(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Searcher._bm25
+    weights_of: dict[str, float] = {}
+
+    def record(
+        searcher: Searcher,
+        query: str,
+        *,
+        weights: RankingWeights,
+        only: _native.Filter | None,
+        name: str = "",
+    ) -> Ranking:
+        weights_of[name] = weights.outline_weight
+        return search(searcher, query, weights=weights, only=only, name=name)
+
+    monkeypatch.setattr(Searcher, "_bm25", record)
+    settings = {"embedder": "none", "chunk_chars": 100, "outline_weight": 1.5}
+    with crx.open(tmp_path / "notes.crx", settings=settings) as index:
+        index.add(folder)
+        index.search(QUESTION)
+    assert weights_of == {"": 1.5, "Supply Agreement of Acme Corporation and Beta Limited": 4.5}

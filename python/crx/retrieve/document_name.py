@@ -3,8 +3,8 @@
 All chunks of the document have the words of the name, in their outlines. So the name decides which
 document is meant, and says nothing about the place in it; a chunk that repeats it, such as a title
 page, is no better for it, and the vector of the query is mostly that of the name. When the best
-chunks have a name in common, BM25 gives its words half their weight, and the vector of the query
-without the name is added to that of the query.
+chunks have a name in common, BM25 gives its words half their weight and outlines more, and the
+vector of the query without the name is added to that of the query.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ _OF_ONE_DOCUMENT = 8
 _FEWEST_WORDS = 2
 _WORD = re.compile(r"[^\W_](?:[\w'’&./-]*\w)?")
 _SEPARATORS = " \t\n:,;"
+# How much more an outline weighs in BM25 when a query names its document: the section's headings,
+# which it holds beside the document's name, tell where the rest of the query is answered. From 2 to
+# 4, contracts gained 3 to 4 points at 1 and 2 to 3 at 5, with contexts and without.
+NAMED_OUTLINE_FACTOR = 3.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from crx.retrieve.canaries import require_found
 from crx.retrieve.dense_languages import weigh_by_language
 from crx.retrieve.document_name import (
     BEST_CHUNKS,
+    NAMED_OUTLINE_FACTOR,
     DocumentName,
     find_document_name,
     most_common_document,
@@ -243,6 +244,8 @@ class Searcher:
             rows = chunks.read(ranking.keys[:BEST_CHUNKS].tolist()).values()
             name = self._find_document_name(query, rows)
             if name:
+                outline_weight = NAMED_OUTLINE_FACTOR * weights.outline_weight
+                weights = replace(weights, outline_weight=outline_weight)
                 ranking = self._bm25(query, weights=weights, only=only, name=name.name)
         return NamedRanking(ranking, name)
 
