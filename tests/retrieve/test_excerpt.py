@@ -87,6 +87,10 @@ def test_rules_of_tables_are_left_out_as_blank_lines_are() -> None:
     assert rows[:2] == ["|krill|red|", "|seal |big|"] or rows[1:] == ["|krill|red|", "|seal |big|"]
 
 
+def test_a_passage_of_rules_alone_is_shown() -> None:
+    assert shown(make_passage("=====\n-----\n" * 9), "krill", count=2) == [["=====", "-----"]]
+
+
 def test_the_rows_of_a_better_hit_are_preferred() -> None:
     good, other = f"krill is red\n{rest(lines=3)}", f"krill is small\n{rest(lines=3)}"
     text = f"{other}{rest(lines=20)}{good}{rest(lines=20)}"

@@ -70,8 +70,10 @@ def find_excerpt(
         (row, numbers)
         for part, numbers in zip(by_part, hit_numbers, strict=True)
         for row in part
-        if row.text and (is_code or any(map(str.isalnum, row.text)))
+        if row.text
     ]
+    if not is_code:
+        placed = [each for each in placed if any(map(str.isalnum, each[0].text))] or placed
     rows = [row for row, _ in placed]
     texts = [row.text for row in rows]
     terms = find_terms(texts, query=query, known=_document_terms(passage))
