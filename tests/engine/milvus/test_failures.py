@@ -38,6 +38,10 @@ def failure(url: str, expected: type[CrxError]) -> str:
     return message
 
 
+def fail(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def one_document(folder: Path) -> StoredDocument:
     source = open_engine(str(folder))
     with source.snapshot() as snapshot:
@@ -134,8 +138,15 @@ class TestLite:
         url = new_lite()
         source, target = open_engine(str(folder)), open_engine(url)
         with monkeypatch.context() as patch:
+            patch.setattr(MilvusConnection, "_index", fail)
+            with pytest.raises(KeyboardInterrupt):
+                target.create(source.settings())
+        with monkeypatch.context() as patch:
             patch.setattr("crx.engine.milvus.milvus_engine.VERSION_SETTING", "engine_other")
             target.create(source.settings())
+        connection = MilvusConnection(parse_milvus_address(url))
+        assert connection.index_type(STATE, "unused") == "FLAT"
+        connection.close()
         assert '"crx copy INDEX' in failure(url, NotAnIndex)
         assert copy_documents(source, target, where={"lang": "zh"}).copied == 2
         source.close()

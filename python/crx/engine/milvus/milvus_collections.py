@@ -38,14 +38,13 @@ _HNSW_BUILD = {"M": 16, "efConstruction": 200}
 def create_collections(connection: MilvusConnection) -> None:
     """Make the collections that are missing, except that of vectors."""
     for kind, fields in _INTEGERS.items():
-        if kind != VECTOR and not connection.has(kind):
+        if kind != VECTOR:
             _create(connection, kind, fields)
 
 
 def create_vectors(connection: MilvusConnection, *, dimensions: int) -> None:
     """Make the collection of vectors, if it is missing."""
-    if not connection.has(VECTOR):
-        _create(connection, VECTOR, _INTEGERS[VECTOR], dimensions=dimensions)
+    _create(connection, VECTOR, _INTEGERS[VECTOR], dimensions=dimensions)
 
 
 def replace_dense_index(connection: MilvusConnection, index: str) -> None:

@@ -77,15 +77,15 @@ class MilvusConnection:
         return bool(self._call(self._client.has_collection, self._name(kind)))
 
     def create_collection(self, kind: str, *, schema: Any, indexes: Any) -> None:
-        """Make a collection and load it."""
+        """Make a collection, or what is missing of it, and load it."""
+        name = self._name(kind)
+        has = self.has(kind)
         with self._changing():
-            self._call(
-                self._client.create_collection,
-                self._name(kind),
-                schema=schema,
-                consistency_level=_STRONG,
-            )
-            self._index(kind, indexes)
+            if not has:
+                options = {"schema": schema, "consistency_level": _STRONG}
+                self._call(self._client.create_collection, name, **options)
+            if not self._call(self._client.list_indexes, name):
+                self._index(kind, indexes)
 
     def index_type(self, kind: str, field: str) -> str:
         """Return the type of the index of a field, "" if there is none."""

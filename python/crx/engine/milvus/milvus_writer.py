@@ -223,7 +223,7 @@ class MilvusWriter:
             )
             rows[VECTOR] += each.vector_rows(doc=doc, first_chunk=chunk, born=number)
             doc, chunk = doc + 1, chunk + len(each.document.chunks)
-        if rows[VECTOR]:
+        if rows[VECTOR] and not self._state.commit.dimensions:
             create_vectors(self._connection, dimensions=len(rows[VECTOR][0]["dense"]))
         for kind, inserted in rows.items():
             self._insert(kind, inserted)
