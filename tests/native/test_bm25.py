@@ -246,6 +246,23 @@ def test_what_was_put_is_seen_after_commit_and_by_the_next_reader(tmp_path: Path
     assert (reader.seq, len(reader)) == (8, 2)
 
 
+def test_a_document_that_is_put_repeatedly_between_commits_has_its_last_chunks(
+    tmp_path: Path,
+) -> None:
+    lexical = small(tmp_path)
+    put(lexical, 1, [], [])
+    for key, word in enumerate(["heron", "stork", "crane"], 2):
+        put(lexical, 1, [key], [(word, "", "")])
+    lexical.commit(2)
+    assert len(lexical) == 1
+    assert [lexical.search(word, k=9)[0].tolist() for word in ("stork", "crane")] == [[], [4]]
+    # The deletions of before are not applied to what is merged later.
+    for seq in range(3, 20):
+        put(lexical, seq, [10 * seq], [("crane", "", "")])
+        lexical.commit(seq)
+    assert sorted(lexical.search("crane", k=99)[0].tolist()) == [4, *range(30, 200, 10)]
+
+
 def test_a_reader_does_not_write(tmp_path: Path) -> None:
     small(tmp_path)
     with pytest.raises(ValueError, match="opened for reading"):
