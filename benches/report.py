@@ -49,7 +49,7 @@ class Section:
 SECTIONS = (
     Section(
         "BM25",
-        ("bm25-10000.json", "bm25-100000.json", "bm25-300000.json"),
+        ("bm25-10000.json", "bm25-100000.json"),
         (
             Column("cpu_p50", "p50, ms of the CPU"),
             Column("cpu_p99", "p99, ms of the CPU"),
@@ -139,11 +139,6 @@ _PLAIN_ARRAYS = (
     "crx decodes compressed blocks of mapped files, and holds a fraction of the memory. Scores "
     "stored with the postings would save crx the lengths of chunks, but fix k1 and b."
 )
-_NO_ANALYSIS = (
-    "It neither folds accents, nor stems, nor takes identifiers apart, and keeps no exact lengths. "
-    "Half of crx's time is the insertion of postings, which takes tantivy-py as long, half is "
-    "analysis; counting the repeats of a word before insertion was tried and gained nothing."
-)
 _PLAIN_WORDS = (
     "Its tokenizer takes words apart at ASCII signs and does nothing else, and it collects less in "
     "memory before it writes. Its queries take a hundred times as long."
@@ -160,7 +155,6 @@ _NO_RECORD = (
 REASONS: Mapping[tuple[str, str, str], str] = {
     ("BM25", "cpu_p50", "bm25s, numba"): _PLAIN_ARRAYS,
     ("BM25", "cpu_p99", "bm25s, numba"): _PLAIN_ARRAYS,
-    ("BM25", "index_cpu_s", "tantivy-py"): _NO_ANALYSIS,
     ("BM25", "index_cpu_s", "SQLite FTS5"): _PLAIN_WORDS,
     ("BM25", "rss_mb", "SQLite FTS5"): _PLAIN_WORDS,
     ("Whole search", "cpu_p50", "script"): _NO_CHECKS,
@@ -313,7 +307,7 @@ are compared, of one run only, and differences of less than a fifth mean little.
 NOT_MEASURED = """\
 ## Not measured
 
-A million chunks and more with the present code (older figures are in benches/README.md), the graph
+300,000 chunks and more with the present code (older figures are in benches/README.md), the graph
 against hnswlib and usearch, LanceDB and txtai with more than 11,500 chunks, LlamaIndex with more
 than 1,500 paragraphs.
 """
