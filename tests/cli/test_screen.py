@@ -143,7 +143,7 @@ def test_passages_of_source_code_get_the_rows_of_their_best_hits() -> None:
 def test_a_note_takes_a_line_of_the_screen() -> None:
     texts = ["".join(f"whale {n} eats krill at {m}\n" for m in range(60)) for n in range(5)]
     found = [Copies(passage(text, start=0, end=len(text)), ()) for text in texts]
-    screen = make_screen(None, environ={"LINES": "30", "COLUMNS": "60"}, folder=".")
+    screen = make_screen(None, environ={"LINES": "30", "COLUMNS": "80"}, folder=".")
     counts = [
         len(layout_passages(found, query="krill", screen=screen, notes=notes)[0])
         for notes in (0, 1, 3)

@@ -32,8 +32,9 @@ GENERATED_CONTEXT = "context (generated)"
 SHOWN = 5
 
 _INDENT = "   "
-# Lines of the screen for the shell's prompt, and for how many passages there are.
-_RESERVED_LINES = 2
+# The line of the screen for the shell's prompt, and the columns of how many passages there are.
+_PROMPT_LINES = 1
+_HINT_COLUMNS = 70
 _FEWEST_LINES = 2
 
 
@@ -54,7 +55,7 @@ def layout_passages(
 ) -> tuple[list[str], bool]:
     """Return the lines of passages, best first, whole or cut to a screen, and if any was cut.
 
-    `notes` is how many lines of notes the screen holds besides.
+    `notes` is how many lines of the screen notes take besides.
     """
     written: list[str] = []
 
@@ -67,7 +68,8 @@ def layout_passages(
     width = screen.columns - len(_INDENT)
     passages = [each.passage for each in found]
     places = [_place(rank, each, screen) for rank, each in enumerate(passages, start=1)]
-    height = (screen.lines - _RESERVED_LINES - notes) * max(len(found), SHOWN) // SHOWN
+    reserved = _PROMPT_LINES - (-_HINT_COLUMNS // screen.columns) + notes
+    height = (screen.lines - reserved) * max(len(found), SHOWN) // SHOWN
     free = max(0, height - sum(-(-columns(place) // screen.columns) for place in places))
     needed = [count_rows(passage, width=width) for passage in passages]
     # Blank lines between passages take no rows away from them.

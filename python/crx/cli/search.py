@@ -24,6 +24,7 @@ from crx.cli.output import complete_notes, print_note, to_json
 from crx.cli.passages import SHOWN, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.vimgrep import vimgrep_lines
+from crx.retrieve.excerpt import columns
 from crx.types import LEGS, Passage, Result
 
 Format = Literal["text", "json", "jsonl", "vimgrep"]
@@ -240,7 +241,7 @@ def _print(
         screen=caller.screen,
         full=full,
         explain=explain,
-        notes=len(notes),
+        notes=sum(-(-columns(f"crx: {note}") // caller.screen.columns) for note in notes),
     )
     for line in lines:
         caller.print(line)
