@@ -107,7 +107,8 @@ impl Writer {
             entries.iter().map(analyze).collect()
         };
         for (entry, mut analyzed) in entries.iter().zip(analyzed) {
-            self.analyzers.translate(&mut analyzed, &mut self.inverter);
+            self.analyzers
+                .translate(folder, &mut analyzed, &mut self.inverter)?;
             self.inverter.add(doc, entry.key, analyzed.fields());
         }
         self.analyzers.trim();
@@ -248,14 +249,22 @@ impl AnalyzerPool {
     }
 
     /// Replaces the analyzer's numbers of terms by the inverter's.
-    fn translate(&mut self, analyzed: &mut Analyzed, inverter: &mut Inverter) {
+    fn translate(
+        &mut self,
+        folder: &Path,
+        analyzed: &mut Analyzed,
+        inverter: &mut Inverter,
+    ) -> Result<()> {
         let Pooled {
             analyzer: Some(analyzer),
             translation,
             ..
         } = &mut self.all_mut()[analyzed.analyzer]
         else {
-            return;
+            return Err(Error::System(format!(
+                "{}: the analyzer of a chunk was lost; run the command again",
+                folder.display()
+            )));
         };
         for number in &mut analyzed.numbers {
             let at = *number as usize;
@@ -267,6 +276,7 @@ impl AnalyzerPool {
             }
             *number = translation[at];
         }
+        Ok(())
     }
 
     /// Forgets the inverter's numbers, when it is replaced.
