@@ -16,7 +16,7 @@ settings.load_profile("no deadline")
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """An empty home of crx, and no `CRX_*` variable but the place of models.
+    """An empty home of crx, no `CRX_*` variable but the place of models, and a usual terminal.
 
     Searches are not reranked unless a test asks for it: the model would be run in hundreds of
     searches that test something else.
@@ -26,6 +26,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             if name.startswith("CRX_") and name != "CRX_MODELS":
                 patch.delenv(name)
         patch.setenv("CRX_RERANKER", "")
+        patch.setenv("TERM", "xterm-256color")
         patch.setenv("CRX_HOME", str(tmp_path_factory.mktemp("home")))
         yield
 

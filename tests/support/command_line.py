@@ -72,8 +72,7 @@ def run_terminal(
     terminal, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     words = process(*arguments, code=code)
-    env = {**os.environ, "TERM": "xterm-256color"}
-    with subprocess.Popen(words, stdin=end, stdout=end, stderr=end, env=env) as child:
+    with subprocess.Popen(words, stdin=end, stdout=end, stderr=end) as child:
         os.close(end)
         shown = b""
         while True:
