@@ -62,7 +62,7 @@ import crx
 index = crx.open(sys.argv[1])
 index.contextualize(
     f"llama:{sys.argv[2]}:prompt=window,threads=1",
-    on_progress=lambda now: print("done", now.done, now.total, flush=True),
+    on_progress=lambda now: print(f"done {now.done} {now.total}", flush=True),
 )
 """
 
@@ -208,7 +208,7 @@ def contextualize_until_killed(place: Path, model: Path, *, after: int) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if int(line.split()[1]) >= after:
+            if line.endswith("\n") and int(line.split()[1]) >= after:
                 process.kill()
 
 
