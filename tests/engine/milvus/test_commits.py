@@ -8,11 +8,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from document_versions import two_versions
 from milvus_lite_server import MilvusProcess
 
 import crx
@@ -53,19 +53,6 @@ def counted(self, kind, rows, **options):
 MilvusConnection.insert = counted
 target.upsert([replace(each, title="part", chunks=each.chunks[:2]) for each in found])
 """
-
-
-def two_versions(folder: Path) -> list[tuple[StoredDocument, StoredDocument]]:
-    """Return documents, each with all its chunks and with a few, told apart by their titles."""
-    source = open_engine(str(folder))
-    with source.snapshot() as snapshot:
-        found = [snapshot.read(uri) for uri in list(snapshot.digests(where=None))[:4]]
-    source.close()
-    return [
-        (replace(each, title="whole"), replace(each, title="part", chunks=each.chunks[:2]))
-        for each in found
-        if each is not None
-    ]
 
 
 def create(engine: Engine, folder: Path) -> None:

@@ -53,6 +53,8 @@ def test_a_relative_folder_is_below_the_current_one() -> None:
         ("milvus://u:secret@h?colection=x", "no such parameter: colection"),
         ("milvus://h?collection=a-b", "not a name of a collection"),
         ("milvus://h?timeout=soon", "not a number of seconds"),
+        ("milvus://h?timeout=-1", "not a number of seconds"),
+        ("milvus://h?timeout=nan", "not a number of seconds"),
         ("milvus://h?secure=yes", "use 1 for TLS"),
         ("milvus-lite:", "names no folder"),
         ("milvus-lite://host/notes.db", "is a folder on this machine"),

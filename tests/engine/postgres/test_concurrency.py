@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from document_versions import two_versions
 from postgres_server import PostgresServer
 
 import crx
 from crx.engine.copy import copy_documents, open_engine
 from crx.engine.postgres.sharded_engine import open_database
-from crx.engine.protocol import Saturation, StoredDocument
+from crx.engine.protocol import Saturation
 from crx.errors import SystemFailure
 
 WRITERS = 3
 ROUNDS = 6
-
-
-def two_versions(folder: Path) -> list[tuple[StoredDocument, StoredDocument]]:
-    """Return documents, each with all its chunks and with a few, told apart by their titles."""
-    source = open_engine(str(folder))
-    with source.snapshot() as snapshot:
-        found = [snapshot.read(uri) for uri in list(snapshot.digests(where=None))[:4]]
-    source.close()
-    return [
-        (replace(each, title="whole"), replace(each, title="part", chunks=each.chunks[:2]))
-        for each in found
-        if each is not None
-    ]
 
 
 def test_readers_beside_writers_see_whole_documents_and_exact_sums(

@@ -206,6 +206,8 @@ def test_what_needs_a_folder_is_refused(database: str) -> None:
         ("postgresql://u:secret@h/d?shema=x", "no such parameter: shema"),
         ("postgresql://h/d?schema=Robert'); --", "not a name of a schema"),
         ("postgresql://h/d?timeout=soon", "not a number of seconds"),
+        ("postgresql://h/d?timeout=-1", "not a number of seconds"),
+        ("postgresql://h/d?timeout=nan", "not a number of seconds"),
         ("postgresql://h/d?sslmode=maybe", "no such mode"),
     ],
 )

@@ -6,9 +6,10 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from crx.engine.address import without_password
+from crx.engine.url_parameters import parse_parameters, parse_timeout
 from crx.errors import UsageError
 
 _DEFAULT_COLLECTION = "crx"
@@ -56,20 +57,13 @@ def parse_milvus_address(url: str, *, environ: Mapping[str, str] = os.environ) -
     """
     shown = without_password(url)
     place, _, query = url.partition("?")
-    given = dict(parse_qsl(query, keep_blank_values=True))
-    if unknown := sorted(given.keys() - set(_PARAMETERS)):
-        raise UsageError(
-            f"{shown}: no such parameter: {unknown[0]}; the parameters are {', '.join(_PARAMETERS)}"
-        )
+    given = parse_parameters(query, known=_PARAMETERS, shown=shown)
     collection = given.get("collection", _DEFAULT_COLLECTION)
     if not _IDENTIFIER.fullmatch(collection):
         raise UsageError(
             f"{collection}: not a name of a collection; use letters, digits and underscores"
         )
-    try:
-        timeout_s = float(given.get("timeout", _DEFAULT_TIMEOUT_S))
-    except ValueError:
-        raise UsageError(f"timeout={given['timeout']}: not a number of seconds") from None
+    timeout_s = parse_timeout(given, default_s=_DEFAULT_TIMEOUT_S)
     if place.lower().startswith(_LITE):
         return MilvusAddress(
             folder=_folder(place, shown=shown), collection=collection, timeout_s=timeout_s

@@ -17,11 +17,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import orjson
 
 from crx.engine.address import without_password
+from crx.engine.url_parameters import parse_parameters, parse_timeout
 from crx.errors import (
     CrxError,
     Incompatible,
@@ -99,21 +100,14 @@ def parse_addresses(
     parts = urlsplit(url)
     login, _, authority = parts.netloc.rpartition("@")
     user, _, password = login.partition(":")
-    given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := sorted(given.keys() - set(_PARAMETERS)):
-        raise UsageError(
-            f"{shown}: no such parameter: {unknown[0]}; the parameters are {', '.join(_PARAMETERS)}"
-        )
+    given = parse_parameters(parts.query, known=_PARAMETERS, shown=shown)
     user = unquote(user) or environ.get("PGUSER") or environ.get("USER", "postgres")
     schema = given.get("schema", _DEFAULT_SCHEMA)
     if not _IDENTIFIER.fullmatch(schema):
         raise UsageError(
             f"{schema}: not a name of a schema; use lower-case letters, digits and underscores"
         )
-    try:
-        timeout_s = float(given.get("timeout", _DEFAULT_TIMEOUT_S))
-    except ValueError:
-        raise UsageError(f"timeout={given['timeout']}: not a number of seconds") from None
+    timeout_s = parse_timeout(given, default_s=_DEFAULT_TIMEOUT_S)
     missing = given.get("missing", _REFUSE)
     if missing not in (_REFUSE, _SKIP):
         raise UsageError(f"missing={missing}: no such choice; use {_REFUSE} or {_SKIP}")
