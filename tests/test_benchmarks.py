@@ -57,3 +57,16 @@ def test_the_page_on_scale_shows_what_the_simulation_gives(monkeypatch: pytest.M
     again = scale_sim.results(points)
     assert scale_sim.tables(again) == scale_sim.tables(committed)
     assert max(map(abs, scale_sim.predicted_errors(again))) < scale_sim.TOLERANCE
+
+
+def test_a_law_goes_through_its_points_and_refuses_points_on_no_such_curve(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benches")
+    scale_sim = import_module("scale_sim")
+    sizes = (10_000, 300_000, 4_000_000)
+    law = scale_sim.power_and_constant(sizes, [0.1 + 2e-5 * n**0.8 for n in sizes])
+    assert law(1_000_000) == pytest.approx(0.1 + 2e-5 * 1_000_000**0.8)
+    assert scale_sim.power((10, 1000), (2, 200))(100) == pytest.approx(20)
+    with pytest.raises(ValueError, match="no power between 0 and 1"):
+        scale_sim.power_and_constant(sizes, [1, 2, 900])
