@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crx.context.chunk_prompt import ChunkPrompt
+from crx.context.line_counts import LineCounts
 from crx.context.ordering import Answers
 from crx.context.window_prompt import WindowPrompt
 from crx.context.windows import WindowContextualizer
@@ -101,3 +102,29 @@ def test_a_window_that_fails_costs_its_own_chunks() -> None:
     model = Scripted(DIGEST, Context.failed("too long"), numbered(range(2), first=6))
     contexts = situate(model)
     assert [contexts[n].outcome for n in range(8)] == ["failed:too long"] * 6 + ["ok"] * 2
+
+
+def test_rejected_lines_are_asked_for_again_before_further_windows() -> None:
+    window = numbered(range(5)) + "\n[6] Here is the context."
+    model = Scripted(DIGEST, window, f"[1] {line(5)}", numbered(range(2), first=6))
+    contextualizer = WindowContextualizer(
+        model, WindowPrompt.of(), lambda texts: [len(text) // 4 for text in texts], together=1
+    )
+    contexts = list(contextualizer.situate(DOCUMENT, CHUNKS))
+    assert [at for at, _ in contexts] == list(range(8))
+    assert contexts[5][1].status == "retried"
+    assert contextualizer.counts == LineCounts(
+        first=8, rejected=1, second=1, accepted=1, documents=1, digests=1
+    )
+
+
+def test_a_rejected_line_stays_rejected_once_too_few_second_tries_were_accepted() -> None:
+    model = Scripted(DIGEST, "[1] Here is the context.")
+    contextualizer = WindowContextualizer(
+        model,
+        WindowPrompt.of(),
+        lambda texts: [len(text) // 4 for text in texts],
+        LineCounts(second=30, accepted=5),
+    )
+    contexts = dict(contextualizer.situate(DOCUMENT, CHUNKS[:1]))
+    assert contexts == {0: Context.rejected("preamble")}

@@ -110,16 +110,20 @@ class ComputeUsage:
 
 @dataclass(frozen=True, slots=True)
 class PromptLengths:
-    """Lengths in tokens of prompts that share a prefix: of the prefix and of each suffix."""
+    """Lengths in tokens of prompts that share a prefix: of the prefix and of each suffix.
+
+    `lines` are those of each answer, by default one.
+    """
 
     prefix: int
     suffixes: Sequence[int]
+    lines: Sequence[int] = ()
 
 
 def estimate_work(
     prompts: Sequence[PromptLengths], *, asks: float, answer: float, slots: int, step_tokens: int
 ) -> tuple[Work, Work]:
-    """Return the work of prefilling prompts and of decoding answers of `answer` tokens.
+    """Return the work of prefilling prompts and of decoding answers of `answer` tokens a line.
 
     Every prompt is answered `asks` times, `slots` of them at a time, and prefilled in steps of
     `step_tokens`; a shared prefix is prefilled once.
@@ -127,10 +131,11 @@ def estimate_work(
     read, written = np.zeros(3), np.zeros(3)
     for shared in prompts:
         begin, ends = shared.prefix, np.array(shared.suffixes, dtype=np.float64)
-        follow, tokens = asks * float(ends.sum()), asks * answer * len(ends)
+        lines = sum(shared.lines) or len(ends)
+        follow, tokens = asks * float(ends.sum()), asks * answer * lines
         below = begin**2 / 2 + follow * begin + asks * float((ends**2).sum()) / 2
         read += [-(-begin // step_tokens) + follow / step_tokens, begin + follow, below]
-        depth = begin + float(ends.mean()) + answer / 2
+        depth = begin + float(ends.mean()) + answer * lines / len(ends) / 2
         written += [tokens / min(slots, len(ends)), tokens, tokens * depth]
     return Work(*read.tolist()), Work(*written.tolist())
 
@@ -140,19 +145,20 @@ def estimate_seconds(
     prompts: Sequence[PromptLengths],
     *,
     asks: float,
+    lines: int,
     slots: int,
     step_tokens: int,
 ) -> float:
     """Return the seconds that answers to the prompts take, at the pace of the steps so far.
 
-    The length of an answer is the mean of those so far; the rest is as in `estimate_work`.
+    The length of a line is the mean of the `lines` so far; the rest is as in `estimate_work`.
     """
-    if not used.answers:
+    if not lines:
         return 0.0
     read, written = estimate_work(
         prompts,
         asks=asks,
-        answer=used.answered / used.answers,
+        answer=used.answered / lines,
         slots=slots,
         step_tokens=step_tokens,
     )

@@ -25,8 +25,8 @@ ENOUGH_CHUNKS = 3
 MAX_GAP = 8
 # Characters of the document's opening from which its digest is written.
 OPENING_CHARS = 3000
-# Characters of a line and of a digest.
-LINE_CHARS = (20, 280)
+# Characters of a line and of a digest. Of 3,885 lines by a large model 1% are longer than 213.
+LINE_CHARS = (20, 220)
 DIGEST_CHARS = (40, 400)
 # Characters of a digest by a large model, for estimates.
 USUAL_DIGEST_CHARS = 200

@@ -12,9 +12,10 @@ from typing import Any
 
 from crx.context.chunk_prompt import ChunkPrompt
 from crx.context.chunk_requests import ChunkRequests
+from crx.context.line_counts import LineCounts
 from crx.context.ordering import Answers, restore_order
 from crx.context.window_prompt import USUAL_DIGEST_CHARS, WindowPrompt
-from crx.context.windows import WindowContextualizer
+from crx.context.windows import WINDOWS_TOGETHER, WindowContextualizer
 from crx.remote.completion import Completion
 from crx.remote.metering import Estimate, Meter, ServiceUsage
 from crx.remote.retry import CircuitBreaker, RetryPolicy
@@ -42,11 +43,14 @@ class WindowRequests:
     retry_policy: RetryPolicy
     circuit_breaker: CircuitBreaker
     width: int
+    counts: LineCounts
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
         """Yield one context per chunk, in order, as `WindowContextualizer` writes them."""
         count = partial(count_tokens, tokens_per_byte=self.tokens_per_byte)
-        windows = WindowContextualizer(self._ask, self.prompt, count)
+        windows = WindowContextualizer(
+            self._ask, self.prompt, count, self.counts, max(self.width, WINDOWS_TOGETHER)
+        )
         yield from restore_order(windows.situate(document, chunks))
 
     def _ask(self, prefix: str, prompts: Sequence[ChunkPrompt]) -> Answers:

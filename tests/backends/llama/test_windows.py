@@ -67,7 +67,7 @@ def test_every_chunk_has_an_outcome_and_is_read_about_once(models: Path) -> None
         assert len(list(model.situate(DOCUMENT, CHUNKS))) == 8
         assert list(model.situate(DOCUMENT, [])) == []
         once = model.estimate_seconds([(DOCUMENT, CHUNKS)], asks=1)
-        assert 0 < once < model.estimate_seconds([(DOCUMENT, CHUNKS)], asks=2)
+        assert 0 < once < model.estimate_seconds([(DOCUMENT, CHUNKS)] * 2, asks=1)
         assert " prompt=window:" in model.fingerprint
 
 
@@ -97,9 +97,8 @@ def test_the_estimated_work_of_windows_is_within_a_quarter_of_the_work_done(
 
     settings = LlamaOptions(threads=1, prompt="window")
     with Llama(models / "random.gguf", settings=settings) as model:
-        contexts = list(model.situate(DOCUMENT, CHUNKS))
+        assert len(list(model.situate(DOCUMENT, CHUNKS))) == 8
         used = model.usage
-        asks = 1 + sum(context.status != "ok" for context in contexts) / len(contexts)
         estimated: list[Work] = []
 
         def record(_: Pace, work: Work) -> float:
@@ -107,7 +106,7 @@ def test_the_estimated_work_of_windows_is_within_a_quarter_of_the_work_done(
             return 1.0
 
         monkeypatch.setattr(Pace, "estimate_seconds", record)
-        model.estimate_seconds([(DOCUMENT, CHUNKS)], asks=asks)
+        model.estimate_seconds([(DOCUMENT, CHUNKS)], asks=1)
     read, written = estimated
     assert read.tokens == pytest.approx(used.prefill.tokens, rel=0.25)
     assert written.tokens == pytest.approx(used.decode.tokens, rel=0.25)

@@ -23,6 +23,7 @@ from crx.backends.claude.pricing import ClaudePricing
 from crx.backends.claude.requests import DocumentPart, request_settings
 from crx.config import refuse_offline
 from crx.context.chunk_requests import ChunkRequests, validate_completion
+from crx.context.line_counts import LineCounts
 from crx.context.ordering import restore_order
 from crx.context.prompt import Prompt
 from crx.context.text_window import DocumentRequests
@@ -95,6 +96,7 @@ class Claude:
             raise UsageError(f"claude:{model}: its price is not known, so no budget can be kept")
         self._batch = batch
         self._width = width
+        self._line_counts = LineCounts()
         self._retry_policy = retry_policy or RetryPolicy()
         self._poll_s = poll_s
         self._jobs: PendingJobs | None = None
@@ -246,6 +248,7 @@ class Claude:
             retry_policy=self._retry_policy,
             circuit_breaker=self._circuit_breaker,
             width=self._width,
+            counts=self._line_counts,
         )
 
     async def _send_text(self, client: Any, text: str) -> tuple[Completion, ServiceUsage]:

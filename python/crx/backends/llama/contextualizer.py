@@ -28,11 +28,12 @@ from crx.backends.process.supervisor import Supervisor
 from crx.context.chunk_prompt import ChunkPrompt
 from crx.context.compute_usage import ComputeUsage, PromptLengths, estimate_seconds
 from crx.context.excerpts import Excerpt, excerpts
+from crx.context.line_counts import LineCounts
 from crx.context.ordering import Answers, restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.context.window_prompt import USUAL_DIGEST_CHARS, WindowPrompt
-from crx.context.windows import WINDOW_ANSWER_TOKENS, WindowContextualizer
+from crx.context.windows import WINDOW_ANSWER_TOKENS, WINDOWS_TOGETHER, WindowContextualizer
 from crx.errors import ModelError
 from crx.models.store import find_gguf_file
 from crx.models.threads import thread_count
@@ -40,12 +41,15 @@ from crx.process.pipe import ChildLost, Message, child_command
 from crx.types import Chunk, Context, Document
 
 # Part of the fingerprint: raised when the same file and prompt may give another text.
-REVISION = 2
+REVISION = 3
 
 # Tokens of a prompt without a GPU, unless set. The time for a token grows with the tokens before
 # it: a long document takes nearly three times as long in windows of 32,000 tokens (by the measured
 # costs of a model of 135M parameters).
 CPU_WINDOW = 8192
+
+# Chunks that are decoded together behind one document, unless set.
+CHUNKS_TOGETHER = 16
 
 # Threads that spin while they wait are up to 14 times slower beside other programs than threads
 # that sleep (measured with two threads on two busy cores); alone they save microseconds a step.
@@ -70,6 +74,7 @@ class Llama:
         self._path = find_gguf_file(path)
         self._prompt = prompt or Prompt.of()
         self._settings = settings or LlamaOptions()
+        self._line_counts = LineCounts()
         if self._settings.prompt == "window":
             WindowPrompt.beside(self._prompt, source="llama")
         self.notes: tuple[str, ...] = ()
@@ -121,17 +126,25 @@ class Llama:
     ) -> float:
         """Return the seconds for the contexts of these chunks, at the pace so far.
 
-        `asks` is the average number of requests a chunk, 1 to 2.
+        `asks` is the average number of requests a chunk, 1 to 2. For windows the number of second
+        tries follows from the lines so far.
         """
+        listed = list(documents)
+        lines = self.usage.answers
+        if self._windows:
+            chunks = sum(len(chunks) for _, chunks in listed)
+            tries = self._line_counts.estimate_second_tries(chunks)
+            lines, asks = self._line_counts.lines, 1 + tries / max(1, chunks)
         prompts = [
             lengths
-            for document, chunks in documents
+            for document, chunks in listed
             for lengths in self._prompt_lengths(document, chunks, asks=asks)
         ]
         return estimate_seconds(
             self.usage,
             prompts,
             asks=1 if self._windows else asks,
+            lines=lines,
             slots=self._slots,
             step_tokens=self._step_tokens,
         )
@@ -165,7 +178,9 @@ class Llama:
         if self._settings.prompt != "window":
             return None
         prompt = WindowPrompt.beside(self._prompt, source="llama")
-        return WindowContextualizer(self._supervisor.situate, prompt, self._count)
+        return WindowContextualizer(
+            self._supervisor.situate, prompt, self._count, self._line_counts
+        )
 
     def _start(self) -> None:
         """Load the model; if the processor's own weight layouts crash it, load it without them."""
@@ -176,6 +191,7 @@ class Llama:
                 "threads": self._settings.threads or thread_count(),
                 "extra_buffers": extra_buffers,
                 "max_tokens": self._answer_tokens,
+                "places": self._places,
             }
             self._supervisor = Supervisor(
                 COMMAND, opening, timeout_s=self._settings.timeout_s, env=_ENV
@@ -206,6 +222,11 @@ class Llama:
                 self.notes += ("this kind of model computes the document anew for every chunk",)
             return
         raise ModelError(f"{self._path}: {self.notes[0].partition(': ')[2]}; try another build")
+
+    @property
+    def _places(self) -> int:
+        in_windows = self._settings.prompt == "window"
+        return self._settings.places or (WINDOWS_TOGETHER if in_windows else CHUNKS_TOGETHER)
 
     @property
     def _answer_tokens(self) -> int:
@@ -280,19 +301,21 @@ class Llama:
         if not chunks:
             return
         groups = [chunks[w.start : w.stop] for w in windows.windows(chunks)]
-        texts = [windows.window_text(group) for group in groups]
         again = chunks[: round((asks - 1) * len(chunks))]
+        texts = [windows.window_text(group) for group in groups]
         texts += [windows.line_text(chunk) for chunk in again]
+        lines = [*map(len, groups), *(1 for _ in again)]
         head, opening = windows.digest_prompt(document, chunks[0])
+        digests = round(self._line_counts.digests_a_document)
         digest = document.text[:USUAL_DIGEST_CHARS]
-        for prefix, suffixes in (
-            (head, [opening]),
-            (windows.prompt.window.prefix(digest), texts),
+        for prefix, suffixes, counts in (
+            (head, [opening] * digests, [1] * digests),
+            (windows.prompt.window.prefix(digest), texts, lines),
         ):
             begin, *ends = self._count([prefix, *suffixes])
             shared = begin + self._head if self._shares else 0
             rest = begin + self._head - shared + self._tail
-            yield PromptLengths(shared, [rest + each for each in ends])
+            yield PromptLengths(shared, [rest + each for each in ends], counts)
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         reply = self._supervisor.call({"op": "count", "texts": list(texts)}, reply_op="counted")

@@ -19,6 +19,7 @@ from crx.backends.options import typed_options
 from crx.config import refuse_offline
 from crx.context.chunk_requests import ChunkRequests, validate_completion
 from crx.context.excerpts import Excerpt
+from crx.context.line_counts import LineCounts
 from crx.context.prompt import Prompt
 from crx.context.text_window import DocumentRequests, Window
 from crx.context.validate import ContextValidator
@@ -86,6 +87,7 @@ class OpenAI:
         self._prompt = prompt or Prompt.of()
         self._price = price
         self._width = width
+        self._line_counts = LineCounts()
         self._max_tokens = max_tokens
         self._window_prompt = read_form(form, self._prompt, source=f"openai:{service.model}")
         self._window_tokens = window
@@ -227,6 +229,7 @@ class OpenAI:
             retry_policy=self._retry_policy,
             circuit_breaker=self._circuit_breaker,
             width=self._width,
+            counts=self._line_counts,
         )
 
     def _parts(self, document: Document, chunks: Sequence[Chunk]) -> list[Excerpt]:
