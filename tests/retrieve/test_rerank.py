@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -61,13 +62,23 @@ def reranked(
 RISING = {"c": 0.2, "a": 0.4, "b": 0.9}
 
 
-def test_the_order_is_the_fusion_of_both_rankings() -> None:
-    found = reranked(TableReranker(RISING), weight=0.75)
+# The logits of these scores are -2, 0 and 1: relative to each other 0, 2/3 and 1.
+LOGITS = {"c": 1 / (1 + math.exp(2)), "a": 0.5, "b": 1 / (1 + math.exp(-1))}
+
+
+@pytest.mark.parametrize(
+    ("weight", "keys"),
+    # The relative fused scores of c, a and b are 1, 1/2 and 0.
+    [(0.42, [30, 10, 20]), (0.47, [10, 30, 20]), (0.59, [10, 20, 30]), (0.61, [20, 10, 30])],
+)
+def test_the_order_is_by_the_sum_of_relative_logits_and_fused_scores(
+    weight: float, keys: list[int]
+) -> None:
+    found = reranked(TableReranker(LOGITS), weight=weight)
     assert found.scored.keys.tolist() == [20, 10, 30]
-    assert found.scored.scores == pytest.approx([0.9, 0.4, 0.2])
-    expected = {20: 0.75 / 21 + 0.25 / 23, 10: 1 / 22, 30: 0.75 / 23 + 0.25 / 21}
-    assert found.ranking.keys.tolist() == [20, 10, 30]
-    assert found.ranking.scores == pytest.approx([expected[key] for key in (20, 10, 30)])
+    assert found.scored.scores == pytest.approx([LOGITS["b"], 0.5, LOGITS["c"]])
+    assert found.ranking.keys.tolist() == keys
+    assert found.ranking.scores == pytest.approx([1, 0.75, 0.5])
     assert (found.scored_count, found.notes) == (3, ())
 
 
@@ -78,9 +89,9 @@ def test_weight_0_gives_the_fused_order_and_weight_1_the_rerankers(
     assert reranked(TableReranker(RISING), weight=weight).ranking.keys.tolist() == keys
 
 
-def test_equal_scores_go_to_the_smaller_key() -> None:
+def test_equal_scores_keep_the_fused_order() -> None:
     found = reranked(TableReranker(dict.fromkeys("abc", 0.5)), weight=1.0)
-    assert found.ranking.keys.tolist() == found.scored.keys.tolist() == [10, 20, 30]
+    assert found.ranking.keys.tolist() == found.scored.keys.tolist() == [30, 10, 20]
 
 
 def test_keys_without_a_score_follow_in_the_fused_order() -> None:

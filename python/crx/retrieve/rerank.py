@@ -21,8 +21,6 @@ from crx.types import Ranking
 
 # Texts scored before the time that one takes can be estimated.
 _FIRST_BATCH = 4
-# The constant of reciprocal rank fusion that the default of `rerank_weight` was chosen with.
-RRF_K = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +109,11 @@ def rerank(
     """Rerank the head of a fused ranking and return the best k.
 
     `texts[i]` is the situated text of `fused.keys[i]`; keys without a text are not candidates. The
-    final order is the reciprocal rank fusion of the reranker's ranking (`weight`) and the fused one
-    (1 - `weight`). Keys that were not scored follow those that were, in the fused order.
-
-    `in_place` (one element a text) marks candidates that are not scored and keep their place; the
-    others are ordered among themselves.
+    candidates that were scored are ordered among themselves, by a convex combination of the
+    reranker's logits (`weight`) and the fused scores (1 - `weight`), both relative: 1 is the best
+    candidate and 0 the worst. Equal ones keep the fused order. All other keys keep their place, as
+    do those that `in_place` (one element a text) marks, which are not scored. The scores of the
+    result are the fused ones, by place.
 
     `ms` limits the time: candidates are scored from the best down while they fit, the first four
     always; 0 is no limit. A candidate that scores below `min_relevance` is dropped; one without a
@@ -148,21 +146,20 @@ def rerank(
     places = candidates[: len(scores)]
     scored = _sort_by_score(fused.keys[places], scores)
     order = fused.keys.copy()
-    order[places] = scored.keys
-    keys, values = _native.fuse(
-        [order, fused.keys], weights=[weight, 1 - weight], rrf_k=RRF_K, k=len(order)
-    )
-    kept = ~np.isin(keys, scored.keys[scored.scores < min_relevance])
+    logits = np.log(scores) - np.log1p(-scores)
+    values = weight * _relative(logits) + (1 - weight) * _relative(fused.scores[places])
+    order[places] = order[places][np.argsort(-values, kind="stable")]
+    kept = ~np.isin(order, scored.keys[scored.scores < min_relevance])
     sent = [texts[at] for at in places.tolist()]
     n_bytes = sum(map(text_bytes, sent)) if isinstance(reranker, Remote) else 0
     notice = sending_notice(reranker, {"query": 1, "chunk": len(sent)}, n_bytes=n_bytes)
     notes = [notice] if notice else []
-    if dropped := len(keys) - int(kept.sum()):
+    if dropped := len(order) - int(kept.sum()):
         notes.append(f"dropped {dropped} of {len(scores)} below a relevance of {min_relevance:g}")
     limit = ""
     if len(scores) < len(candidates):
         limit = f"reranked {len(scores)} of {len(candidates)} within {ms:g} ms"
-    ranking = Ranking(keys[kept][:k], values[kept][:k])
+    ranking = Ranking(order[kept][:k], fused.scores[kept][:k])
     return RerankResult(ranking, scored, len(scores), tuple(notes), limit)
 
 
@@ -186,8 +183,15 @@ def _score_batches(
 
 
 def _sort_by_score(keys: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranking:
-    order = np.lexsort((keys, -scores))
+    order = np.argsort(-scores, kind="stable")
     return Ranking(keys[order], scores[order])
+
+
+def _relative(scores: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return scores moved and scaled to reach from 0 to 1; equal ones are all 0."""
+    lowest, highest = scores.min(initial=np.inf), scores.max(initial=-np.inf)
+    relative: NDArray[np.float64] = (scores - lowest) / ((highest - lowest) or np.float64(1))
+    return relative
 
 
 def _not_reranked(
