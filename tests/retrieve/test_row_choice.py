@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crx.retrieve.row_choice import choose_code, choose_prose, find_terms
+from crx.retrieve.row_choice import choose_code, choose_prose, count_code_rows, find_terms
 from crx.types import Hit, Stage
 
 
@@ -30,7 +30,7 @@ def test_a_query_without_words_shows_the_best_chunk() -> None:
 def test_few_rows_are_shown_whole() -> None:
     terms = find_terms(["krill", "whales"], query="krill", known=set())
     assert choose_prose(terms, [[], []], [], [1.0, 1.0], [0.0, 0.0], count=5) == [range(2)]
-    assert choose_code(terms, [range(2)], count=5) == [range(2)]
+    assert choose_code(terms, ["krill", "whales"], [range(2)], count=5) == [range(2)]
 
 
 def test_pieces_of_three_rows_are_taken_where_the_words_are() -> None:
@@ -65,7 +65,15 @@ def test_of_source_code_the_best_hits_are_shown_in_part() -> None:
     rows[8] = rows[28] = "krill"
     terms = find_terms(rows, query="krill", known=set())
     best, second = range(20, 30), range(10)
-    assert choose_code(terms, [best, second], count=12) == [range(3, 9), range(23, 29)]
-    assert choose_code(terms, [best, second], count=14) == [range(3, 9), range(22, 30)]
-    assert choose_code(terms, [best], count=3) == [range(26, 29)]
-    assert choose_code(terms, [], count=3) == [range(6, 9)]
+    assert choose_code(terms, rows, [best, second], count=12) == [range(3, 9), range(23, 29)]
+    assert choose_code(terms, rows, [best, second], count=14) == [range(3, 9), range(22, 30)]
+    assert choose_code(terms, rows, [best], count=3) == [range(26, 29)]
+    assert choose_code(terms, rows, [], count=3) == [range(6, 9)]
+
+
+def test_the_part_of_a_hit_in_source_code_holds_half_of_its_characters() -> None:
+    rows = ["krill", "a", "b", "whales and seals", "c", "d", "e", "f"]
+    assert count_code_rows(rows) == 2
+    assert count_code_rows([]) == 0
+    terms = find_terms(rows, query="krill", known=set())
+    assert choose_code(terms, rows, [range(8)], count=2) == [range(2, 4)]

@@ -6,7 +6,14 @@ from collections.abc import Sequence, Set
 
 from crx.cli.visible import visible_text
 from crx.ingest.source_code import is_source_code
-from crx.retrieve.excerpt import LAID_OUT, ExcerptRow, columns_of, find_excerpt, layout_rows
+from crx.retrieve.excerpt import (
+    LAID_OUT,
+    ExcerptRow,
+    columns_of,
+    find_excerpt,
+    layout_code,
+    layout_rows,
+)
 from crx.retrieve.row_choice import count_code_rows
 from crx.types import Passage
 
@@ -110,8 +117,8 @@ def share_code_rows(
         (-hit.score, at, number) for at in code for number, hit in enumerate(passages[at].hits)
     )
     for _, at, number in ranked:
-        rows = layout_rows([passages[at].hits[number].text], width=width, visible=visible_text)[0]
-        part = count_code_rows(sum(1 for row in rows if row.text))
+        rows = layout_code([passages[at].hits[number].text], width=width, visible=visible_text)[0]
+        part = count_code_rows([row.text for row in rows])
         counts[at] += part
         if taken() > total:
             counts[at] -= part

@@ -36,6 +36,7 @@ _INDENT = "   "
 _PROMPT_LINES = 1
 _HINT_COLUMNS = 70
 _FEWEST_LINES = 2
+_FEWEST_CODE_LINES = 1
 
 
 def print_passages(found: Sequence[Copies], *, query: str) -> None:
@@ -76,7 +77,7 @@ def layout_passages(
     spaced = full or explain or sum(needed) + len(needed) <= free
     shares = share_rows(needed, weights=weigh_passages(passages), total=free, least=_FEWEST_LINES)
     shares = share_code_rows(
-        passages, shares=shares, needed=needed, width=width, least=_FEWEST_LINES
+        passages, shares=shares, needed=needed, width=width, least=_FEWEST_CODE_LINES
     )
     terms = set(_native.analyze(query))
     cut = False

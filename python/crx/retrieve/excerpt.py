@@ -17,6 +17,7 @@ from crx.types import Passage
 # Characters around the hit's chunk that are laid out to choose rows from.
 LAID_OUT = 8000
 _WORD = re.compile(r"[^\W_]+(?:['’_.-][^\W_]+)*")
+_BRACKETS = re.compile(r"[\s\[\](){}<>\"'`;:,.]*[\[\](){}\"'`][\s\[\](){}<>\"'`;:,.]*")
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 
@@ -58,14 +59,16 @@ def find_excerpt(
 
     They are those that most likely answer, by their terms of the query and the ranks of their
     chunks: pieces of three rows or more, or parts of the best chunks in source code. Rules of
-    tables and other rows without a letter or digit count as blank, except in source code.
+    tables and other rows without a letter or digit count as blank, except in source code, where
+    brackets that have a row of their own join the row before.
     `visible` returns the form in which a line is shown. `shown` are the n-grams of the passages
     above, whose text is not shown again.
     """
     first, parts, hit_numbers = _parts_by_hit(passage)
     first_line = passage.text.count("\n", 0, first)
-    by_part = layout_rows(parts, width=width, visible=visible, first_line=first_line)
     is_code = is_source_code("".join(parts))
+    lay_out = layout_code if is_code else layout_rows
+    by_part = lay_out(parts, width=width, visible=visible, first_line=first_line)
     placed = [
         (row, numbers)
         for part, numbers in zip(by_part, hit_numbers, strict=True)
@@ -79,7 +82,7 @@ def find_excerpt(
     terms = find_terms(texts, query=query, known=_document_terms(passage))
     holders = [numbers for _, numbers in placed]
     if is_code:
-        windows = choose_code(terms, _rows_of_hits(holders), count=count)
+        windows = choose_code(terms, texts, _rows_of_hits(holders), count=count)
     else:
         fullness = [columns(text) / width for text in texts]
         already = shown_shares(texts, shown)
@@ -104,6 +107,30 @@ def layout_rows(
             rows += [ExcerptRow(row, line) for row in wrap(visible(text).expandtabs(4), width)]
         found.append(rows)
     return found
+
+
+def layout_code(
+    parts: Sequence[str], *, width: int, visible: Callable[[str], str], first_line: int = 0
+) -> list[list[ExcerptRow]]:
+    """Return the rows of each part of source code that are not blank.
+
+    Brackets that have a row of their own join the row before, if they fit there.
+    """
+    by_part = layout_rows(parts, width=width, visible=visible, first_line=first_line)
+    return [_join_brackets(rows, width) for rows in by_part]
+
+
+def _join_brackets(rows: Sequence[ExcerptRow], width: int) -> list[ExcerptRow]:
+    joined: list[ExcerptRow] = []
+    for row in rows:
+        if joined and _BRACKETS.fullmatch(row.text):
+            text = f"{joined[-1].text.rstrip()} {row.text.strip()}"
+            if columns(text) <= width:
+                joined[-1] = ExcerptRow(text, joined[-1].line)
+                continue
+        if row.text.strip():
+            joined.append(row)
+    return joined
 
 
 def split_matches(row: str, terms: set[str]) -> list[tuple[str, bool]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 from crx import _native
 from crx.types import LEGS, Hit
@@ -31,10 +32,10 @@ _REPEATED = 0.02
 _UNFOUND_RANK = 150
 _AROUND_HITS_RANK = 30
 _AROUND_HITS_RANK_IN_PASSAGE = 20
-# The part of each good hit's rows that is shown of source code, before more rows of any is. From
-# half to seven tenths, three fifths showed most answers.
-_CODE_PART = 0.6
-_FEWEST_CODE_ROWS = 4
+# The part of each good hit's characters that is shown of source code, before more rows of any is,
+# and the rows besides, which leave a choice of where that part is.
+_CODE_PART = 0.5
+_MORE_CODE_ROWS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,24 @@ def choose_prose(
     return _choose_pieces(smooth, count=count)
 
 
-def count_code_rows(rows: int) -> int:
-    """Return how many rows of a hit in source code are shown first."""
-    return min(rows, max(_FEWEST_CODE_ROWS, math.ceil(_CODE_PART * rows)))
+def count_code_rows(rows: Sequence[str]) -> int:
+    """Return how many of the rows of a hit in source code are shown first.
+
+    They are one more than the fewest in one piece that hold half of the hit's characters.
+    """
+    sums = [0, *accumulate(map(_characters, rows))]
+    part = _CODE_PART * sums[-1]
+    fewest = min(
+        bisect_left(sums, start + part, lo=first) - first
+        for first, start in enumerate(sums)
+        if start + part <= sums[-1]
+    )
+    return min(len(rows), fewest + _MORE_CODE_ROWS)
 
 
-def choose_code(terms: RowTerms, hits: Sequence[range], *, count: int) -> list[range]:
+def choose_code(
+    terms: RowTerms, texts: Sequence[str], hits: Sequence[range], *, count: int
+) -> list[range]:
     """Return pieces of `count` rows of source code: parts of the best hits with most terms.
 
     `hits` are the rows of each hit, best first.
@@ -106,14 +119,16 @@ def choose_code(terms: RowTerms, hits: Sequence[range], *, count: int) -> list[r
     if len(terms.rows) <= count:
         return [range(len(terms.rows))]
     taken: set[int] = set()
+    best = 0
     for rows in hits:
-        size = count_code_rows(len(rows))
-        part = _best_window(terms, rows, count=size if taken else min(size, count))
+        size = count_code_rows(texts[rows.start : rows.stop])
+        part = _best_window(terms, texts, rows, count=size if taken else min(size, count))
+        if not taken:
+            best = part.start
         if len(taken.union(part)) <= count:
             taken.update(part)
     if not taken:
-        return [_best_window(terms, range(len(terms.rows)), count=count)]
-    best = _best_window(terms, hits[0], count=min(count, count_code_rows(len(hits[0])))).start
+        return [_best_window(terms, texts, range(len(terms.rows)), count=count)]
     while len(taken) < count:
         taken.add(_row_beside(taken, best, end=len(terms.rows)))
     return _runs(taken)
@@ -125,16 +140,25 @@ def _row_beside(taken: Set[int], at: int, *, end: int) -> int:
     return next(row for row in range(at, -1, -1) if row not in taken) if after is None else after
 
 
-def _best_window(terms: RowTerms, rows: range, *, count: int) -> range:
-    """Return `count` of some rows in one piece: those with most terms, and occurrences of them."""
+def _best_window(terms: RowTerms, texts: Sequence[str], rows: range, *, count: int) -> range:
+    """Return `count` of some rows in one piece: those with most terms, and occurrences of them.
 
-    def score(start: int) -> float:
+    A piece with `_CODE_PART` of the rows' characters goes first, if there is one of that length.
+    """
+    part = _CODE_PART * sum(map(_characters, texts[rows.start : rows.stop]))
+
+    def score(start: int) -> tuple[bool, float]:
         held = terms.rows[start : start + count]
         occurrences = sum(terms.weights[term] for row in held for term in row)
-        return round(terms.share(held) + occurrences / max(1, count), 6)
+        characters = sum(map(_characters, texts[start : start + count]))
+        return characters >= part, round(terms.share(held) + occurrences / max(1, count), 6)
 
     starts = range(rows.start, rows.stop - count + 1)
     return range(best := max(starts, key=score), best + count)
+
+
+def _characters(text: str) -> int:
+    return sum(map(len, text.split()))
 
 
 def _log_odds_of_chunk(holders: Sequence[int], hits: Sequence[Hit]) -> float:
