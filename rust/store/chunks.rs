@@ -122,7 +122,7 @@ impl Store {
 /// # Errors
 /// [`Error::Damaged`] if it does not have all of its chunks, or there are chunks and no document.
 pub(super) fn whole_document(db: &Connection, doc: i64) -> Result<Option<DocumentRow>> {
-    let document = DocumentRow::find(db, "WHERE doc = ?", [doc])?.pop();
+    let document = DocumentRow::find_by_id(db, doc)?;
     let chunks = value(db, "SELECT count(*) FROM chunk WHERE doc = ?", [doc])?;
     match chunks == Some(document.as_ref().map_or(0, |document| document.chunks)) {
         true => Ok(document),
@@ -151,9 +151,9 @@ fn joined(condition: &str) -> String {
 /// Reads a chunk, without its text, and the body of that text.
 fn chunk_and_body(row: &Row<'_>) -> Result<(ChunkRow, i64)> {
     let stored = StoredChunk::read(row)?;
-    let document = CHUNK.width() + 1;
+    let document = CHUNK.width + 1;
     check(&DOCUMENT, row, document)?;
-    let context = document + DOCUMENT.width() + 1;
+    let context = document + DOCUMENT.width + 1;
     let (outcome, context) = match stored.context_key.is_empty() {
         true => (String::new(), String::new()),
         false => {

@@ -1,9 +1,11 @@
 //! Documents: reading, renaming and removing them.
 
+use std::sync::LazyLock;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params, Row};
 
-use super::row::{self, OnConflict, all, check, insert};
+use super::row::{self, OnConflict, all, check, first, insert};
 use super::schema::DOCUMENT;
 use super::{Store, changes, text};
 use crate::error::{Error, Result};
@@ -56,6 +58,13 @@ impl DocumentRow {
         all(db, &sql, params, DocumentRow::read)
     }
 
+    /// Reads the document of that id.
+    pub(super) fn find_by_id(db: &Connection, doc: i64) -> Result<Option<Self>> {
+        static SQL: LazyLock<String> =
+            LazyLock::new(|| format!("SELECT {} FROM document WHERE doc = ?", DOCUMENT.select()));
+        first(db, &SQL, [doc], DocumentRow::read)
+    }
+
     /// Writes the row; it replaces the one with its id.
     pub(super) fn write(&self, db: &Connection) -> Result<()> {
         let fields = [
@@ -87,7 +96,7 @@ impl Store {
 
     /// Returns the document of that id.
     pub fn document_by_id(&self, doc: i64) -> Result<Option<DocumentRow>> {
-        self.read(|db| Ok(DocumentRow::find(db, "WHERE doc = ?", [doc])?.pop()))
+        self.read(|db| DocumentRow::find_by_id(db, doc))
     }
 
     /// Returns a document's text, after checking its hash.
@@ -163,13 +172,11 @@ impl Store {
 /// # Errors
 /// [`Error::Invalid`] if there is none.
 pub(super) fn by_id(db: &Connection, doc: i64) -> Result<DocumentRow> {
-    DocumentRow::find(db, "WHERE doc = ?", [doc])?
-        .pop()
-        .ok_or_else(|| {
-            Error::Invalid(format!(
-                "document {doc}: no such document; `documents()` lists them"
-            ))
-        })
+    DocumentRow::find_by_id(db, doc)?.ok_or_else(|| {
+        Error::Invalid(format!(
+            "document {doc}: no such document; `documents()` lists them"
+        ))
+    })
 }
 
 fn by_uri(db: &Connection, uri: &str) -> Result<DocumentRow> {

@@ -9,49 +9,47 @@ use crate::error::{Error, Result};
 /// Bytes of a row's hash; a collision is expected after 2^64 rows.
 pub(super) const HASH_BYTES: usize = 16;
 
-/// Returns the BLAKE3 of the table's name and the fields, each preceded by its type and its length.
-fn hash<'a>(table: &Table, fields: impl Iterator<Item = ValueRef<'a>>) -> [u8; HASH_BYTES] {
-    let mut hasher = BufferedHasher::new();
-    hasher.field(0, table.name.as_bytes());
-    for value in fields {
-        match value {
-            ValueRef::Null => hasher.field(1, &[]),
-            ValueRef::Integer(number) => hasher.field(2, &number.to_le_bytes()),
-            ValueRef::Real(number) => hasher.field(3, &number.to_le_bytes()),
-            ValueRef::Text(bytes) => hasher.field(4, bytes),
-            ValueRef::Blob(bytes) => hasher.field(5, bytes),
-        }
-    }
-    let mut short = [0; HASH_BYTES];
-    short.copy_from_slice(&hasher.finish().as_bytes()[..HASH_BYTES]);
-    short
-}
-
-/// BLAKE3 with a buffer for short inputs: most fields have fewer bytes than an update costs.
-struct BufferedHasher {
-    buffer: [u8; 1024],
+/// The hash of a row: BLAKE3 of the table's name and the fields, each preceded by its type and its
+/// length.
+///
+/// It has a buffer for the rows that fit in one page of SQLite: most fields have fewer bytes than an
+/// update costs, and the hash of a whole input is faster than that of its parts.
+struct RowHasher {
+    buffer: [u8; 4096],
     used: usize,
     /// What did not fit into the buffer.
     hasher: Option<blake3::Hasher>,
 }
 
-impl BufferedHasher {
-    fn new() -> Self {
-        BufferedHasher {
-            buffer: [0; 1024],
+impl RowHasher {
+    fn new(table: &Table) -> Self {
+        let mut hasher = RowHasher {
+            buffer: [0; 4096],
             used: 0,
             hasher: None,
+        };
+        hasher.add(0, table.name.as_bytes());
+        hasher
+    }
+
+    fn field(&mut self, value: ValueRef<'_>) {
+        match value {
+            ValueRef::Null => self.add(1, &[]),
+            ValueRef::Integer(number) => self.add(2, &number.to_le_bytes()),
+            ValueRef::Real(number) => self.add(3, &number.to_le_bytes()),
+            ValueRef::Text(bytes) => self.add(4, bytes),
+            ValueRef::Blob(bytes) => self.add(5, bytes),
         }
     }
 
-    fn field(&mut self, kind: u8, bytes: &[u8]) {
+    fn add(&mut self, kind: u8, bytes: &[u8]) {
         let mut head = [kind; 9];
         head[1..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
-        self.add(&head);
-        self.add(bytes);
+        self.add_bytes(&head);
+        self.add_bytes(bytes);
     }
 
-    fn add(&mut self, bytes: &[u8]) {
+    fn add_bytes(&mut self, bytes: &[u8]) {
         if let Some(free) = self.buffer[self.used..].get_mut(..bytes.len()) {
             free.copy_from_slice(bytes);
             self.used += bytes.len();
@@ -63,22 +61,26 @@ impl BufferedHasher {
         self.used = 0;
     }
 
-    fn finish(self) -> blake3::Hash {
+    fn finish(self) -> [u8; HASH_BYTES] {
         let rest = &self.buffer[..self.used];
-        match self.hasher {
+        let hash = match self.hasher {
             None => blake3::hash(rest),
             Some(mut hasher) => hasher.update(rest).finalize(),
-        }
+        };
+        let mut short = [0; HASH_BYTES];
+        short.copy_from_slice(&hash.as_bytes()[..HASH_BYTES]);
+        short
     }
 }
 
 /// Returns whether the fields of `table` that start at column `at` match the hash after them.
 pub(super) fn intact(table: &Table, row: &Row<'_>, at: usize) -> Result<bool> {
-    let fields = (at..at + table.width())
-        .map(|column| row.get_ref(column))
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    let kept = row.get_ref(at + table.width())?;
-    Ok(kept == ValueRef::Blob(&hash(table, fields.into_iter())))
+    let mut hasher = RowHasher::new(table);
+    for column in at..at + table.width {
+        hasher.field(row.get_ref(column)?);
+    }
+    let kept = row.get_ref(at + table.width)?;
+    Ok(kept == ValueRef::Blob(&hasher.finish()))
 }
 
 /// Checks a row as [`intact`] does.
@@ -126,8 +128,8 @@ pub(super) fn insert(
     on_conflict: OnConflict,
     fields: &[ValueRef<'_>],
 ) -> Result<[u8; HASH_BYTES]> {
-    debug_assert_eq!(fields.len(), table.width());
-    let hash = hash(table, fields.iter().copied());
+    debug_assert_eq!(fields.len(), table.width);
+    let hash = hash_of(table, fields);
     let verb = match on_conflict {
         OnConflict::Fail => "INSERT",
         OnConflict::Replace => "REPLACE",
@@ -145,7 +147,11 @@ pub(super) fn insert(
 
 /// Returns the hash that [`insert`] stores.
 pub(super) fn hash_of(table: &Table, fields: &[ValueRef<'_>]) -> [u8; HASH_BYTES] {
-    hash(table, fields.iter().copied())
+    let mut hasher = RowHasher::new(table);
+    for &value in fields {
+        hasher.field(value);
+    }
+    hasher.finish()
 }
 
 /// Runs a query and calls `read` with every row.

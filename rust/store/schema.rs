@@ -10,17 +10,22 @@ pub(super) const APPLICATION_ID: i64 = 0x6372_7800;
 pub(super) struct Table {
     pub(super) name: &'static str,
     pub(super) columns: &'static str,
+    /// The number of columns.
+    pub(super) width: usize,
 }
 
 impl Table {
-    /// Returns the number of fields of a row, without its hash.
-    pub(super) const fn width(&self) -> usize {
-        let (bytes, mut at, mut commas) = (self.columns.as_bytes(), 0, 0);
+    const fn new(name: &'static str, columns: &'static str) -> Self {
+        let (bytes, mut at, mut commas) = (columns.as_bytes(), 0, 0);
         while at < bytes.len() {
             commas += (bytes[at] == b',') as usize;
             at += 1;
         }
-        commas + 1
+        Table {
+            name,
+            columns,
+            width: commas + 1,
+        }
     }
 
     /// Returns the columns and the hash, qualified by the table's name.
@@ -33,52 +38,25 @@ impl Table {
     }
 }
 
-pub(super) const SETTING: Table = Table {
-    name: "setting",
-    columns: "name, value",
-};
-pub(super) const BODY: Table = Table {
-    name: "body",
-    columns: "body, key, chars, marks",
-};
-pub(super) const PIECE: Table = Table {
-    name: "piece",
-    columns: "piece, body, start, chars, text",
-};
-pub(super) const PIECE_INDEX: Table = Table {
-    name: "piece_index",
-    columns: "piece, lines, marks",
-};
-pub(super) const DOCUMENT: Table = Table {
-    name: "document",
-    columns: "doc, uri, title, lang, metadata, source_hash, source_size, source_mtime_ns, body, \
-              chunks",
-};
-pub(super) const CHUNK: Table = Table {
-    name: "chunk",
-    columns: "chunk, doc, ordinal, start, end, token_start, token_end, section, outline, \
-              context_key, wanted_key, vector_key",
-};
-pub(super) const CONTEXT: Table = Table {
-    name: "context",
-    columns: "key, generator, outcome, text",
-};
-pub(super) const VECTOR: Table = Table {
-    name: "vector",
-    columns: "key, dim, data",
-};
-pub(super) const CHANGE: Table = Table {
-    name: "change",
-    columns: "doc, seq",
-};
-pub(super) const DERIVED: Table = Table {
-    name: "derived",
-    columns: "name, file, seq, seal",
-};
-pub(super) const FAILURE: Table = Table {
-    name: "failure",
-    columns: "uri, reason",
-};
+pub(super) const SETTING: Table = Table::new("setting", "name, value");
+pub(super) const BODY: Table = Table::new("body", "body, key, chars, marks");
+pub(super) const PIECE: Table = Table::new("piece", "piece, body, start, chars, text");
+pub(super) const PIECE_INDEX: Table = Table::new("piece_index", "piece, lines, marks");
+pub(super) const DOCUMENT: Table = Table::new(
+    "document",
+    "doc, uri, title, lang, metadata, source_hash, source_size, source_mtime_ns, body, \
+     chunks",
+);
+pub(super) const CHUNK: Table = Table::new(
+    "chunk",
+    "chunk, doc, ordinal, start, end, token_start, token_end, section, outline, \
+     context_key, wanted_key, vector_key",
+);
+pub(super) const CONTEXT: Table = Table::new("context", "key, generator, outcome, text");
+pub(super) const VECTOR: Table = Table::new("vector", "key, dim, data");
+pub(super) const CHANGE: Table = Table::new("change", "doc, seq");
+pub(super) const DERIVED: Table = Table::new("derived", "name, file, seq, seal");
+pub(super) const FAILURE: Table = Table::new("failure", "uri, reason");
 
 /// All tables.
 pub(super) const TABLES: [&Table; 11] = [

@@ -118,23 +118,27 @@ pub(super) struct Piece {
 
 /// Reads the pieces that overlap `text[start..end]` of a body.
 pub(super) fn pieces(db: &Connection, body: i64, start: u32, end: u32) -> Result<Vec<Piece>> {
-    let sql = "SELECT piece, body, start, chars, text, hash FROM piece WHERE body = ?1 \
-               AND start >= (SELECT max(start) FROM piece WHERE body = ?1 AND start <= ?2) \
-               AND start < ?3 ORDER BY start";
-    let mut next = None;
-    all(db, sql, (body, start, end), |row| {
+    let sql = "SELECT piece, body, start, chars, text, hash FROM piece \
+               WHERE body = ? AND start < ? ORDER BY start DESC";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query((body, end))?;
+    let mut pieces: Vec<Piece> = Vec::new();
+    while pieces.last().is_none_or(|first| first.start > start) {
+        let row = rows.next()?.ok_or_else(|| missing(body))?;
         check(&PIECE, row, 0)?;
-        let (start, chars): (u32, u32) = (row.get(2)?, row.get(3)?);
-        if next.is_some_and(|next| next != start) {
+        let piece = Piece {
+            key: row.get(0)?,
+            start: row.get(2)?,
+            text: row.get(4)?,
+        };
+        let end = piece.start + row.get::<_, u32>(3)?;
+        if pieces.last().is_some_and(|after| after.start != end) {
             return Err(missing(body));
         }
-        next = Some(start + chars);
-        Ok(Piece {
-            key: row.get(0)?,
-            start,
-            text: row.get(4)?,
-        })
-    })
+        pieces.push(piece);
+    }
+    pieces.reverse();
+    Ok(pieces)
 }
 
 /// Cuts `text[start..end]` of a body out of the pieces that overlap it; returns the text of the first

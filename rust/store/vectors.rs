@@ -106,7 +106,7 @@ impl Store {
             CHUNK.select(),
             VECTOR.select()
         );
-        let vector = CHUNK.width() + 1;
+        let vector = CHUNK.width + 1;
         self.read(|db| {
             whole_document(db, doc)?;
             all(db, &sql, [doc], |row| {
@@ -125,7 +125,7 @@ impl Store {
     /// had one, ascending. These chunks are then [`pending`](Store::pending).
     pub fn drop_damaged_vectors(&self) -> Result<Vec<i64>> {
         let sql = format!("SELECT {}, vector.rowid FROM vector", VECTOR.select());
-        let rowid = VECTOR.width() + 1;
+        let rowid = VECTOR.width + 1;
         self.write(|db| {
             let damaged = all(db, &sql, [], |row| {
                 let intact = row::intact(&VECTOR, row, 0)?;

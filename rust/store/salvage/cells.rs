@@ -99,7 +99,7 @@ impl Cell {
             *first = ValueRef::Integer(self.rowid);
         }
         let width = fields.len();
-        let mut candidates = TABLES.into_iter().filter(|table| table.width() == width);
+        let mut candidates = TABLES.into_iter().filter(|table| table.width == width);
         match candidates.find(|table| hash_of(table, &fields) == kept) {
             Some(table) => Ok(IntactRow { table, fields }),
             None => Err(Lost::Row),

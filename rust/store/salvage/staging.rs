@@ -37,7 +37,7 @@ impl Staging {
     pub(super) fn create(path: &Path) -> Result<Self> {
         let db = Connection::open(path)?;
         db.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;")?;
-        for Table { name, columns } in STAGED {
+        for Table { name, columns, .. } in STAGED {
             let (key, rest) = columns.split_once(", ").unwrap_or((columns, ""));
             db.execute_batch(&format!(
                 "CREATE TABLE {name} ({key} PRIMARY KEY, {rest}, hash);"
@@ -53,7 +53,7 @@ impl Staging {
     /// Adds a row, unless its key has one.
     pub(super) fn add(&self, row: &IntactRow<'_>) -> Result<()> {
         let IntactRow { table, fields } = row;
-        let Table { name, columns } = table;
+        let Table { name, columns, .. } = table;
         if !STAGED.iter().any(|staged| staged.name == *name) {
             return Ok(());
         }
