@@ -543,6 +543,14 @@ class Lexical:
     ) -> list[list[tuple[str, float]]]:
         """Return the terms of each text, as the function of that name does."""
 
+    def holding(
+        self, keys: NDArray[np.int64], *, words: Sequence[str], langs: Sequence[str]
+    ) -> NDArray[np.int64]:
+        """Return those of the chunks, in their order, whose text holds all words.
+
+        A word is held in any inflection of these languages; keys of no chunk are left out.
+        """
+
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         """Return at most k terms of the index that are spelled like a word or its stem.
 

@@ -11,6 +11,7 @@
 pub mod bm25;
 mod commit;
 mod deletion;
+mod holding;
 mod inverter;
 mod postings;
 mod schema;
@@ -292,6 +293,19 @@ impl Lexical {
             }
         }
         Ok(false)
+    }
+
+    /// Returns those of the chunks with these keys, in their order, whose text holds all words, each
+    /// in any inflection.
+    pub fn holding(&self, keys: &[i64], words: &[String], langs: &[String]) -> Result<Vec<i64>> {
+        let words = self.query_terms(words, langs);
+        let held = holding::holding(&self.snapshot(), &self.fields, keys, &words)
+            .map_err(|error| error_of(&self.folder, error))?;
+        Ok(keys
+            .iter()
+            .copied()
+            .filter(|key| held.contains(key))
+            .collect())
     }
 
     /// Returns the distinct terms of each text with their weights, as [`QueryAnalyzer::analyze`].

@@ -1,6 +1,6 @@
 //! One tantivy segment, opened, with the exact lengths of its chunks in memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tantivy::columnar::ColumnValues;
 use tantivy::error::DataCorruption;
@@ -23,6 +23,8 @@ pub(super) struct Segment {
     pub(super) max_doc: u32,
     alive: Option<AliveBitSet>,
     keys: Arc<dyn ColumnValues<i64>>,
+    /// The chunks in ascending order of their keys; empty if that is their order in the segment.
+    by_key: OnceLock<Vec<u32>>,
     docs: Arc<dyn ColumnValues<i64>>,
 }
 
@@ -62,6 +64,7 @@ impl Segment {
             max_doc,
             alive: reader.alive_bitset().cloned(),
             keys,
+            by_key: OnceLock::new(),
             docs: fast.column_first_or_default(DOC)?,
         })
     }
@@ -80,6 +83,33 @@ impl Segment {
     /// Returns the key of a chunk.
     pub(super) fn key(&self, doc: u32) -> i64 {
         self.keys.get_val(doc)
+    }
+
+    /// Returns the chunk with a key, live or deleted.
+    pub(super) fn find(&self, key: i64) -> Option<u32> {
+        let by_key = self.by_key.get_or_init(|| self.sort_by_key());
+        let at = |place: u32| by_key.get(place as usize).copied().unwrap_or(place);
+        let (mut first, mut end) = (0, self.max_doc);
+        while first < end {
+            let middle = first + (end - first) / 2;
+            if self.key(at(middle)) < key {
+                first = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        let found = (first < self.max_doc).then(|| at(first));
+        found.filter(|&doc| self.key(doc) == key)
+    }
+
+    fn sort_by_key(&self) -> Vec<u32> {
+        let keys: Vec<i64> = self.keys.iter().collect();
+        if keys.is_sorted() {
+            return Vec::new();
+        }
+        let mut docs: Vec<u32> = (0..self.max_doc).collect();
+        docs.sort_by_key(|&doc| keys[doc as usize]);
+        docs
     }
 
     /// Returns the store's document of a chunk.

@@ -192,6 +192,19 @@ impl Lexical {
         })
     }
 
+    #[pyo3(signature = (keys, *, words, langs))]
+    fn holding<'py>(
+        &self,
+        py: Python<'py>,
+        keys: PyReadonlyArray1<'_, i64>,
+        words: Vec<String>,
+        langs: Vec<String>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let keys = keys.as_slice()?;
+        let held = py.detach(|| self.0.holding(keys, &words, &langs));
+        Ok(held.map_err(raise)?.into_pyarray(py))
+    }
+
     #[pyo3(signature = (word, *, k))]
     fn similar_terms(&self, py: Python<'_>, word: &str, k: usize) -> PyResult<Vec<String>> {
         py.detach(|| self.0.similar_terms(word, k)).map_err(raise)

@@ -203,6 +203,28 @@ def test_terms_like_a_word_are_those_with_fewest_edits_in_most_chunks(tmp_path: 
     assert [lexical.has_term(term) for term in ("anatron", "anacrons", "")] == [True, False, False]
 
 
+@pytest.mark.parametrize("order", [[3, 1, 2], [1, 2, 3]])
+def test_the_chunks_that_hold_all_words_in_their_text_keep_their_order(
+    tmp_path: Path, order: list[int]
+) -> None:
+    lexical = Lexical.open(str(tmp_path / "bm25"), write=True)
+    chunks = [("Whales eat krill", "", ""), ("krill eats", "whale", ""), ("a whale eats", "", "")]
+    put(lexical, 1, order, chunks)
+    lexical.commit(1)
+    put(lexical, 2, [4], [("the whale that ate and eats", "", "")])
+    lexical.commit(2)
+    whales, krill, eater = order
+    keys = np.array([4, eater, krill, whales, 9])
+
+    def holding(*words: str) -> list[int]:
+        return list(lexical.holding(keys, words=words, langs=["fr", "en"]))
+
+    assert holding("whales", "eat") == [4, eater, whales]
+    assert holding("krill") == [krill, whales]
+    assert holding("squid") == holding("squid", "eat") == []
+    assert holding() == [4, eater, krill, whales]
+
+
 def test_fields_that_are_not_named_are_not_kept(tmp_path: Path) -> None:
     lexical = Lexical.open(str(tmp_path / "bm25"), fields=["text"], write=True)
     put(lexical, 1, [1], [("cat", "dog", "dog")])

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import crx
-from crx.retrieve.exact import find_phrases
+from crx._native import Lexical
+from crx.retrieve.exact import find_phrases, inner_words, promote_exact
+from crx.types import Ranking
 
 
 @pytest.mark.parametrize(
@@ -69,3 +75,69 @@ def test_the_chunk_that_holds_the_query_as_it_is_comes_first(
 def test_a_phrase_that_ends_within_a_word_is_no_match(index: crx.Index) -> None:
     exact = index.search("no space left on dev", k=5).hits[0]
     assert Path(exact.uri).name != "exact.md"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "words"),
+    [
+        ("no space left on device", ["space", "left", "on"]),
+        ("set lxc.start.order to utf8 now", ["to", "utf8"]),
+        ("la clé élue d'un coffre est là", ["coffre", "est"]),
+        ("to be or not to be", ["be", "or", "not", "to"]),
+        (f"an {'x' * 65} in between", ["in"]),
+        ("space left", []),
+        ("whales", []),
+    ],
+)
+def test_the_words_within_a_phrase_are_plain_and_between_others(
+    phrase: str, words: list[str]
+) -> None:
+    assert inner_words([phrase]) == words
+
+
+def test_words_of_several_phrases_are_named_once() -> None:
+    assert inner_words(["a cat sat", "the cat ran off"]) == ["cat", "ran"]
+
+
+TEXTS = {
+    "en": "The well-known URLs of APIs don't list C++ users' parseArgs in 1,000 000 cases.",
+    "fr": "L’œuvre qu'il a faite d'un nationaux\u00a0trait\u2003est aujourd'hui les nations unies.",
+    "de": "Die Straße zum MASSE-Konto Häuser (siehe Haus\u00adrat) ist OHNE Ende ﬁnal.",
+    "vi": "Các URLs của Đường nations ma má mà được ghi trong tệp cấu hình nào đó.",
+    "ja": "次の URLs を settings へ追加し て nations を utf8 で保存する。",
+    "": "x = readAllLines( the nations ) ; fooBAR.baz_quux -> v1.2.3 HTTPServer HTTPServers ok",
+}
+
+
+def test_bm25_knows_the_words_within_each_phrase_of_a_text(tmp_path: Path) -> None:
+    lexical = Lexical.open(str(tmp_path / "bm25"), write=True)
+    for key, (lang, text) in enumerate(TEXTS.items()):
+        lexical.put(key, np.array([key]), lang, [text], [""], [""])
+    lexical.commit(1)
+    for key, text in enumerate(TEXTS.values()):
+        words = text.split()
+        for first, last in combinations(range(len(words) + 1), 2):
+            span = " ".join(words[first:last])
+            for query in (span, span.upper(), span.title(), span.partition("-")[2] or span):
+                phrase = find_phrases(query)
+                held = lexical.holding(
+                    np.array([key]), words=inner_words(phrase), langs=list(TEXTS)
+                )
+                assert held.tolist() == [key], query
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("There is NO  space\nleft.", 2),
+        ("There is no space lefty, and no space left", 2),
+        ("There is no space_left", 1),
+        ("There is casino space left", 1),
+        ("There is no space left_", 1),
+    ],
+)
+def test_a_phrase_is_held_between_ends_of_words(text: str, first: int) -> None:
+    ranking = Ranking(np.array([1]), np.array([0.5], np.float32))
+    rows = {1: SimpleNamespace(text="space no left"), 2: SimpleNamespace(text=text)}
+    promoted = promote_exact(["no space left"], ranking, [2], cast(Any, rows))
+    assert promoted.keys.tolist() == [first]

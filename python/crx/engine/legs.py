@@ -81,6 +81,12 @@ class EngineLexical:
         """Return whether any chunk holds a term."""
         return self.snapshot.doc_freqs([term], saturation=Saturation()) != [0]
 
+    def holding(
+        self, keys: NDArray[np.int64], *, words: Sequence[str], langs: Sequence[str]
+    ) -> NDArray[np.int64]:
+        """Return all chunks, any of which may hold the words: a database tells it by their text."""
+        return keys
+
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         """Return no term: a database has no index of terms by their spelling."""
         return []

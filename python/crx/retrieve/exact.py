@@ -20,6 +20,8 @@ _SHORTEST = 4
 _QUOTED = re.compile(r"[\"“«]([^\"”»]{2,})[\"”»]")
 # A word that is no ordinary one: parseArgs, snake_case, v1.2.3, TS-999, --amend, $HOME.
 _IDENTIFIER = re.compile(r"\S*(?:[\w)][._/:@=-]+\w|[a-z][A-Z]|\d|__|[A-Z]{3})\S*|[-$%@/]+\w\S*")
+# BM25 has no term for the whole of a longer word.
+_LONGEST = 64
 # Scripts that put no spaces between words.
 _UNSPACED = (("\u0e00", "\u0e7f"), ("\u3040", "\u9fff"), ("\uac00", "\ud7af"))
 
@@ -40,6 +42,16 @@ def find_phrases(query: str) -> list[str]:
     return [whole] if is_phrase and len(whole) >= _SHORTEST else []
 
 
+def inner_words(phrases: Sequence[str]) -> list[str]:
+    """Return the words within phrases that BM25 has terms for in a text with these phrases.
+
+    They stand between two others, so that spaces bound them in the text, too; the first and the
+    last may be a part of a longer word there.
+    """
+    inner = dict.fromkeys(word for phrase in phrases for word in phrase.split()[1:-1])
+    return [word for word in inner if word.isascii() and word.isalnum() and len(word) <= _LONGEST]
+
+
 def promote_exact(
     phrases: Sequence[str],
     ranking: Ranking,
@@ -53,13 +65,12 @@ def promote_exact(
     as they had.
     """
     scores = dict(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
-    wanted = [_pattern(phrase) for phrase in phrases]
     # Longest first: those that most texts lack.
     words = sorted({word for phrase in phrases for word in phrase.split()}, key=len, reverse=True)
     exact = [
         key
         for key in dict.fromkeys([*scores, *candidates])
-        if key in rows and _holds(rows[key].text, words, wanted)
+        if key in rows and _holds(rows[key].text, words, phrases)
     ]
     if not exact:
         return ranking
@@ -73,7 +84,7 @@ def promote_exact(
     )
 
 
-def _holds(text: str, words: Sequence[str], wanted: Sequence[re.Pattern[str]]) -> bool:
+def _holds(text: str, words: Sequence[str], phrases: Sequence[str]) -> bool:
     """Return whether a text holds all phrases, which consist of these words."""
     # Most texts lack a word, which is quick to see.
     folded = text.casefold()
@@ -81,14 +92,24 @@ def _holds(text: str, words: Sequence[str], wanted: Sequence[re.Pattern[str]]) -
         if word not in folded:
             return False
     normalized = _normalize(text)
-    return all(pattern.search(normalized) for pattern in wanted)
+    return all(_occurs(phrase, normalized) for phrase in phrases)
 
 
-def _pattern(phrase: str) -> re.Pattern[str]:
-    """Return the pattern of a phrase that neither begins nor ends within a word."""
-    before = r"(?<!\w)" if _is_end_of_word(phrase[0]) else ""
-    after = r"(?!\w)" if _is_end_of_word(phrase[-1]) else ""
-    return re.compile(before + re.escape(phrase) + after)
+def _occurs(phrase: str, text: str) -> bool:
+    """Return whether a text holds a phrase that neither begins nor ends within a word."""
+    start = text.find(phrase)
+    while start >= 0:
+        end = start + len(phrase)
+        before, after = text[start - 1 : start], text[end : end + 1]
+        if not (_joins(before, phrase[0]) or _joins(after, phrase[-1])):
+            return True
+        start = text.find(phrase, start + 1)
+    return False
+
+
+def _joins(beside: str, end: str) -> bool:
+    """Return whether the character beside the end of a phrase continues its word."""
+    return _is_end_of_word(end) and (beside.isalnum() or beside == "_")
 
 
 def _is_end_of_word(char: str) -> bool:
