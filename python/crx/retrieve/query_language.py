@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 
 from crx import _native
 from crx.ingest.common_words import FUNCTION_WORDS
-from crx.protocols import LanguageLimited
 
 # The script, as the first word of a letter's Unicode name, and the languages that use it.
 _LANGS_OF_SCRIPT = {
@@ -73,8 +72,12 @@ def primary_language(lang: str) -> str:
 
 
 def declared_langs(model: object) -> tuple[str, ...]:
-    """Return the languages (ISO 639-1) that a model declares to read; empty if it declares none."""
-    return model.languages if isinstance(model, LanguageLimited) else ()
+    """Return the languages (ISO 639-1) that a model declares to read; empty if it declares none.
+
+    A model that declares them is a `LanguageLimited`.
+    """
+    languages: tuple[str, ...] = getattr(model, "languages", ())
+    return languages
 
 
 def unread_langs(model: object, query: str, langs: Sequence[str]) -> tuple[str, ...]:

@@ -464,7 +464,8 @@ class Searcher:
         chunks: ChunkReader | None = None,
     ) -> list[Hit]:
         """Return the hits of a ranking, without chunks that were removed from the store since."""
-        stages = {name: _stages(rankings[name]) for name in STAGES if name in rankings}
+        keys = set(fused.keys.tolist())
+        stages = {name: _stages(rankings[name], keys) for name in STAGES if name in rankings}
         rows = (chunks or self._chunk_reader()).read(fused.keys.tolist())
         return [
             Hit(
@@ -478,9 +479,7 @@ class Searcher:
                 text=row.text,
                 outline=row.outline,
                 context=row.context,
-                stages={
-                    name: Stage(*by_key[key]) for name, by_key in stages.items() if key in by_key
-                },
+                stages={name: of[key] for name, of in stages.items() if key in of},
             )
             for key, score in zip(fused.keys.tolist(), fused.scores.tolist(), strict=True)
             if (row := rows.get(key))
@@ -581,7 +580,9 @@ def _passage(row: _native.PassageRow, hits: Sequence[Hit]) -> Passage:
     return locate_passage(passage, uri=row.uri, metadata=orjson.loads(row.metadata))
 
 
-def _stages(ranking: Ranking) -> dict[int, tuple[int, float]]:
-    """Return the rank and the score of each key."""
+def _stages(ranking: Ranking, keys: Collection[int]) -> dict[int, Stage]:
+    """Return the rank and the score of those of the keys that a ranking has."""
     ranked = zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True)
-    return {key: (rank, score) for rank, (key, score) in enumerate(ranked, start=1)}
+    return {
+        key: Stage(rank, score) for rank, (key, score) in enumerate(ranked, start=1) if key in keys
+    }
