@@ -121,7 +121,15 @@ def test_an_answer_has_its_text_and_its_valid_citations() -> None:
     )
 
 
-@pytest.mark.parametrize("text", [NO_ANSWER, f" **{NO_ANSWER}**\n", NO_ANSWER.rstrip(".").upper()])
+@pytest.mark.parametrize(
+    "text",
+    [
+        NO_ANSWER,
+        f" **{NO_ANSWER}**\n",
+        NO_ANSWER.rstrip(".").upper(),
+        "The answer is:\n\nThe source is not in these documents.",
+    ],
+)
 def test_the_sentence_for_no_answer_is_recognised(text: str) -> None:
     stream = answer_with(text)
     list(stream)

@@ -71,7 +71,7 @@ class AnswerStream:
             text=self._text,
             citations=tuple(_citation(n, passages[n - 1]) for n in self._citations.cited),
             removed=self._citations.removed,
-            found=not _is_no_answer(self._text),
+            found=not _is_no_answer(self._text, cites=bool(self._citations.cited)),
             model=self._model,
             usage=self._usage,
             notes=self._notes,
@@ -102,10 +102,14 @@ def _usage(generator: Generator) -> Mapping[str, int | float | None]:
     return asdict(generator.usage) if isinstance(generator, Metered) else {}
 
 
-def _is_no_answer(text: str) -> bool:
-    """Return whether a text is `NO_ANSWER`, up to case, quotes and markup."""
-    bare = text.strip().strip("\"'“”*_`.。 ")
-    return bare.casefold() == NO_ANSWER.rstrip(".").casefold()
+def _is_no_answer(text: str, *, cites: bool) -> bool:
+    """Return whether a text is `NO_ANSWER`, up to case, quotes and markup.
+
+    So is one that cites nothing and holds its end, as in "The source is not in these documents."
+    """
+    bare = text.strip().strip("\"'“”*_`.。 ").casefold()
+    whole = NO_ANSWER.rstrip(".").casefold()
+    return bare == whole or (not cites and whole.removeprefix("this is ") in bare)
 
 
 def _citation(number: int, passage: Passage) -> Citation:

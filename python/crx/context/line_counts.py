@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from crx.types import Context
 
 # Second tries after which their share of accepted ones decides, and the least such share. A second
-# try costs as much as the first line and brings at most this share of contexts.
+# try takes up to twice the time of a first line.
 ENOUGH_TRIES = 30
 MIN_ACCEPTED = 0.2
 

@@ -6,8 +6,8 @@ decoded together (`session`), in a child process (`child`) that is restarted whe
 (`crx.backends.process`). A document longer than the model's window is not truncated: its chunks
 are grouped, and each group gets an excerpt.
 
-Decoding is greedy. A chunk whose answer is rejected is asked for once more, with a firmer
-instruction.
+Decoding is greedy, but for tokens that would continue a loop (`loops`). A chunk whose answer is
+rejected is asked for once more, with a firmer instruction.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from crx.process.pipe import ChildLost, Message, child_command
 from crx.types import Chunk, Context, Document
 
 # Part of the fingerprint: raised when the same file and prompt may give another text.
-REVISION = 3
+REVISION = 4
 
 # Tokens of a prompt without a GPU, unless set. The time for a token grows with the tokens before
 # it: a long document takes nearly three times as long in windows of 32,000 tokens (by the measured

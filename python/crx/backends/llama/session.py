@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx.backends.llama.grammar import GrammarSampler
+from crx.backends.llama.loops import RUN_OF_ANSWER, RUN_OF_LINE, looping_tokens
 from crx.backends.llama.model import KV_TYPES, LlamaModel, PromptFailed
 from crx.context.compute_usage import ComputeUsage, Pace
 
@@ -39,7 +40,8 @@ PAIR, TILE = 2, 64
 class Slot:
     """A sequence that decodes one chunk's answer: the token to compute next and those so far.
 
-    With a grammar, only tokens that it allows are chosen.
+    With a grammar, only tokens that it allows are chosen. `line` is where the current line of the
+    answer begins.
     """
 
     sequence: int
@@ -47,6 +49,7 @@ class Slot:
     position: int
     token: int = 0
     answer: list[int] = field(default_factory=list)
+    line: int = 0
     grammar: GrammarSampler | None = None
 
 
@@ -212,26 +215,27 @@ class Session:
             raise PromptFailed(f"llama.cpp could not decode: code {code}")
 
     def _choose(self, row: int, slot: Slot) -> int:
-        if slot.grammar is None:
-            return self._greedy(row)
-        return slot.grammar.choose(self._logits(row))
+        """Return the likeliest token that continues no loop and that the grammar allows."""
+        logits = self._loop_free_logits(row, slot)
+        return _greedy(logits) if slot.grammar is None else slot.grammar.choose(logits)
+
+    def _loop_free_logits(self, row: int, slot: Slot) -> NDArray[np.float32]:
+        """Return the logits of a row, those of tokens that continue a loop at minus infinity."""
+        run = RUN_OF_ANSWER if slot.grammar is None else RUN_OF_LINE
+        begin = 0 if slot.grammar is None else slot.line
+        return _without(self._logits(row), looping_tokens(slot.answer[begin:], run=run))
 
     def _logits(self, row: int) -> NDArray[np.float32]:
         logits = llama.llama_get_logits_ith(self._context, row)
         return np.ctypeslib.as_array(logits, (self._model.n_vocab,))
-
-    def _greedy(self, row: int) -> int:
-        values = self._logits(row)
-        best = int(values.argmax())
-        if not np.isfinite(values[best]):
-            raise PromptFailed("the model's outputs are not finite")
-        return best
 
     def _advance(self, slot: Slot, token: int) -> list[SequenceResult]:
         self.counts.decoded += 1
         finished = self._model.ends(token)
         if not finished:
             slot.answer.append(token)
+            if "\n" in self._model.text((token,)):
+                slot.line = len(slot.answer)
         if not finished and len(slot.answer) < self._max_tokens:
             slot.token = token
             slot.position += 1
@@ -294,6 +298,22 @@ def _new_context(model: LlamaModel, *, capacity: int, slots: int, kv: str, threa
     if not context:
         raise PromptFailed(f"no memory for {capacity} tokens")
     return context
+
+
+def _without(logits: NDArray[np.float32], tokens: set[int]) -> NDArray[np.float32]:
+    """Return logits with those of some tokens at minus infinity."""
+    if not tokens:
+        return logits
+    kept = logits.copy()
+    kept[list(tokens)] = -np.inf
+    return kept
+
+
+def _greedy(logits: NDArray[np.float32]) -> int:
+    best = int(logits.argmax())
+    if not np.isfinite(logits[best]):
+        raise PromptFailed("the model's outputs are not finite")
+    return best
 
 
 def _close_grammar(slot: Slot) -> None:
