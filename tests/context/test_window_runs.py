@@ -14,6 +14,7 @@ from crx.context.chunk_prompt import ChunkPrompt
 from crx.context.ordering import Answers, restore_order
 from crx.context.window_prompt import WindowPrompt
 from crx.context.windows import WindowContextualizer
+from crx.errors import ModelError
 from crx.types import Chunk, Context, Document
 
 pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
@@ -64,6 +65,21 @@ def test_an_edit_of_one_line_costs_the_digest_and_the_windows_around_it(tmp_path
     assert 1 <= sum(made.values()) <= 9
     assert len(again.asked) <= 3
     assert all(row[1] == "ok" for row in contexts_by_chunk(index).values())
+
+
+def test_a_model_that_writes_one_good_line_a_window_is_stopped_early_in_a_book(
+    tmp_path: Path,
+) -> None:
+    def answer(prompt: str) -> str:
+        first, *others = answer_windows(prompt).split("\n")
+        # The prompt of a chunk that is asked for alone has no second chunk.
+        return "\n".join([first, *(f"{line[:4]}I cannot." for line in others)]) if others else "-"
+
+    index, _ = make_book(tmp_path)
+    model = CountedWindows(answer)
+    with pytest.raises(ModelError, match=r"80\.0% of 50 contexts rejected"):
+        index.contextualize(model)
+    assert len(model.asked) < 80
 
 
 @pytest.mark.parametrize(
