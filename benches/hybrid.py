@@ -8,8 +8,8 @@ Corpus: documents of 40 chunks of 50 to 150 words (see `corpus.py`), with a head
 chunks. A chunk's vector has 384 dimensions, in which the mean of its words' vectors in 30
 dimensions is embedded, with noise. Queries are spans of 2 to 12 words of chunks; their vectors are
 computed beforehand for all engines. crx returns passages of the best 20 chunks, within 4,000
-tokens, and reads the best 50 of BM25 in search of the whole query; above 100,000 chunks its
-default is a graph. `exact` scans all vectors, `int8` scans codes of them. LanceDB searches its
+tokens, and looks for the whole query in the best 50 of BM25; above 100,000 chunks its default is a
+graph. `exact` scans all vectors, `int8` scans codes of them. LanceDB searches its
 full-text index and an IVF_HNSW_SQ index of the vectors, 150 of each, and fuses them by reciprocal
 ranks; txtai is set to `hybrid` with stored texts and is otherwise as it comes. The script is what
 one would write in an afternoon: the best 150 chunks of BM25 (bm25s with its numba backend) and of a
