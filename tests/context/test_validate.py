@@ -73,7 +73,11 @@ REJECTED = [
     ),
     (
         "other chunk",
-        ["Chunk 4: growth of headcount by hospitals.", "[2] Growth of headcount by hospitals."],
+        [
+            "Chunk 4: growth of headcount by hospitals.",
+            "[2] Growth of headcount by hospitals.",
+            "Growth of headcount. [2] Orders from hospitals.",
+        ],
     ),
     (
         "prompt echoed",

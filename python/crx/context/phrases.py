@@ -53,6 +53,7 @@ _LABEL = re.compile(
     r"\W{0,3}(?:\[(\d+)\]|(?:chunk|passage|excerpt|extrait|abschnitt|片段|đoạn)\s*\#?\(?(\d+)\)?)\W*",
     re.IGNORECASE,
 )
+_BRACKETED = re.compile(r"\[\d+\]")
 
 
 def is_preamble(text: str) -> bool:
@@ -77,6 +78,10 @@ def strip_label(text: str, number: int | None) -> str:
 
 
 def names_other_chunk(text: str, document: str) -> bool:
-    """Return whether a text opens with the label of a chunk that is not a label of the document."""
+    """Return whether a text has the label of a chunk that is not a label of the document.
+
+    "[3]" is one anywhere, "Chunk 3" at the start.
+    """
     label = _LABEL.match(text)
-    return label is not None and label[0].strip() not in document
+    labels = [label[0].strip()] if label else []
+    return any(each not in document for each in (*labels, *_BRACKETED.findall(text)))
