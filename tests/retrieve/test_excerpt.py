@@ -76,6 +76,12 @@ def test_what_follows_the_words_of_the_query_is_preferred_to_what_precedes_them(
     assert rows == ["whales eat krill", "nothing of it, line 0"]
 
 
+def test_runs_of_spaces_become_one_space_in_a_line_that_does_not_fit_into_a_row() -> None:
+    line = "  a list of     krill,     seals and     whales"
+    assert wrap(line, 60) == [line]
+    assert wrap(line, 20) == ["  a list of krill,", "seals and whales"]
+
+
 def test_an_excerpt_of_source_code_is_of_one_place() -> None:
     text = "def whales(self):\n" + "    x = [f(y), {1: 2}];\n" * 30 + "def seals(self):\n" * 2
     assert [len(each) for each in shown(make_passage(text), "whales seals", count=10)] == [10]

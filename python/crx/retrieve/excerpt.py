@@ -17,6 +17,7 @@ from crx.types import Passage
 # Characters around the hit's chunk that are laid out to choose rows from.
 LAID_OUT = 8000
 _WORD = re.compile(r"[^\W_]+(?:['’_.-][^\W_]+)*")
+_SPACES = re.compile(r"(?<=\S) {2,}")
 _BRACKETS = re.compile(r"[\s\[\](){}<>\"'`;:,.]*[\[\](){}\"'`][\s\[\](){}<>\"'`;:,.]*")
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
@@ -165,11 +166,14 @@ def columns_of(character: str) -> int:
 def wrap(line: str, width: int) -> list[str]:
     """Return the rows of a line, each of at most `width` columns.
 
-    A row ends at a space if there is one in its second half.
+    A row ends at a space if there is one in its second half. Runs of spaces within a line that does
+    not fit into a row become one space.
     """
     line = line.rstrip()
     if len(line) <= width and line.isascii():
         return [line]
+    if columns(line) > width:
+        line = _SPACES.sub(" ", line)
     rows: list[str] = []
     start = column = space = 0
     for at, character in enumerate(line):
