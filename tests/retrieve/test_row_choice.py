@@ -60,6 +60,17 @@ def test_a_better_hit_of_the_passage_is_preferred_where_both_legs_have_the_same_
         assert piece.start in range(expected, expected + 4)
 
 
+def test_a_term_counts_less_in_a_chunk_whose_rank_counts_other_terms_too() -> None:
+    rows = ["rest"] * 24
+    rows[2] = rows[20] = "krill"
+    rows[9] = "whales"
+    terms = find_terms(rows, query="krill whales", known={"whale"})
+    hits = [make_hit(3), make_hit(3)]
+    for holders, expected in (([[0]] * 12 + [[1]] * 12, 18), ([[0]] * 24, 0)):
+        (piece,) = choose_prose(terms, holders, hits, [1.0] * 24, [0.0] * 24, count=3)
+        assert piece.start in range(expected, expected + 4)
+
+
 def test_of_source_code_the_best_hits_are_shown_in_part() -> None:
     rows = ["rest"] * 30
     rows[8] = rows[28] = "krill"

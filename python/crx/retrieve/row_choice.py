@@ -18,14 +18,15 @@ _DOCUMENT_TERM_WEIGHT = 0.25
 _PIECE_ROWS = 3
 # What counts in prose, in the logarithm of the odds that a row answers: the rank of its chunk in
 # each leg and among the hits of the passage, the share of the query's terms in the row and the one
-# before, and in the five around it, and how full it is, since headings, lists and tables seldom
-# answer. Fitted to the answers of eight question sets in five languages as a conditional logit
-# (McFadden 1974), and rounded; ranks within the passage were added later with half of the legs'.
-_RANK_SHARES = {"bm25": 0.5, "dense": 0.35}
-_RANK_IN_PASSAGE_SHARE = 0.5
+# before, and in the five around it, less the share in its chunk, which the chunk's ranks count
+# already, and how full it is, since headings, lists and tables seldom answer. Fitted to the answers
+# of eight question sets in five languages as a conditional logit (McFadden 1974), and rounded.
+_RANK_SHARES = {"bm25": 0.4, "dense": 0.4}
+_RANK_IN_PASSAGE_SHARE = 0.7
 _NEAR_TERMS = 2.2
-_AROUND_TERMS = 0.7
-_FULL_ROW = 4.4
+_AROUND_TERMS = 1.8
+_CHUNK_TERMS = 2.7
+_FULL_ROW = 4.6
 # What remains of the odds of a row that is shown already, for passages without any other.
 _REPEATED = 0.02
 # The rank of a chunk that a leg has not found, and of the text around the hits.
@@ -78,11 +79,13 @@ def choose_prose(
     passage, best first. `fullness` is 1 for a row of full width. `shown` is the share of each row
     that another passage shows already, which does not count.
     """
+    in_chunk = [_share_of_chunk(terms, holders, number) for number in range(len(hits))]
     odds = [
         max(_REPEATED, 1 - shown[at])
         * math.exp(
             _NEAR_TERMS * terms.share(terms.rows[max(0, at - 1) : at + 1])
             + _AROUND_TERMS * terms.share(terms.rows[max(0, at - 2) : at + 3])
+            - _CHUNK_TERMS * max((in_chunk[number] for number in holders[at]), default=0)
             + _FULL_ROW * fullness[at]
             + _log_odds_of_chunk(holders[at], hits)
         )
@@ -159,6 +162,12 @@ def _best_window(terms: RowTerms, texts: Sequence[str], rows: range, *, count: i
 
 def _characters(text: str) -> int:
     return sum(map(len, text.split()))
+
+
+def _share_of_chunk(terms: RowTerms, holders: Sequence[Sequence[int]], number: int) -> float:
+    """Return the weight of the terms in the chunk of a hit."""
+    rows = zip(terms.rows, holders, strict=True)
+    return terms.share([row for row, numbers in rows if number in numbers])
 
 
 def _log_odds_of_chunk(holders: Sequence[int], hits: Sequence[Hit]) -> float:
