@@ -60,7 +60,6 @@ class WindowContextualizer:
                 self._write_lines(prefix, chunks, group, validator)
             ) as contexts:
                 for at, context in contexts:
-                    self.counts.count_first(context)
                     if context.status == "rejected" and self.counts.second_try_pays:
                         again.append(at)
                     else:
@@ -112,18 +111,21 @@ class WindowContextualizer:
         windows: Sequence[range],
         validator: ContextValidator,
     ) -> Answers:
-        """Yield (position, context) of every chunk of some windows."""
+        """Yield (position, context) of every chunk of some windows; count a window's together."""
         prompts = [self._window_prompt(chunks[w.start : w.stop]) for w in windows]
         with contextlib.closing(self.ask(prefix, prompts)) as answers:
             for number, answer in answers:
                 lines = parse_lines(answer.text)
+                written: list[Context] = []
                 for nth, at in enumerate(windows[number], 1):
                     if answer.status == "failed":
-                        yield at, answer
+                        written.append(answer)
                     elif nth not in lines:
-                        yield at, Context.rejected("missing line")
+                        written.append(Context.rejected("missing line"))
                     else:
-                        yield at, validator.validate(lines[nth], chunk=chunks[at])
+                        written.append(validator.validate(lines[nth], chunk=chunks[at]))
+                    self.counts.count_first(written[-1])
+                yield from zip(windows[number], written, strict=True)
 
     def _window_prompt(self, chunks: Sequence[Chunk]) -> ChunkPrompt:
         grammar = lines_grammar(len(chunks))
