@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from corpus import library_words, random_walks
+from corpus import RandomWalks, library_words
 from harness import commit, processor, time_call, write_results
 from numpy.typing import NDArray
 
@@ -46,10 +46,11 @@ def write_corpus(folder: Path, chunks: int) -> None:
     """Write `chunks.txt`, one chunk per line, and `queries.json`."""
     rng = np.random.default_rng(1)
     words, text = library_words()
+    walks = RandomWalks(text)
     queries: list[str] = []
     with (folder / "chunks.txt").open("w") as lines:
         for at in range(0, chunks, 100_000):
-            rows = random_walks(text, min(100_000, chunks - at), rng)
+            rows = walks.draw(min(100_000, chunks - at), rng)
             lengths = rng.integers(50, 151, size=len(rows))
             for row, length in zip(rows.tolist(), lengths.tolist(), strict=True):
                 lines.write(" ".join([words[w] for w in row[:length]]) + "\n")

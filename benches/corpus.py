@@ -22,22 +22,28 @@ def library_words() -> tuple[list[str], NDArray[np.int32]]:
     return list(number), np.array(text, dtype=np.int32)
 
 
-def random_walks(
-    text: NDArray[np.int32], chunks: int, rng: np.random.Generator
-) -> NDArray[np.int32]:
-    """Return (chunks, 150) word numbers of random walks over the bigrams of the text."""
-    order = np.argsort(text[:-1], kind="stable")
-    start = np.searchsorted(text[:-1][order], np.arange(text.max() + 2))
-    out = np.empty((chunks, 150), dtype=np.int32)
-    here = rng.integers(len(text) - 1, size=chunks)
-    for step in range(150):
-        word = text[here]
-        out[:, step] = word
-        first, end = start[word], start[word + 1]
-        dead = first == end
-        jump = order[
-            np.minimum(first + rng.random(chunks) * (end - first), len(order) - 1).astype(int)
-        ]
-        here = np.where(dead, 0, jump + 1)
-        here[here >= len(text) - 1] = 0
-    return out
+class RandomWalks:
+    """Random walks over the bigrams of a text of word numbers."""
+
+    def __init__(self, text: NDArray[np.int32]) -> None:
+        self._text = text
+        # The places of each word, word by word.
+        self._order = np.argsort(text[:-1], kind="stable")
+        self._start = np.searchsorted(text[:-1][self._order], np.arange(text.max() + 2))
+
+    def draw(self, chunks: int, rng: np.random.Generator) -> NDArray[np.int32]:
+        """Return (chunks, 150) word numbers."""
+        text, order, start = self._text, self._order, self._start
+        out = np.empty((chunks, 150), dtype=np.int32)
+        here = rng.integers(len(text) - 1, size=chunks)
+        for step in range(150):
+            word = text[here]
+            out[:, step] = word
+            first, end = start[word], start[word + 1]
+            dead = first == end
+            jump = order[
+                np.minimum(first + rng.random(chunks) * (end - first), len(order) - 1).astype(int)
+            ]
+            here = np.where(dead, 0, jump + 1)
+            here[here >= len(text) - 1] = 0
+        return out

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from corpus import library_words, random_walks
+from corpus import RandomWalks, library_words
 from harness import commit, processor, write_results
 from numpy.typing import NDArray
 
@@ -120,11 +120,12 @@ def make_document(number: int, chunks: list[str]) -> Document:
 def make_corpus(count: int, queries: int, dimensions: int = DIM) -> Corpus:
     rng = np.random.default_rng(1)
     words, text = library_words()
+    walks = RandomWalks(text)
     documents: list[Document] = []
     asked: list[str] = []
     step = 1000 * CHUNKS_PER_DOCUMENT
     for start in range(0, count, step):
-        rows = random_walks(text, min(step, count - start), rng).tolist()
+        rows = walks.draw(min(step, count - start), rng).tolist()
         lengths = rng.integers(50, 151, size=len(rows)).tolist()
         chunks = [
             " ".join(words[word] for word in row[:length])

@@ -31,7 +31,7 @@ from typing import TypeVar
 
 import numpy as np
 import orjson
-from corpus import library_words, random_walks
+from corpus import RandomWalks, library_words
 from harness import commit, processor, time_call, write_results
 from numpy.typing import NDArray
 
@@ -51,8 +51,9 @@ MAX_TOKENS, BATCH = 190, 64
 def write_corpus(folder: Path, chunks: int) -> None:
     rng = np.random.default_rng(1)
     words, text = library_words()
+    walks = RandomWalks(text)
     for number in range(-(-chunks // PARAGRAPHS_PER_FILE)):
-        rows = random_walks(text, PARAGRAPHS_PER_FILE, rng).tolist()
+        rows = walks.draw(PARAGRAPHS_PER_FILE, rng).tolist()
         lines = [f"# {title([words[word] for word in rows[0]])}"]
         for at, row in enumerate(rows):
             if at % PARAGRAPHS_PER_SECTION == 0:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from corpus import library_words, random_walks
+from corpus import RandomWalks, library_words
 from harness import commit, processor, write_results
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
@@ -40,7 +40,7 @@ Built = tuple[dict[str, list[str]], list[object]]
 def write_documents(folder: Path, count: int) -> list[str]:
     """Write documents of 60 words, which are a chunk each; return queries."""
     words, text = library_words()
-    rows = random_walks(text, count, np.random.default_rng(1)).tolist()
+    rows = RandomWalks(text).draw(count, np.random.default_rng(1)).tolist()
     for number, row in enumerate(rows):
         document = f"# Document {number}\n\n{' '.join(words[word] for word in row[:60])}.\n"
         (folder / f"{number:05}.md").write_text(document)
