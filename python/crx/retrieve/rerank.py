@@ -187,10 +187,10 @@ def _sort_by_score(keys: NDArray[np.int64], scores: NDArray[np.float32]) -> Rank
     return Ranking(keys[order], scores[order])
 
 
-def _relative(scores: NDArray[np.float32]) -> NDArray[np.float64]:
+def _relative(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return scores moved and scaled to reach from 0 to 1; equal ones are all 0."""
     lowest, highest = scores.min(initial=np.inf), scores.max(initial=-np.inf)
-    relative: NDArray[np.float64] = (scores - lowest) / ((highest - lowest) or np.float64(1))
+    relative: NDArray[np.float32] = (scores - lowest) / ((highest - lowest) or np.float32(1))
     return relative
 
 
