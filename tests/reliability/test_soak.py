@@ -127,7 +127,7 @@ def test_memory_descriptors_and_disk_stay_flat(effort: Effort, tmp_path: Path) -
 def test_the_harness_finds_a_leak(effort: Effort, tmp_path: Path) -> None:
     leak: list[bytes] = []
     life = Life(tmp_path / "notes.crx", effort.chance)
-    before, after = live(life, 100, effort, after_each=lambda: leak.append(b"x" * (MB // 2)))
+    before, after = live(life, 100, effort, after_each=lambda: leak.append(b"x" * (2 * MB)))
     with pytest.raises(AssertionError):
         require_flat(before, after, operations=100)
 
