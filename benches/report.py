@@ -146,6 +146,18 @@ SECTIONS = (
         "one that imports numpy (`benches/cold_search.py`).",
         others=("nothing", "import numpy"),
     ),
+    Section(
+        "Opening a large index",
+        ("first-search.json",),
+        (
+            Column("first_ms", "opening and first search, ms", 0),
+            Column("first_cpu_ms", "ms of the CPU", 0),
+            Column("own_after_mb", "own MB after 100 searches", 0),
+            Column("mapped_after_mb", "mapped MB", 0, ranked=False),
+        ),
+        "In a new process, after its imports and without a model, with the files in memory "
+        "(`benches/first_search.py`). Most of it is the hash of all vectors and of the graph.",
+    ),
 )
 
 # Why an engine is ahead, and what would close it, by section, column and engine.
