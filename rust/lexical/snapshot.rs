@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tantivy::directory::error::OpenReadError;
 use tantivy::index::{SegmentComponent, SegmentMeta};
-use tantivy::{Directory, Index, TantivyError};
+use tantivy::{Directory, Index, IndexMeta, TantivyError};
 
 use super::bm25::{Bm25, FIELDS};
 use super::commit::{Payload, damaged, error_of};
@@ -63,7 +63,9 @@ impl Snapshot {
         fields: &Fields,
         before: Option<&Snapshot>,
     ) -> tantivy::Result<Result<Snapshot>> {
-        let meta = index.load_metas()?;
+        let Some(meta) = read_meta(index)? else {
+            return Ok(Err(damaged(folder, "its list of segments is damaged")));
+        };
         let seq = match Payload::seq_of(folder, meta.payload.as_deref()) {
             Ok(seq) => seq,
             Err(error) => return Ok(Err(error)),
@@ -128,6 +130,27 @@ impl Snapshot {
             .flat_map(|segment| segment.live().map(|doc| segment.doc(doc)))
             .collect()
     }
+}
+
+/// Reads the last commit; `None` if it is not as it was written.
+///
+/// tantivy has no checksum for this file, and takes a field whose name is damaged for a missing one,
+/// so that the chunks of a lost list of deletions would be back. What was read is therefore written
+/// again and compared. Both are read once more if they differ, since a writer may commit in between.
+fn read_meta(index: &Index) -> tantivy::Result<Option<IndexMeta>> {
+    const ATTEMPTS: usize = 10;
+    for _ in 0..ATTEMPTS {
+        let meta = index.load_metas()?;
+        let read = index.directory().atomic_read(Path::new("meta.json"))?;
+        let written = serde_json::to_vec_pretty(&meta).map_err(std::io::Error::from)?;
+        let no_deletions =
+            |segment: &SegmentMeta| segment.delete_opstamp().is_some() && !segment.has_deletes();
+        if read.strip_suffix(b"\n") == Some(&written[..]) && !meta.segments.iter().any(no_deletions)
+        {
+            return Ok(Some(meta));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns whether a file matches its checksum. A file without room for a checksum is not passed to

@@ -324,6 +324,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @settings(max_examples=100)
+# The name of the field of deletions in the list of segments.
 @example(suffix=".json", which=1, where=0.11328125, bit=0)
 @given(
     suffix=st.sampled_from([".json", ".term", ".idx", ".pos", ".fast", ".del", ".store"]),
@@ -331,7 +332,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where=st.floats(0, 1, exclude_max=True),
     bit=st.integers(0, 8),
 )
-def test_a_damaged_folder_is_refused_or_has_other_chunks_or_makes_no_difference(
+def test_a_damaged_folder_is_refused_or_makes_no_difference(
     tmp_path_factory: pytest.TempPathFactory,
     sound: Path,
     suffix: str,
@@ -356,14 +357,11 @@ def test_a_damaged_folder_is_refused_or_has_other_chunks_or_makes_no_difference(
         writer = Lexical.open(str(folder), write=True)
         assert (writer.seq, len(writer)) == (0, 0)
     else:
-        want = Lexical.open(str(sound))
+        want = Lexical.open(str(sound)).search("cat dog", k=5)
         assert reader.seq == 3
-        # tantivy has no checksum for the list of segments. Without a file of deleted chunks these
-        # are back; an `Index` compares the number of chunks with the database's.
-        if len(reader) == len(want):
-            assert [part.tolist() for part in reader.search("cat dog", k=5)] == [
-                part.tolist() for part in want.search("cat dog", k=5)
-            ]
+        assert [part.tolist() for part in reader.search("cat dog", k=5)] == [
+            part.tolist() for part in want
+        ]
 
 
 @pytest.mark.parametrize("length", range(10))
