@@ -81,6 +81,33 @@ def test_a_second_writer_of_the_same_process_is_told_which_process_writes(
     assert index.remove("a") == 1
 
 
+def test_damage_that_a_search_is_the_first_to_read_is_noted_and_costs_no_hit(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "herons.crx"
+    texts = [f"Heron {n} eats {n % 7} fish." for n in range(300)]
+
+    def ask(index: crx.Index) -> tuple[list[tuple[str, float]], tuple[str, ...]]:
+        result = index.search(texts[-1], legs=("dense",))
+        return [(hit.uri, hit.score) for hit in result.hits], result.notes
+
+    with crx.open(path, settings={**SETTINGS, "ann_above": 100}) as index:
+        index.add_documents([crx.Document(f"{n:03}", text) for n, text in enumerate(texts)])
+        expected, notes = ask(index)
+        assert not notes
+    (matrix,) = (path / "derived").glob("vectors-*.f16")
+    damaged = bytearray(matrix.read_bytes())
+    contents = int.from_bytes(damaged[-8:], "little")
+    damaged[contents - 100] ^= 1  # in the last row
+    matrix.write_bytes(damaged)
+    with crx.open(path) as index:
+        note = f"{matrix}: does not match its seal; rows are read from the store"
+        assert ask(index) == (expected, (note,))
+        assert ask(index) == (expected, ())
+        assert index.verify().repaired == (f"{matrix}: does not match its seal; made anew",)
+        assert ask(index) == (expected, ())
+
+
 def refuse_to_sleep(seconds: float) -> None:
     raise AssertionError(f"waited for {seconds} seconds")
 

@@ -605,6 +605,12 @@ class Dense:
         has changed, or if a file is damaged.
         """
 
+    def check(self, store: Store) -> None:
+        """Apply the store's changes after checking all bytes of the files; `faults` names damaged ones.
+
+        `sync` leaves the rows of a graph to be checked as they are read.
+        """
+
     def publish(self, store: Store) -> None:
         """Apply the store's changes and publish them, as the last step of a build.
 
@@ -614,7 +620,11 @@ class Dense:
     def search(
         self, query: NDArray[np.float32], *, k: int, only: Filter | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the k rows of largest inner product with the (d,) query, and the products."""
+        """Return the k rows of largest inner product with the (d,) query, and the products.
+
+        Raises `Damaged` if a row that was read is not as it was written; after the next `sync`, what
+        the damaged file holds has been read from the store.
+        """
 
     def search_batch(
         self, queries: NDArray[np.float32], *, k: int, only: Filter | None = None

@@ -288,7 +288,7 @@ class DerivedFiles:
         except Damaged as error:
             faults.append(str(error))
         dense = self._open_dense(write=False)
-        dense.sync(native_store(self._store))
+        dense.check(native_store(self._store))
         return [*faults, *dense.faults]
 
     def unfound(self) -> list[str]:

@@ -16,12 +16,11 @@ use std::io::Write;
 use std::path::Path;
 
 use half::f16;
-use memmap2::Mmap;
 
 use super::kernels::{PLANES, kernel_bits, kernel_bytes};
 use super::scan::best_rows;
 use crate::error::{Error, Result};
-use crate::seal::{self, Draft, Key, Seal};
+use crate::seal::{self, Draft, Key, Seal, Sealed};
 
 const MAGIC: [u8; 8] = *b"crx.code";
 const VERSION: u32 = 1;
@@ -79,7 +78,7 @@ impl Encoding {
 
 /// The codes of the rows of one generation, mapped into memory.
 pub(super) struct Codes {
-    map: Mmap,
+    map: Sealed,
     pub(super) encoding: Encoding,
     dim: usize,
     rows: usize,

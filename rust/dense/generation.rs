@@ -39,6 +39,24 @@ pub(super) struct Generation {
     pub(super) codes: Option<Codes>,
 }
 
+impl Generation {
+    /// Checks all bytes of its files.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if one does not match its seal.
+    pub(super) fn check(&self) -> Result<()> {
+        self.matrix.check()?;
+        self.graph.as_ref().map_or(Ok(()), Hnsw::check)
+    }
+
+    /// Returns whether a part that was read is not as it was written.
+    pub(super) fn is_damaged(&self) -> bool {
+        let graph = self.graph.as_ref();
+        self.matrix.require_undamaged().is_err()
+            || graph.is_some_and(|graph| graph.require_undamaged().is_err())
+    }
+}
+
 /// The folder with the files of all generations.
 #[derive(Clone)]
 pub(super) struct Folder {
@@ -74,6 +92,8 @@ impl Folder {
     /// Opens the generation that a pointer names, and returns it with the faults of its graph and of
     /// its codes, if they cannot be used.
     ///
+    /// Rows are checked now if they have no graph or `wholly` is set, else when they are read.
+    ///
     /// # Errors
     /// [`Error::Damaged`] if the matrix cannot be used, or reflects another state of the store
     /// than one up to `seq`.
@@ -82,6 +102,7 @@ impl Folder {
         store: &impl Source,
         pointer: &Derived,
         seq: i64,
+        wholly: bool,
     ) -> Result<(Generation, Vec<String>)> {
         let file = &pointer.file;
         let number = matrix_number(file)
@@ -92,7 +113,11 @@ impl Folder {
         }
         let graph = match store.derived(ANN)? {
             Some(graph) if graph.file == graph_file(number) => {
-                self.open_graph(&graph, &matrix).map(Some)
+                let graph = self.open_graph(&graph, &matrix);
+                let checked = |graph: Hnsw| graph.check().map(|()| graph);
+                graph
+                    .and_then(|graph| if wholly { checked(graph) } else { Ok(graph) })
+                    .map(Some)
             }
             // The graph of another generation, whose pointers are being replaced.
             _ => Ok(None),
@@ -113,6 +138,9 @@ impl Folder {
             note(error, "all rows are scanned in half precision");
             None
         });
+        if wholly || graph.is_none() {
+            matrix.check()?;
+        }
         let generation = Generation {
             pointer: pointer.clone(),
             matrix,
@@ -144,6 +172,7 @@ impl Folder {
             return Ok(None);
         }
         let matrix = Matrix::open(&path, &self.key, &tail.seal)?;
+        matrix.check()?;
         if (matrix.seq(), matrix.dim()) != (tail.seq, base.matrix.dim()) {
             return Err(Error::Damaged(format!(
                 "{}: belongs to another matrix",
@@ -244,6 +273,7 @@ impl Folder {
         let path = self.path.join(&file);
         let seal = matrix::write(&path, &self.key, dim, seq, rows)?;
         let matrix = Matrix::open(&path, &self.key, &seal)?;
+        matrix.check()?;
         Ok((number, Derived { file, seq, seal }, matrix))
     }
 

@@ -7,17 +7,23 @@
 //! usearch's own product of f16 rows is a loop of bit operations unless it is built with NumKong,
 //! whose 2,000 kernels take longer to compile than the rest of crx together. So its distance is the
 //! kernel of the exact scan, which also makes the graph of equal rows the same on every processor.
+//!
+//! usearch does not validate its input, so all of a file but the rows is checked when it is opened.
+//! Five sixths of a file are rows, which no code follows: the distance checks one when it reads it.
 
+use std::ops::Range;
 use std::path::Path;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use half::f16;
-use memmap2::Mmap;
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
 use super::kernels::kernel_pair;
 use crate::error::{Error, Result};
-use crate::seal::{self, Draft, Key, Seal};
+use crate::seal::{Draft, Key, Seal, Sealed};
+
+/// The byte at which the rows begin in a file of usearch.
+const ROWS_AT: usize = 8;
 
 /// Links of a node; twice as many in the lowest layer.
 const CONNECTIVITY: usize = 16;
@@ -32,9 +38,9 @@ pub(super) fn candidates(count: usize) -> usize {
 
 /// The graph over the rows of one generation.
 pub(super) struct Hnsw {
-    // The index reads the map, so it is dropped first.
+    // The index reads the file, so it is dropped first.
     index: Index,
-    _map: Mmap,
+    file: Arc<Sealed>,
     slots: Slots,
 }
 
@@ -73,9 +79,7 @@ impl Drop for Slot<'_> {
 }
 
 impl Hnsw {
-    /// Opens the published graph of so many rows.
-    ///
-    /// The seal is checked first, since usearch does not validate its input.
+    /// Opens the published graph of so many rows, after checking all of it but the rows.
     ///
     /// # Errors
     /// [`Error::Damaged`] if the file does not match its seal or has other rows; [`Error::System`] if
@@ -87,15 +91,19 @@ impl Hnsw {
         dim: usize,
         rows: usize,
     ) -> Result<Self> {
-        let map = seal::open(path, key, seal)?;
+        let file = Arc::new(Sealed::open(path, key, seal)?);
+        let in_rows = rows_of(&file, dim, rows).unwrap_or(0..0);
+        file.check(0..in_rows.start);
+        file.check(in_rows.end..file.len());
+        file.require_undamaged()?;
         let mut index = Index::new(&options(dim)).map_err(|error| failed(path, error))?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         index
             .reserve_capacity_and_threads(0, threads)
             .map_err(|error| failed(path, error))?;
-        // SAFETY: the bytes are those that usearch wrote, and outlive the index.
-        unsafe { index.view_from_buffer(&map) }.map_err(|error| failed(path, error))?;
-        use_kernel(&mut index, dim);
+        // SAFETY: the bytes are those that usearch wrote, but for rows, and outlive the index.
+        unsafe { index.view_from_buffer(&file) }.map_err(|error| failed(path, error))?;
+        use_kernel(&mut index, dim, Some(&file));
         if (index.dimensions(), index.size()) != (dim, rows) {
             return Err(Error::Damaged(format!(
                 "{}: has other rows than its matrix",
@@ -104,15 +112,30 @@ impl Hnsw {
         }
         Ok(Hnsw {
             index,
-            _map: map,
+            file,
             slots: Slots::new(threads),
         })
+    }
+
+    /// Checks all rows.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if the file does not match its seal.
+    pub(super) fn check(&self) -> Result<()> {
+        self.file.check_all()
+    }
+
+    /// # Errors
+    /// [`Error::Damaged`] if a row that was read is not as it was written.
+    pub(super) fn require_undamaged(&self) -> Result<()> {
+        self.file.require_undamaged()
     }
 
     /// Returns about `count` allowed rows near the query, in no particular order.
     ///
     /// # Errors
-    /// [`Error::System`] if usearch fails.
+    /// [`Error::Damaged`] if a row that was compared is not as it was written; [`Error::System`] if
+    /// usearch fails.
     pub(super) fn search(
         &self,
         query: &[f32],
@@ -125,6 +148,7 @@ impl Hnsw {
             .index
             .filtered_search(query, count, |row| allowed(row as usize))
             .map_err(|error| Error::System(format!("usearch: {error}")))?;
+        self.require_undamaged()?;
         Ok(found.keys.into_iter().map(|row| row as usize).collect())
     }
 }
@@ -136,7 +160,7 @@ impl Hnsw {
 /// [`Error::NoRoom`] or [`Error::System`].
 pub(super) fn write(path: &Path, key: &Key, dim: usize, values: &[f16]) -> Result<Seal> {
     let mut index = Index::new(&options(dim)).map_err(|error| failed(path, error))?;
-    use_kernel(&mut index, dim);
+    use_kernel(&mut index, dim, None);
     index
         .reserve_capacity_and_threads(values.len() / dim, 1)
         .map_err(|error| failed(path, error))?;
@@ -158,10 +182,23 @@ pub(super) fn write(path: &Path, key: &Key, dim: usize, values: &[f16]) -> Resul
     draft.publish()
 }
 
-/// Sets the distance of two rows: 1 less their inner product, as usearch's own.
-fn use_kernel(index: &mut Index, dim: usize) {
+/// Sets the distance of two rows: 1 less their inner product, as usearch's own. Rows of a file are
+/// checked when they are first read; a damaged one is compared all the same, since any bits are an f16.
+fn use_kernel(index: &mut Index, dim: usize, file: Option<&Arc<Sealed>>) {
     let product = kernel_pair();
+    let file = file.cloned();
+    let check = move |row: *const usearch::f16| {
+        if let Some(file) = &file {
+            let at = (row as usize).wrapping_sub(file.as_ptr() as usize);
+            // The query is no part of the file.
+            if at < file.len() {
+                file.check(at..at + dim * size_of::<f16>());
+            }
+        }
+    };
     let distance = move |row: *const usearch::f16, other: *const usearch::f16| {
+        check(row);
+        check(other);
         // SAFETY: usearch passes rows of its index, or the query that it has cast to one: `dim` values
         // of 16 bits, aligned as such.
         let (row, other) = unsafe {
@@ -173,6 +210,18 @@ fn use_kernel(index: &mut Index, dim: usize) {
         1.0 - product(row, other)
     };
     index.change_metric(Box::new(distance));
+}
+
+/// Returns the bytes of the rows in a file of usearch, which begins with their number and their
+/// length, or None if they are others: then all of the file is to be checked.
+fn rows_of(file: &Sealed, dim: usize, rows: usize) -> Option<Range<usize>> {
+    let bytes = dim.checked_mul(size_of::<f16>())?;
+    let declared = |at: usize| Some(u32::from_le_bytes(*file.get(at..)?.first_chunk()?) as usize);
+    let end = rows.checked_mul(bytes)?.checked_add(ROWS_AT)?;
+    let is_known = file.check(0..ROWS_AT)
+        && (declared(0)?, declared(4)?) == (rows, bytes)
+        && end <= file.len();
+    is_known.then_some(ROWS_AT..end)
 }
 
 fn options(dim: usize) -> IndexOptions {
@@ -297,6 +346,34 @@ mod tests {
                 assert_eq!(thread.join().unwrap(), alone);
             }
         });
+    }
+
+    #[test]
+    fn a_damaged_row_is_found_when_it_is_read_and_any_other_damage_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ann-1.usearch");
+        let (values, queries) = mixture(1_000, 20);
+        let seal = write(&path, &[1; 32], DIM, &values).unwrap();
+        let good = std::fs::read(&path).unwrap();
+        let open = |at: usize| {
+            let mut bytes = good.clone();
+            bytes[at] ^= 0x10;
+            std::fs::write(&path, &bytes).unwrap();
+            Hnsw::open(&path, &[1; 32], &seal, DIM, 1_000)
+        };
+        let end = ROWS_AT + values.len() * 2;
+        for at in [0, 4, 9, end - 1, end, end + 64, good.len() - 1] {
+            assert!(matches!(open(at), Err(Error::Damaged(_))), "byte {at}");
+        }
+        let graph = open(end / 2).unwrap();
+        let damaged = (end / 2 - ROWS_AT) / (2 * DIM);
+        let mut query = vec![0.0; DIM];
+        for (to, from) in query.iter_mut().zip(&values[damaged * DIM..]) {
+            *to = from.to_f32();
+        }
+        assert!(graph.search(&query, 150, |_| true).is_err());
+        // It is known from then on, whatever is asked.
+        assert!(graph.search(&queries[0], 1, |_| true).is_err() && graph.check().is_err());
     }
 
     #[test]

@@ -217,6 +217,14 @@ impl LiveRows {
         self.faults.iter().chain(damaged).cloned().collect()
     }
 
+    /// Checks all bytes of the base.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if a file does not match its seal.
+    pub(super) fn check(&self) -> Result<()> {
+        self.base.as_ref().map_or(Ok(()), |base| base.check())
+    }
+
     /// Returns the rows of the tail, in document order.
     pub(super) fn tail_rows(&self) -> Vec<Row<'_>> {
         let Tail { keys, docs, values } = &*self.tail;
@@ -231,7 +239,7 @@ impl LiveRows {
         rows
     }
 
-    /// Returns all live rows, in document order.
+    /// Returns all live rows, in document order, which must have been checked.
     pub(super) fn rows(&self) -> Vec<Row<'_>> {
         let mut rows = self.tail_rows();
         if let Some(base) = &self.base {

@@ -7,11 +7,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use half::f16;
-use memmap2::Mmap;
-
 use crate::error::{Error, Result};
-use crate::seal::{self, Draft, Key, Seal};
+use crate::seal::{Draft, Key, Seal, Sealed};
+use half::f16;
 
 const MAGIC: [u8; 8] = *b"crx.f16\0";
 const VERSION: u32 = 1;
@@ -24,21 +22,25 @@ const _: () = assert!(
 );
 
 /// The rows of a generation, mapped into memory.
+///
+/// The values of a row may be used after [`Matrix::check_row`] or [`Matrix::check`].
 pub struct Matrix {
-    map: Mmap,
+    map: Sealed,
     dim: usize,
     rows: usize,
     seq: i64,
 }
 
 impl Matrix {
-    /// Opens a published file.
+    /// Opens a published file, after checking all of it but the values.
     ///
     /// # Errors
     /// [`Error::Damaged`] if the file does not match its seal or has a bad header; [`Error::System`]
     /// if it cannot be read.
     pub fn open(path: &Path, key: &Key, seal: &Seal) -> Result<Self> {
-        let map = seal::open(path, key, seal)?;
+        let map = Sealed::open(path, key, seal)?;
+        map.check(0..ALIGN.min(map.len()));
+        map.require_undamaged()?;
         let damaged = || Error::Damaged(format!("{}: not a matrix of vectors", path.display()));
         let header = map.first_chunk::<ALIGN>().ok_or_else(damaged)?;
         let word = |at: usize| -> [u8; 8] { std::array::from_fn(|byte| header[at + byte]) };
@@ -52,12 +54,40 @@ impl Matrix {
         if !known || length != Some(map.len()) {
             return Err(damaged());
         }
+        map.check(0..rows_at(rows).unwrap_or(ALIGN));
+        map.require_undamaged()?;
         Ok(Matrix {
             dim,
             rows,
             seq: i64::from_le_bytes(word(24)),
             map,
         })
+    }
+
+    /// Checks all values.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if the file does not match its seal.
+    pub fn check(&self) -> Result<()> {
+        self.map.check_all()
+    }
+
+    /// Returns whether the values of a row are as they were written.
+    #[inline]
+    pub fn check_row(&self, row: usize) -> bool {
+        let at = rows_at(self.rows).unwrap_or(ALIGN) + row * self.dim * size_of::<f16>();
+        self.map.check(at..at + self.dim * size_of::<f16>())
+    }
+
+    /// Returns whether all values were checked.
+    pub fn is_checked(&self) -> bool {
+        self.map.is_checked()
+    }
+
+    /// # Errors
+    /// [`Error::Damaged`] if a row that was checked is not as it was written.
+    pub fn require_undamaged(&self) -> Result<()> {
+        self.map.require_undamaged()
     }
 
     /// Returns the number of values in a row.
@@ -181,6 +211,7 @@ mod tests {
             .collect();
         let seal = write(&path, &KEY, 3, 42, &rows).unwrap();
         let matrix = Matrix::open(&path, &KEY, &seal).unwrap();
+        matrix.check().unwrap();
         assert_eq!((matrix.dim(), matrix.rows(), matrix.seq()), (3, 3, 42));
         assert_eq!(
             (matrix.keys(), matrix.docs()),
@@ -194,17 +225,48 @@ mod tests {
     }
 
     #[test]
+    fn damage_is_found_in_the_head_at_once_and_in_a_row_when_it_is_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vectors-1.f16");
+        let (dim, count) = (384, 200);
+        let values = vec![f16::ONE; dim];
+        let row = |row: i64| Row {
+            key: row,
+            doc: row,
+            values: &values,
+        };
+        let rows: Vec<Row<'_>> = (0..count).map(row).collect();
+        let seal = write(&path, &KEY, dim, 1, &rows).unwrap();
+        let good = std::fs::read(&path).unwrap();
+        let damage = |at: usize| {
+            let mut bytes = good.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&path, &bytes).unwrap();
+        };
+        for at in [0, 70, good.len() - 1] {
+            damage(at);
+            assert!(Matrix::open(&path, &KEY, &seal).is_err(), "byte {at}");
+        }
+        damage(good.len() / 2);
+        let matrix = Matrix::open(&path, &KEY, &seal).unwrap();
+        assert!(matrix.check_row(0) && matrix.require_undamaged().is_ok());
+        assert!(!(0..matrix.rows()).all(|row| matrix.check_row(row)));
+        assert!(matrix.require_undamaged().is_err() && matrix.check().is_err());
+    }
+
+    #[test]
     fn a_sealed_file_of_another_shape_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("vectors-1.f16");
         let seal = write(&path, &KEY, 4, 1, &[]).unwrap();
         assert_eq!(Matrix::open(&path, &KEY, &seal).unwrap().rows(), 0);
-        let good = std::fs::read(&path).unwrap();
+        let good = Sealed::open(&path, &KEY, &seal).unwrap().to_vec();
         for at in 0..24 {
             let mut bytes = good.clone();
             bytes[at] ^= 0x55;
-            std::fs::write(&path, &bytes).unwrap();
-            let seal = *blake3::keyed_hash(&KEY, &bytes).as_bytes();
+            let mut draft = Draft::new(&path, &KEY).unwrap();
+            draft.write_all(&bytes).unwrap();
+            let seal = draft.publish().unwrap();
             // Without rows, any number of dimensions above 0 is valid.
             let refused = matches!(Matrix::open(&path, &KEY, &seal), Err(Error::Damaged(_)));
             assert_eq!(refused, !(12..16).contains(&at), "byte {at}");

@@ -130,7 +130,8 @@ impl Dense {
     }
 
     /// Applies the store's changes and publishes them: the tail of a generation with a graph, until
-    /// it is a fifth of the generation; else all rows as a new generation.
+    /// it is a fifth of the generation; else all rows as a new generation. All bytes of the present
+    /// files are checked, and damaged ones are made anew.
     ///
     /// # Errors
     /// As `sync`; [`Error::Invalid`] if this is not the writer.
@@ -144,6 +145,10 @@ impl Dense {
         let _alone = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         let (live, _) = self.catch_up(store)?;
         self.set(live);
+        if self.live().check().is_err() {
+            // What is published anew is read from the store.
+            self.set(self.catch_up(store)?.0);
+        }
         let live = self.live();
         if live.has_damage() {
             return Ok(());
@@ -162,11 +167,26 @@ impl Dense {
         Ok(())
     }
 
+    /// Applies the store's changes, as `sync`, after checking all bytes of the files. A search checks
+    /// the rows of a generation with a graph as it reads them.
+    ///
+    /// # Errors
+    /// As `sync`. A damaged file is no error but a fault.
+    pub fn check(&self, store: &impl Source) -> Result<()> {
+        self.sync(store)?;
+        match self.live().check() {
+            Ok(()) => Ok(()),
+            Err(_) => self.sync(store).map(drop),
+        }
+    }
+
     /// Returns the `k` rows of largest inner product with the query; equal products in ascending
     /// order of key.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the query has other dimensions than the rows.
+    /// [`Error::Invalid`] if the query has other dimensions than the rows; [`Error::Damaged`] if a
+    /// row that was read is not as it was written: the next `sync` reads what a damaged file holds
+    /// from the store.
     pub fn search(&self, query: &[f32], k: usize, only: Option<&Filter>) -> Result<Vec<Scored>> {
         let live = self.live();
         if live.dim == 0 || k == 0 {
@@ -257,14 +277,15 @@ impl Dense {
         let pointer = store.derived(VECTORS)?;
         let base = live.base.as_ref().map(|base| &base.pointer);
         let held = base.or(live.refused.as_ref());
-        if held == pointer.as_ref() && live.seq <= seq {
+        let damaged = live.base.as_ref().is_some_and(|base| base.is_damaged());
+        if held == pointer.as_ref() && live.seq <= seq && !damaged {
             return Ok(live);
         }
         let mut faults = live.faults;
         let Some(pointer) = pointer else {
             return Ok(LiveRows::default().with_faults(faults));
         };
-        match self.folder.open(store, &pointer, seq) {
+        match self.folder.open(store, &pointer, seq, damaged) {
             Ok((base, found)) => {
                 faults.extend(found);
                 self.with_tail(store, LiveRows::of(base).with_faults(faults), seq)

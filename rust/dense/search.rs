@@ -20,6 +20,10 @@ const SCANNED_PER_CANDIDATE: f64 = 40.0;
 const SAMPLE: usize = 4096;
 
 /// Returns the `k` rows of largest inner product with the query.
+///
+/// # Errors
+/// [`Error::Damaged`](crate::error::Error::Damaged) if a file turns out to be damaged: rows of a
+/// generation with a graph are checked as they are read.
 pub(super) fn nearest(
     live: &LiveRows,
     query: &[f32],
@@ -98,11 +102,9 @@ fn nearest_in_base(
     }
     // Without a filter no row's document is read.
     match only {
-        Some(_) => Ok(nearest_by_scan(base, query, k, allowed)),
-        None if live.has_deleted() => {
-            Ok(nearest_by_scan(base, query, k, |row| !live.is_deleted(row)))
-        }
-        None => Ok(nearest_by_scan(base, query, k, |_| true)),
+        Some(_) => nearest_by_scan(base, query, k, allowed),
+        None if live.has_deleted() => nearest_by_scan(base, query, k, |row| !live.is_deleted(row)),
+        None => nearest_by_scan(base, query, k, |_| true),
     }
 }
 
@@ -115,7 +117,7 @@ fn nearest_by_graph(
 ) -> Result<TopRows> {
     // All candidates, since they are found by the query in half precision.
     let proposed = graph.search(query, hnsw::candidates(k), allowed)?;
-    Ok(best_of(base, &proposed, query, k))
+    best_of(base, &proposed, query, k)
 }
 
 /// Scans the codes of the rows if there are any, else the rows.
@@ -124,25 +126,32 @@ fn nearest_by_scan(
     query: &[f32],
     k: usize,
     allowed: impl Fn(usize) -> bool + Sync,
-) -> TopRows {
-    match &base.codes {
-        Some(codes) => best_of(base, &codes.search(query, k, allowed), query, k),
-        None => {
-            let keys = base.matrix.keys();
-            let rows = Rows::F16(base.matrix.all_values());
-            scan(rows, query, k, allowed, |row| keys[row])
-        }
+) -> Result<TopRows> {
+    if let Some(codes) = &base.codes {
+        return best_of(base, &codes.search(query, k, allowed), query, k);
     }
+    let matrix = &base.matrix;
+    let (keys, rows) = (matrix.keys(), Rows::F16(matrix.all_values()));
+    if matrix.is_checked() {
+        return Ok(scan(rows, query, k, allowed, |row| keys[row]));
+    }
+    let intact = |row: usize| allowed(row) && matrix.check_row(row);
+    let found = scan(rows, query, k, intact, |row| keys[row]);
+    matrix.require_undamaged()?;
+    Ok(found)
 }
 
 /// Returns the best `k` of the proposed rows, by their exact products.
-fn best_of(base: &Generation, proposed: &[usize], query: &[f32], k: usize) -> TopRows {
-    let keys = base.matrix.keys();
+fn best_of(base: &Generation, proposed: &[usize], query: &[f32], k: usize) -> Result<TopRows> {
+    let (matrix, keys) = (&base.matrix, base.matrix.keys());
     let mut best = TopRows::new(k);
     for &row in proposed {
-        best.push(scan::product(base.matrix.row(row), query), || keys[row]);
+        if matrix.check_row(row) {
+            best.push(scan::product(matrix.row(row), query), || keys[row]);
+        }
     }
-    best
+    matrix.require_undamaged()?;
+    Ok(best)
 }
 
 fn is_wanted(only: Option<&Filter>, doc: i64) -> bool {

@@ -320,6 +320,124 @@ fn above_the_limit_a_graph_is_searched_and_a_damaged_one_is_not() {
     assert!(!writer.exact());
 }
 
+/// Returns a store of 4,000 rows, published with a graph, and its folder.
+fn published_with_large_graph() -> (MemoryStore, tempfile::TempDir) {
+    let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
+    for doc in 0..40 {
+        let rows: Vec<(i64, f32)> = (doc * 100..doc * 100 + 100)
+            .map(|key| (key, key as f32 / 4000.0))
+            .collect();
+        store.put(doc, &rows);
+    }
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    writer.publish(&store).unwrap();
+    (store, folder)
+}
+
+/// Flips a bit of a file.
+fn damage(path: &Path, at: usize) {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(path, &bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_row_is_found_by_the_search_that_reads_it_and_then_read_from_the_store() {
+    // The last values of the matrix, after the keys and documents of 4,000 rows; rows of the graph.
+    for (file, at, instead, scans) in [
+        (
+            "vectors-1.f16",
+            64 + 4_000 * 20 - 1,
+            "rows are read from the store",
+            true,
+        ),
+        ("ann-1.usearch", 16_384 - 1, "all rows are scanned", true),
+    ] {
+        let (store, folder) = published_with_large_graph();
+        let path = folder.path().join(file);
+        let reader = Dense::open(folder.path(), KEY, false, 100, None);
+        reader.sync(&store).unwrap();
+        assert!(!reader.exact());
+        damage(&path, at);
+        let reader = Dense::open(folder.path(), KEY, false, 100, None);
+        reader.sync(&store).unwrap();
+        let snapshot = reader.snapshot_handle();
+        if file.starts_with("vectors") {
+            assert!(reader.faults().is_empty());
+            assert!(matches!(
+                snapshot.search(&query(1.0), 5, None),
+                Err(Error::Damaged(_))
+            ));
+            assert!(matches!(
+                snapshot.search(&query(1.0), 5, Some(&Filter::from_docs([39]))),
+                Err(Error::Damaged(_))
+            ));
+        }
+        let fault = format!("{}: does not match its seal; {instead}", path.display());
+        for dense in [&snapshot, &reader] {
+            dense.sync(&store).unwrap();
+            assert_eq!(
+                (dense.exact(), dense.faults()),
+                (scans, vec![fault.clone()])
+            );
+            assert_eq!(keys(dense, 1.0, 5, None), store.nearest(1.0, 5, None));
+            dense.sync(&store).unwrap();
+            assert_eq!(dense.faults().len(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_check_reads_what_no_search_has_read() {
+    let (store, folder) = published_with_large_graph();
+    let path = folder.path().join("vectors-1.f16");
+    damage(&path, 64 + 4_000 * 20 - 1);
+    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    reader.sync(&store).unwrap();
+    assert_eq!((reader.exact(), reader.faults().len()), (false, 0));
+    reader.check(&store).unwrap();
+    assert_eq!((reader.exact(), reader.faults().len()), (true, 1));
+    assert_eq!(keys(&reader, 1.0, 5, None), store.nearest(1.0, 5, None));
+}
+
+#[test]
+fn the_writer_replaces_a_file_whose_damage_no_search_has_met() {
+    for (file, at) in [
+        ("vectors-1.f16", 64 + 4_000 * 20 - 1),
+        ("ann-1.usearch", 5_000),
+    ] {
+        let (store, folder) = published_with_large_graph();
+        damage(&folder.path().join(file), at);
+        let writer = Dense::open(folder.path(), KEY, true, 100, None);
+        writer.publish(&store).unwrap();
+        assert_eq!(files(folder.path()), ["ann-2.usearch", "vectors-2.f16"]);
+        assert_eq!(writer.faults().len(), 1);
+        let reader = Dense::open(folder.path(), KEY, false, 100, None);
+        reader.check(&store).unwrap();
+        assert_eq!((reader.exact(), reader.faults().len()), (false, 0));
+    }
+}
+
+#[test]
+fn damaged_rows_are_not_published_anew() {
+    let (store, folder) = published_with_large_graph();
+    damage(&folder.path().join("vectors-1.f16"), 64 + 4_000 * 20 - 1);
+    // So many changes that all rows are published again.
+    let rows: Vec<(i64, f32)> = (10_000..15_000).map(|key| (key, 0.0)).collect();
+    store.put(99, &rows);
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    writer.publish(&store).unwrap();
+    assert_eq!(files(folder.path()), ["ann-2.usearch", "vectors-2.f16"]);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
+    reader.check(&store).unwrap();
+    assert_eq!((reader.len(), reader.faults()), (9_000, Vec::new()));
+    let only = Filter::from_docs([39]);
+    assert_eq!(
+        keys(&reader, 1.0, 100, Some(&only)),
+        store.nearest(1.0, 100, Some(&only))
+    );
+}
+
 /// Returns a store of 500 rows in 50 documents, published with a graph, and its folder.
 fn published_with_graph() -> (MemoryStore, tempfile::TempDir) {
     let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());

@@ -79,6 +79,10 @@ impl Dense {
         py.detach(|| self.0.sync(&*store.inner)).map_err(raise)
     }
 
+    fn check(&self, py: Python<'_>, store: &Store) -> PyResult<()> {
+        py.detach(|| self.0.check(&*store.inner)).map_err(raise)
+    }
+
     fn publish(&self, py: Python<'_>, store: &Store) -> PyResult<()> {
         py.detach(|| self.0.publish(&*store.inner)).map_err(raise)
     }

@@ -104,6 +104,11 @@ class EngineDense:
         return self.snapshot.exact
 
     @property
+    def faults(self) -> list[str]:
+        """No damaged files: a database has its own."""
+        return []
+
+    @property
     def codes(self) -> None:
         """No codes of the vectors: a database has its own index."""
         return None

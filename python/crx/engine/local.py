@@ -33,6 +33,7 @@ from crx.errors import NotAnIndex
 from crx.ingest.create import create_index, is_complete
 from crx.ingest.located_store import BASE
 from crx.ingest.roots import MOUNTS, ROOTS
+from crx.retrieve.dense_leg import search_dense
 from crx.types import Ranking
 
 # Settings that belong to a folder on one machine.
@@ -87,7 +88,7 @@ class LocalSnapshot:
         self, vector: NDArray[np.float32], *, k: int, where: Conditions | None
     ) -> Ranking:
         """Return the k chunks of largest inner product with a vector."""
-        return Ranking(*self._dense.search(vector, k=k, only=self._select(where)))
+        return search_dense(self._dense, self._store, vector, k=k, only=self._select(where))
 
     def sparse_topk(
         self,

@@ -21,6 +21,7 @@ from crx.ingest.split import labels_around
 from crx.protocols import Embedder, Reranker
 from crx.retrieve.canaries import require_found
 from crx.retrieve.dense_languages import weigh_by_language
+from crx.retrieve.dense_leg import search_dense
 from crx.retrieve.document_name import (
     BEST_CHUNKS,
     NAMED_OUTLINE_FACTOR,
@@ -149,6 +150,7 @@ class Searcher:
         self._lexical = lexical
         self._dense = dense
         self._seq = seq
+        self._known_faults = len(dense.faults)
         # The languages of the index, as of a sequence number of the store.
         self._cached_langs = None if langs is None else (seq, langs)
         self._complete = complete
@@ -224,8 +226,9 @@ class Searcher:
                 if named is not None and (name := named.result().name):
                     vector = _unit(vector + embedder.embed([name.rest], query=True)[0])
             with timer.stage("dense"):
-                found = self._dense.search(vector, k=weights.dense_depth, only=only)
-            rankings["dense"] = Ranking(*found)
+                rankings["dense"] = search_dense(
+                    self._dense, self._store, vector, k=weights.dense_depth, only=only
+                )
         if named is not None:
             rankings["bm25"] = named.result().ranking
         return rankings
@@ -328,7 +331,7 @@ class Searcher:
                 embedder=embedder,
                 k=max(depth, RECENCY_DEPTH) if recency else depth,
             )
-        notes = (*left_out, *fusion_notes)
+        notes = (*left_out, *self._new_faults(), *fusion_notes)
         if recency:
             with timer.stage("recency"):
                 boosted = self.boost_recent(fused, recency=recency, k=depth)
@@ -347,6 +350,12 @@ class Searcher:
         with timer.stage("hits"):
             hits = self.hits(fused, rankings, chunks=chunks)
         return Found(tuple(hits), notes)
+
+    def _new_faults(self) -> list[str]:
+        """Return the damaged files that were found since they were last asked for, a line each."""
+        faults = self._dense.faults
+        known, self._known_faults = self._known_faults, len(faults)
+        return faults[known:]
 
     def fuse(
         self,
