@@ -55,6 +55,29 @@ def test_a_pipe_whose_reader_is_gone_is_no_error(indexed: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads in /proc")
+@pytest.mark.parametrize(("asked", "threads"), [("", "1"), ("2", "2")])
+def test_numpy_starts_no_threads_unless_they_are_asked_for(
+    asked: str, threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if asked:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", asked)
+    code = """
+import atexit, os
+def count():
+    import numpy
+    print(len(os.listdir("/proc/self/task")))
+atexit.register(count)
+from crx.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        process("--version", code=code), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == threads
+
+
 def test_the_process_exits_with_the_code(here: Path) -> None:
     done = subprocess.run(process("search", "x"), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
