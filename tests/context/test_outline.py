@@ -108,7 +108,24 @@ def test_the_outline_of_a_method_has_its_class_and_the_definitions_of_its_file()
     (first, *_) = situated(CODE, "def register", name="registry.py")
     head, place = first.split(" | ")
     assert head.startswith("class Registry, def load")
-    assert place == "class Registry > def register"
+    assert place == "class Registry > def register, def load"
+
+
+def test_the_outline_of_source_code_has_the_definitions_that_begin_in_the_chunk() -> None:
+    (first, *_) = situated(CODE, '    """Holds', name="registry.py")
+    assert first == "class Registry, def load | class Registry, def register, def load"
+
+
+def test_a_single_capitalised_word_of_source_code_is_not_a_name() -> None:
+    code = 'def load():\n    """Read what Ada Lovelace wrote as a BytesIO, or Nothing."""\n'
+    assert situated(code, "def load", name="load.py") == ["def load, Ada Lovelace | def load"]
+
+
+def test_the_outline_of_a_chunk_with_many_definitions_has_the_first_of_them() -> None:
+    code = "".join(f"def generated_{number}():\n    pass\n" for number in range(1000))
+    (first, *_) = situated(code, "def generated_0", name="generated.py")
+    assert "def generated_1, def generated_2, def generated_3" in first
+    assert len(first) < 600
 
 
 def test_the_outline_of_a_paragraph_has_its_headings() -> None:

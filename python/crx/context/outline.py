@@ -5,6 +5,10 @@ outermost definitions (source code) or the proper names and the date of its open
 headings or definitions around the chunk. The second line has the remaining names and is read by
 BM25 alone.
 
+In source code, the first line also has the definitions that begin in the chunk: a chunk that
+defines a name answers questions about it better than one that uses it. Names have two words or more
+there: a single word with a capital is rather a type, and types made the chunks of a file alike.
+
 The document's terms of highest weight and the list of all its headings were tried on the second
 line, too. On source code and on contracts they found no more than the names did, and at the same
 weight they made the chunks of one document similar.
@@ -16,7 +20,9 @@ if it declares them. Names are those of `names`.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from crx.context.controls import strip_controls
 from crx.context.licence_header import skip_licence_header
@@ -31,6 +37,8 @@ FIRST_CHARS = 120
 PART_OF_CHARS = 100
 # Characters of names and keywords on the second line, which only BM25 reads.
 MORE_CHARS = 300
+# Characters of the definitions that begin in a chunk, of which generated code may have a hundred.
+DEFINED_CHARS = 300
 
 _SEPARATOR = re.compile(r"[,;、，]")
 _MONTHS = (
@@ -45,20 +53,25 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 
+_start = attrgetter("start")
+
 
 class Outliner:
     """Outlines of the chunks of one document."""
 
     def __init__(self, document: Document) -> None:
         title = _full_title(document)
-        definitions = _outermost(document.marks)
+        definitions = [mark for mark in document.marks if mark.kind == "definition"]
         text = skip_licence_header(document.text) if definitions else document.text
         names = rank_names(proper_names(text, lang=document.lang), text, known=title)
+        if definitions:
+            names = [name for name in names if " " in name]
         dates = _dates(opening(text))
-        subjects = [*definitions, *names]
+        subjects = [*_outermost(definitions), *names]
         first = [*_within(subjects, FIRST_CHARS), *dates[:1]]
         rest = [*_within(_others(document, names, first), MORE_CHARS), *dates[1:]]
         self._document = document
+        self._definitions = sorted(definitions, key=_start)
         self._head = ": ".join(part for part in (title, ", ".join(first)) if part)
         self._rest = ", ".join(rest)
         self._headings: dict[int, str] = {}
@@ -69,9 +82,18 @@ class Outliner:
             labels = labels_around(self._document.marks, chunk.start)
             below = labels[1:] if labels[:1] == (self._document.title,) else labels
             self._headings[chunk.section] = " > ".join(below)
-        first = " | ".join(part for part in (self._head, self._headings[chunk.section]) if part)
+        around = self._headings[chunk.section]
+        place = ", ".join(part for part in (around, *self._defined_in(chunk)) if part)
+        first = " | ".join(part for part in (self._head, place) if part)
         lines = (first, self._rest)
         return strip_controls("\n".join(part for part in lines if part))
+
+    def _defined_in(self, chunk: Chunk) -> Iterator[str]:
+        """Yield the labels of the definitions that begin in a chunk, after its first character."""
+        first = bisect_right(self._definitions, chunk.start, key=_start)
+        last = bisect_left(self._definitions, chunk.end, key=_start)
+        labels = (mark.label for mark in self._definitions[first:last])
+        return _within(dict.fromkeys(labels), DEFINED_CHARS)
 
 
 def outline(document: Document, chunks: Sequence[Chunk]) -> list[str]:
@@ -98,10 +120,9 @@ def _others(document: Document, names: Sequence[str], first: Sequence[str]) -> I
     yield from (name for name in names if name not in first)
 
 
-def _outermost(marks: Sequence[Mark]) -> list[str]:
+def _outermost(definitions: Sequence[Mark]) -> list[str]:
     """Return the labels of the definitions that are in no other one."""
-    top = (mark.label for mark in marks if mark.kind == "definition" and mark.level == 1)
-    return list(dict.fromkeys(top))
+    return list(dict.fromkeys(mark.label for mark in definitions if mark.level == 1))
 
 
 def _dates(text: str) -> list[str]:
