@@ -51,6 +51,10 @@ from crx.types import Result as Result
 from crx.types import Window as Window
 
 STAGES = (*LEGS, "recency", "rerank")
+# How much more the dense leg weighs in the fusion if most of the best chunks are source code with
+# outlines: their vectors hold the names of what they define. From 1.25 to 2.3, three sets of
+# questions about source files gained 0 to 4 points at 20. Without outlines 1.5 gained nothing.
+CODE_DENSE_FACTOR = 1.5
 EMPTY = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
@@ -330,6 +334,7 @@ class Searcher:
                 weights=weights,
                 embedder=embedder,
                 k=max(depth, RECENCY_DEPTH) if recency else depth,
+                chunks=chunks,
             )
         notes = (*left_out, *self._new_faults(), *fusion_notes)
         if recency:
@@ -365,8 +370,12 @@ class Searcher:
         weights: RankingWeights,
         embedder: Embedder | None,
         k: int,
+        chunks: ChunkReader | None = None,
     ) -> tuple[Ranking, tuple[str, ...]]:
-        """Return the best k of the legs' rankings, and notes; a single leg keeps its ranking."""
+        """Return the best k of the legs' rankings, and notes; a single leg keeps its ranking.
+
+        The dense leg weighs more if most of the best chunks of BM25 are source code with outlines.
+        """
         if len(by_leg) < 2:
             (only,) = by_leg.values() or [EMPTY]
             return Ranking(only.keys[:k], only.scores[:k]), ()
@@ -375,15 +384,21 @@ class Searcher:
         by_language, note = weigh_by_language(
             embedder, query, dense.keys, langs=self._langs(), langs_of=self._langs_of
         )
+        dense_weight = weights.dense_weight * by_language
+        if self._are_outlined_code(bm25.keys[:BEST_CHUNKS], chunks or self._chunk_reader()):
+            dense_weight = CODE_DENSE_FACTOR * dense_weight
         weighted = [
             WeightedRanking(bm25, np.full(len(bm25.keys), weights.bm25_weight), 0.0),
             # A cosine has no natural zero: that of the last hit is taken.
-            WeightedRanking(
-                dense, weights.dense_weight * by_language, float(dense.scores.min(initial=1.0))
-            ),
+            WeightedRanking(dense, dense_weight, float(dense.scores.min(initial=1.0))),
         ]
         fused = fuse(weighted, score_share=weights.score_share, rrf_k=weights.rrf_k, k=k)
         return fused, (note,) if note else ()
+
+    def _are_outlined_code(self, keys: NDArray[np.int64], chunks: ChunkReader) -> bool:
+        """Return whether most of some chunks are source code with an outline."""
+        rows = chunks.read(keys.tolist()).values()
+        return 2 * sum(bool(row.outline) and is_source_code(row.text) for row in rows) > len(rows)
 
     def boost_recent(self, fused: Ranking, *, recency: Recency, k: int) -> BoostedRanking:
         """Return the best k of a fused ranking after raising the scores of newer documents."""
