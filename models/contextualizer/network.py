@@ -46,17 +46,27 @@ class Shape:
 
 
 class Network(nn.Module):
-    """A decoder whose output layer is its embedding; one sequence at a time."""
+    """A decoder whose output layer is its embedding; one sequence at a time.
 
-    def __init__(self, shape: Shape, tensors: dict[str, torch.Tensor]) -> None:
+    Weights and the states between layers are float32. Products are computed in `precision`.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        tensors: dict[str, torch.Tensor],
+        *,
+        precision: torch.dtype = torch.float32,
+    ) -> None:
         super().__init__()
         self.shape = shape
+        self.precision = precision
         self.weights = nn.ParameterDict(
             {name.replace(".", "/"): nn.Parameter(t) for name, t in tensors.items()}
         )
 
     @staticmethod
-    def read(path: Path) -> Network:
+    def read(path: Path, *, precision: torch.dtype = torch.float32) -> Network:
         """Read a file; quantized weights are converted to single precision."""
         reader = gguf.GGUFReader(path)
         tensors = {
@@ -65,7 +75,7 @@ class Network(nn.Module):
             )
             for tensor in reader.tensors
         }
-        return Network(Shape.of(reader), tensors)
+        return Network(Shape.of(reader), tensors, precision=precision)
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Return the weights by their names in the file."""
@@ -79,29 +89,34 @@ class Network(nn.Module):
         """Return (n, width): the states of a sequence after some layers."""
         cos, sin = self._angles(len(hidden))
         for layer in layers:
-            hidden = hidden + self._attend(self._norm(hidden, layer, "attn_norm"), layer, cos, sin)
-            hidden = hidden + self._feed(self._norm(hidden, layer, "ffn_norm"), layer)
+            block = f"blk.{layer}"
+            normed = self._norm(hidden, f"{block}.attn_norm")
+            hidden = hidden + self._attend(normed, block, cos, sin)
+            hidden = hidden + self._feed(self._norm(hidden, f"{block}.ffn_norm"), block)
         return hidden
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Return (n, vocabulary) from the states after the last layer."""
-        weight = self._weight("output_norm")
-        normed = functional.rms_norm(hidden, (self.shape.width,), weight, self.shape.epsilon)
-        return functional.linear(normed, self._weight("token_embd"))
+        """Return (n, vocabulary), in float32, from the states after the last layer."""
+        normed = self._norm(hidden, "output_norm")
+        return self._multiply(normed, "token_embd").float()
 
     def _weight(self, name: str) -> torch.Tensor:
         weight: torch.Tensor = self.weights[f"{name}.weight".replace(".", "/")]
         return weight
 
-    def _norm(self, hidden: torch.Tensor, layer: int, name: str) -> torch.Tensor:
-        weight = self._weight(f"blk.{layer}.{name}")
-        return functional.rms_norm(hidden, (self.shape.width,), weight, self.shape.epsilon)
+    def _norm(self, hidden: torch.Tensor, name: str) -> torch.Tensor:
+        weight = self._weight(name)
+        normed = functional.rms_norm(hidden, (self.shape.width,), weight, self.shape.epsilon)
+        return normed.to(self.precision)
+
+    def _multiply(self, rows: torch.Tensor, name: str) -> torch.Tensor:
+        return functional.linear(rows, self._weight(name).to(self.precision))
 
     def _attend(
-        self, hidden: torch.Tensor, layer: int, cos: torch.Tensor, sin: torch.Tensor
+        self, hidden: torch.Tensor, block: str, cos: torch.Tensor, sin: torch.Tensor
     ) -> torch.Tensor:
         def project(name: str, heads: int) -> torch.Tensor:
-            rows = functional.linear(hidden, self._weight(f"blk.{layer}.attn_{name}"))
+            rows = self._multiply(hidden, f"{block}.attn_{name}")
             return rows.view(len(hidden), heads, -1).transpose(0, 1)
 
         shared = self.shape.heads // self.shape.kv_heads
@@ -112,23 +127,24 @@ class Network(nn.Module):
             queries[None], keys[None], values[None], is_causal=True
         )[0]
         rows = mixed.transpose(0, 1).reshape(len(hidden), -1)
-        return functional.linear(rows, self._weight(f"blk.{layer}.attn_output"))
+        return self._multiply(rows, f"{block}.attn_output")
 
-    def _feed(self, hidden: torch.Tensor, layer: int) -> torch.Tensor:
-        gate = functional.linear(hidden, self._weight(f"blk.{layer}.ffn_gate"))
-        up = functional.linear(hidden, self._weight(f"blk.{layer}.ffn_up"))
-        gated = functional.silu(gate) * up
-        return functional.linear(gated, self._weight(f"blk.{layer}.ffn_down"))
+    def _feed(self, hidden: torch.Tensor, block: str) -> torch.Tensor:
+        gate = functional.silu(self._multiply(hidden, f"{block}.ffn_gate"))
+        return self._multiply(gate * self._multiply(hidden, f"{block}.ffn_up"), f"{block}.ffn_down")
 
     def _angles(self, length: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return (length, half a head): cosine and sine of each position's rotations."""
         size = self.shape.width // self.shape.heads
         rates = self.shape.rotation ** (-torch.arange(0, size, 2, dtype=torch.float32) / size)
         angles = torch.arange(length, dtype=torch.float32)[:, None] * rates
-        return angles.cos(), angles.sin()
+        return angles.cos().to(self.precision), angles.sin().to(self.precision)
 
 
 def _rotate(rows: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Rotate neighbouring pairs of numbers by the angles of their positions."""
+    """Rotate neighbouring pairs of numbers by the angles of their positions.
+
+    The first numbers of all pairs come first in the result, which changes no product of two.
+    """
     even, odd = rows[..., 0::2], rows[..., 1::2]
-    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
+    return torch.cat((even * cos - odd * sin, even * sin + odd * cos), -1)

@@ -1,10 +1,11 @@
 """Step 2: train the upper layers of a small language model on the prompts of windows.
 
 The lowest layers and the embeddings are frozen; the states that the frozen layers give are computed
-once an example and kept. The loss is that of the tokens of answers alone. The rate falls linearly
-over the time that is given, so that training ends with it. A checkpoint is written every few
-minutes, and a run that was stopped continues from the last one. The result is the mean of the last
-checkpoints or the last one, whichever has the lower loss on held-out documents.
+once an example and kept. The loss is that of the tokens of answers alone. The rate is constant, and
+falls linearly in the last part of the time that is given, so that training ends with it, however
+many steps it has come to. A checkpoint is written every few minutes, and a run that was stopped
+continues from the last one. The result is the mean of the last checkpoints or the last one,
+whichever has the lower loss on held-out documents.
 """
 
 from __future__ import annotations
@@ -27,12 +28,17 @@ MAX_TOKENS = 2048
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Hyperparameters; `frozen` is the number of the lowest layers that are not trained."""
+    """Hyperparameters.
+
+    `frozen` is the number of the lowest layers that are not trained, `falling` the share of the
+    time in which the rate falls.
+    """
 
     frozen: int = 14
-    rate: float = 2e-4
-    warm_steps: int = 30
+    rate: float = 3e-4
+    warm_steps: int = 20
     minutes: float = 90.0
+    falling: float = 0.4
     checkpoint_minutes: float = 8.0
     averaged: int = 3
     validated: int = 8
@@ -69,7 +75,7 @@ def train(start: Path, examples: Sequence[Example], folder: Path, recipe: Recipe
     """Train until the time is spent; checkpoints and the log are written to `folder`."""
     torch.manual_seed(SEED)
     folder.mkdir(parents=True, exist_ok=True)
-    network = Network.read(start)
+    network = Network.read(start, precision=fastest_precision())
     trained = freeze(network, recipe.frozen)
     adam = torch.optim.AdamW(
         trained, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
@@ -80,7 +86,8 @@ def train(start: Path, examples: Sequence[Example], folder: Path, recipe: Recipe
     learned = [e for e in fits if not e.held_out]
     states = States(network, recipe.frozen)
     progress = resume(network, adam, folder)
-    log(folder, f"{len(learned)} examples, {len(examples) - len(fits)} too long")
+    left_out = len(examples) - len(fits)
+    log(folder, f"{len(learned)} examples, {left_out} too long, products in {network.precision}")
     if not progress.step:
         log(folder, f"0 steps: held-out loss {validate(network, states, held, recipe):.3f}")
     saved = began = time.monotonic()
@@ -90,7 +97,8 @@ def train(start: Path, examples: Sequence[Example], folder: Path, recipe: Recipe
         if left <= 0:
             break
         for group in adam.param_groups:
-            group["lr"] = recipe.rate * min(left, (progress.step + 1) / recipe.warm_steps)
+            warm = (progress.step + 1) / recipe.warm_steps
+            group["lr"] = recipe.rate * min(1.0, left / recipe.falling, warm)
         losses = answer_losses(network, states, example, recipe)
         losses.mean().backward()
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
@@ -118,6 +126,13 @@ def train(start: Path, examples: Sequence[Example], folder: Path, recipe: Recipe
     return network
 
 
+def fastest_precision() -> torch.dtype:
+    """Return bfloat16 if this processor multiplies it faster than float32."""
+    known = torch.cpu.get_capabilities()
+    fast = any(known.get(name) for name in ("avx512_bf16", "amx_bf16"))
+    return torch.bfloat16 if fast else torch.float32
+
+
 def freeze(network: Network, layers: int) -> list[torch.Tensor]:
     """Freeze the embeddings and the lowest layers; return the weights that are trained."""
     trained = []
@@ -142,8 +157,10 @@ def answer_losses(
 
 @torch.no_grad()
 def validate(network: Network, states: States, held: Sequence[Example], recipe: Recipe) -> float:
-    """Return the loss a token of the answers of held-out documents."""
+    """Return the loss a token of the answers of held-out documents, by products in float32."""
+    precision, network.precision = network.precision, torch.float32
     losses = torch.cat([answer_losses(network, states, each, recipe) for each in held])
+    network.precision = precision
     return float(losses.mean())
 
 
