@@ -20,6 +20,7 @@ mod serializer;
 mod snapshot;
 mod spelling;
 mod statistics;
+mod sums;
 mod topk;
 mod writer;
 

@@ -3,10 +3,12 @@
 //! MaxScore (Turtle, Flood 1995) over windows of a segment, as in Lucene's bulk scorer: terms that
 //! could not together lift a chunk over the k-th best score so far are non-essential. Only the
 //! essential terms are read in full; a chunk that is still a candidate after them is looked up in
-//! the others, in descending order of their largest contribution, until it is out of reach.
+//! the others, in descending order of their largest contribution, until it is out of reach. Where
+//! many candidates are left, the next frequent term is read in full instead.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::bm25::{Bm25, saturation};
@@ -15,12 +17,22 @@ use super::schema::Fields;
 use super::segment::Segment;
 use super::snapshot::Snapshot;
 use super::statistics::TermStatistics;
+use super::sums::Sums;
 use crate::analyze::QueryTerm;
 use crate::store::Filter;
 
 /// Scores are summed in fixed point; the largest possible sum is this number of units. So a sum
 /// does not depend on the order of its terms, nor a result on how the work was divided.
 const FULL_SCORE: f64 = (1 << 30) as f64;
+
+/// The postings of a term that are read one after the other in the time in which one is sought.
+const READ_PER_SOUGHT: usize = 8;
+
+/// The postings of a term in a window from which all its chunks are scored at once, where SIMD can.
+const DENSE: usize = WINDOW / 16;
+
+/// The candidates of a window from which such a term is scored in all chunks, not sought in each.
+const MANY: usize = 128;
 
 /// The parameters of one search.
 pub(super) struct Parameters<'a> {
@@ -72,9 +84,11 @@ pub(super) fn search(
     let mut best = TopChunks::new(query.k);
     let mut sums = Sums::new();
     for (segment, statistics, of_segment) in found {
+        let windows = (segment.max_doc as usize).div_ceil(WINDOW).max(1);
         let terms = of_segment
             .into_iter()
             .map(|(i, postings, statistics)| Term {
+                per_window: statistics.doc_freq as usize / windows,
                 postings,
                 statistics,
                 ceiling: (ceilings[i] / unit) as f32,
@@ -87,6 +101,7 @@ pub(super) fn search(
             terms: terms.collect(),
             prefix_max: Vec::new(),
             candidates: Vec::new(),
+            freqs: Box::new([0.0; WINDOW]),
         };
         scan.run(&mut sums, &mut best);
     }
@@ -122,11 +137,20 @@ struct Term {
     ceiling: f32,
     /// The largest score that it can add in the current window, in units.
     max: i32,
+    /// The mean number of its postings in a window.
+    per_window: usize,
+}
+
+impl Term {
+    /// Returns whether all chunks of a window are scored at once.
+    fn is_dense(&self) -> bool {
+        self.per_window >= DENSE && Sums::adds_all()
+    }
 }
 
 /// Returns the score of a term in a chunk, in units.
 #[inline(always)]
-fn score(ceiling: f32, saturation: f32) -> i32 {
+pub(super) fn score(ceiling: f32, saturation: f32) -> i32 {
     (ceiling * saturation) as i32
 }
 
@@ -141,30 +165,52 @@ struct Scan<'a> {
     prefix_max: Vec<i32>,
     /// Candidates and their sums so far.
     candidates: Vec<(u32, i32)>,
+    /// The weighted frequencies of a term in a window; all 0 between two terms.
+    freqs: Box<[f32; WINDOW]>,
 }
 
 impl Scan<'_> {
     fn run(&mut self, sums: &mut Sums, best: &mut TopChunks) {
         for (window, start) in (0..self.segment.max_doc).step_by(WINDOW).enumerate() {
-            let first = self.order_terms(window, best.threshold());
+            let mut first = self.order_terms(window, best.threshold());
             if first == self.terms.len() {
                 continue;
             }
             let end = start
                 .saturating_add(WINDOW as u32)
                 .min(self.segment.max_doc);
-            for term in &mut self.terms[first..] {
-                let ceiling = term.ceiling;
-                let norms = self.norms;
-                term.postings.each(start, end, |doc, tf| {
-                    sums.add(
-                        (doc - start) as usize,
-                        score(ceiling, saturation(tf, norms[doc as usize])),
-                    );
-                });
+            for i in first..self.terms.len() {
+                self.add(i, start..end, sums);
+            }
+            while first > 0
+                && self.terms[first - 1].is_dense()
+                && sums.count(best.threshold() - self.prefix_max[first]) >= MANY
+            {
+                first -= 1;
+                self.add(first, start..end, sums);
             }
             self.collect_candidates(first, start, sums, best);
-            self.complete(first, best);
+            self.complete(first, start..end, best);
+        }
+    }
+
+    /// Adds the scores of a term in a window.
+    fn add(&mut self, term: usize, window: Range<u32>, sums: &mut Sums) {
+        let term = &mut self.terms[term];
+        let (ceiling, norms) = (term.ceiling, self.norms);
+        let (start, end) = (window.start, window.end);
+        if term.is_dense() {
+            let freqs = &mut self.freqs;
+            term.postings.each(start, end, |doc, tf| {
+                freqs[(doc - start) as usize % WINDOW] = tf;
+            });
+            sums.add_all(ceiling, freqs, &norms[start as usize..end as usize]);
+            freqs.fill(0.0);
+        } else {
+            term.postings.each(start, end, |doc, tf| {
+                let score = score(ceiling, saturation(tf, norms[doc as usize]));
+                sums.add((doc - start) as usize, score);
+            });
         }
     }
 
@@ -199,23 +245,21 @@ impl Scan<'_> {
         let rest = self.prefix_max[first];
         self.candidates.clear();
         if rest == 0 {
-            sums.drain(|at, sum| {
+            sums.drain(best.threshold(), |at, sum| {
                 if sum >= best.threshold() {
                     offer(self.segment, self.only, best, start + at, sum);
                 }
             });
         } else {
             let threshold = best.threshold() - rest;
-            sums.drain(|at, sum| {
-                if sum >= threshold {
-                    self.candidates.push((start + at, sum));
-                }
+            sums.drain(threshold, |at, sum| {
+                self.candidates.push((start + at, sum));
             });
         }
     }
 
     /// Adds the scores of the non-essential terms to the candidates, largest contribution first.
-    fn complete(&mut self, first: usize, best: &mut TopChunks) {
+    fn complete(&mut self, first: usize, window: Range<u32>, best: &mut TopChunks) {
         if self.candidates.is_empty() {
             return;
         }
@@ -226,13 +270,25 @@ impl Scan<'_> {
             }
             let threshold = best.threshold() - self.prefix_max[i];
             let (ceiling, norms) = (term.ceiling, self.norms);
-            self.candidates.retain_mut(|(doc, sum)| {
-                let tf = term.postings.seek(*doc);
+            let add = |doc: u32, sum: &mut i32, tf: f32| {
                 if tf > 0.0 {
-                    *sum += score(ceiling, saturation(tf, norms[*doc as usize]));
+                    *sum += score(ceiling, saturation(tf, norms[doc as usize]));
                 }
                 *sum >= threshold
-            });
+            };
+            if self.candidates.len() * READ_PER_SOUGHT < term.per_window {
+                let postings = &mut term.postings;
+                self.candidates
+                    .retain_mut(|(doc, sum)| add(*doc, sum, postings.seek(*doc)));
+            } else {
+                let freqs = &mut self.freqs[..];
+                let at = |doc: u32| (doc - window.start) as usize % WINDOW;
+                term.postings
+                    .each(window.start, window.end, |doc, tf| freqs[at(doc)] = tf);
+                self.candidates
+                    .retain_mut(|(doc, sum)| add(*doc, sum, freqs[at(*doc)]));
+                freqs.fill(0.0);
+            }
         }
         for &(doc, sum) in &self.candidates {
             if sum >= best.threshold() {
@@ -246,40 +302,6 @@ fn offer(segment: &Segment, only: Option<&Filter>, best: &mut TopChunks, doc: u3
     let wanted = segment.is_live(doc) && only.is_none_or(|only| only.contains(segment.doc(doc)));
     if wanted {
         best.offer(sum, segment.key(doc));
-    }
-}
-
-/// The sums of a window's chunks, and a bitmap of those that have one.
-struct Sums {
-    sums: Box<[i32; WINDOW]>,
-    touched: [u64; WINDOW / 64],
-}
-
-impl Sums {
-    fn new() -> Self {
-        Sums {
-            sums: Box::new([0; WINDOW]),
-            touched: [0; WINDOW / 64],
-        }
-    }
-
-    #[inline(always)]
-    fn add(&mut self, at: usize, score: i32) {
-        let at = at % WINDOW;
-        self.sums[at] += score;
-        self.touched[at / 64] |= 1 << (at % 64);
-    }
-
-    #[inline(always)]
-    fn drain(&mut self, mut f: impl FnMut(u32, i32)) {
-        for i in 0..self.touched.len() {
-            let mut word = std::mem::take(&mut self.touched[i]);
-            while word != 0 {
-                let at = i * 64 + word.trailing_zeros() as usize;
-                word &= word - 1;
-                f(at as u32, std::mem::take(&mut self.sums[at]));
-            }
-        }
     }
 }
 
