@@ -3,21 +3,28 @@
 The rows have the intrinsic dimension of embeddings of text: a mixture of subjects in 30 dimensions,
 embedded in 384, with noise. Search times are milliseconds of the CPU, of all threads together.
 "exact" is the scan of the same rows. To compare two builds of the extension, run it with each.
-Run: python benches/ann.py [ROWS]
+
+    pip install hnswlib usearch faiss-cpu
+    python benches/ann.py [--rows 100000] [--rivals] [--json FILE]
+
+With `--rivals`, hnswlib (single precision), usearch and faiss (both half precision) build graphs of
+the same rows, with 16 links a node, 128 candidates when a row is added and 256 in a search for 150
+rows, all on one thread, as crx does. Rivals return rows; crx computes their products once more from
+the query in single precision, and applies deletions.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from harness import commit, medians, processor, time_call
+from harness import commit, medians, processor, time_call, write_results
 from numpy.typing import NDArray
 
 from crx._native import Dense, Filter, Store
@@ -27,7 +34,11 @@ CHUNKS_PER_DOCUMENT = 100
 SHARES = (0.01, 0.06, 0.1, 0.2, 0.3, 0.5, 0.8)
 KEY = bytes(range(32))
 
+# The settings of crx's graph.
+LINKS, ADDED, SEARCHED = 16, 128, 256
+
 Vectors = NDArray[np.float32]
+Find = Callable[[Vectors], Sequence[int]]
 
 
 def make_rows(count: int, rng: np.random.Generator, *, basis: Vectors, centres: Vectors) -> Vectors:
@@ -114,7 +125,75 @@ def fill(store: Store, rows: Vectors) -> None:
         )
 
 
-def measure(folder: Path, count: int) -> None:
+def build_hnswlib(rows: Vectors) -> Find:
+    import hnswlib  # type: ignore[import-not-found]
+
+    index = hnswlib.Index(space="ip", dim=DIM)
+    index.init_index(max_elements=len(rows), M=LINKS, ef_construction=ADDED)
+    index.add_items(rows, num_threads=1)
+    index.set_ef(SEARCHED)
+    return lambda query: index.knn_query(query, k=K, num_threads=1)[0][0].tolist()  # type: ignore[no-any-return]
+
+
+def build_usearch(rows: Vectors) -> Find:
+    from usearch.index import Index  # type: ignore[import-not-found]
+
+    index = Index(
+        ndim=DIM,
+        metric="ip",
+        dtype="f16",
+        connectivity=LINKS,
+        expansion_add=ADDED,
+        expansion_search=SEARCHED,
+    )
+    index.add(np.arange(len(rows)), rows, threads=1)
+    return lambda query: index.search(query, K, threads=1).keys.tolist()  # type: ignore[no-any-return]
+
+
+def build_faiss(rows: Vectors) -> Find:
+    import faiss  # type: ignore[import-not-found]
+
+    faiss.omp_set_num_threads(1)
+    kind = faiss.ScalarQuantizer.QT_fp16
+    index = faiss.IndexHNSWSQ(DIM, kind, LINKS, faiss.METRIC_INNER_PRODUCT)
+    index.hnsw.efConstruction, index.hnsw.efSearch = ADDED, SEARCHED
+    index.train(rows)
+    index.add(rows)
+    return lambda query: index.search(query[None], K)[1][0].tolist()  # type: ignore[no-any-return]
+
+
+RIVALS = {"hnswlib": build_hnswlib, "usearch": build_usearch, "faiss": build_faiss}
+
+
+def compare(
+    rows: Vectors, queries: Vectors, crx: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
+    """Return the figures of crx and of the rivals that are installed."""
+    nearest = [np.argpartition(rows @ query, -20)[-20:].tolist() for query in queries]
+    figures = {"crx": dict(crx)}
+    for name, build in RIVALS.items():
+        started = time.process_time()
+        try:
+            find = build(rows)
+        except ImportError as error:
+            print(f"{name} is left out: {error}")
+            continue
+        cpu = time.process_time() - started
+        ms = median_ms(find, queries)
+        shared = sum(
+            len(set(near) & set(find(query))) for near, query in zip(nearest, queries, strict=True)
+        )
+        figures[name] = {
+            "build_cpu_s": cpu,
+            "search_cpu_ms": ms,
+            "recall": shared / (20 * len(queries)),
+        }
+        print(f"{name}: build {cpu:.1f} s of the CPU, search {ms:.2f} ms,", end=" ")
+        print(f"recall@20 {figures[name]['recall']:.4f}")
+    return figures
+
+
+def measure(folder: Path, count: int, *, rivals: bool) -> dict[str, dict[str, float]]:
     rng = np.random.default_rng(0)
     basis = rng.standard_normal((INTRINSIC, DIM), dtype=np.float32) / DIM**0.5
     centres = rng.standard_normal((max(count // 200, 1), INTRINSIC), dtype=np.float32)
@@ -123,15 +202,17 @@ def measure(folder: Path, count: int) -> None:
     store = Store.open(str(folder / "ann.crx"), write=True, create=True)
     fill(store, rows)
     writer = Dense.open(f"{store.path}/derived", seal_key=KEY, write=True, ann_above=count // 2)
-    wall, cpu = time_call(lambda: writer.publish(store))
-    print(f"build {wall:.1f} s, {cpu:.1f} s of the CPU")
+    wall, build_cpu = time_call(lambda: writer.publish(store))
+    print(f"build {wall:.1f} s, {build_cpu:.1f} s of the CPU")
     graph = open_leg(store, write=False, ann_above=count // 2)
     exact = open_exact(folder, rows)
-    measure_searches(store, graph, exact, queries)
+    ms, recall = measure_searches(store, graph, exact, queries)
     put(store, "document-0", make_rows(5, rng, basis=basis, centres=centres), lang="0")
     wall, cpu = time_call(lambda: writer.publish(store))
     print(f"edit of one document: {wall:.2f} s, {cpu:.2f} s of the CPU")
     store.close()
+    crx = {"build_cpu_s": build_cpu, "search_cpu_ms": ms, "recall": recall}
+    return compare(rows, queries, crx) if rivals else {"crx": crx}
 
 
 def open_exact(folder: Path, rows: Vectors) -> Dense:
@@ -144,7 +225,10 @@ def open_exact(folder: Path, rows: Vectors) -> Dense:
     return dense
 
 
-def measure_searches(store: Store, graph: Dense, exact: Dense, queries: Vectors) -> None:
+def measure_searches(
+    store: Store, graph: Dense, exact: Dense, queries: Vectors
+) -> tuple[float, float]:
+    """Print the times of searches; return that of one without a filter, in ms, and its recall."""
     ms = median_ms(lambda query: graph.search(query, k=K), queries)
     scan_ms = median_ms(lambda query: exact.search(query, k=K), queries)
     recall = recall_at_20(graph, exact, queries)
@@ -153,6 +237,7 @@ def measure_searches(store: Store, graph: Dense, exact: Dense, queries: Vectors)
     print(f"{one:.0f} queries/s on 1 thread, {two:.0f} on 2: x{two / one:.2f}")
     for share in SHARES:
         measure_filter(graph, exact, queries[:50], share=share, only=select(store, share))
+    return ms, recall
 
 
 def measure_filter(
@@ -164,12 +249,23 @@ def measure_filter(
     print(f"filter {share:4.0%}: {ms:6.2f} ms, exact {scan_ms:.2f} ms, recall@20 {recall:.4f}")
 
 
-def main(arguments: Sequence[str]) -> None:
-    count = int(arguments[0]) if arguments else 100_000
-    print(f"{processor()}, {count} x {DIM}, k={K}, commit {commit()}")
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--rivals", action="store_true", help="build graphs by other libraries too")
+    parser.add_argument("--json", help="a file for the figures")
+    arguments = parser.parse_args()
+    print(f"{processor()}, {arguments.rows} x {DIM}, k={K}, commit {commit()}")
     with tempfile.TemporaryDirectory() as folder:
-        measure(Path(folder), count)
+        figures = measure(Path(folder), arguments.rows, rivals=arguments.rivals)
+    if arguments.json:
+        write_results(
+            arguments.json,
+            benchmark=f"graph of {arguments.rows} x {DIM}, k={K}, one thread",
+            rounds=1,
+            figures=figures,
+        )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
