@@ -111,7 +111,7 @@ SECTIONS = (
             Column("build_cpu_s", "build, s of the CPU", 1),
             Column("recall", "recall@20", 4, ranked=False),
         ),
-        "HNSW over 100,000 x 384 of a mixture, the same settings for all (`benches/ann.py --rivals`). "
+        "HNSW over 100,000 x 384 of a mixture, with the same settings (`benches/ann.py --rivals`). "
         "hnswlib is in single precision.",
     ),
     Section(
