@@ -38,7 +38,8 @@ import json, sys
 print(json.dumps(marks), file=sys.stderr)
 """
 _SEARCH = """
-import sys
+import os, sys
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command does
 folder, query = sys.argv[1:]
 import crx.cli.search
 import crx.index
