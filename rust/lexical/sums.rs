@@ -6,6 +6,9 @@
 use super::bm25::saturation;
 use super::postings::WINDOW;
 
+/// No score is larger, and an i32 has room for it.
+const LARGEST: f32 = (1 << 30) as f32;
+
 /// A bitmap of the chunks of a window.
 type Bits = [u64; WINDOW / 64];
 
@@ -123,7 +126,9 @@ fn add_all(sums: &mut [i32; WINDOW], ceiling: f32, freqs: &[f32; WINDOW], norms:
     for ((sum, &tf), &norm) in sums.iter_mut().zip(freqs).zip(norms) {
         // The least number makes 0 of 0 / 0, and changes no other sum.
         let score = ceiling * saturation(tf, norm + f32::MIN_POSITIVE);
-        // SAFETY: a saturation is in 0..=1 and a ceiling at most the full score, so it is an i32.
+        // 0 of NaN, as the cast that checks: of an infinite frequency, or a ceiling that is NaN.
+        let score = score.max(0.0).min(LARGEST);
+        // SAFETY: it is a number that an i32 has room for.
         *sum += unsafe { score.to_int_unchecked::<i32>() };
     }
 }
@@ -167,6 +172,18 @@ mod tests {
             assert_eq!(at_once.count(0), 1334);
             assert_eq!(drained(at_once, least), drained(one_by_one, least));
         }
+    }
+
+    #[test]
+    fn what_is_no_number_adds_nothing() {
+        let (mut freqs, norms) = some_chunks(0.3);
+        (freqs[0], freqs[1]) = (f32::INFINITY, f32::MAX);
+        let mut sums = Sums::new();
+        sums.add_all(1e9, &freqs, &norms);
+        sums.add_all(f32::NAN, &freqs, &norms);
+        let expected = [0, 1].map(|at| score(1e9, saturation(freqs[at], norms[at])));
+        assert_eq!(sums.sums[..2], expected);
+        assert_eq!(sums.sums[0], 0);
     }
 
     #[test]
