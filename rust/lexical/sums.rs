@@ -122,6 +122,7 @@ fn add_all_avx2(sums: &mut [i32; WINDOW], ceiling: f32, freqs: &[f32; WINDOW], n
 }
 
 #[inline(always)]
+#[expect(clippy::manual_clamp, reason = "`clamp` of NaN is NaN")]
 fn add_all(sums: &mut [i32; WINDOW], ceiling: f32, freqs: &[f32; WINDOW], norms: &[f32]) {
     for ((sum, &tf), &norm) in sums.iter_mut().zip(freqs).zip(norms) {
         // The least number makes 0 of 0 / 0, and changes no other sum.
