@@ -5,12 +5,12 @@ embedded in 384, with noise. Search times are milliseconds of the CPU, of all th
 "exact" is the scan of the same rows. To compare two builds of the extension, run it with each.
 
     pip install hnswlib usearch faiss-cpu
-    python benches/ann.py [--rows 100000] [--rivals] [--json FILE]
+    RAYON_NUM_THREADS=1 python benches/ann.py [--rows 100000] [--rivals] [--json FILE]
 
 With `--rivals`, hnswlib (single precision), usearch and faiss (both half precision) build graphs of
 the same rows, with 16 links a node, 128 candidates when a row is added and 256 in a search for 150
-rows, all on one thread, as crx does. Rivals return rows; crx computes their products once more from
-the query in single precision, and applies deletions.
+rows, on one thread. crx builds with as many threads as RAYON_NUM_THREADS says, by default one a
+core; times of the CPU are those of all threads.
 """
 
 from __future__ import annotations

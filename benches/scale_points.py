@@ -93,7 +93,8 @@ def measure_graph(rows: int, folder: Path) -> Point:
     times = [time_call(lambda query=query: graph.search(query, k=ann.K)) for query in queries]
     found = {
         "recall_at_20": recall_at_20(graph, vectors.astype(np.float16), queries),
-        "bytes": sum(path.stat().st_size for path in derived.rglob("*.usearch")),
+        # The rows are in the file of the matrix.
+        "bytes": vectors.size * 2 + sum(path.stat().st_size for path in derived.rglob("*.hnsw")),
         "index_cpu_s": index_cpu,
     }
     store.close()

@@ -1,5 +1,5 @@
 //! Generations of published files: the matrix `vectors-<n>.f16`, above a number of rows the graph
-//! `ann-<n>.usearch` over it, and what has changed since the graph was built, the tail
+//! `ann-<n>.hnsw` over it, and what has changed since the graph was built, the tail
 //! `tail-<n>-<sequence number>.f16`. Without a graph there may be codes, `codes-<n>.int8` or
 //! `codes-<n>.binary`.
 //!
@@ -24,6 +24,8 @@ use crate::store::Derived;
 pub(super) const VECTORS: &str = "vectors";
 /// The name of the pointer to the graph, and the start of the graph's file name.
 const ANN: &str = "ann";
+/// The end of the name of a graph by an earlier version, which is removed with its generation.
+const FORMER: &str = ".usearch";
 
 /// The name of the pointer to the codes, and the start of the codes' file name.
 const CODES: &str = "codes";
@@ -118,6 +120,12 @@ impl Folder {
                 graph
                     .and_then(|graph| if wholly { checked(graph) } else { Ok(graph) })
                     .map(Some)
+            }
+            Some(graph) if number_between(&graph.file, ANN, FORMER) == Some(number) => {
+                Err(Error::Damaged(format!(
+                    "{}: a graph by an earlier version; the next build makes it anew",
+                    self.path.join(&graph.file).display()
+                )))
             }
             // The graph of another generation, whose pointers are being replaced.
             _ => Ok(None),
@@ -298,7 +306,7 @@ impl Folder {
 
     fn open_graph(&self, graph: &Derived, matrix: &Matrix) -> Result<Hnsw> {
         let path = self.path.join(&graph.file);
-        Hnsw::open(&path, &self.key, &graph.seal, matrix.dim(), matrix.rows())
+        Hnsw::open(&path, &self.key, &graph.seal, matrix.rows())
     }
 
     fn open_codes(&self, codes: &Derived, matrix: &Matrix) -> Result<Codes> {
@@ -332,7 +340,7 @@ impl Folder {
     fn publish_graph(&self, number: u64, matrix: &Matrix, seq: i64) -> Result<Derived> {
         let file = graph_file(number);
         let path = self.path.join(&file);
-        let seal = hnsw::write(&path, &self.key, matrix.dim(), matrix.all_values())?;
+        let seal = hnsw::write(&path, &self.key, matrix)?;
         Ok(Derived { file, seq, seal })
     }
 
@@ -345,7 +353,8 @@ impl Folder {
             let file = name(&path);
             let file = file.strip_suffix(".tmp").unwrap_or(file);
             let number = matrix_number(file)
-                .or_else(|| number_between(file, ANN, ".usearch"))
+                .or_else(|| number_between(file, ANN, ".hnsw"))
+                .or_else(|| number_between(file, ANN, FORMER))
                 .or_else(|| codes_number(file))
                 .or_else(|| tail_number(file));
             found.extend(number.map(|number| (path.clone(), number)));
@@ -394,7 +403,7 @@ fn matrix_file(number: u64) -> String {
 }
 
 fn graph_file(number: u64) -> String {
-    format!("{ANN}-{number}.usearch")
+    format!("{ANN}-{number}.hnsw")
 }
 
 /// Returns the number of the generation that codes belong to.

@@ -8,13 +8,13 @@ use super::scan::{self, Rows, TopRows, scan, scan_batch};
 use crate::error::Result;
 use crate::store::Filter;
 
-/// The rows that a scan reads in the time in which a graph search without a filter keeps one
-/// candidate. At 50,000 x 384 a graph search that keeps 256 took 1.13 ms of the CPU and a scan 6.11
-/// ms, so 36; filters broke even at a share of about 0.45, so 40 (`benches/ann.py`, Xeon at 2.80 GHz).
+/// The allowed rows that a scan reads in the time in which a graph search without a filter keeps one
+/// candidate. At 100,000 x 384 a graph search that keeps 256 took 0.43 ms of the CPU, and a scan of a
+/// half of the rows 3.45 ms, so 24; at 30,000, 0.31 and 0.70 ms, so 26 (`benches/ann.py`, AMD EPYC).
 ///
 /// A graph search with a filter has to pass 1 / share rows for each allowed one, so it costs
 /// `SCANNED_PER_CANDIDATE * candidates / share` scanned rows; a scan costs `share * rows`.
-const SCANNED_PER_CANDIDATE: f64 = 40.0;
+const SCANNED_PER_CANDIDATE: f64 = 25.0;
 
 /// The rows from which the share of allowed ones is estimated: its standard error is below 0.01.
 const SAMPLE: usize = 4096;
@@ -115,9 +115,11 @@ fn nearest_by_graph(
     k: usize,
     allowed: impl Fn(usize) -> bool,
 ) -> Result<TopRows> {
-    // All candidates, since they are found by the query in half precision.
-    let proposed = graph.search(query, hnsw::candidates(k), allowed)?;
-    best_of(base, &proposed, query, k)
+    let mut best = TopRows::new(k);
+    for (row, score) in graph.search(&base.matrix, query, k, allowed)? {
+        best.push(score, || base.matrix.keys()[row]);
+    }
+    Ok(best)
 }
 
 /// Scans the codes of the rows if there are any, else the rows.

@@ -286,7 +286,7 @@ fn above_the_limit_a_graph_is_searched_and_a_damaged_one_is_not() {
     let writer = Dense::open(folder.path(), KEY, true, 100, None);
     writer.publish(&store).unwrap();
     assert!(!writer.exact());
-    assert_eq!(files(folder.path()), ["ann-1.usearch", "vectors-1.f16"]);
+    assert_eq!(files(folder.path()), ["ann-1.hnsw", "vectors-1.f16"]);
     store.put(50, &[(900, 2.0)]);
     store.put(20, &[]);
     let reader = Dense::open(folder.path(), KEY, false, 100, None);
@@ -299,7 +299,7 @@ fn above_the_limit_a_graph_is_searched_and_a_damaged_one_is_not() {
         let expected = store.nearest(2.0, 5, only.as_ref());
         assert_eq!(keys(&reader, 2.0, 5, only.as_ref()), expected);
     }
-    let path = folder.path().join("ann-1.usearch");
+    let path = folder.path().join("ann-1.hnsw");
     let good = std::fs::read(&path).unwrap();
     for at in (0..good.len()).step_by(997) {
         let mut bytes = good.clone();
@@ -307,6 +307,15 @@ fn above_the_limit_a_graph_is_searched_and_a_damaged_one_is_not() {
         std::fs::write(&path, &bytes).unwrap();
         let reader = Dense::open(folder.path(), KEY, false, 100, None);
         reader.sync(&store).unwrap();
+        // A list of neighbours is checked when it is read.
+        match reader.search(&query(2.0), 5, None) {
+            Ok(found) => {
+                let found: Vec<i64> = found.into_iter().map(|row| row.key).collect();
+                assert_eq!(found, store.nearest(2.0, 5, None), "byte {at}");
+            }
+            Err(error) => assert!(matches!(error, Error::Damaged(_)), "byte {at}"),
+        }
+        reader.check(&store).unwrap();
         assert_eq!(
             (reader.exact(), reader.faults().len()),
             (true, 1),
@@ -316,7 +325,30 @@ fn above_the_limit_a_graph_is_searched_and_a_damaged_one_is_not() {
     }
     let writer = Dense::open(folder.path(), KEY, true, 100, None);
     writer.publish(&store).unwrap();
-    assert_eq!(files(folder.path()), ["ann-2.usearch", "vectors-2.f16"]);
+    assert_eq!(files(folder.path()), ["ann-2.hnsw", "vectors-2.f16"]);
+    assert!(!writer.exact());
+}
+
+#[test]
+fn a_graph_by_an_earlier_version_is_named_not_used_and_made_anew() {
+    let (store, folder) = published_with_graph();
+    let graph = store.derived("ann").unwrap().unwrap();
+    let file = "ann-1.usearch".to_string();
+    let path = folder.path().join(&file);
+    std::fs::rename(folder.path().join(&graph.file), &path).unwrap();
+    let earlier = Derived { file, ..graph };
+    store.set_derived("ann", Some(&earlier)).unwrap();
+    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    reader.sync(&store).unwrap();
+    let fault = format!(
+        "{}: a graph by an earlier version; the next build makes it anew; all rows are scanned",
+        path.display()
+    );
+    assert_eq!((reader.exact(), reader.faults()), (true, vec![fault]));
+    assert_eq!(keys(&reader, 1.0, 5, None), store.nearest(1.0, 5, None));
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    writer.publish(&store).unwrap();
+    assert_eq!(files(folder.path()), ["ann-2.hnsw", "vectors-2.f16"]);
     assert!(!writer.exact());
 }
 
@@ -344,14 +376,14 @@ fn damage(path: &Path, at: usize) {
 #[test]
 fn a_damaged_row_is_found_by_the_search_that_reads_it_and_then_read_from_the_store() {
     // The last values of the matrix, after the keys and documents of 4,000 rows; the first page of the
-    // graph, which is checked at once.
+    // graph, whose upper layers are checked at once.
     for (file, at, instead) in [
         (
             "vectors-1.f16",
             64 + 4_000 * 20 - 1,
             "rows are read from the store",
         ),
-        ("ann-1.usearch", 16_384 - 1, "all rows are scanned"),
+        ("ann-1.hnsw", 16_384 - 1, "all rows are scanned"),
     ] {
         let (store, folder) = published_with_large_graph();
         let path = folder.path().join(file);
@@ -401,13 +433,13 @@ fn a_check_reads_what_no_search_has_read() {
 fn the_writer_replaces_a_file_whose_damage_no_search_has_met() {
     for (file, at) in [
         ("vectors-1.f16", 64 + 4_000 * 20 - 1),
-        ("ann-1.usearch", 5_000),
+        ("ann-1.hnsw", 5_000),
     ] {
         let (store, folder) = published_with_large_graph();
         damage(&folder.path().join(file), at);
         let writer = Dense::open(folder.path(), KEY, true, 100, None);
         writer.publish(&store).unwrap();
-        assert_eq!(files(folder.path()), ["ann-2.usearch", "vectors-2.f16"]);
+        assert_eq!(files(folder.path()), ["ann-2.hnsw", "vectors-2.f16"]);
         assert_eq!(writer.faults().len(), 1);
         let reader = Dense::open(folder.path(), KEY, false, 100, None);
         reader.check(&store).unwrap();
@@ -424,7 +456,7 @@ fn damaged_rows_are_not_published_anew() {
     store.put(99, &rows);
     let writer = Dense::open(folder.path(), KEY, true, 100, None);
     writer.publish(&store).unwrap();
-    assert_eq!(files(folder.path()), ["ann-2.usearch", "vectors-2.f16"]);
+    assert_eq!(files(folder.path()), ["ann-2.hnsw", "vectors-2.f16"]);
     let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
     reader.check(&store).unwrap();
     assert_eq!((reader.len(), reader.faults()), (9_000, Vec::new()));
@@ -463,7 +495,7 @@ fn an_edit_is_published_as_a_tail_beside_the_graph() {
         store.put(doc, rows);
         writer.publish(&store).unwrap();
         let tail = format!("tail-1-{}.f16", store.seq().unwrap());
-        let expected = ["ann-1.usearch", tail.as_str(), "vectors-1.f16"];
+        let expected = ["ann-1.hnsw", tail.as_str(), "vectors-1.f16"];
         assert_eq!(files(folder.path()), expected);
         let reader = Dense::open(folder.path(), KEY, false, 100, None);
         // Nothing is read from the store.
@@ -559,7 +591,7 @@ fn a_tail_of_an_older_generation_or_of_the_future_is_not_used() {
         .collect();
     store.put(51, &rows);
     writer.publish(&store).unwrap();
-    assert_eq!(files(folder.path()), ["ann-2.usearch", "vectors-2.f16"]);
+    assert_eq!(files(folder.path()), ["ann-2.hnsw", "vectors-2.f16"]);
     store.set_derived("tail", Some(&tail)).unwrap();
     let reader = Dense::open(folder.path(), KEY, false, 100, None);
     assert_eq!(reader.sync(&store).unwrap(), 0);
@@ -583,7 +615,7 @@ fn the_graph_is_built_once_at_the_end_of_a_build() {
         assert!(writer.exact());
     }
     writer.publish(&store).unwrap();
-    assert_eq!(files(folder.path()), ["ann-4.usearch", "vectors-4.f16"]);
+    assert_eq!(files(folder.path()), ["ann-4.hnsw", "vectors-4.f16"]);
     assert!(!writer.exact());
 }
 
@@ -731,7 +763,7 @@ fn rows_in_a_graph_have_no_codes() {
     let writer = Dense::open(folder.path(), KEY, true, 100, Some(Encoding::Int8));
     writer.publish(&store).unwrap();
     writer.publish(&store).unwrap();
-    assert_eq!(files(folder.path()), ["ann-1.usearch", "vectors-1.f16"]);
+    assert_eq!(files(folder.path()), ["ann-1.hnsw", "vectors-1.f16"]);
 }
 
 #[test]

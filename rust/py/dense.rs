@@ -18,7 +18,7 @@ use crate::dense::scan::{Rows, Scored, scan};
 /// Keys and their scores.
 type Ranked<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>);
 
-/// Scan of `derived/vectors-<gen>.f16` or of codes, or usearch HNSW above `ann_above` rows.
+/// Scan of `derived/vectors-<gen>.f16` or of codes, or HNSW above `ann_above` rows.
 #[pyclass(frozen, module = "crx._native")]
 struct Dense(crate::dense::Dense);
 

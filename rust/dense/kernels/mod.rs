@@ -33,13 +33,23 @@ pub(super) fn kernel_f32() -> Kernel<f32> {
     dot
 }
 
-/// Returns the fastest kernel for rows of f16 on this processor.
+/// Returns the fastest kernel for rows of f16 that are read one after the other on this processor.
 pub(super) fn kernel_f16() -> Kernel<f16> {
+    kernel_f16_ahead::<true>()
+}
+
+/// Returns the fastest kernel for single rows of f16 on this processor.
+pub(super) fn kernel_f16_apart() -> Kernel<f16> {
+    kernel_f16_ahead::<false>()
+}
+
+/// `AHEAD`: whether what follows a row is fetched as well.
+fn kernel_f16_ahead<const AHEAD: bool>() -> Kernel<f16> {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
             // SAFETY: the processor has the features.
-            return |row, query| unsafe { x86::dot_f16_avx512(row, query) };
+            return |row, query| unsafe { x86::dot_f16_avx512::<AHEAD>(row, query) };
         }
         if is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
@@ -125,6 +135,15 @@ pub(super) fn kernel_pair() -> Kernel<f16, f16> {
     dot
 }
 
+/// Fetches values into the processor's cache, if it can be told to.
+#[inline]
+pub(super) fn prefetch<T>(values: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    x86::prefetch(values.as_ptr_range());
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = values;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +191,7 @@ mod tests {
             prop_assert_eq!(batch, queries.map(|query| dot(&halves, query).to_bits()));
             prop_assert_eq!(kernel_f32()(&row, &query).to_bits(), single.to_bits());
             prop_assert_eq!(kernel_f16()(&halves, &query).to_bits(), half.to_bits());
+            prop_assert_eq!(kernel_f16_apart()(&halves, &query).to_bits(), half.to_bits());
             prop_assert_eq!(kernel_pair()(&halves, &others).to_bits(), pair.to_bits());
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2")

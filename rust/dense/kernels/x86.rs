@@ -1,10 +1,23 @@
 //! Kernels for AVX2 and AVX-512.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use half::f16;
 
 use super::portable::{LANES, PLANES, QUERIES, add_rest, dot, sum_bits, sum_bytes, total};
+
+/// Fetches the cache lines of an object.
+#[inline]
+pub(super) fn prefetch<T>(object: Range<*const T>) {
+    const LINE: usize = 64;
+    let (mut at, end) = (object.start.cast::<i8>(), object.end.cast::<i8>());
+    while at < end {
+        // SAFETY: a prefetch may be of any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) };
+        at = at.wrapping_add(LINE);
+    }
+}
 
 #[target_feature(enable = "avx512f")]
 pub(super) fn dot_f32_avx512(row: &[f32], query: &[f32]) -> f32 {
@@ -21,7 +34,7 @@ pub(super) fn dot_f32_avx2(row: &[f32], query: &[f32]) -> f32 {
 const PREFETCH: usize = 4096;
 
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma,f16c")]
-pub(super) fn dot_f16_avx512(row: &[f16], query: &[f32]) -> f32 {
+pub(super) fn dot_f16_avx512<const AHEAD: bool>(row: &[f16], query: &[f32]) -> f32 {
     let (rows, row_rest) = row.as_chunks::<LANES>();
     let (queries, query_rest) = query.as_chunks::<LANES>();
     let (mut low, mut high) = (_mm512_setzero_ps(), _mm512_setzero_ps());
@@ -30,7 +43,9 @@ pub(super) fn dot_f16_avx512(row: &[f16], query: &[f32]) -> f32 {
         // SAFETY: both hold 32 values; an f16 is 2 bytes, so 16 of them fill a __m256i. Loads
         // need no alignment. A prefetch may be of any address.
         unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(row.cast::<i8>().wrapping_add(PREFETCH));
+            if AHEAD {
+                _mm_prefetch::<_MM_HINT_T0>(row.cast::<i8>().wrapping_add(PREFETCH));
+            }
             let first = _mm512_cvtph_ps(_mm256_loadu_si256(row));
             let second = _mm512_cvtph_ps(_mm256_loadu_si256(row.add(1)));
             low = _mm512_fmadd_ps(first, _mm512_loadu_ps(query), low);
@@ -55,7 +70,7 @@ pub(super) fn dots_f16_avx512(row: &[f16], queries: &[&[f32]; QUERIES]) -> [f32;
     let (rows, row_rest) = row.as_chunks::<LANES>();
     let blocks = queries.map(|query| query.as_chunks::<LANES>());
     if !row_rest.is_empty() || blocks.iter().any(|(blocks, _)| blocks.len() != rows.len()) {
-        return queries.map(|query| dot_f16_avx512(row, query));
+        return queries.map(|query| dot_f16_avx512::<true>(row, query));
     }
     let mut low = [_mm512_setzero_ps(); QUERIES];
     let mut high = [_mm512_setzero_ps(); QUERIES];

@@ -1,0 +1,241 @@
+//! A graph in memory, and its construction.
+
+use half::f16;
+use rayon::prelude::*;
+
+use super::near::Near;
+use super::walk::{Links, NONE, Rows, Scratch, Walk};
+use super::{EXPANSION_ADD, LINKS};
+use crate::dense::kernels::{Aligned, Kernel, kernel_pair};
+use crate::pool;
+
+/// Rows that are added at a time; they do not become neighbours of each other. At most this share of
+/// the rows before them, so that few of a row's neighbours are missed.
+const BATCH: usize = 512;
+const BATCH_SHARE: usize = 32;
+
+/// A layer: the rows in it, ascending, and a list of neighbours for each of them.
+pub(super) struct Layer {
+    /// Empty in the lowest layer, which has all rows.
+    pub(super) rows: Vec<u32>,
+    pub(super) links: Vec<u32>,
+    /// The length of a list.
+    pub(super) width: usize,
+}
+
+impl Layer {
+    fn new(mut rows: Vec<u32>, count: usize, width: usize) -> Self {
+        rows.sort_unstable();
+        Layer {
+            rows,
+            links: vec![NONE; count * width],
+            width,
+        }
+    }
+}
+
+/// Returns where a list of neighbours begins in a layer with these rows.
+///
+/// The rows of the lowest layer are not listed, and each has its own number.
+pub(super) fn position(rows: &[u32], row: u32) -> Option<usize> {
+    if rows.is_empty() {
+        return Some(row as usize);
+    }
+    rows.binary_search(&row).ok()
+}
+
+/// The layers, the lowest first, and the row where a search begins.
+pub(super) struct Graph {
+    pub(super) layers: Vec<Layer>,
+    pub(super) entry: u32,
+}
+
+impl Links for Graph {
+    #[inline]
+    fn of(&self, layer: usize, row: u32) -> &[u32] {
+        let layer = &self.layers[layer];
+        let at = position(&layer.rows, row).map(|at| at * layer.width);
+        at.map_or(&[], |at| &layer.links[at..at + layer.width])
+    }
+
+    #[inline]
+    fn prefetch(&self, row: u32) {
+        crate::dense::kernels::prefetch(self.of(0, row));
+    }
+}
+
+/// A link to be added to the list of `target`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Link {
+    layer: usize,
+    target: u32,
+    from: Near,
+}
+
+type AllRows<'a> = Rows<'a, fn(usize) -> bool>;
+
+impl Graph {
+    /// Builds the graph of all rows of `dim` values (algorithm 1 of Malkov and Yashunin 2016).
+    ///
+    /// The rows of a batch are compared with the rows before it by all threads, and linked after
+    /// that, so the graph does not depend on the number of threads. Their order is random, since
+    /// neighbouring rows are of one document, and rows of one batch are not linked.
+    pub(super) fn build(values: &[f16], dim: usize) -> Self {
+        let rows = AllRows {
+            values,
+            dim,
+            check: |_| true,
+        };
+        let count = (values.len() / dim) as u32;
+        let mut order: Vec<u32> = (0..count).collect();
+        // Rows of high layers have small numbers, so they come first.
+        order.sort_unstable_by_key(|&row| mix(row));
+        let mut graph = Graph::unlinked(&order);
+        let mut added = usize::from(count > 0);
+        while added < order.len() {
+            let size = (added / BATCH_SHARE).clamp(1, BATCH);
+            let batch = &order[added..order.len().min(added + size)];
+            graph.add(&rows, batch);
+            added += batch.len();
+        }
+        graph
+    }
+
+    /// Returns the layers of rows in this order, without links.
+    fn unlinked(order: &[u32]) -> Self {
+        let top = order.first().map_or(0, |&row| level(row));
+        let layers = (0..=top).map(|layer| match layer {
+            0 => Layer::new(Vec::new(), order.len(), 2 * LINKS),
+            _ => {
+                let count = order.partition_point(|&row| level(row) >= layer);
+                Layer::new(order[..count].to_vec(), count, LINKS)
+            }
+        });
+        Graph {
+            layers: layers.collect(),
+            entry: order.first().copied().unwrap_or(0),
+        }
+    }
+
+    /// Adds rows.
+    fn add(&mut self, rows: &AllRows<'_>, batch: &[u32]) {
+        let found: Vec<Vec<Vec<Near>>> = pool::install(|| {
+            let found = batch
+                .par_iter()
+                .map_init(Scratch::default, |scratch, &row| {
+                    self.neighbours_of(rows, row, scratch)
+                });
+            found.collect()
+        });
+        let mut links = Vec::new();
+        for (&row, found) in batch.iter().zip(found) {
+            for (layer, near) in found.into_iter().enumerate() {
+                let chosen: Vec<u32> = near.iter().map(|near| near.row()).collect();
+                self.set(layer, row, &chosen);
+                links.extend(near.iter().map(|near| Link {
+                    layer,
+                    target: near.row(),
+                    from: Near::new(near.score(), row),
+                }));
+            }
+        }
+        links.sort_unstable();
+        let same = |a: &Link, b: &Link| (a.layer, a.target) == (b.layer, b.target);
+        let groups: Vec<&[Link]> = links.chunk_by(same).collect();
+        let lists: Vec<Vec<u32>> = pool::install(|| {
+            groups
+                .par_iter()
+                .map(|group| self.extended(rows, group))
+                .collect()
+        });
+        for (group, list) in groups.into_iter().zip(lists) {
+            self.set(group[0].layer, group[0].target, &list);
+        }
+    }
+
+    /// Returns the neighbours that a new row gets in each of its layers, the lowest first.
+    fn neighbours_of(&self, rows: &AllRows<'_>, row: u32, scratch: &mut Scratch) -> Vec<Vec<Near>> {
+        let query: Vec<f32> = rows.row(row).iter().map(|value| value.to_f32()).collect();
+        let query = Aligned::new(&query);
+        let walk = Walk::new(self, rows, &query);
+        let level = level(row);
+        let mut entry = walk.descend(self.entry, self.layers.len() - 1, level, scratch);
+        let mut found = Vec::with_capacity(level + 1);
+        for layer in (0..=level).rev() {
+            walk.search(layer, entry, EXPANSION_ADD, |_| true, scratch);
+            let near = scratch.take_sorted();
+            entry = near.first().map_or(entry, |near| near.row());
+            found.push(choose(rows, &near, LINKS));
+        }
+        found.reverse();
+        found
+    }
+
+    /// Returns the list of a row with new links, of which those that do not fit are left out.
+    fn extended(&self, rows: &AllRows<'_>, new: &[Link]) -> Vec<u32> {
+        let (layer, target) = (new[0].layer, new[0].target);
+        let present = self
+            .of(layer, target)
+            .iter()
+            .take_while(|&&row| row != NONE);
+        let mut list: Vec<u32> = present.copied().collect();
+        let width = self.layers[layer].width;
+        if list.len() + new.len() <= width {
+            list.extend(new.iter().map(|link| link.from.row()));
+            return list;
+        }
+        let product = kernel_pair();
+        let subject = rows.row(target);
+        let mut near: Vec<Near> = list
+            .iter()
+            .map(|&row| Near::new(product(subject, rows.row(row)), row))
+            .chain(new.iter().map(|link| link.from))
+            .collect();
+        near.sort_unstable_by(|a, b| b.cmp(a));
+        let chosen = choose(rows, &near, width);
+        chosen.into_iter().map(Near::row).collect()
+    }
+
+    fn set(&mut self, layer: usize, row: u32, list: &[u32]) {
+        let layer = &mut self.layers[layer];
+        if let Some(at) = position(&layer.rows, row) {
+            let slots = &mut layer.links[at * layer.width..][..layer.width];
+            slots.fill(NONE);
+            slots[..list.len()].copy_from_slice(list);
+        }
+    }
+}
+
+/// Returns at most `count` of the rows near a subject, sorted by their scores with it: those that are
+/// nearer to it than to any that was chosen before (algorithm 4 of Malkov and Yashunin 2016).
+fn choose(rows: &AllRows<'_>, near: &[Near], count: usize) -> Vec<Near> {
+    let product: Kernel<f16, f16> = kernel_pair();
+    let mut chosen: Vec<Near> = Vec::with_capacity(count);
+    for &candidate in near {
+        if chosen.len() == count {
+            break;
+        }
+        let row = rows.row(candidate.row());
+        let is_apart = |other: &Near| product(row, rows.row(other.row())) <= candidate.score();
+        if chosen.iter().all(is_apart) {
+            chosen.push(candidate);
+        }
+    }
+    chosen
+}
+
+/// Returns the highest layer that a row is in: each has a sixteenth of the rows of the one below.
+fn level(row: u32) -> usize {
+    const _: () = assert!(LINKS == 16, "four bits of the hash a layer");
+    mix(row).leading_zeros() as usize / 4
+}
+
+/// Returns a hash of a row's number, another one for each (splitmix64, Steele et al. 2014).
+fn mix(row: u32) -> u64 {
+    let mixed = u64::from(row)
+        .wrapping_add(1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
