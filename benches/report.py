@@ -199,23 +199,12 @@ _NO_GRAPH = (
     "It divides the vectors into cells, where crx builds a graph above 100,000 chunks: most of the "
     "time of its index. Without the graph (`crx, exact`) the index takes a fifth of txtai's."
 )
-_NO_PREFETCH = (
-    "hnswlib fetches the row of the next neighbour while it compares one, and faiss compares four "
-    "neighbours together; usearch, whose graph crx has, waits for each row. To fetch ahead, crx "
-    "would need a graph of its own. crx also applies a filter and computes the scores of what is "
-    "found once more."
-)
 REASONS: Mapping[tuple[str, str, str], str] = {
     ("BM25", "cpu_p50", "bm25s, numba"): _PLAIN_ARRAYS,
     ("BM25", "cpu_p99", "bm25s, numba"): _PLAIN_ARRAYS,
     ("BM25", "rss_mb", "tantivy-py"): _PARTS,
     ("BM25", "index_cpu_s", "SQLite FTS5"): _PLAIN_WORDS,
     ("BM25", "rss_mb", "SQLite FTS5"): _PLAIN_WORDS,
-    **{
-        ("Graph of vectors", column, rival): _NO_PREFETCH
-        for column in ("search_cpu_ms", "build_cpu_s")
-        for rival in ("hnswlib", "faiss", "usearch")
-    },
     ("Whole search", "cpu_p50", "script"): _NO_CHECKS,
     ("Whole search", "cpu_p99", "script"): _NO_CHECKS,
     ("Whole search", "index_cpu_s", "script"): _NO_RECORD,
