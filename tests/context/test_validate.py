@@ -105,7 +105,13 @@ REJECTED = [
     ("unknown number", ["The growth follows a quarter of $315 million.", "This is from 2022."]),
     (
         "unknown name",
-        ["The report that ACME filed with Siemens.", "This is from the Paris office."],
+        [
+            "The report that ACME filed with Siemens.",
+            "This is from the Paris office.",
+            "Siemens.py: growth of revenue by orders from hospitals.",
+            "Siemens_orders has the growth of revenue at hospitals.",
+            "SiemensReport on the growth of revenue at hospitals.",
+        ],
     ),
     (
         "no content",
@@ -144,7 +150,7 @@ ACCEPTED = [
     ("unknown number", "One of 3 paragraphs on ACME's headcount of 1250, June 30, 2023."),
     (
         "unknown name",
-        "Section on revenue, audited by O'Brien, for Berlin's regulators and hospitals.",
+        "Section on revenue, by O'Brien, for Berlin's regulators. Hospitals.growth.",
     ),
     ("no content", "This section of the report is on orders from hospitals."),
     ("other topic", "The chairman on orders from hospitals."),

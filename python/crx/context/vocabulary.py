@@ -21,6 +21,9 @@ SPECIFIC_LETTERS = 3
 _WORD = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f’']\d+)*")
 _SENTENCE_START = ("", *".!?:;\n。！？：")
+# What follows a word in a file name or an identifier, and a word with a capital inside.
+_NAME_GOES_ON = re.compile(r"\.\w|_|\(\)")
+_INNER_CAPITAL = re.compile(r"[^\W\d_]*[a-z][A-Z]")
 _NOT_DIGIT = re.compile(r"\D")
 
 # Names that a context may add: parts of documents, languages, file formats and months.
@@ -64,14 +67,14 @@ class DocumentVocabulary:
         return (n for n in numbers if len(n) > 1 and n not in self._numbers)
 
     def unknown_names(self, text: str) -> Iterator[str]:
-        """Yield the capitalised words inside sentences that the vocabulary lacks in any form.
+        """Yield the capitalised words that the vocabulary lacks in any form.
 
-        Yields nothing if capitals do not mark names in the vocabulary's text (German, legal
-        English).
+        At the beginning of a sentence these are file names and identifiers alone. Yields nothing if
+        capitals do not mark names in the vocabulary's text (German, legal English).
         """
         if not self._capitals_mark_names:
             return
-        for name in _inner_capitalised(text):
+        for name in _capitalised_names(text):
             if not self._has_form(name.casefold()) and name not in self._initials:
                 yield name
 
@@ -128,11 +131,17 @@ def _scripts(text: str) -> Counter[str]:
     return scripts
 
 
-def _inner_capitalised(text: str) -> Iterator[str]:
-    """Yield words of three letters or more that begin with a capital inside a sentence."""
+def _capitalised_names(text: str) -> Iterator[str]:
+    """Yield words of three letters or more that begin with a capital as names do.
+
+    They are inside a sentence, or part of a file name or an identifier.
+    """
     for found in _WORD.finditer(text):
+        if not (found[0][0].isupper() and len(found[0]) > 2):
+            continue
         before = text[: found.start()].rstrip(" \"'“”‘’«»([")
-        if found[0][0].isupper() and len(found[0]) > 2 and before[-1:] not in _SENTENCE_START:
+        is_code = _NAME_GOES_ON.match(text, found.end()) or _INNER_CAPITAL.match(found[0])
+        if is_code or before[-1:] not in _SENTENCE_START:
             yield found[0]
 
 
