@@ -13,7 +13,7 @@ use crate::store::Filter;
 /// half of the rows 3.45 ms, so 24; at 30,000, 0.31 and 0.70 ms, so 26 (`benches/ann.py`, AMD EPYC).
 ///
 /// A graph search with a filter has to pass 1 / share rows for each allowed one, so it costs
-/// `SCANNED_PER_CANDIDATE * candidates / share` scanned rows; a scan costs `share * rows`.
+/// `SCANNED_PER_CANDIDATE * kept / share` scanned rows; a scan costs `share * rows`.
 const SCANNED_PER_CANDIDATE: f64 = 25.0;
 
 /// The rows from which the share of allowed ones is estimated: its standard error is below 0.01.
@@ -95,10 +95,12 @@ fn nearest_in_base(
         docs.get(row)
             .is_some_and(|&doc| !live.is_deleted(row) && is_wanted(only, doc))
     };
-    if let Some(graph) = &base.graph
-        && (only.is_none() || !scan_is_cheaper(docs.len(), k, allowed))
-    {
-        return nearest_by_graph(base, graph, query, k, allowed);
+    if let Some(graph) = &base.graph {
+        let share = only.map_or(1.0, |_| share_of(docs.len(), allowed));
+        let kept = hnsw::kept(k, share);
+        if only.is_none() || !scan_is_cheaper(docs.len(), kept, share) {
+            return nearest_by_graph(base, graph, query, k, kept, allowed);
+        }
     }
     // Without a filter no row's document is read.
     match only {
@@ -113,10 +115,11 @@ fn nearest_by_graph(
     graph: &Hnsw,
     query: &[f32],
     k: usize,
+    kept: usize,
     allowed: impl Fn(usize) -> bool,
 ) -> Result<TopRows> {
     let mut best = TopRows::new(k);
-    for (row, score) in graph.search(&base.matrix, query, k, allowed)? {
+    for (row, score) in graph.search(&base.matrix, query, kept, allowed)? {
         best.push(score, || base.matrix.keys()[row]);
     }
     Ok(best)
@@ -160,10 +163,14 @@ fn is_wanted(only: Option<&Filter>, doc: i64) -> bool {
     only.is_none_or(|only| only.contains(doc))
 }
 
-/// Returns whether a scan of the allowed rows costs less than a graph search for `k` of them.
-fn scan_is_cheaper(rows: usize, k: usize, allowed: impl Fn(usize) -> bool) -> bool {
+/// Returns the share of the rows that are allowed, from a sample.
+fn share_of(rows: usize, allowed: impl Fn(usize) -> bool) -> f64 {
     let step = rows.div_ceil(SAMPLE).max(1);
     let sampled = rows.div_ceil(step).max(1);
-    let share = (0..rows).step_by(step).filter(|&row| allowed(row)).count() as f64 / sampled as f64;
-    share * share * rows as f64 <= SCANNED_PER_CANDIDATE * hnsw::candidates(k) as f64
+    (0..rows).step_by(step).filter(|&row| allowed(row)).count() as f64 / sampled as f64
+}
+
+/// Returns whether a scan of the allowed rows costs less than a graph search that keeps so many.
+fn scan_is_cheaper(rows: usize, kept: usize, share: f64) -> bool {
+    share * share * rows as f64 <= SCANNED_PER_CANDIDATE * kept as f64
 }

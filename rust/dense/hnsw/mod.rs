@@ -26,9 +26,13 @@ const LINKS: usize = 16;
 const EXPANSION_ADD: usize = 128;
 const EXPANSION_SEARCH: usize = 256;
 
-/// Returns the number of rows that a search for the best `count` keeps.
-pub(super) fn candidates(count: usize) -> usize {
-    count.max(EXPANSION_SEARCH)
+/// Returns the number of rows that a search for the best `count` keeps if this share of all rows is
+/// allowed.
+///
+/// A search passes `1 / share` rows for each that it keeps. So it keeps fewer with a filter, and
+/// passes no fewer than without one.
+pub(super) fn kept(count: usize, share: f64) -> usize {
+    count.max((EXPANSION_SEARCH as f64 * share).ceil() as usize)
 }
 
 /// The graph over the rows of one generation.
@@ -65,8 +69,8 @@ impl Hnsw {
         self.file.require_undamaged()
     }
 
-    /// Returns about `candidates(count)` allowed rows near the query with their inner products, in no
-    /// particular order.
+    /// Returns `kept` allowed rows near the query with their inner products, in no particular order;
+    /// fewer if there are fewer.
     ///
     /// # Errors
     /// [`Error::Damaged`] if something that was read is not as it was written.
@@ -74,7 +78,7 @@ impl Hnsw {
         &self,
         matrix: &Matrix,
         query: &[f32],
-        count: usize,
+        kept: usize,
         allowed: impl Fn(usize) -> bool,
     ) -> Result<Vec<(usize, f32)>> {
         let rows = Rows {
@@ -86,7 +90,7 @@ impl Hnsw {
         let walk = Walk::new(&self.file, &rows, &query);
         let mut scratch = self.take_scratch();
         let entry = walk.descend(self.file.entry, self.file.top(), 0, &mut scratch);
-        walk.search(0, entry, candidates(count), allowed, &mut scratch);
+        walk.search(0, entry, kept, allowed, &mut scratch);
         let found = scratch.take_unsorted();
         self.scratches().push(scratch);
         matrix.require_undamaged()?;
@@ -200,7 +204,8 @@ mod tests {
         let mut shared = 0;
         for query in queries {
             let exact = scan(Rows::F16(values), query, 20, allowed, |row| row as i64);
-            let found = graph.search(&matrix, query, 150, allowed).unwrap();
+            let kept = kept(150, tenths as f64 / 10.0);
+            let found = graph.search(&matrix, query, kept, allowed).unwrap();
             assert!(found.iter().all(|&(row, _)| allowed(row)));
             for best in exact.into_sorted() {
                 let same = found.iter().find(|(row, _)| *row == best.key as usize);
