@@ -13,10 +13,11 @@ from crx.cli import run
 from crx.context.records import Record, hash_of, read_contexts, write_contexts
 from crx.evaluate import Options, read_set
 from crx.evaluate import run as evaluate
-from crx.evaluate.ablate import apply_file_spans
+from crx.evaluate.ablate import add_other_spans, apply_file_spans
 from crx.evaluate.query_runner import QueryRunner, run_queries
 from crx.evaluate.timed_models import QueryVectors
 from crx.index import Index
+from crx.types import Document
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 120}
 
@@ -248,6 +249,37 @@ def test_imported_contexts_give_the_figures_of_a_file_given_to_eval(tmp_path: Pa
     for name in ("recall@1", "recall@20", "mrr"):
         assert (values[name] == given.values[name]).all()
     assert given.mean(given.find_row("contexts.jsonl bm25"), "recall@1") == 1.0
+
+
+def test_text_that_a_contexts_file_lacks_remains_in_chunks(tmp_path: Path) -> None:
+    folder = question_set(tmp_path / "set")
+    file = folder / "contexts.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    kept = [row for n, row in enumerate(rows) if n % 3]
+    file.write_text("".join(json.dumps(row) + "\n" for row in kept))
+    questions = read_set(folder)
+    documents = apply_file_spans(questions.documents, str(file))
+    spans = {(row["doc_id"], row["start"], row["end"]) for row in kept}
+    chunks = [(Path(d.uri).name, d.text, *span) for d in documents for span in d.chunks or ()]
+    for document in documents:
+        text = "".join(document.text[start:end] for start, end in document.chunks or ())
+        assert text.split() == document.text.split()
+    assert spans <= {(name, start, end) for name, _, start, end in chunks}
+    longest = max(end - start for _, start, end in spans)
+    assert all(0 < end - start <= longest for _, _, start, end in chunks)
+    given = evaluate(
+        questions, contexts=str(file), options=Options(settings={"embedder": "hashed"})
+    )
+    assert given.mean(given.find_row("contexts.jsonl bm25"), "recall@20") == 1.0
+
+
+def test_parts_of_a_documents_own_chunks_outside_of_given_spans_remain() -> None:
+    text = "abcdefghij klmnop"
+    document = Document("a", text, chunks=((0, 4), (4, 10), (10, 11), (11, 17)))
+    assert add_other_spans(document, [(2, 5), (6, 8)]) == (
+        *((0, 2), (2, 5), (5, 6), (6, 8), (8, 10), (11, 17)),
+    )
+    assert add_other_spans(document, [(0, 17)]) == ((0, 17),)
 
 
 @pytest.mark.parametrize(

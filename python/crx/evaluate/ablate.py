@@ -6,7 +6,7 @@ is embedded once, and a pair of question and text is reranked once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 
@@ -26,9 +26,13 @@ from crx.evaluate.pipeline_config import (
     build_grid,
 )
 from crx.evaluate.results import METRICS, IndexingStats, Results, Values
+from crx.ingest.split import split
 from crx.registry import load_context_sources, parse_contexts
 from crx.remote.destination import sending_notice, text_bytes
 from crx.types import Document
+
+# The first and the end of some characters of a text, in code points.
+Span = tuple[int, int]
 
 # Characters of a chunk; a Han or kana character carries about as much as two Latin letters.
 CHUNK_CHARS = 800
@@ -108,13 +112,48 @@ def _settings_in_effect(given: Mapping[str, object], options: Options) -> dict[s
 
 
 def apply_file_spans(documents: Sequence[Document], contexts: str) -> list[Document]:
-    """Return the documents, with the chunks of a contexts file if `contexts` names one."""
+    """Return the documents, with the chunks of a contexts file if `contexts` names one.
+
+    What the file has no context for, such as a chunk whose context was rejected, remains a chunk.
+    """
     from crx.context.file_contexts import FileContexts
 
     source = None if is_generated(contexts) else load_context_sources(contexts).contextualizer
     if not isinstance(source, FileContexts):
         return list(documents)
-    return [replace(d, chunks=source.spans(d.uri) or d.chunks) for d in documents]
+    return [
+        replace(document, chunks=add_other_spans(document, spans)) if spans else document
+        for document in documents
+        for spans in [source.spans(document.uri)]
+    ]
+
+
+def add_other_spans(document: Document, spans: Sequence[Span]) -> tuple[Span, ...]:
+    """Return spans of a document, and chunks of the text outside of them, in order.
+
+    These are the document's own chunks, as far as they are outside; of a document without chunks,
+    new ones that are not longer than the longest span.
+    """
+    longest = max(end - start for start, end in spans)
+    none = np.empty(0, dtype=np.uint32)
+    own = split(document, token_starts=none, budget=longest, in_chars=True)
+    outside = (part for chunk in own for part in _subtract((chunk.start, chunk.end), spans))
+    texts = [(start, end) for start, end in outside if document.text[start:end].strip()]
+    return tuple(sorted([*spans, *texts]))
+
+
+def _subtract(span: Span, others: Sequence[Span]) -> Iterator[Span]:
+    """Yield the parts of a span that are in none of the others, which are in order."""
+    start, end = span
+    for first, last in others:
+        if first >= end:
+            break
+        if last > start:
+            if first > start:
+                yield start, first
+            start = last
+    if start < end:
+        yield start, end
 
 
 def _announce_baselines(
