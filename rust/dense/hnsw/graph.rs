@@ -98,6 +98,7 @@ impl Graph {
             graph.add(&rows, batch);
             added += batch.len();
         }
+        graph.connect(&rows);
         graph
     }
 
@@ -155,8 +156,7 @@ impl Graph {
 
     /// Returns the neighbours that a new row gets in each of its layers, the lowest first.
     fn neighbours_of(&self, rows: &AllRows<'_>, row: u32, scratch: &mut Scratch) -> Vec<Vec<Near>> {
-        let query: Vec<f32> = rows.row(row).iter().map(|value| value.to_f32()).collect();
-        let query = Aligned::new(&query);
+        let query = query_of(rows, row);
         let walk = Walk::new(self, rows, &query);
         let level = level(row);
         let mut entry = walk.descend(self.entry, self.layers.len() - 1, level, scratch);
@@ -196,6 +196,63 @@ impl Graph {
         chosen.into_iter().map(Near::row).collect()
     }
 
+    /// Links each row that no walk in the lowest layer can reach, because all lists that had it were
+    /// full and now have nearer rows. Of many equal rows, most would be lost.
+    fn connect(&mut self, rows: &AllRows<'_>) {
+        let mut reached = vec![false; rows.values.len() / rows.dim];
+        let mut scratch = Scratch::default();
+        let count = reached.len() as u32;
+        self.reach(self.entry, &mut reached);
+        for row in 0..count {
+            if reached[row as usize] {
+                continue;
+            }
+            // A walk finds rows that can be reached. The lists of most of them have room.
+            let near = self.nearest(rows, row, &mut scratch);
+            let with_room = near
+                .iter()
+                .map(|near| near.row())
+                .find(|&near| self.has_room(near));
+            if let Some(near) = with_room {
+                self.append(near, row);
+                self.reach(row, &mut reached);
+            }
+        }
+    }
+
+    /// Marks the rows that a walk in the lowest layer can reach from a row.
+    fn reach(&self, from: u32, reached: &mut [bool]) {
+        let mut ahead = vec![from];
+        reached[from as usize] = true;
+        while let Some(row) = ahead.pop() {
+            for &next in self.of(0, row).iter().take_while(|&&row| row != NONE) {
+                if !std::mem::replace(&mut reached[next as usize], true) {
+                    ahead.push(next);
+                }
+            }
+        }
+    }
+
+    fn nearest(&self, rows: &AllRows<'_>, row: u32, scratch: &mut Scratch) -> Vec<Near> {
+        let query = query_of(rows, row);
+        let walk = Walk::new(self, rows, &query);
+        walk.search(0, self.entry, EXPANSION_ADD, |_| true, scratch);
+        scratch.take_sorted()
+    }
+
+    fn has_room(&self, row: u32) -> bool {
+        self.of(0, row).last() == Some(&NONE)
+    }
+
+    /// Adds a link to a list of the lowest layer that has room.
+    fn append(&mut self, row: u32, link: u32) {
+        let width = self.layers[0].width;
+        let list = &mut self.layers[0].links[row as usize * width..][..width];
+        if let Some(slot) = list.iter_mut().find(|slot| **slot == NONE) {
+            *slot = link;
+        }
+    }
+
     fn set(&mut self, layer: usize, row: u32, list: &[u32]) {
         let layer = &mut self.layers[layer];
         if let Some(at) = position(&layer.rows, row) {
@@ -204,6 +261,12 @@ impl Graph {
             slots[..list.len()].copy_from_slice(list);
         }
     }
+}
+
+/// Returns a row as a query.
+fn query_of(rows: &AllRows<'_>, row: u32) -> Aligned {
+    let values: Vec<f32> = rows.row(row).iter().map(|value| value.to_f32()).collect();
+    Aligned::new(&values)
 }
 
 /// Returns at most `count` of the rows near a subject, sorted by their scores with it: those that are
@@ -238,4 +301,49 @@ fn mix(row: u32) -> u64 {
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the number of rows of the graph that a walk can reach.
+    fn reached(values: &[f16], dim: usize) -> usize {
+        let graph = Graph::build(values, dim);
+        let mut reached = vec![false; values.len() / dim];
+        graph.reach(graph.entry, &mut reached);
+        reached.into_iter().filter(|reached| *reached).count()
+    }
+
+    #[test]
+    fn every_row_can_be_reached_also_if_many_are_equal() {
+        let angles = (0..600).map(|row| if row < 300 { 0.5 } else { row as f32 / 100.0 });
+        let rows = angles.flat_map(|angle| [angle.cos(), angle.sin()]);
+        let values: Vec<f16> = rows.map(f16::from_f32).collect();
+        assert_eq!(reached(&values, 2), 600);
+        assert_eq!(reached(&values[..600], 2), 300);
+    }
+
+    #[test]
+    fn a_row_is_in_a_layer_with_a_sixteenth_of_the_rows_below() {
+        let in_layer = |layer: usize| (0..100_000).filter(|&row| level(row) >= layer).count();
+        assert_eq!(in_layer(0), 100_000);
+        assert!((5_900..6_600).contains(&in_layer(1)), "{}", in_layer(1));
+        assert!((320..460).contains(&in_layer(2)), "{}", in_layer(2));
+    }
+
+    #[test]
+    fn a_list_has_no_row_twice_and_not_its_own() {
+        let rows = (0..500).flat_map(|row| [(row as f32).cos(), (row as f32).sin()]);
+        let values: Vec<f16> = rows.map(f16::from_f32).collect();
+        let graph = Graph::build(&values, 2);
+        for row in 0..500 {
+            let mut list: Vec<u32> = graph.of(0, row).to_vec();
+            list.retain(|&linked| linked != NONE);
+            let length = list.len();
+            list.sort_unstable();
+            list.dedup();
+            assert!(list.len() == length && !list.contains(&row), "{row}");
+        }
+    }
 }
