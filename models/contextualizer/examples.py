@@ -120,36 +120,38 @@ def read_documents(path: Path) -> Iterator[Labelled]:
 
 
 def make_examples(labelled: Labelled, tokens: Tokens) -> Iterator[Example]:
-    """Yield the examples of a document: its digest, and the lines of each window."""
+    """Yield the examples of a document: its digest, and the lines of each window, twice.
+
+    The lines of a window are to be written behind the digest, and behind the first line of the
+    outline, which takes its place where no digest was accepted.
+    """
     windows = WindowContextualizer(_ask_nothing, WindowPrompt.of(), tokens.count)
     prompt = tokens.prompt(*windows.digest_prompt(labelled.document, labelled.chunks[0]))
     answer, _ = tokens.answer([labelled.digest])
     yield Example(labelled.name, "digest", prompt, answer, [True] * len(answer))
-    prefix = windows.prompt.window.prefix(labelled.digest)
+    head = Outliner(labelled.document).outline(labelled.chunks[0]).partition("\n")[0]
     for window in windows.windows(labelled.chunks):
         chunks = labelled.chunks[window.start : window.stop]
         contexts = labelled.contexts[window.start : window.stop]
-        prompt = tokens.prompt(prefix, windows.window_text(chunks))
-        lines = make_lines(contexts, labelled=labelled, chunks=chunks)
-        # A line of which too little is left stays in the answer, and is not learned.
-        kept = [line or context for line, context in zip(lines, contexts, strict=True)]
-        numbered = [f"[{number}] {line}" for number, line in enumerate(kept, 1)]
-        answer, line_of = tokens.answer(numbered)
-        scored = [bool(lines[line]) for line in line_of]
-        yield Example(labelled.name, "window", prompt, answer, scored)
+        text = windows.window_text(chunks)
+        for above in (labelled.digest, head):
+            prompt = tokens.prompt(windows.prompt.window.prefix(above), text)
+            lines = make_lines(contexts, known=[head, above, *(chunk.text for chunk in chunks)])
+            # A line of which too little is left stays in the answer, and is not learned.
+            kept = [line or context for line, context in zip(lines, contexts, strict=True)]
+            numbered = [f"[{number}] {line}" for number, line in enumerate(kept, 1)]
+            answer, line_of = tokens.answer(numbered)
+            scored = [bool(lines[line]) for line in line_of]
+            yield Example(labelled.name, "window", prompt, answer, scored)
 
 
-def make_lines(
-    contexts: Sequence[str], *, labelled: Labelled, chunks: Sequence[Chunk]
-) -> list[str]:
+def make_lines(contexts: Sequence[str], *, known: Sequence[str]) -> list[str]:
     """Return the lines of a window; "" for one of which too little is left.
 
-    Clauses with a name or a number that neither the window nor the digest has are dropped, and so
-    is the opening that a line has in common with the one before.
+    Clauses with a name or a number that none of the `known` texts has are dropped, and so is the
+    opening that a line has in common with the one before.
     """
-    head = Outliner(labelled.document).outline(chunks[0]).partition("\n")[0]
-    known = "\n".join([head, labelled.digest, *(chunk.text for chunk in chunks)])
-    vocabulary = DocumentVocabulary(known)
+    vocabulary = DocumentVocabulary("\n".join(known))
     lines, before = [], ""
     for context in contexts:
         line = " ".join(context.split())
