@@ -9,8 +9,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
-use super::LINKS;
-use super::graph::{Graph, position};
+use super::graph::{Graph, LINKS, position};
 use super::walk::Links;
 use crate::dense::kernels::prefetch;
 use crate::error::{Error, Result};

@@ -5,9 +5,13 @@ use rayon::prelude::*;
 
 use super::near::Near;
 use super::walk::{Links, NONE, Rows, Scratch, Walk};
-use super::{EXPANSION_ADD, LINKS};
 use crate::dense::kernels::{Aligned, Kernel, kernel_pair};
 use crate::pool;
+
+/// Links of a row in a layer; twice as many in the lowest one.
+pub(super) const LINKS: usize = 16;
+/// Rows that are kept while a row is added.
+const EXPANSION_ADD: usize = 128;
 
 /// Rows that are added at a time; they do not become neighbours of each other. At most this share of
 /// the rows before them, so that few of a row's neighbours are missed.

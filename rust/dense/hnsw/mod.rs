@@ -20,10 +20,7 @@ use file::GraphFile;
 use graph::Graph;
 use walk::{Rows, Scratch, Walk};
 
-/// Links of a row in a layer; twice as many in the lowest one.
-const LINKS: usize = 16;
-/// Rows that are kept while a row is added, and at least in a search.
-const EXPANSION_ADD: usize = 128;
+/// Rows that a search without a filter keeps at least.
 const EXPANSION_SEARCH: usize = 256;
 
 /// Returns the number of rows that a search for the best `count` keeps if this share of all rows is
