@@ -68,7 +68,7 @@ impl GraphFile {
         let mut upper = Vec::with_capacity(layers);
         for &count in counts {
             let count = usize::try_from(u64::from_le_bytes(count)).map_err(|_| damaged())?;
-            if count > rows {
+            if count == 0 || count > rows {
                 return Err(damaged());
             }
             let lists = (end + 4 * count).next_multiple_of(ALIGN);
