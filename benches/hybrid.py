@@ -290,7 +290,8 @@ def measure(
 def stages(index: Index, queries: Sequence[str]) -> dict[str, float]:
     """Return the median of each of the search's own timings."""
     taken = [index.search(query, rerank=False).timings_ms or {} for query in queries]
-    return {name: float(np.median([each[name] for each in taken])) for name in taken[0]}
+    names = dict.fromkeys(name for each in taken for name in each)
+    return {name: float(np.median([each.get(name, 0.0) for each in taken])) for name in names}
 
 
 def run(folder: Path, arguments: argparse.Namespace) -> None:
