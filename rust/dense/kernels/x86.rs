@@ -11,7 +11,8 @@ use super::portable::{LANES, PLANES, QUERIES, add_rest, dot, sum_bits, sum_bytes
 #[inline]
 pub(super) fn prefetch<T>(object: Range<*const T>) {
     const LINE: usize = 64;
-    let (mut at, end) = (object.start.cast::<i8>(), object.end.cast::<i8>());
+    let (start, end) = (object.start.cast::<i8>(), object.end.cast::<i8>());
+    let mut at = start.map_addr(|addr| addr & !(LINE - 1));
     while at < end {
         // SAFETY: a prefetch may be of any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at) };
