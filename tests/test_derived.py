@@ -108,6 +108,27 @@ def test_damage_that_a_search_is_the_first_to_read_is_noted_and_costs_no_hit(
         assert ask(index) == (expected, ())
 
 
+GRAPH = """
+import crx, sys
+with crx.open(sys.argv[1], settings={"embedder": "hashed", "ann_above": 100}) as index:
+    texts = (f"Heron {n} eats {n * n % 97} fish of {n % 31} ponds." for n in range(2_000))
+    index.add_documents(crx.Document(f"{n:04}", text) for n, text in enumerate(texts))
+"""
+
+
+def test_the_graph_does_not_depend_on_the_number_of_threads(tmp_path: Path) -> None:
+    graphs = []
+    for threads in ("1", "4"):
+        path = tmp_path / f"{threads}.crx"
+        environment = {**os.environ, "RAYON_NUM_THREADS": threads}
+        subprocess.run([sys.executable, "-c", GRAPH, path], check=True, env=environment)
+        (graph,) = (path / "derived").glob("ann-*.hnsw")
+        sealed = graph.read_bytes()
+        graphs.append(sealed[: int.from_bytes(sealed[-8:], "little")])
+    assert len(graphs[0]) > 2_000 * 128
+    assert graphs[0] == graphs[1]
+
+
 def refuse_to_sleep(seconds: float) -> None:
     raise AssertionError(f"waited for {seconds} seconds")
 

@@ -77,6 +77,13 @@ impl LiveRows {
         self.base.as_ref().map_or(0, |base| base.matrix.rows())
     }
 
+    /// Returns the base, unless all of its rows are deleted: those of the tail may be another model's.
+    pub(super) fn searched_base(&self) -> Option<&Generation> {
+        self.base
+            .as_deref()
+            .filter(|base| self.deleted_rows < base.matrix.rows())
+    }
+
     fn base_dim(&self) -> usize {
         self.base.as_ref().map_or(0, |base| base.matrix.dim())
     }

@@ -168,7 +168,7 @@ impl Dense {
     }
 
     /// Applies the store's changes, as `sync`, after checking all bytes of the files. A search checks
-    /// the rows of a generation with a graph as it reads them.
+    /// the rows and the lists of a generation with a graph as it reads them.
     ///
     /// # Errors
     /// As `sync`. A damaged file is no error but a fault.

@@ -2,19 +2,16 @@
 //! scan.
 
 use super::generation::Generation;
-use super::hnsw::{self, Hnsw};
+use super::hnsw;
 use super::live_rows::LiveRows;
 use super::scan::{self, Rows, TopRows, scan, scan_batch};
 use crate::error::Result;
 use crate::store::Filter;
 
-/// The allowed rows that a scan reads in the time in which a graph search without a filter keeps one
-/// candidate. At 100,000 x 384 a graph search that keeps 256 took 0.43 ms of the CPU, and a scan of a
-/// half of the rows 3.45 ms, so 24; at 30,000, 0.31 and 0.70 ms, so 26 (`benches/ann.py`, AMD EPYC).
-///
-/// A graph search with a filter has to pass 1 / share rows for each allowed one, so it costs
-/// `SCANNED_PER_CANDIDATE * kept / share` scanned rows; a scan costs `share * rows`.
-const SCANNED_PER_CANDIDATE: f64 = 25.0;
+/// The allowed rows that a scan reads in the time in which a graph search visits one row. At 100,000 x
+/// 384 a graph search that visits 256 took 0.43 ms of the CPU, and a scan of a half of the rows 3.45
+/// ms, so 24; at 30,000, 0.31 and 0.70 ms, so 26 (`benches/ann.py`, AMD EPYC).
+const SCANNED_PER_VISIT: f64 = 25.0;
 
 /// The rows from which the share of allowed ones is estimated: its standard error is below 0.01.
 const SAMPLE: usize = 4096;
@@ -38,7 +35,7 @@ pub(super) fn nearest(
         |row| is_wanted(only, tail.docs[row]),
         |row| tail.keys[row],
     );
-    match &live.base {
+    match live.searched_base() {
         Some(base) => Ok(found.merge(nearest_in_base(live, base, query, k, only)?)),
         None => Ok(found),
     }
@@ -54,7 +51,7 @@ pub(super) fn nearest_batch(
 ) -> Result<Vec<TopRows>> {
     let dim = live.dim;
     let scanned = |base: &Generation| base.graph.is_none() && base.codes.is_none();
-    if !live.base.as_deref().is_none_or(scanned) {
+    if !live.searched_base().is_none_or(scanned) {
         let queries = queries.chunks_exact(dim);
         return queries.map(|query| nearest(live, query, k, only)).collect();
     }
@@ -67,7 +64,7 @@ pub(super) fn nearest_batch(
         |row| is_wanted(only, tail.docs[row]),
         |row| tail.keys[row],
     );
-    let Some(base) = &live.base else {
+    let Some(base) = live.searched_base() else {
         return Ok(found);
     };
     let (keys, docs) = (base.matrix.keys(), base.matrix.docs());
@@ -96,10 +93,21 @@ fn nearest_in_base(
             .is_some_and(|&doc| !live.is_deleted(row) && is_wanted(only, doc))
     };
     if let Some(graph) = &base.graph {
-        let share = only.map_or(1.0, |_| share_of(docs.len(), allowed));
-        let kept = hnsw::kept(k, share);
-        if only.is_none() || !scan_is_cheaper(docs.len(), kept, share) {
-            return nearest_by_graph(base, graph, query, k, kept, allowed);
+        if only.is_none() && !live.has_deleted() {
+            return Ok(best_of_found(
+                base,
+                graph.search(&base.matrix, query, k)?,
+                k,
+            ));
+        }
+        // Where the allowed rows are far from the query, the search visits more rows than the share
+        // of them tells. It gives up when it has taken as long as a scan.
+        let share = share_of(docs.len(), allowed);
+        let worth = (share * docs.len() as f64 / SCANNED_PER_VISIT) as usize;
+        if hnsw::visits(k, share) < worth
+            && let Some(found) = graph.search_allowed(&base.matrix, query, k, worth, allowed)?
+        {
+            return Ok(best_of_found(base, found, k));
         }
     }
     // Without a filter no row's document is read.
@@ -110,19 +118,13 @@ fn nearest_in_base(
     }
 }
 
-fn nearest_by_graph(
-    base: &Generation,
-    graph: &Hnsw,
-    query: &[f32],
-    k: usize,
-    kept: usize,
-    allowed: impl Fn(usize) -> bool,
-) -> Result<TopRows> {
+/// Returns the best `k` of these rows.
+fn best_of_found(base: &Generation, found: Vec<(usize, f32)>, k: usize) -> TopRows {
     let mut best = TopRows::new(k);
-    for (row, score) in graph.search(&base.matrix, query, kept, allowed)? {
+    for (row, score) in found {
         best.push(score, || base.matrix.keys()[row]);
     }
-    Ok(best)
+    best
 }
 
 /// Scans the codes of the rows if there are any, else the rows.
@@ -168,9 +170,4 @@ fn share_of(rows: usize, allowed: impl Fn(usize) -> bool) -> f64 {
     let step = rows.div_ceil(SAMPLE).max(1);
     let sampled = rows.div_ceil(step).max(1);
     (0..rows).step_by(step).filter(|&row| allowed(row)).count() as f64 / sampled as f64
-}
-
-/// Returns whether a scan of the allowed rows costs less than a graph search that keeps so many.
-fn scan_is_cheaper(rows: usize, kept: usize, share: f64) -> bool {
-    share * share * rows as f64 <= SCANNED_PER_CANDIDATE * kept as f64
 }

@@ -330,6 +330,40 @@ fn above_the_limit_a_graph_is_searched_and_a_damaged_one_is_not() {
 }
 
 #[test]
+fn a_reader_finds_the_rows_of_another_model_although_the_base_is_of_the_one_before() {
+    for (graph, codes) in [
+        (100, None),
+        (100_000, None),
+        (100_000, Some(Encoding::Int8)),
+    ] {
+        let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
+        for doc in 0..50 {
+            let rows: Vec<(i64, f32)> = (doc * 10..doc * 10 + 10)
+                .map(|key| (key, key as f32 / 100.0))
+                .collect();
+            store.put(doc, &rows);
+        }
+        let writer = Dense::open(folder.path(), KEY, true, graph, codes);
+        writer.publish(&store).unwrap();
+        let reader = Dense::open(folder.path(), KEY, false, graph, codes);
+        reader.sync(&store).unwrap();
+        let mut live = LiveRows::clone(&reader.live());
+        live.remove(&(0..50).collect::<Vec<_>>());
+        live.add(99, 7, &[0, 60, 0, 0, 0, 0]).unwrap();
+        let query = [1.0, 0.0, 0.0];
+        for found in [
+            search::nearest(&live, &query, 5, None).unwrap(),
+            search::nearest_batch(&live, &query, 5, None)
+                .unwrap()
+                .remove(0),
+        ] {
+            let keys: Vec<i64> = found.into_sorted().iter().map(|row| row.key).collect();
+            assert_eq!(keys, [7]);
+        }
+    }
+}
+
+#[test]
 fn a_graph_by_an_earlier_version_is_named_not_used_and_made_anew() {
     let (store, folder) = published_with_graph();
     let graph = store.derived("ann").unwrap().unwrap();

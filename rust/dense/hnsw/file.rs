@@ -1,22 +1,23 @@
 //! The file `ann-<n>.hnsw`: the layers of a graph.
 //!
-//! It consists of a header of 64 bytes (magic, version, links, rows, layers, entry), the number of
-//! rows of each layer above the lowest, the rows and then the lists of neighbours of each of these
-//! layers, and the lists of the lowest one: all little-endian, each part from a multiple of 64. A list
-//! that is not full ends with `NONE`.
+//! It consists of a header of 64 bytes (magic, version, links, rows, layers, entry, duplicates), the
+//! number of rows of each layer above the lowest, the rows and then the lists of neighbours of each of
+//! these layers, the duplicates, and the lists of the lowest layer: all little-endian, each part from a
+//! multiple of 64. A list that is not full ends with `NONE`. A duplicate is a pair of rows with equal
+//! values, the first such row and a later one, which is in no list; the pairs are ascending.
 
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
-use super::graph::{Graph, LINKS, position};
+use super::graph::{Duplicate, Graph, LINKS, position};
 use super::walk::Links;
 use crate::dense::kernels::prefetch;
 use crate::error::{Error, Result};
 use crate::seal::{Draft, Key, Seal, Sealed};
 
 const MAGIC: [u8; 8] = *b"crx.hnsw";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The length of the header and the alignment of the parts, in bytes: a cache line.
 const ALIGN: usize = 64;
 /// No graph has more layers: each has a sixteenth of the rows of the one below.
@@ -31,6 +32,9 @@ pub(super) struct GraphFile {
     pub(super) entry: u32,
     /// The layers above the lowest, from the one above it.
     upper: Vec<Part>,
+    duplicates: Range<usize>,
+    /// A bit a row: whether it has duplicates. Empty if no row has any.
+    has_duplicates: Vec<u64>,
     lowest: usize,
 }
 
@@ -53,8 +57,8 @@ impl GraphFile {
         map.require_undamaged()?;
         let head = map.first_chunk::<ALIGN>().ok_or_else(damaged)?;
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| head[at + byte]));
-        let (layers, entry) = (word(24) as usize, word(28));
-        if head[..24] != header(rows, 0, 0)[..24] || layers > MAX_LAYERS || rows == 0 {
+        let (layers, entry, duplicates) = (word(24) as usize, word(28), word(32) as usize);
+        if head[..24] != header(rows, 0, 0, 0)[..24] || layers > MAX_LAYERS || rows == 0 {
             return Err(damaged());
         }
         let counts = ALIGN..ALIGN + 8 * layers;
@@ -78,6 +82,8 @@ impl GraphFile {
             });
             end = (lists + 4 * count * LINKS).next_multiple_of(ALIGN);
         }
+        let duplicates = end..end + 8 * duplicates;
+        end = duplicates.end.next_multiple_of(ALIGN);
         let length = rows
             .checked_mul(8 * LINKS)
             .and_then(|bytes| bytes.checked_add(end));
@@ -86,12 +92,46 @@ impl GraphFile {
         }
         map.check(0..end);
         map.require_undamaged()?;
-        Ok(GraphFile {
+        let mut file = GraphFile {
             map,
             entry,
             upper,
+            duplicates,
+            has_duplicates: Vec::new(),
             lowest: end,
-        })
+        };
+        if !file.duplicates.is_empty() {
+            file.has_duplicates = file.marked_duplicates(rows).ok_or_else(damaged)?;
+        }
+        Ok(file)
+    }
+
+    /// Returns a bit a row, whether it has duplicates; none if the pairs are not in order.
+    fn marked_duplicates(&self, rows: usize) -> Option<Vec<u64>> {
+        let mut marked = vec![0; rows.div_ceil(64)];
+        let (pairs, _) = self.numbers(self.duplicates.clone()).as_chunks::<2>();
+        for &[first, row] in pairs {
+            if first >= row || row as usize >= rows {
+                return None;
+            }
+            marked[first as usize / 64] |= 1 << (first % 64);
+        }
+        pairs.is_sorted().then_some(marked)
+    }
+
+    /// Returns the rows that are equal to a linked one, after it.
+    #[inline]
+    pub(super) fn duplicates(&self, row: usize) -> impl Iterator<Item = usize> {
+        let word = self.has_duplicates.get(row / 64);
+        let pairs = match word.is_some_and(|word| word >> (row % 64) & 1 == 1) {
+            true => self.numbers(self.duplicates.clone()).as_chunks::<2>().0,
+            false => &[],
+        };
+        let of_row = &pairs[pairs.partition_point(|pair| (pair[0] as usize) < row)..];
+        of_row
+            .iter()
+            .take_while(move |pair| pair[0] as usize == row)
+            .map(|pair| pair[1] as usize)
     }
 
     /// Returns the highest layer.
@@ -166,13 +206,18 @@ pub(super) fn write(path: &Path, key: &Key, graph: &Graph, rows: usize) -> Resul
 
 fn write_to(out: &mut impl Write, graph: &Graph, rows: usize) -> std::io::Result<()> {
     let (lowest, upper) = graph.layers.split_at(1);
-    out.write_all(&header(rows, upper.len(), graph.entry))?;
+    let duplicates = &graph.duplicates;
+    out.write_all(&header(rows, upper.len(), graph.entry, duplicates.len()))?;
     let counts = upper.iter().map(|layer| layer.rows.len() as u64);
     write_part(out, counts.flat_map(u64::to_le_bytes))?;
     for layer in upper {
         write_part(out, layer.rows.iter().flat_map(|row| row.to_le_bytes()))?;
         write_part(out, layer.links.iter().flat_map(|row| row.to_le_bytes()))?;
     }
+    let pairs = duplicates
+        .iter()
+        .map(|&Duplicate { first, row }| [first, row]);
+    write_part(out, pairs.flatten().flat_map(|row| row.to_le_bytes()))?;
     for lists in lowest.iter().flat_map(|layer| layer.links.chunks(1 << 16)) {
         write_part(out, lists.iter().flat_map(|row| row.to_le_bytes()))?;
     }
@@ -186,7 +231,7 @@ fn write_part(out: &mut impl Write, bytes: impl Iterator<Item = u8>) -> std::io:
     out.write_all(&part)
 }
 
-fn header(rows: usize, layers: usize, entry: u32) -> [u8; ALIGN] {
+fn header(rows: usize, layers: usize, entry: u32, duplicates: usize) -> [u8; ALIGN] {
     let mut header = [0; ALIGN];
     header[..8].copy_from_slice(&MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
@@ -194,5 +239,6 @@ fn header(rows: usize, layers: usize, entry: u32) -> [u8; ALIGN] {
     header[16..24].copy_from_slice(&(rows as u64).to_le_bytes());
     header[24..28].copy_from_slice(&(layers as u32).to_le_bytes());
     header[28..32].copy_from_slice(&entry.to_le_bytes());
+    header[32..36].copy_from_slice(&(duplicates as u32).to_le_bytes());
     header
 }

@@ -1,10 +1,14 @@
 //! A graph in memory, and its construction.
 
+use std::hash::{Hash, Hasher};
+
 use half::f16;
+use half::slice::HalfFloatSliceExt;
 use rayon::prelude::*;
+use rustc_hash::FxHasher;
 
 use super::near::Near;
-use super::walk::{Links, NONE, Rows, Scratch, Walk};
+use super::walk::{Links, NONE, Rows, Scratch, Scratches, Walk};
 use crate::dense::kernels::{Aligned, Kernel, kernel_pair};
 use crate::pool;
 
@@ -13,8 +17,8 @@ pub(super) const LINKS: usize = 16;
 /// Rows that are kept while a row is added.
 const EXPANSION_ADD: usize = 128;
 
-/// Rows that are added at a time; they do not become neighbours of each other. At most this share of
-/// the rows before them, so that few of a row's neighbours are missed.
+/// The number of rows that are added at a time, at most a `BATCH_SHARE`-th of the rows before them. The
+/// rows of a batch do not become neighbours of each other, so a row lacks few of its neighbours.
 const BATCH: usize = 512;
 const BATCH_SHARE: usize = 32;
 
@@ -49,9 +53,21 @@ pub(super) fn position(rows: &[u32], row: u32) -> Option<usize> {
 }
 
 /// The layers, the lowest first, and the row where a search begins.
+///
+/// Of equal rows the first alone is linked: a row would have only its equals as neighbours, and a walk
+/// could not leave them.
 pub(super) struct Graph {
     pub(super) layers: Vec<Layer>,
     pub(super) entry: u32,
+    /// Rows that are equal to one before them, ascending by that one.
+    pub(super) duplicates: Vec<Duplicate>,
+}
+
+/// A row that is equal to one before it, of which `first` is the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Duplicate {
+    pub(super) first: u32,
+    pub(super) row: u32,
 }
 
 impl Links for Graph {
@@ -91,26 +107,32 @@ impl Graph {
             check: |_| true,
         };
         let count = (values.len() / dim) as u32;
-        let mut order: Vec<u32> = (0..count).collect();
+        let duplicates = duplicates_in(&rows, count);
+        let mut is_linked = vec![true; count as usize];
+        for duplicate in &duplicates {
+            is_linked[duplicate.row as usize] = false;
+        }
+        let mut order: Vec<u32> = (0..count).filter(|&row| is_linked[row as usize]).collect();
         // Rows of high layers have small numbers, so they come first.
         order.sort_unstable_by_key(|&row| mix(row));
-        let mut graph = Graph::unlinked(&order);
-        let mut added = usize::from(count > 0);
+        let mut graph = Graph::unlinked(&order, count as usize, duplicates);
+        let scratches = Scratches::default();
+        let mut added = order.len().min(1);
         while added < order.len() {
             let size = (added / BATCH_SHARE).clamp(1, BATCH);
             let batch = &order[added..order.len().min(added + size)];
-            graph.add(&rows, batch);
+            graph.add(&rows, batch, &scratches);
             added += batch.len();
         }
-        graph.connect(&rows);
+        graph.connect(&rows, &order, &scratches);
         graph
     }
 
-    /// Returns the layers of rows in this order, without links.
-    fn unlinked(order: &[u32]) -> Self {
+    /// Returns the layers of `count` rows, of which these are linked in this order, without links.
+    fn unlinked(order: &[u32], count: usize, duplicates: Vec<Duplicate>) -> Self {
         let top = order.first().map_or(0, |&row| level(row));
         let layers = (0..=top).map(|layer| match layer {
-            0 => Layer::new(Vec::new(), order.len(), 2 * LINKS),
+            0 => Layer::new(Vec::new(), count, 2 * LINKS),
             _ => {
                 let count = order.partition_point(|&row| level(row) >= layer);
                 Layer::new(order[..count].to_vec(), count, LINKS)
@@ -119,17 +141,17 @@ impl Graph {
         Graph {
             layers: layers.collect(),
             entry: order.first().copied().unwrap_or(0),
+            duplicates,
         }
     }
 
     /// Adds rows.
-    fn add(&mut self, rows: &AllRows<'_>, batch: &[u32]) {
+    fn add(&mut self, rows: &AllRows<'_>, batch: &[u32], scratches: &Scratches) {
         let found: Vec<Vec<Vec<Near>>> = pool::install(|| {
-            let found = batch
-                .par_iter()
-                .map_init(Scratch::default, |scratch, &row| {
-                    self.neighbours_of(rows, row, scratch)
-                });
+            let found = batch.par_iter().map_init(
+                || scratches.lend(),
+                |scratch, &row| self.neighbours_of(rows, row, scratch),
+            );
             found.collect()
         });
         let mut links = Vec::new();
@@ -166,7 +188,7 @@ impl Graph {
         let mut entry = walk.descend(self.entry, self.layers.len() - 1, level, scratch);
         let mut found = Vec::with_capacity(level + 1);
         for layer in (0..=level).rev() {
-            walk.search(layer, entry, EXPANSION_ADD, |_| true, scratch);
+            walk.search(layer, entry, EXPANSION_ADD, scratch);
             let near = scratch.take_sorted();
             entry = near.first().map_or(entry, |near| near.row());
             found.push(choose(rows, &near, LINKS));
@@ -201,26 +223,25 @@ impl Graph {
     }
 
     /// Links each row that no walk in the lowest layer can reach, because all lists that had it were
-    /// full and now have nearer rows. Of many equal rows, most would be lost.
-    fn connect(&mut self, rows: &AllRows<'_>) {
+    /// full and now have nearer rows.
+    fn connect(&mut self, rows: &AllRows<'_>, order: &[u32], scratches: &Scratches) {
         let mut reached = vec![false; rows.values.len() / rows.dim];
-        let mut scratch = Scratch::default();
-        let count = reached.len() as u32;
+        if order.is_empty() {
+            return;
+        }
         self.reach(self.entry, &mut reached);
-        for row in 0..count {
+        for &row in order {
             if reached[row as usize] {
                 continue;
             }
-            // A walk finds rows that can be reached. The lists of most of them have room.
-            let near = self.nearest(rows, row, &mut scratch);
-            let with_room = near
-                .iter()
-                .map(|near| near.row())
-                .find(|&near| self.has_room(near));
-            if let Some(near) = with_room {
-                self.append(near, row);
-                self.reach(row, &mut reached);
+            // A walk finds rows that can be reached, and the lists of most of them have room.
+            let near = self.nearest(rows, row, &mut scratches.lend());
+            let near: Vec<u32> = near.iter().map(|near| near.row()).collect();
+            match near.iter().find(|&&near| self.has_room(near)) {
+                Some(&near) => self.append(near, row),
+                None => self.insert(near[0], row),
             }
+            self.reach(row, &mut reached);
         }
     }
 
@@ -240,7 +261,7 @@ impl Graph {
     fn nearest(&self, rows: &AllRows<'_>, row: u32, scratch: &mut Scratch) -> Vec<Near> {
         let query = query_of(rows, row);
         let walk = Walk::new(self, rows, &query);
-        walk.search(0, self.entry, EXPANSION_ADD, |_| true, scratch);
+        walk.search(0, self.entry, EXPANSION_ADD, scratch);
         scratch.take_sorted()
     }
 
@@ -257,6 +278,19 @@ impl Graph {
         }
     }
 
+    /// Puts a row that cannot be reached in the place of the last link of a full list of the lowest
+    /// layer, and the link that was there into that row's list, so that its target can still be reached.
+    fn insert(&mut self, row: u32, unreached: u32) {
+        let width = self.layers[0].width;
+        let slot = (row as usize + 1) * width - 1;
+        let replaced = std::mem::replace(&mut self.layers[0].links[slot], unreached);
+        let list = &mut self.layers[0].links[unreached as usize * width..][..width];
+        if !list.contains(&replaced) {
+            let free = list.iter().position(|&slot| slot == NONE);
+            list[free.unwrap_or(width - 1)] = replaced;
+        }
+    }
+
     fn set(&mut self, layer: usize, row: u32, list: &[u32]) {
         let layer = &mut self.layers[layer];
         if let Some(at) = position(&layer.rows, row) {
@@ -265,6 +299,29 @@ impl Graph {
             slots[..list.len()].copy_from_slice(list);
         }
     }
+}
+
+/// Returns the rows that are equal to one before them. A collision of hashes may leave out some.
+fn duplicates_in(rows: &AllRows<'_>, count: u32) -> Vec<Duplicate> {
+    let bits = |row: u32| rows.row(row).reinterpret_cast();
+    let hash = |row: u32| {
+        let mut hasher = FxHasher::default();
+        u16::hash_slice(bits(row), &mut hasher);
+        (hasher.finish(), row)
+    };
+    let mut hashes: Vec<(u64, u32)> =
+        pool::install(|| (0..count).into_par_iter().map(hash).collect());
+    hashes.sort_unstable();
+    let mut duplicates = Vec::new();
+    for same in hashes.chunk_by(|a, b| a.0 == b.0) {
+        let first = same[0].1;
+        let equal = same[1..]
+            .iter()
+            .filter(|&&(_, row)| bits(row) == bits(first));
+        duplicates.extend(equal.map(|&(_, row)| Duplicate { first, row }));
+    }
+    duplicates.sort_unstable();
+    duplicates
 }
 
 /// Returns a row as a query.
@@ -311,21 +368,62 @@ fn mix(row: u32) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns the number of rows of the graph that a walk can reach.
+    /// Returns the number of rows of the graph that a walk can reach, with their duplicates.
     fn reached(values: &[f16], dim: usize) -> usize {
         let graph = Graph::build(values, dim);
         let mut reached = vec![false; values.len() / dim];
         graph.reach(graph.entry, &mut reached);
-        reached.into_iter().filter(|reached| *reached).count()
+        let linked = reached.into_iter().filter(|reached| *reached).count();
+        linked + graph.duplicates.len()
+    }
+
+    /// Returns rows of two dimensions at these angles.
+    fn at_angles(angles: impl Iterator<Item = f32>) -> Vec<f16> {
+        let rows = angles.flat_map(|angle| [angle.cos(), angle.sin()]);
+        rows.map(f16::from_f32).collect()
     }
 
     #[test]
-    fn every_row_can_be_reached_also_if_many_are_equal() {
-        let angles = (0..600).map(|row| if row < 300 { 0.5 } else { row as f32 / 100.0 });
-        let rows = angles.flat_map(|angle| [angle.cos(), angle.sin()]);
-        let values: Vec<f16> = rows.map(f16::from_f32).collect();
-        assert_eq!(reached(&values, 2), 600);
-        assert_eq!(reached(&values[..600], 2), 300);
+    fn every_row_can_be_reached_also_if_many_are_equal_or_nearly_so() {
+        let equal =
+            at_angles((0..3_000).map(|row| if row < 2_500 { 0.5 } else { row as f32 / 450.0 }));
+        assert_eq!(reached(&equal, 2), 3_000);
+        assert_eq!(reached(&equal[..600], 2), 300);
+        // Of equal products, although the rows differ.
+        let mut near = vec![f16::ZERO; 4 * 1_500];
+        for (row, values) in (0u16..).zip(near.chunks_exact_mut(4)) {
+            values[0] = f16::ONE;
+            values[1] = f16::from_bits(row);
+        }
+        assert_eq!(reached(&near, 4), 1_500);
+        assert_eq!(Graph::build(&near, 4).duplicates.len(), 0);
+    }
+
+    #[test]
+    fn a_row_that_gets_into_a_full_list_keeps_what_it_replaces_within_reach() {
+        let order: Vec<u32> = (0..40).collect();
+        let mut graph = Graph::unlinked(&order, 40, Vec::new());
+        let full: Vec<u32> = (1..=32).collect();
+        graph.set(0, 0, &full);
+        graph.insert(0, 33);
+        graph.set(0, 34, &full);
+        graph.insert(0, 34);
+        let mut reached = vec![false; 40];
+        graph.reach(0, &mut reached);
+        assert!((0..40).all(|row| reached[row] == (row < 35)), "{reached:?}");
+    }
+
+    #[test]
+    fn duplicates_are_listed_with_the_first_row_that_they_equal() {
+        let values = at_angles([1.0, 2.0, 1.0, 3.0, 2.0, 1.0].into_iter());
+        let found = Graph::build(&values, 2).duplicates;
+        let found: Vec<_> = found.iter().map(|pair| (pair.first, pair.row)).collect();
+        assert_eq!(found, [(0, 2), (0, 5), (1, 4)]);
+    }
+
+    #[test]
+    fn no_rows_have_an_empty_graph() {
+        assert!(Graph::build(&[], 2).layers[0].links.is_empty());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Approximate nearest neighbours: HNSW (Malkov, Yashunin 2016) over the rows of one generation.
 //!
-//! The graph has no rows of its own: a search reads those of the matrix, so that its scores are those
-//! of the exact scan, and nothing is stored twice. A search mostly waits for memory, so that the rows of
-//! a node's neighbours are fetched while others are compared.
+//! The graph has no rows of its own: a search reads those of the matrix, so its scores are those of the
+//! exact scan, and nothing is stored twice. A search mostly waits for memory, so the rows of a node's
+//! neighbours are prefetched while others are compared.
 
 mod file;
 mod graph;
@@ -10,7 +10,6 @@ mod near;
 mod walk;
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use super::kernels::Aligned;
 use super::matrix::Matrix;
@@ -18,25 +17,22 @@ use crate::error::{Error, Result};
 use crate::seal::{Key, Seal};
 use file::GraphFile;
 use graph::Graph;
-use walk::{Rows, Scratch, Walk};
+use walk::{Reach, Rows, Scratches, Walk};
 
-/// Rows that a search without a filter keeps at least.
+/// The nearest rows that a search passes at least, and the rows that one of all rows keeps at least.
 const EXPANSION_SEARCH: usize = 256;
 
-/// Returns the number of rows that a search for the best `count` keeps if this share of all rows is
-/// allowed.
-///
-/// A search passes `1 / share` rows for each that it keeps. So it keeps fewer with a filter, and
-/// passes no fewer than without one.
-pub(super) fn kept(count: usize, share: f64) -> usize {
-    count.max((EXPANSION_SEARCH as f64 * share).ceil() as usize)
+/// Returns the number of near rows that a search for the best `count` visits, about, if this share of
+/// all rows is allowed.
+pub(super) fn visits(count: usize, share: f64) -> usize {
+    ((count as f64 / share) as usize).max(EXPANSION_SEARCH)
 }
 
 /// The graph over the rows of one generation.
 pub(super) struct Hnsw {
     file: GraphFile,
     /// One for each search at a time, used again by those after it.
-    scratch: Mutex<Vec<Scratch>>,
+    scratches: Scratches,
 }
 
 impl Hnsw {
@@ -48,7 +44,7 @@ impl Hnsw {
     pub(super) fn open(path: &Path, key: &Key, seal: &Seal, rows: usize) -> Result<Self> {
         Ok(Hnsw {
             file: GraphFile::open(path, key, seal, rows)?,
-            scratch: Mutex::default(),
+            scratches: Scratches::default(),
         })
     }
 
@@ -66,7 +62,7 @@ impl Hnsw {
         self.file.require_undamaged()
     }
 
-    /// Returns `kept` allowed rows near the query with their inner products, in no particular order;
+    /// Returns at least `count` rows near the query with their inner products, in no particular order;
     /// fewer if there are fewer.
     ///
     /// # Errors
@@ -75,9 +71,42 @@ impl Hnsw {
         &self,
         matrix: &Matrix,
         query: &[f32],
-        kept: usize,
-        allowed: impl Fn(usize) -> bool,
+        count: usize,
     ) -> Result<Vec<(usize, f32)>> {
+        let reach = Reach::of_all(count.max(EXPANSION_SEARCH));
+        let found = self.walk(matrix, query, reach, |_| true)?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Returns at least `count` allowed rows near the query with their inner products, in no particular
+    /// order; fewer if there are fewer, and `None` if it would have to visit more than `visits` rows.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if something that was read is not as it was written.
+    pub(super) fn search_allowed(
+        &self,
+        matrix: &Matrix,
+        query: &[f32],
+        count: usize,
+        visits: usize,
+        allowed: impl Fn(usize) -> bool,
+    ) -> Result<Option<Vec<(usize, f32)>>> {
+        let reach = Reach {
+            best: count,
+            passed: EXPANSION_SEARCH,
+            visits,
+        };
+        self.walk(matrix, query, reach, allowed)
+    }
+
+    /// Returns the allowed rows that a walk finds; those that are equal to one of them, too.
+    fn walk(
+        &self,
+        matrix: &Matrix,
+        query: &[f32],
+        reach: Reach,
+        allowed: impl Fn(usize) -> bool,
+    ) -> Result<Option<Vec<(usize, f32)>>> {
         let rows = Rows {
             values: matrix.all_values(),
             dim: matrix.dim(),
@@ -85,22 +114,20 @@ impl Hnsw {
         };
         let query = Aligned::new(query);
         let walk = Walk::new(&self.file, &rows, &query);
-        let mut scratch = self.take_scratch();
+        let mut scratch = self.scratches.lend();
         let entry = walk.descend(self.file.entry, self.file.top(), 0, &mut scratch);
-        walk.search(0, entry, kept, allowed, &mut scratch);
-        let found = scratch.take_unsorted();
-        self.scratches().push(scratch);
+        let any_allowed = |row| allowed(row) || self.file.duplicates(row).any(&allowed);
+        let ended = walk.search_allowed(0, entry, reach, any_allowed, &mut scratch);
+        let mut found = scratch.take_unsorted();
+        for at in 0..found.len() {
+            let (first, score) = found[at];
+            let equal = self.file.duplicates(first).filter(|&row| allowed(row));
+            found.extend(equal.map(|row| (row, score)));
+        }
+        found.retain(|&(row, _)| allowed(row));
         matrix.require_undamaged()?;
         self.require_undamaged()?;
-        Ok(found)
-    }
-
-    fn take_scratch(&self) -> Scratch {
-        self.scratches().pop().unwrap_or_default()
-    }
-
-    fn scratches(&self) -> std::sync::MutexGuard<'_, Vec<Scratch>> {
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(ended.then_some(found))
     }
 }
 
@@ -201,8 +228,13 @@ mod tests {
         let mut shared = 0;
         for query in queries {
             let exact = scan(Rows::F16(values), query, 20, allowed, |row| row as i64);
-            let kept = kept(150, tenths as f64 / 10.0);
-            let found = graph.search(&matrix, query, kept, allowed).unwrap();
+            let found = match tenths {
+                10 => graph.search(&matrix, query, 150),
+                _ => graph
+                    .search_allowed(&matrix, query, 150, usize::MAX, allowed)
+                    .map(Option::unwrap),
+            };
+            let found = found.unwrap();
             assert!(found.iter().all(|&(row, _)| allowed(row)));
             for best in exact.into_sorted() {
                 let same = found.iter().find(|(row, _)| *row == best.key as usize);
@@ -239,6 +271,108 @@ mod tests {
     }
 
     #[test]
+    fn it_finds_99_of_100_of_the_best_20_beside_a_group_of_equal_rows() {
+        let (mut values, mut queries) = mixture(2_000, 50);
+        values.copy_within(0..DIM, 600 * DIM);
+        for at in (600..1_200).map(|row| row * DIM) {
+            values.copy_within(0..DIM, at);
+        }
+        // Some queries are nearest to the group, and some to its neighbours.
+        let mut noise = Noise(2);
+        let group: Vec<f32> = values[..DIM].iter().map(|value| value.to_f32()).collect();
+        queries.extend((0..50).map(|_| noise.near(&group, 0.08)));
+        for tenths in [10, 3] {
+            let recall = recall_at_20(&values, &queries, tenths);
+            assert!(recall >= 0.99, "{tenths}: {recall}");
+        }
+    }
+
+    #[test]
+    fn of_equal_rows_the_allowed_ones_are_found() {
+        let (mut values, queries) = mixture(2_000, 1);
+        for at in (500..1_500).map(|row| row * DIM) {
+            values.copy_within(0..DIM, at);
+        }
+        let (matrix, seal, folder) = published(&values);
+        let graph = open(&matrix, &seal, &folder).unwrap();
+        let last = |row: usize| (1_480..1_500).contains(&row) || row == 7;
+        let found = graph.search_allowed(&matrix, &queries[0], 10, usize::MAX, last);
+        let mut rows: Vec<_> = found
+            .unwrap()
+            .unwrap()
+            .iter()
+            .map(|found| found.0)
+            .collect();
+        rows.sort_unstable();
+        assert!(rows.into_iter().eq(std::iter::once(7).chain(1_480..1_500)));
+    }
+
+    #[test]
+    fn it_finds_99_of_100_of_the_best_10_where_the_allowed_rows_are_the_nearest() {
+        let (values, queries) = mixture(2_000, 50);
+        let (matrix, seal, folder) = published(&values);
+        let graph = open(&matrix, &seal, &folder).unwrap();
+        let mut shared = 0;
+        for query in &queries {
+            let best = scan(Rows::F16(&values), query, 500, |_| true, |row| row as i64);
+            let near: Vec<usize> = best
+                .into_sorted()
+                .iter()
+                .map(|row| row.key as usize)
+                .collect();
+            let found =
+                graph.search_allowed(&matrix, query, 10, usize::MAX, |row| near.contains(&row));
+            let found = found.unwrap().unwrap();
+            shared += near[..10]
+                .iter()
+                .filter(|row| found.iter().any(|(other, _)| other == *row))
+                .count();
+        }
+        assert!(shared >= 495, "{shared}");
+    }
+
+    #[test]
+    fn a_search_gives_up_after_so_many_visits() {
+        let (values, queries) = mixture(2_000, 1);
+        let (matrix, seal, folder) = published(&values);
+        let graph = open(&matrix, &seal, &folder).unwrap();
+        let worst = scan(
+            Rows::F16(&values),
+            &queries[0],
+            2_000,
+            |_| true,
+            |row| row as i64,
+        );
+        let worst: Vec<usize> = worst.into_sorted()[1_900..]
+            .iter()
+            .map(|row| row.key as usize)
+            .collect();
+        let search = |visits| {
+            let found =
+                graph.search_allowed(&matrix, &queries[0], 20, visits, |row| worst.contains(&row));
+            found.unwrap().map(|found| found.len())
+        };
+        assert_eq!((search(1_000), search(2_000)), (None, Some(20)));
+    }
+
+    #[test]
+    fn links_to_rows_that_are_not_there_end_a_list() {
+        let (values, queries) = mixture(1_000, 1);
+        let (matrix, seal, folder) = published(&values);
+        let path = folder.path().join(NAME);
+        let mut bytes = crate::seal::open(&path, &KEY, &seal).unwrap().to_vec();
+        let lists = bytes.len() - 1_000 * 128;
+        for at in (lists + 8..bytes.len()).step_by(128) {
+            bytes[at..at + 4].copy_from_slice(&1_000u32.to_le_bytes());
+        }
+        let mut draft = crate::seal::Draft::new(&path, &KEY).unwrap();
+        std::io::Write::write_all(&mut draft, &bytes).unwrap();
+        let seal = draft.publish().unwrap();
+        let graph = open(&matrix, &seal, &folder).unwrap();
+        assert!(!graph.search(&matrix, &queries[0], 150).unwrap().is_empty());
+    }
+
+    #[test]
     #[ignore = "builds the graph of 100,000 rows: minutes"]
     fn it_finds_99_of_100_of_the_best_20_at_the_size_it_is_built_from() {
         let (values, queries) = mixture(100_000, 100);
@@ -252,7 +386,7 @@ mod tests {
             let (values, queries) = mixture(50, 1);
             let (matrix, seal, folder) = published(&values[..rows * DIM]);
             let graph = open(&matrix, &seal, &folder).unwrap();
-            let mut found = graph.search(&matrix, &queries[0], 150, |_| true).unwrap();
+            let mut found = graph.search(&matrix, &queries[0], 150).unwrap();
             found.sort_unstable_by_key(|(row, _)| *row);
             assert!(found.iter().map(|(row, _)| *row).eq(0..rows), "{rows}");
         }
@@ -265,7 +399,7 @@ mod tests {
         let graph = open(&matrix, &seal, &folder).unwrap();
         let search_all = || -> Vec<Vec<(usize, f32)>> {
             let search = |query: &Vec<f32>| {
-                let mut found = graph.search(&matrix, query, 20, |_| true).unwrap();
+                let mut found = graph.search(&matrix, query, 20).unwrap();
                 found.sort_unstable_by_key(|(row, _)| *row);
                 found
             };
@@ -278,7 +412,7 @@ mod tests {
                 assert_eq!(thread.join().unwrap(), alone);
             }
         });
-        assert!((1..=8).contains(&graph.scratches().len()));
+        assert!((1..=8).contains(&graph.scratches.len()));
     }
 
     #[test]
@@ -300,10 +434,10 @@ mod tests {
         let graph = damage(good.len() / 2).unwrap();
         let searched = queries
             .iter()
-            .map(|query| graph.search(&matrix, query, 150, |_| true));
+            .map(|query| graph.search(&matrix, query, 150));
         assert!(searched.into_iter().any(|found| found.is_err()));
         // It is known from then on, whatever is asked.
-        assert!(graph.search(&matrix, &queries[0], 1, |_| true).is_err() && graph.check().is_err());
+        assert!(graph.search(&matrix, &queries[0], 1).is_err() && graph.check().is_err());
     }
 
     #[test]
@@ -320,7 +454,7 @@ mod tests {
         let graph = open(&matrix, &seal, &folder).unwrap();
         let searched = queries
             .iter()
-            .map(|query| graph.search(&matrix, query, 150, |_| true));
+            .map(|query| graph.search(&matrix, query, 150));
         assert!(searched.into_iter().any(|found| found.is_err()));
     }
 
@@ -331,8 +465,9 @@ mod tests {
         let path = folder.path().join(NAME);
         let good = crate::seal::open(&path, &KEY, &seal).unwrap().to_vec();
         assert!(Hnsw::open(&path, &KEY, &seal, 999).is_err());
-        // Magic, version, links, rows, layers, an entry beyond the rows, rows of the first layer.
-        for at in [0, 8, 12, 16, 23, 24, 27, 31, 65, 71] {
+        // Magic, version, links, rows, layers, an entry beyond the rows, duplicates, rows of the first
+        // layer.
+        for at in [0, 8, 12, 16, 23, 24, 27, 31, 32, 35, 65, 71] {
             let mut bytes = good.clone();
             bytes[at] ^= 0x55;
             let mut draft = crate::seal::Draft::new(&path, &KEY).unwrap();

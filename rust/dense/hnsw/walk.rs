@@ -1,17 +1,22 @@
 //! The walk through a graph to the rows nearest to a query.
 
 use std::collections::BinaryHeap;
+use std::ops::{Deref, DerefMut};
+use std::sync::Mutex;
 
 use half::f16;
 
 use super::near::{Far, Near};
 use crate::dense::kernels::{Kernel, kernel_f16_apart, prefetch};
 
-/// A neighbour that is none: the end of a list that is not full.
+/// What stands in a list of neighbours after the last one, if the list is not full.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Rows that are fetched before the one that is compared.
+/// The number of rows that are prefetched while one is compared.
 const AHEAD: usize = 2;
+
+/// The memory of a walk that is kept for the next one has room for this many rows to visit.
+const KEPT_AHEAD: usize = 1 << 16;
 
 /// The neighbours of the rows of a graph.
 pub(super) trait Links {
@@ -44,27 +49,133 @@ impl<'a, Check: Fn(usize) -> bool> Rows<'a, Check> {
     }
 }
 
-/// What a walk notes; it may be used for one after the other.
+/// The memory of a walk, which the next walk uses again.
 #[derive(Default)]
 pub(super) struct Scratch {
     /// A bit a row: whether it was met.
     met: Vec<u64>,
     /// The words of `met` that are not 0.
     touched: Vec<u32>,
-    /// Rows whose neighbours were not looked at.
+    /// Rows whose neighbours have not been visited.
     ahead: BinaryHeap<Near>,
-    best: BinaryHeap<Far>,
+    best: Best,
+    /// The nearest rows that were met, allowed or not.
+    passed: Best,
     fresh: Vec<u32>,
 }
 
+/// The nearest rows, at most `count`.
+#[derive(Default)]
+struct Best {
+    rows: BinaryHeap<Far>,
+    count: usize,
+}
+
+impl Best {
+    fn clear(&mut self, count: usize) {
+        self.rows.clear();
+        self.count = count;
+    }
+
+    /// Returns whether there are `count` rows, and all of them are nearer than this one.
+    #[inline]
+    fn excludes(&self, near: Near) -> bool {
+        self.rows.len() >= self.count && self.rows.peek().is_none_or(|far| near < far.0)
+    }
+
+    /// Adds a row that is not [excluded](Self::excludes).
+    #[inline]
+    fn push(&mut self, near: Near) {
+        if self.rows.len() >= self.count {
+            self.rows.pop();
+        }
+        self.rows.push(Far(near));
+    }
+}
+
+/// How far a walk goes.
+#[derive(Clone, Copy)]
+pub(super) struct Reach {
+    /// The number of allowed rows that it keeps: the nearest that it meets.
+    pub(super) best: usize,
+    /// The walk goes on while a row is left that is nearer than so many of those that it has met,
+    /// allowed or not. The allowed rows may all be near the query, so that `best` of them are found
+    /// long before there are no better ones.
+    pub(super) passed: usize,
+    /// It gives up after the neighbours of so many rows.
+    pub(super) visits: usize,
+}
+
+impl Reach {
+    /// Returns the reach of a walk to the best rows, which are all allowed.
+    pub(super) fn of_all(best: usize) -> Self {
+        Reach {
+            best,
+            passed: 0,
+            visits: usize::MAX,
+        }
+    }
+}
+
+/// Scratches that no walk uses.
+#[derive(Default)]
+pub(super) struct Scratches(Mutex<Vec<Scratch>>);
+
+impl Scratches {
+    /// Returns one of them, or a new one. It waits for no other thread, so that a process that was
+    /// forked during a walk can search.
+    pub(super) fn lend(&self) -> Lent<'_> {
+        let kept = self.0.try_lock().ok().and_then(|mut kept| kept.pop());
+        Lent {
+            scratch: kept.unwrap_or_default(),
+            owner: self,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().map_or(0, |kept| kept.len())
+    }
+}
+
+/// A scratch that is returned when it is dropped.
+pub(super) struct Lent<'a> {
+    scratch: Scratch,
+    owner: &'a Scratches,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut kept) = self.owner.0.try_lock() {
+            kept.push(std::mem::take(&mut self.scratch));
+        }
+    }
+}
+
+impl Deref for Lent<'_> {
+    type Target = Scratch;
+
+    fn deref(&self) -> &Scratch {
+        &self.scratch
+    }
+}
+
+impl DerefMut for Lent<'_> {
+    fn deref_mut(&mut self) -> &mut Scratch {
+        &mut self.scratch
+    }
+}
+
 impl Scratch {
-    fn clear(&mut self, rows: usize) {
+    fn clear(&mut self, rows: usize, reach: Reach) {
         for word in self.touched.drain(..) {
             self.met[word as usize] = 0;
         }
         self.met.resize(rows.div_ceil(64), 0);
         self.ahead.clear();
-        self.best.clear();
+        self.ahead.shrink_to(KEPT_AHEAD);
+        self.best.clear(reach.best);
+        self.passed.clear(reach.passed);
     }
 
     /// Returns whether a row is met for the first time.
@@ -82,7 +193,7 @@ impl Scratch {
 
     /// Returns the rows that the last walk found with their scores, in no particular order.
     pub(super) fn take_unsorted(&mut self) -> Vec<(usize, f32)> {
-        let found = self.best.drain();
+        let found = self.best.rows.drain();
         found
             .map(|far| (far.0.row() as usize, far.0.score()))
             .collect()
@@ -90,7 +201,7 @@ impl Scratch {
 
     /// Returns the rows that the last walk found, the nearest first.
     pub(super) fn take_sorted(&mut self) -> Vec<Near> {
-        let mut found: Vec<Near> = self.best.drain().map(|far| far.0).collect();
+        let mut found: Vec<Near> = self.best.rows.drain().map(|far| far.0).collect();
         found.sort_unstable_by(|a, b| b.cmp(a));
         found
     }
@@ -133,45 +244,58 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
     ) -> u32 {
         let mut at = entry;
         for above in (layer + 1..=top).rev() {
-            self.search(above, at, 1, |_| true, scratch);
-            at = scratch.best.peek().map_or(at, |far| far.0.row());
+            self.search(above, at, 1, scratch);
+            at = scratch.best.rows.peek().map_or(at, |far| far.0.row());
         }
         at
     }
 
-    /// Finds the `count` allowed rows nearest to the query in a layer, and leaves them in `scratch`
+    /// Finds the `count` rows nearest to the query in a layer, and leaves them in `scratch`
     /// (algorithm 2 of Malkov and Yashunin 2016).
     ///
     /// The walk ends when no row that is left is nearer than the farthest of `count` that were found.
-    /// Rows that are not allowed are passed, and not found.
-    pub(super) fn search(
+    pub(super) fn search(&self, layer: usize, entry: u32, count: usize, scratch: &mut Scratch) {
+        self.search_allowed(layer, entry, Reach::of_all(count), |_| true, scratch);
+    }
+
+    /// Finds the allowed rows nearest to the query in a layer, and leaves them in `scratch`; returns
+    /// false if it gave up before it had found all. Rows that are not allowed are passed.
+    pub(super) fn search_allowed(
         &self,
         layer: usize,
         entry: u32,
-        count: usize,
+        reach: Reach,
         allowed: impl Fn(usize) -> bool,
         scratch: &mut Scratch,
-    ) {
-        scratch.clear(self.rows.values.len() / self.rows.dim);
+    ) -> bool {
+        let rows = self.rows.values.len() / self.rows.dim;
+        scratch.clear(rows, reach);
         scratch.meet(entry);
         let Some(first) = self.compare(entry) else {
-            return;
+            return true;
         };
         scratch.ahead.push(first);
+        if !scratch.passed.excludes(first) {
+            scratch.passed.push(first);
+        }
         if allowed(entry as usize) {
-            scratch.best.push(Far(first));
+            scratch.best.push(first);
         }
         let mut fresh = std::mem::take(&mut scratch.fresh);
+        let mut visits = 0;
         while let Some(nearest) = scratch.ahead.pop() {
-            let full = scratch.best.len() >= count;
-            if full && scratch.best.peek().is_some_and(|far| nearest < far.0) {
+            if scratch.best.excludes(nearest) && scratch.passed.excludes(nearest) {
+                break;
+            }
+            visits += 1;
+            if visits > reach.visits {
                 break;
             }
             fresh.clear();
             let linked = self.links.of(layer, nearest.row()).iter();
             fresh.extend(
                 linked
-                    .take_while(|&&row| row != NONE)
+                    .take_while(|&&row| (row as usize) < rows)
                     .filter(|&&row| scratch.meet(row)),
             );
             for &row in fresh.iter().take(AHEAD) {
@@ -184,16 +308,16 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
                 let Some(near) = self.compare(row) else {
                     continue;
                 };
-                let full = scratch.best.len() >= count;
-                if full && scratch.best.peek().is_some_and(|far| near < far.0) {
-                    continue;
+                let is_among_best = !scratch.best.excludes(near);
+                let is_among_passed = !scratch.passed.excludes(near);
+                if is_among_best || is_among_passed {
+                    scratch.ahead.push(near);
                 }
-                scratch.ahead.push(near);
-                if allowed(row as usize) {
-                    if full {
-                        scratch.best.pop();
-                    }
-                    scratch.best.push(Far(near));
+                if is_among_passed {
+                    scratch.passed.push(near);
+                }
+                if is_among_best && allowed(row as usize) {
+                    scratch.best.push(near);
                 }
             }
             if let Some(next) = scratch.ahead.peek()
@@ -203,5 +327,6 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
             }
         }
         scratch.fresh = fresh;
+        visits <= reach.visits
     }
 }
