@@ -50,7 +50,7 @@ class Section:
 SECTIONS = (
     Section(
         "BM25",
-        ("bm25-10000.json", "bm25-100000.json", "bm25-1000000.json"),
+        ("bm25-10000.json", "bm25-100000.json", "bm25-1000000.json", "bm25-4000000.json"),
         (
             Column("cpu_p50", "p50, ms of the CPU"),
             Column("cpu_p99", "p99, ms of the CPU"),
