@@ -144,15 +144,23 @@ impl LiveRows {
 
     /// Returns whether so much has changed that a new generation is due, or a file is unusable.
     pub(super) fn is_stale(&self) -> bool {
-        // Another model's rows, after all of the base's were removed.
-        let differs = self.base_rows() > 0 && self.base_dim() != self.dim;
         let changed = self.changed_rows() > MAX_CHANGED.max(self.base_rows() / 5);
-        self.refused.is_some() || differs || changed
+        self.refused.is_some() || self.is_of_another_model() || changed
+    }
+
+    /// Returns whether the rows are another model's, after all of the base's were removed.
+    pub(super) fn is_of_another_model(&self) -> bool {
+        self.base_rows() > 0 && self.base_dim() != self.dim
     }
 
     /// Returns whether any row of the base is deleted.
     pub(super) fn has_deleted(&self) -> bool {
         self.deleted_rows > 0
+    }
+
+    /// Returns the share of the rows of the base that are not deleted.
+    pub(super) fn share_of_base(&self) -> f64 {
+        1.0 - self.deleted_rows as f64 / self.base_rows().max(1) as f64
     }
 
     /// Returns whether this row of the base is deleted.

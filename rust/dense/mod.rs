@@ -114,7 +114,7 @@ impl Dense {
         self.set(live);
         let live = self.live();
         if self.publishes(store) && !live.has_damage() {
-            if live.graph().is_some() {
+            if live.graph().is_some() && !live.is_of_another_model() {
                 if live.needs_tail() {
                     self.publish_tail(store, &live)?;
                 }

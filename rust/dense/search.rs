@@ -2,16 +2,19 @@
 //! scan.
 
 use super::generation::Generation;
-use super::hnsw;
+use super::hnsw::{self, Hnsw};
 use super::live_rows::LiveRows;
 use super::scan::{self, Rows, TopRows, scan, scan_batch};
 use crate::error::Result;
 use crate::store::Filter;
 
-/// The allowed rows that a scan reads in the time in which a graph search visits one row. At 100,000 x
+/// The allowed rows that a scan reads in the CPU time in which a graph search visits one row. At 100,000 x
 /// 384 a graph search that visits 256 took 0.43 ms of the CPU, and a scan of a half of the rows 3.45
 /// ms, so 24; at 30,000, 0.31 and 0.70 ms, so 26 (`benches/ann.py`, AMD EPYC).
 const SCANNED_PER_VISIT: f64 = 25.0;
+
+/// A graph search is begun if it is likely to cost at most this share of a scan.
+const MARGIN: f64 = 0.8;
 
 /// The rows from which the share of allowed ones is estimated: its standard error is below 0.01.
 const SAMPLE: usize = 4096;
@@ -93,20 +96,20 @@ fn nearest_in_base(
             .is_some_and(|&doc| !live.is_deleted(row) && is_wanted(only, doc))
     };
     if let Some(graph) = &base.graph {
-        if only.is_none() && !live.has_deleted() {
-            return Ok(best_of_found(
+        let found = match only {
+            None if !live.has_deleted() => Some(graph.search(&base.matrix, query, k)?),
+            None => search_graph(base, graph, query, k, live.share_of_base(), allowed)?,
+            Some(_) => search_graph(
                 base,
-                graph.search(&base.matrix, query, k)?,
+                graph,
+                query,
                 k,
-            ));
-        }
-        // Where the allowed rows are far from the query, the search visits more rows than the share
-        // of them tells. It gives up when it has taken as long as a scan.
-        let share = share_of(docs.len(), allowed);
-        let worth = (share * docs.len() as f64 / SCANNED_PER_VISIT) as usize;
-        if hnsw::visits(k, share) < worth
-            && let Some(found) = graph.search_allowed(&base.matrix, query, k, worth, allowed)?
-        {
+                share_of(docs.len(), allowed),
+                allowed,
+            )?,
+        };
+        // A walk misses rows that no list leads to from where it begins.
+        if let Some(found) = found.filter(|found| found.len() >= k.min(docs.len())) {
             return Ok(best_of_found(base, found, k));
         }
     }
@@ -116,6 +119,25 @@ fn nearest_in_base(
         None if live.has_deleted() => nearest_by_scan(base, query, k, |row| !live.is_deleted(row)),
         None => nearest_by_scan(base, query, k, |_| true),
     }
+}
+
+/// Returns at least `k` allowed rows near the query, or fewer; `None` if a scan costs less.
+///
+/// Where the allowed rows are far from the query, a search visits more rows than their share tells. It
+/// gives up when it has taken as much time of the CPU as a scan, and is not begun if that is likely.
+fn search_graph(
+    base: &Generation,
+    graph: &Hnsw,
+    query: &[f32],
+    k: usize,
+    share: f64,
+    allowed: impl Fn(usize) -> bool,
+) -> Result<Option<Vec<(usize, f32)>>> {
+    let worth = share * base.matrix.rows() as f64 / SCANNED_PER_VISIT;
+    if hnsw::visits(k, share) as f64 > MARGIN * worth {
+        return Ok(None);
+    }
+    graph.search_allowed(&base.matrix, query, k, share, worth as usize, allowed)
 }
 
 /// Returns the best `k` of these rows.

@@ -38,6 +38,11 @@ impl MemoryStore {
     }
 
     fn nearest(&self, angle: f32, k: usize, only: Option<&Filter>) -> Vec<i64> {
+        let best = self.best(angle, k, only);
+        best.into_iter().map(|row| row.key).collect()
+    }
+
+    fn best(&self, angle: f32, k: usize, only: Option<&Filter>) -> Vec<Scored> {
         let mut best = TopRows::new(k);
         for (&doc, (_, rows)) in &*self.docs.lock().unwrap() {
             for row in rows
@@ -47,7 +52,7 @@ impl MemoryStore {
                 best.push(scan::product(&unit(row.score), &query(angle)), || row.key);
             }
         }
-        best.into_sorted().into_iter().map(|row| row.key).collect()
+        best.into_sorted()
     }
 }
 
@@ -359,6 +364,63 @@ fn a_reader_finds_the_rows_of_another_model_although_the_base_is_of_the_one_befo
         ] {
             let keys: Vec<i64> = found.into_sorted().iter().map(|row| row.key).collect();
             assert_eq!(keys, [7]);
+        }
+    }
+}
+
+#[test]
+fn a_writer_publishes_many_rows_of_another_model_in_place_of_a_graph() {
+    let (store, folder) = published_with_graph();
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    writer.sync(&store).unwrap();
+    let mut live = LiveRows::clone(&writer.live());
+    live.remove(&(0..50).collect::<Vec<_>>());
+    for key in 0..5_000 {
+        live.add(99, key, &[0, 60, 0, 0, 0, 0]).unwrap();
+    }
+    writer.set(live);
+    writer.sync(&store).unwrap();
+    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    reader.sync(&store).unwrap();
+    assert_eq!((reader.faults(), reader.len()), (Vec::new(), 5_000));
+}
+
+#[test]
+fn a_graph_with_a_filter_deleted_rows_and_duplicates_finds_what_a_scan_finds() {
+    let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
+    for doc in 0..1_000 {
+        // Every tenth document has the rows of the one 500 before.
+        let shift = if doc >= 500 && doc % 10 == 0 { 500 } else { 0 };
+        let angle = |i: i64| ((doc - shift) * 10 + i) as f32 / 2_000.0;
+        let rows: Vec<_> = (0..10).map(|i| (doc * 10 + i, angle(i))).collect();
+        store.put(doc, &rows);
+    }
+    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    writer.publish(&store).unwrap();
+    for doc in (0..1_000).step_by(16) {
+        store.put(doc, &[]);
+    }
+    writer.publish(&store).unwrap();
+    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    reader.sync(&store).unwrap();
+    assert!(!reader.exact());
+    let share = reader.live().share_of_base();
+    assert!((share - 0.937).abs() < 1e-9, "{share}");
+    for only in [
+        None,
+        Some(Filter::from_docs(20..990)),
+        Some(Filter::from_docs(200..950)),
+    ] {
+        for angle in [0.0, 0.1, 1.6, 2.6, 4.9] {
+            let expected = store.best(angle, 5, only.as_ref());
+            let found = reader.search(&query(angle), 5, only.as_ref()).unwrap();
+            // Of equal rows any may be among the best.
+            let scores = |rows: &[Scored]| rows.iter().map(|row| row.score).collect::<Vec<_>>();
+            assert_eq!(scores(&found), scores(&expected), "{angle}");
+            let docs = found.iter().map(|row| row.key / 10);
+            let allowed =
+                |doc| doc % 16 != 0 && only.as_ref().is_none_or(|only| only.contains(doc));
+            assert!(docs.into_iter().all(allowed), "{angle}");
         }
     }
 }

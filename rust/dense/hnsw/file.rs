@@ -3,8 +3,8 @@
 //! It consists of a header of 64 bytes (magic, version, links, rows, layers, entry, duplicates), the
 //! number of rows of each layer above the lowest, the rows and then the lists of neighbours of each of
 //! these layers, the duplicates, and the lists of the lowest layer: all little-endian, each part from a
-//! multiple of 64. A list that is not full ends with `NONE`. A duplicate is a pair of rows with equal
-//! values, the first such row and a later one, which is in no list; the pairs are ascending.
+//! multiple of 64. A list that is not full ends with `NONE`. A duplicate is a pair of rows of equal
+//! bits, the first such row and a later one, which is in no list; the pairs are ascending.
 
 use std::io::Write;
 use std::ops::Range;
@@ -106,17 +106,25 @@ impl GraphFile {
         Ok(file)
     }
 
-    /// Returns a bit a row, whether it has duplicates; none if the pairs are not in order.
+    /// Returns a bit a row, whether it has duplicates; `None` if the pairs are not those of a graph.
     fn marked_duplicates(&self, rows: usize) -> Option<Vec<u64>> {
-        let mut marked = vec![0; rows.div_ceil(64)];
+        let (mut firsts, mut later) = (vec![0; rows.div_ceil(64)], vec![0; rows.div_ceil(64)]);
+        let bit = |row: u32| (row as usize / 64, 1u64 << (row % 64));
         let (pairs, _) = self.numbers(self.duplicates.clone()).as_chunks::<2>();
         for &[first, row] in pairs {
             if first >= row || row as usize >= rows {
                 return None;
             }
-            marked[first as usize / 64] |= 1 << (first % 64);
+            let (word, mask) = bit(row);
+            if later[word] & mask != 0 {
+                return None;
+            }
+            later[word] |= mask;
+            let (word, mask) = bit(first);
+            firsts[word] |= mask;
         }
-        pairs.is_sorted().then_some(marked)
+        let apart = firsts.iter().zip(&later).all(|(a, b)| a & b == 0);
+        (apart && pairs.is_sorted()).then_some(firsts)
     }
 
     /// Returns the rows that are equal to a linked one, after it.

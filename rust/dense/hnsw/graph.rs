@@ -24,7 +24,7 @@ const BATCH_SHARE: usize = 32;
 
 /// A layer: the rows in it, ascending, and a list of neighbours for each of them.
 pub(super) struct Layer {
-    /// Empty in the lowest layer, which has all rows.
+    /// Empty in the lowest layer, which has a list for each row; that of a duplicate is empty.
     pub(super) rows: Vec<u32>,
     pub(super) links: Vec<u32>,
     /// The length of a list.

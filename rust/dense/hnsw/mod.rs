@@ -19,11 +19,12 @@ use file::GraphFile;
 use graph::Graph;
 use walk::{Reach, Rows, Scratches, Walk};
 
-/// The nearest rows that a search passes at least, and the rows that one of all rows keeps at least.
+/// The number of nearest rows that a walk keeps, at least; with a filter, of rows that are not allowed,
+/// too (`ef` of Malkov and Yashunin 2016).
 const EXPANSION_SEARCH: usize = 256;
 
-/// Returns the number of near rows that a search for the best `count` visits, about, if this share of
-/// all rows is allowed.
+/// Returns about how many rows a search for the best `count` visits if this share of all rows is
+/// allowed.
 pub(super) fn visits(count: usize, share: f64) -> usize {
     ((count as f64 / share) as usize).max(EXPANSION_SEARCH)
 }
@@ -63,7 +64,7 @@ impl Hnsw {
     }
 
     /// Returns at least `count` rows near the query with their inner products, in no particular order;
-    /// fewer if there are fewer.
+    /// fewer if it meets fewer.
     ///
     /// # Errors
     /// [`Error::Damaged`] if something that was read is not as it was written.
@@ -74,12 +75,13 @@ impl Hnsw {
         count: usize,
     ) -> Result<Vec<(usize, f32)>> {
         let reach = Reach::of_all(count.max(EXPANSION_SEARCH));
-        let found = self.walk(matrix, query, reach, |_| true)?;
+        let found = self.walk(matrix, query, count, reach, |_| true)?;
         Ok(found.unwrap_or_default())
     }
 
     /// Returns at least `count` allowed rows near the query with their inner products, in no particular
-    /// order; fewer if there are fewer, and `None` if it would have to visit more than `visits` rows.
+    /// order; fewer if it meets fewer. It keeps more of them, the greater the share of allowed rows.
+    /// Returns `None` if it would visit more than `visits` rows.
     ///
     /// # Errors
     /// [`Error::Damaged`] if something that was read is not as it was written.
@@ -88,22 +90,24 @@ impl Hnsw {
         matrix: &Matrix,
         query: &[f32],
         count: usize,
+        share: f64,
         visits: usize,
         allowed: impl Fn(usize) -> bool,
     ) -> Result<Option<Vec<(usize, f32)>>> {
         let reach = Reach {
-            best: count,
+            best: count.max((EXPANSION_SEARCH as f64 * share).ceil() as usize),
             passed: EXPANSION_SEARCH,
             visits,
         };
-        self.walk(matrix, query, reach, allowed)
+        self.walk(matrix, query, count, reach, allowed)
     }
 
-    /// Returns the allowed rows that a walk finds; those that are equal to one of them, too.
+    /// Returns the allowed rows that a walk finds, and their duplicates.
     fn walk(
         &self,
         matrix: &Matrix,
         query: &[f32],
+        count: usize,
         reach: Reach,
         allowed: impl Fn(usize) -> bool,
     ) -> Result<Option<Vec<(usize, f32)>>> {
@@ -118,16 +122,29 @@ impl Hnsw {
         let entry = walk.descend(self.file.entry, self.file.top(), 0, &mut scratch);
         let any_allowed = |row| allowed(row) || self.file.duplicates(row).any(&allowed);
         let ended = walk.search_allowed(0, entry, reach, any_allowed, &mut scratch);
-        let mut found = scratch.take_unsorted();
-        for at in 0..found.len() {
-            let (first, score) = found[at];
-            let equal = self.file.duplicates(first).filter(|&row| allowed(row));
-            found.extend(equal.map(|row| (row, score)));
-        }
-        found.retain(|&(row, _)| allowed(row));
+        let found = match ended {
+            true => self.with_duplicates(scratch.take_unsorted(), count, allowed),
+            false => Vec::new(),
+        };
         matrix.require_undamaged()?;
         self.require_undamaged()?;
         Ok(ended.then_some(found))
+    }
+
+    /// Returns the allowed ones of these rows and of their duplicates, of equal ones at most `count`.
+    fn with_duplicates(
+        &self,
+        linked: Vec<(usize, f32)>,
+        count: usize,
+        allowed: impl Fn(usize) -> bool,
+    ) -> Vec<(usize, f32)> {
+        let mut found = Vec::with_capacity(linked.len());
+        for (row, score) in linked {
+            let equal = std::iter::once(row).chain(self.file.duplicates(row));
+            let equal = equal.filter(|&row| allowed(row)).take(count);
+            found.extend(equal.map(|row| (row, score)));
+        }
+        found
     }
 }
 
@@ -231,7 +248,14 @@ mod tests {
             let found = match tenths {
                 10 => graph.search(&matrix, query, 150),
                 _ => graph
-                    .search_allowed(&matrix, query, 150, usize::MAX, allowed)
+                    .search_allowed(
+                        &matrix,
+                        query,
+                        150,
+                        tenths as f64 / 10.0,
+                        usize::MAX,
+                        allowed,
+                    )
                     .map(Option::unwrap),
             };
             let found = found.unwrap();
@@ -296,7 +320,7 @@ mod tests {
         let (matrix, seal, folder) = published(&values);
         let graph = open(&matrix, &seal, &folder).unwrap();
         let last = |row: usize| (1_480..1_500).contains(&row) || row == 7;
-        let found = graph.search_allowed(&matrix, &queries[0], 10, usize::MAX, last);
+        let found = graph.search_allowed(&matrix, &queries[0], 30, 0.01, usize::MAX, last);
         let mut rows: Vec<_> = found
             .unwrap()
             .unwrap()
@@ -308,27 +332,32 @@ mod tests {
     }
 
     #[test]
-    fn it_finds_99_of_100_of_the_best_10_where_the_allowed_rows_are_the_nearest() {
+    fn it_finds_99_of_100_of_the_best_10_of_the_nearest_rows_and_of_those_of_other_fields() {
         let (values, queries) = mixture(2_000, 50);
         let (matrix, seal, folder) = published(&values);
         let graph = open(&matrix, &seal, &folder).unwrap();
-        let mut shared = 0;
+        let field = |row: usize| row * 7 % 40 % 12;
+        let (mut of_nearest, mut of_others) = (0, 0);
         for query in &queries {
-            let best = scan(Rows::F16(&values), query, 500, |_| true, |row| row as i64);
-            let near: Vec<usize> = best
-                .into_sorted()
-                .iter()
-                .map(|row| row.key as usize)
-                .collect();
-            let found =
-                graph.search_allowed(&matrix, query, 10, usize::MAX, |row| near.contains(&row));
-            let found = found.unwrap().unwrap();
-            shared += near[..10]
-                .iter()
-                .filter(|row| found.iter().any(|(other, _)| other == *row))
-                .count();
+            let sorted = scan(Rows::F16(&values), query, 2_000, |_| true, |row| row as i64);
+            let sorted: Vec<_> = sorted.into_sorted();
+            let sorted: Vec<usize> = sorted.iter().map(|row| row.key as usize).collect();
+            let shared = |rows: &[usize]| {
+                let (share, allowed) = (rows.len() as f64 / 2e3, |row: usize| rows.contains(&row));
+                let found = graph.search_allowed(&matrix, query, 10, share, usize::MAX, allowed);
+                let found = found.unwrap().unwrap();
+                let is_found = |row: &&usize| found.iter().any(|(other, _)| other == *row);
+                rows[..10].iter().filter(is_found).count()
+            };
+            of_nearest += shared(&sorted[..500]);
+            let is_other =
+                |&row: &usize| (3..8).contains(&((12 + field(row) - field(sorted[0])) % 12));
+            of_others += shared(&sorted.iter().copied().filter(is_other).collect::<Vec<_>>());
         }
-        assert!(shared >= 495, "{shared}");
+        assert!(
+            of_nearest >= 495 && of_others >= 495,
+            "{of_nearest} {of_others}"
+        );
     }
 
     #[test]
@@ -348,11 +377,43 @@ mod tests {
             .map(|row| row.key as usize)
             .collect();
         let search = |visits| {
-            let found =
-                graph.search_allowed(&matrix, &queries[0], 20, visits, |row| worst.contains(&row));
+            let found = graph.search_allowed(&matrix, &queries[0], 20, 0.05, visits, |row| {
+                worst.contains(&row)
+            });
             found.unwrap().map(|found| found.len())
         };
         assert_eq!((search(1_000), search(2_000)), (None, Some(20)));
+    }
+
+    #[test]
+    fn pairs_of_duplicates_that_are_not_ascending_or_have_a_row_twice_are_refused() {
+        let (mut values, _) = mixture(1_000, 0);
+        for at in [5, 7, 9].map(|row| row * DIM) {
+            values.copy_within(0..DIM, at);
+        }
+        let (matrix, seal, folder) = published(&values);
+        let path = folder.path().join(NAME);
+        let mut bytes = crate::seal::open(&path, &KEY, &seal).unwrap().to_vec();
+        let pairs = bytes.len() - 1_000 * 128 - 64;
+        let mut open_with = |with: [[u32; 2]; 3]| {
+            let with = with.iter().flatten().flat_map(|row| row.to_le_bytes());
+            bytes.splice(pairs..pairs + 24, with);
+            let mut draft = crate::seal::Draft::new(&path, &KEY).unwrap();
+            std::io::Write::write_all(&mut draft, &bytes).unwrap();
+            open(&matrix, &draft.publish().unwrap(), &folder).is_ok()
+        };
+        assert!(open_with([[0, 5], [0, 7], [0, 9]]));
+        assert!(open_with([[0, 5], [1, 7], [1, 9]]));
+        for wrong in [
+            [[0, 7], [0, 5], [0, 9]],
+            [[0, 5], [0, 5], [0, 9]],
+            [[0, 5], [1, 5], [1, 9]],
+            [[0, 5], [5, 7], [5, 9]],
+            [[0, 5], [0, 7], [0, 1_000]],
+            [[5, 0], [5, 7], [5, 9]],
+        ] {
+            assert!(!open_with(wrong), "{wrong:?}");
+        }
     }
 
     #[test]
@@ -412,7 +473,7 @@ mod tests {
                 assert_eq!(thread.join().unwrap(), alone);
             }
         });
-        assert!((1..=8).contains(&graph.scratches.len()));
+        assert!((1..=64).contains(&graph.scratches.len()));
     }
 
     #[test]

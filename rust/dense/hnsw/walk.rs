@@ -15,7 +15,9 @@ pub(super) const NONE: u32 = u32::MAX;
 /// The number of rows that are prefetched while one is compared.
 const AHEAD: usize = 2;
 
-/// The memory of a walk that is kept for the next one has room for this many rows to visit.
+/// The most scratches that are kept for later walks, and the most rows to visit that one of them keeps
+/// room for.
+const KEPT: usize = 64;
 const KEPT_AHEAD: usize = 1 << 16;
 
 /// The neighbours of the rows of a graph.
@@ -98,9 +100,9 @@ impl Best {
 pub(super) struct Reach {
     /// The number of allowed rows that it keeps: the nearest that it meets.
     pub(super) best: usize,
-    /// The walk goes on while a row is left that is nearer than so many of those that it has met,
-    /// allowed or not. The allowed rows may all be near the query, so that `best` of them are found
-    /// long before there are no better ones.
+    /// The walk goes on while a row is left that is nearer than the farthest of so many nearest rows
+    /// that it has met, allowed or not. Without that, a walk whose allowed rows are all near the query
+    /// would end when it has met `best` of them, and there may be better ones.
     pub(super) passed: usize,
     /// It gives up after the neighbours of so many rows.
     pub(super) visits: usize,
@@ -122,8 +124,8 @@ impl Reach {
 pub(super) struct Scratches(Mutex<Vec<Scratch>>);
 
 impl Scratches {
-    /// Returns one of them, or a new one. It waits for no other thread, so that a process that was
-    /// forked during a walk can search.
+    /// Returns one of them, or a new one. It waits for no other thread: in a process that was forked
+    /// while a thread held the lock, none would release it.
     pub(super) fn lend(&self) -> Lent<'_> {
         let kept = self.0.try_lock().ok().and_then(|mut kept| kept.pop());
         Lent {
@@ -146,7 +148,11 @@ pub(super) struct Lent<'a> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        if let Ok(mut kept) = self.owner.0.try_lock() {
+        self.scratch.ahead.clear();
+        self.scratch.ahead.shrink_to(KEPT_AHEAD);
+        if let Ok(mut kept) = self.owner.0.try_lock()
+            && kept.len() < KEPT
+        {
             kept.push(std::mem::take(&mut self.scratch));
         }
     }
@@ -173,7 +179,6 @@ impl Scratch {
         }
         self.met.resize(rows.div_ceil(64), 0);
         self.ahead.clear();
-        self.ahead.shrink_to(KEPT_AHEAD);
         self.best.clear(reach.best);
         self.passed.clear(reach.passed);
     }
