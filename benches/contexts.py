@@ -105,6 +105,7 @@ def run_shared(
         max_tokens=args.new,
         counts=counts,
         shares=True,
+        separate=False,
         heartbeat=lambda: None,
     )
     memory = buffers(log)
@@ -133,13 +134,14 @@ def run_windows(
         for (prefix, suffixes), new in make_window_jobs(job, new=args.new):
             session = Session(
                 model,
-                capacity=len(prefix) + slots * (max(map(len, suffixes)) + new),
+                capacity=-(-(len(prefix) + max(map(len, suffixes)) + new) // 256) * 256,
                 slots=slots,
                 kv=args.kv,
                 threads=args.threads,
                 max_tokens=new,
                 counts=counts,
                 shares=True,
+                separate=True,
                 heartbeat=lambda: None,
             )
             collections.deque(decode(session, (prefix, suffixes)), maxlen=0)

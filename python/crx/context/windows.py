@@ -25,8 +25,8 @@ from crx.types import Chunk, Context, Document
 # Tokens of an answer: six lines of 220 characters, three characters a token, and their numbers.
 WINDOW_ANSWER_TOKENS = 480
 # Windows that are asked for together, before their rejected lines are asked for again. On
-# processors a token takes longest with few or with many sequences in one buffer: in milliseconds
-# of SmolLM2-135M behind 1,000 tokens 41 alone, 32 beside 3, 24 beside 7 and 40 beside 15.
+# processors a token takes longest with few sequences: in milliseconds of SmolLM2-135M behind 1,000
+# tokens, with two threads, 20 alone, 14 beside one and 8 beside 7.
 WINDOWS_TOGETHER = 8
 
 Count = Callable[[Sequence[str]], list[int]]

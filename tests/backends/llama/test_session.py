@@ -54,26 +54,39 @@ class Watched(Session):
         return super()._advance(slot, token)
 
 
-def session(model: LlamaModel, *, slots: int, kv: str = "f16", shares: bool = True) -> Watched:
+def session(
+    model: LlamaModel,
+    *,
+    slots: int,
+    kv: str = "f16",
+    shares: bool = True,
+    separate: bool = False,
+) -> Watched:
     return Watched(
         model,
-        capacity=4096,
+        capacity=1024 if separate else 4096,
         slots=slots,
         kv=kv,
         threads=1,
         max_tokens=32,
         counts=ComputeUsage(),
         shares=shares,
+        separate=separate,
         heartbeat=lambda: None,
     )
 
 
 def together(
-    model: LlamaModel, *, slots: int, kv: str = "f16", shares: bool = True
+    model: LlamaModel,
+    *,
+    slots: int,
+    kv: str = "f16",
+    shares: bool = True,
+    separate: bool = False,
 ) -> list[Decoded]:
     """Decode all suffixes from one prefix, in so many slots."""
     tokenizer = PromptTokenizer(model, CHATML)
-    here = session(model, slots=slots, kv=kv, shares=shares)
+    here = session(model, slots=slots, kv=kv, shares=shares, separate=separate)
     here.set_prefix(tokenizer.prefix(PREFIX))
     waiting = [(i, tokenizer.suffix(s)) for i, s in enumerate(SUFFIXES)]
     found: dict[int, tuple[int, ...]] = {}
@@ -123,7 +136,9 @@ def test_sharing_and_batching_change_no_token(
     assert len({tokens for tokens, _ in alone}) > 6, "or the chunks do not matter"
     assert together(model, slots=1, kv=kv) == alone
     assert agree(alone, together(model, slots=3, kv=kv))
+    assert agree(alone, together(model, slots=3, kv=kv, separate=True))
     assert agree(alone, together(model, slots=8, kv=kv))
+    assert agree(alone, together(model, slots=8, kv=kv, separate=True))
 
 
 def test_a_loop_is_left_after_a_run_of_24_tokens(tmp_path: Path, log: NativeLog) -> None:
@@ -146,6 +161,7 @@ def test_a_recurrent_model_shares_its_state_but_cannot_rewind_it(
     alone = one_by_one(model)
     assert together(model, slots=1) == alone
     assert agree(alone, together(model, slots=8))
+    assert agree(alone, together(model, slots=8, separate=True))
     here = session(model, slots=1)
     here.set_prefix([1, 2, 3, 4])
     here.set_prefix([1, 2, 3, 9])
@@ -157,7 +173,9 @@ def test_a_model_that_cannot_share_computes_every_prompt_whole(
     models: Path, log: NativeLog
 ) -> None:
     model = load(models / "random.gguf", log)
-    assert together(model, slots=1, shares=False) == one_by_one(model)
+    alone = one_by_one(model)
+    assert together(model, slots=1, shares=False) == alone
+    assert agree(alone, together(model, slots=2, shares=False, separate=True))
 
 
 def test_a_prefix_is_computed_once_and_its_common_part_is_reused(

@@ -41,6 +41,7 @@ def test_a_local_model_writes_the_form_that_the_grammar_asks_for(models: Path) -
         max_tokens=700,
         counts=ComputeUsage(),
         shares=True,
+        separate=True,
         heartbeat=lambda: None,
     )
     session.set_prefix(model.tokenize("The heron waits for"))
@@ -69,6 +70,25 @@ def test_every_chunk_has_an_outcome_and_is_read_about_once(models: Path) -> None
         once = model.estimate_seconds([(DOCUMENT, CHUNKS)], asks=1)
         assert 0 < once < model.estimate_seconds([(DOCUMENT, CHUNKS)] * 2, asks=1)
         assert " prompt=window:" in model.fingerprint
+
+
+def test_windows_without_memory_for_separate_sequences_are_read_from_one_buffer(
+    models: Path,
+) -> None:
+    pytest.importorskip("gguf")
+    from crx.backends.llama.contextualizer import Llama
+    from crx.backends.llama.options import LlamaOptions
+
+    # A token takes 2 * 2 * 128 * 2 bytes.
+    settings = LlamaOptions(threads=1, prompt="window", kv_bytes=3072 * 1024)
+    with Llama(models / "random.gguf", settings=settings) as model:
+        assert {context.status for context in model.situate(DOCUMENT, CHUNKS)} <= {
+            "ok",
+            "retried",
+            "rejected",
+        }
+        pace = model.usage.decode
+        assert pace.tokens / pace.steps < 2
 
 
 def test_a_template_beside_the_window_prompt_is_an_error(models: Path) -> None:

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from crx.backends.llama.chat_template import read_template
 from crx.backends.llama.model import LlamaModel, ModelRefused, NativeLog, PromptFailed
 from crx.backends.llama.prompt_tokens import PromptTokenizer, StreamingDecoder
-from crx.backends.llama.session import STEP_TOKENS, SequenceResult, Session
+from crx.backends.llama.session import EXTRA_SEQUENCES, STEP_TOKENS, SequenceResult, Session
 from crx.context.compute_usage import ComputeUsage
 from crx.errors import ModelError
 from crx.process.pipe import Message, Parent
@@ -128,7 +128,12 @@ class Worker:
         found: list[list[SequenceResult]] = []
         for shares in (True, False):
             session = self._new_session(
-                CAPACITY_STEP, slots=len(ends), shares=shares, max_tokens=1, usage=ComputeUsage()
+                CAPACITY_STEP,
+                slots=len(ends),
+                separate=self._settings["prompt"] == "window",
+                shares=shares,
+                max_tokens=1,
+                usage=ComputeUsage(),
             )
             session.set_prefix(prefix)
             found.append(session.admit(suffixes))
@@ -169,23 +174,25 @@ class Worker:
 
     def _prepare_session(self) -> Session:
         """Return an idle session that has room for the waiting chunks and holds the prefix."""
-        max_tokens = self._settings["max_tokens"]
-        self._slot_tokens = max(len(suffix) for _, suffix in self._waiting) + max_tokens
-        prefix = len(self._prefix)
-        slots = max(1, min(self._slots, (self._cells - prefix) // self._slot_tokens))
-        capacity = prefix + slots * self._slot_tokens
+        self._slot_tokens = max(len(suffix) for _, suffix in self._waiting)
+        self._slot_tokens += self._settings["max_tokens"]
+        capacity, slots, separate = self._plan_session(len(self._prefix))
         session = self._session
         # With more slots than fit this prefix, all would be filled and all would fail.
-        if session is None or session.slots != slots or session.capacity < capacity:
+        if (
+            session is None
+            or (session.slots, session.separate) != (slots, separate)
+            or session.capacity < capacity
+        ):
             if session is not None:
                 session.close()
             self._session = None
-            rounded = -(-capacity // CAPACITY_STEP) * CAPACITY_STEP
             session = self._new_session(
-                rounded,
+                capacity,
                 slots=slots,
+                separate=separate,
                 shares=self._shares,
-                max_tokens=max_tokens,
+                max_tokens=self._settings["max_tokens"],
                 usage=self._usage,
             )
             self._session, self._prefix_computed = session, False
@@ -194,8 +201,28 @@ class Worker:
             self._prefix_computed = True
         return session
 
+    def _plan_session(self, prefix: int) -> tuple[int, int, bool]:
+        """Return the capacity, the slots and whether sequences are separate, by the memory.
+
+        The prefix of a window of chunks is short, so its sequences are separate if they fit.
+        """
+        each = _round_up(prefix + self._slot_tokens, CAPACITY_STEP // 4)
+        separate_slots = min(self._slots, self._cells // each - EXTRA_SEQUENCES)
+        if self._settings["prompt"] == "window" and separate_slots > 0:
+            return each, separate_slots, True
+        slots = max(1, min(self._slots, (self._cells - prefix) // self._slot_tokens))
+        capacity = prefix + slots * self._slot_tokens
+        return _round_up(capacity, CAPACITY_STEP), slots, False
+
     def _new_session(
-        self, capacity: int, *, slots: int, shares: bool, max_tokens: int, usage: ComputeUsage
+        self,
+        capacity: int,
+        *,
+        slots: int,
+        separate: bool,
+        shares: bool,
+        max_tokens: int,
+        usage: ComputeUsage,
     ) -> Session:
         return Session(
             self._model,
@@ -206,6 +233,7 @@ class Worker:
             max_tokens=max_tokens,
             counts=usage,
             shares=shares,
+            separate=separate,
             heartbeat=self._parent.send_heartbeat,
         )
 
@@ -253,6 +281,11 @@ class Worker:
         for number in sorted(self._admitted):
             self._parent.send({"op": "fault", "number": number, "why": why, "together": together})
         self._admitted.clear()
+
+
+def _round_up(number: int, step: int) -> int:
+    """Return the smallest multiple of `step` that is not below a number."""
+    return -(-number // step) * step
 
 
 def _free_bytes() -> int:

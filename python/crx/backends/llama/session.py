@@ -1,9 +1,9 @@
 """Decoding with a shared prefix: one prompt's beginning, many continuations at once.
 
-Sequence 0 holds the prefix. Every other sequence is a slot: it shares the prefix's cells, adds a
-chunk's own tokens and decodes from there, one token a step together with all other slots. A slot
-that has finished takes the next chunk. Uses the low-level interface of llama.cpp, in the child
-process.
+Sequence 0 holds the prefix. Every other sequence is a slot: it shares the prefix's cells or copies
+them, adds a chunk's own tokens and decodes from there, one token a step together with all other
+slots. A slot that has finished takes the next chunk. Uses the low-level interface of llama.cpp, in
+the child process.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ STEP_TOKENS = 512
 # long for an incomplete tile of 64 rows as for a whole one, so a prompt is split into whole tiles
 # and a remainder, not into equal parts.
 PAIR, TILE = 2, 64
+
+# Sequences beside the slots: that of the prefix, and that of the padding of a step.
+EXTRA_SEQUENCES = 2
 
 
 @dataclass(slots=True)
@@ -75,8 +78,11 @@ class Row:
 class Session:
     """A prefix and the slots that decode from it.
 
-    `capacity` is the number of tokens that all sequences together can hold. With `shares` false,
-    for a model whose memory cannot copy a sequence faithfully, every prompt is computed whole.
+    `capacity` is the number of tokens that all sequences together can hold; with `separate`, each.
+    With `separate` every sequence has a buffer of its own, and slots copy the prefix. Attention
+    then reads the cells of one sequence in place of those of all, which pays where the prefix is
+    the smaller part of the prompts. With `shares` false, for a model whose memory cannot copy a
+    sequence faithfully, every prompt is computed whole.
     """
 
     def __init__(
@@ -90,17 +96,19 @@ class Session:
         max_tokens: int,
         counts: ComputeUsage,
         shares: bool,
+        separate: bool,
         heartbeat: Callable[[], None],
     ) -> None:
-        self.capacity, self.slots = capacity, slots
+        self.capacity, self.slots, self.separate = capacity, slots, separate
         self.counts = counts
         self._shares = shares
         self._model = model
         self._max_tokens = max_tokens
         self._heartbeat = heartbeat
         # The padding of a step needs cells too while the step is computed.
+        cells = (slots + EXTRA_SEQUENCES) * capacity if separate else capacity + TILE
         self._context = _new_context(
-            model, capacity=capacity + TILE, slots=slots, kv=kv, threads=threads
+            model, cells=cells, slots=slots, kv=kv, threads=threads, separate=separate
         )
         self._memory = llama.llama_get_memory(self._context)
         self._batch = _Batch(STEP_TOKENS)
@@ -281,14 +289,16 @@ class _Batch:
         self.struct.n_tokens = n
 
 
-def _new_context(model: LlamaModel, *, capacity: int, slots: int, kv: str, threads: int) -> Any:
+def _new_context(
+    model: LlamaModel, *, cells: int, slots: int, kv: str, threads: int, separate: bool
+) -> Any:
     params = llama.llama_context_default_params()
-    params.n_ctx = capacity
+    params.n_ctx = cells
     params.n_batch = params.n_ubatch = STEP_TOKENS
-    params.n_seq_max = slots + 2
-    # One buffer for all sequences: only so can they share cells, and copying part of a sequence
-    # between two buffers aborts the process.
-    params.kv_unified = True
+    params.n_seq_max = slots + EXTRA_SEQUENCES
+    # Only in one buffer can sequences share cells. Between two, a whole sequence can be copied;
+    # copying a part of one aborts the process.
+    params.kv_unified = not separate
     # Models with a sliding window keep all cells, so that later chunks find the whole prefix.
     params.swa_full = True
     params.n_threads = params.n_threads_batch = threads
@@ -296,7 +306,7 @@ def _new_context(model: LlamaModel, *, capacity: int, slots: int, kv: str, threa
     params.no_perf = True
     context = llama.llama_init_from_model(model.pointer, params)
     if not context:
-        raise PromptFailed(f"no memory for {capacity} tokens")
+        raise PromptFailed(f"no memory for {cells} tokens")
     return context
 
 
