@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import tempfile
 import time
 import zlib
@@ -152,9 +153,10 @@ class Engine:
 
 
 def build_once(folder: Path, build: Callable[[], None]) -> float:
-    """Build an index unless the folder has one; return the seconds of CPU time that it took."""
+    """Build an index unless an earlier run has; return the seconds of CPU time that it took."""
     taken = folder.with_suffix(".cpu_s")
-    if not folder.exists():
+    if not taken.exists():
+        shutil.rmtree(folder, ignore_errors=True)
         started = time.process_time()
         build()
         taken.write_text(str(time.process_time() - started))

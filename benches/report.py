@@ -356,9 +356,8 @@ are compared, of one run only, and differences of less than a fifth mean little.
 NOT_MEASURED = """\
 ## Not measured
 
-Whole searches of a million chunks beside LanceDB and txtai, BM25 of 4 million chunks beside rivals
-(crx alone in docs/scale.md) and SQLite FTS5 with more than 10,000, graphs of a million rows beside
-rivals, LlamaIndex with more than 1,500 paragraphs.
+SQLite FTS5 with more than 10,000 chunks, graphs of a million rows beside usearch and faiss (beside
+hnswlib in benches/README.md), LlamaIndex with more than 1,500 paragraphs.
 """
 
 
