@@ -52,9 +52,10 @@ CPU_WINDOW = 8192
 CHUNKS_TOGETHER = 16
 
 # Threads that spin while they wait are up to 14 times slower beside other programs than threads
-# that sleep at once (two threads on two busy cores). Alone, sleeping takes three times as long: a
-# step of one token of SmolLM2-135M 57 ms, with this many turns before it sleeps 20 (libgomp).
-_ENV = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}
+# that sleep at once (two threads on two busy cores). Alone, those take three times as long. 300
+# turns before they sleep (libgomp) do both: a step of one token of SmolLM2-135M takes 10 ms alone,
+# and 28 asleep at once; beside two busy programs 20, and 17 to 57.
+_ENV = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "300"}
 
 COMMAND = child_command("crx.backends.llama.child")
 
