@@ -51,10 +51,10 @@ CPU_WINDOW = 8192
 # Chunks that are decoded together behind one document, unless set.
 CHUNKS_TOGETHER = 16
 
-# Threads that spin while they wait are up to 14 times slower beside other programs than threads
-# that sleep at once (two threads on two busy cores). Alone, those take three times as long. 300
-# turns before they sleep (libgomp) do both: a step of one token of SmolLM2-135M takes 10 ms alone,
-# and 28 asleep at once; beside two busy programs 20, and 17 to 57.
+# Threads that spin as long as they wait are up to 14 times slower beside other programs than
+# threads that sleep at once (two threads on two busy cores). Alone, those take three times as long.
+# 300 spins before they sleep (libgomp) are fast in both cases: a step of one token of SmolLM2-135M
+# takes 10 ms alone, and 28 without spins; beside two busy programs 20, and 17 to 57.
 _ENV = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "300"}
 
 COMMAND = child_command("crx.backends.llama.child")
