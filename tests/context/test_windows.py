@@ -120,6 +120,27 @@ def test_rejected_lines_are_asked_for_again_before_further_windows() -> None:
     )
 
 
+def test_a_window_is_asked_for_as_soon_as_another_is_answered() -> None:
+    waiting: list[int] = []
+
+    def answer_the_last(_: str, prompts: Sequence[ChunkPrompt]) -> Answers:
+        left, known = [*range(len(prompts))], len(prompts)
+        while left:
+            waiting.append(len(left))
+            number = left.pop()
+            text = f"[1] {line(number)}" if "[1]" in prompts[number].suffix else DIGEST
+            yield number, prompts[number].validate(text, True)  # noqa: FBT003
+            left += range(known, len(prompts))
+            known = len(prompts)
+
+    contextualizer = WindowContextualizer(
+        answer_the_last, WindowPrompt.of(), lambda texts: [1000 for _ in texts], together=3
+    )
+    contexts = dict(contextualizer.situate(DOCUMENT, CHUNKS[:7]))
+    assert contexts == {n: Context(f"{DIGEST}\n{line(n)}") for n in range(7)}
+    assert waiting == [1, 3, 3, 3, 3, 3, 2, 1]
+
+
 def test_a_rejected_line_stays_rejected_once_too_few_second_tries_were_accepted() -> None:
     model = Scripted(DIGEST, "[1] Here is the context.")
     contextualizer = WindowContextualizer(

@@ -55,10 +55,12 @@ class WindowRequests:
 
     def _ask(self, prefix: str, prompts: Sequence[ChunkPrompt]) -> Answers:
         """Yield the answers to the prompts that follow a prefix, in order."""
-        if not prompts:
-            return
-        with contextlib.closing(stream(partial(self._run, prefix, prompts))) as contexts:
-            yield from enumerate(contexts)
+        first = 0
+        while first < len(prompts):
+            group = prompts[first:]
+            with contextlib.closing(stream(partial(self._run, prefix, group))) as contexts:
+                yield from enumerate(contexts, first)
+            first += len(group)
 
     async def _run(
         self, prefix: str, prompts: Sequence[ChunkPrompt], emit: Callable[[Context], None]

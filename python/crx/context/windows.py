@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -24,9 +25,9 @@ from crx.types import Chunk, Context, Document
 
 # Tokens of an answer: six lines of 220 characters, three characters a token, and their numbers.
 WINDOW_ANSWER_TOKENS = 480
-# Windows that are asked for together, before their rejected lines are asked for again. On
-# processors a token takes longest with few sequences: in milliseconds of SmolLM2-135M behind 1,000
-# tokens, with two threads, 20 alone, 14 beside one and 8 beside 7.
+# Windows that llama.cpp decodes together. On processors a token takes longest with few sequences:
+# in milliseconds of SmolLM2-135M behind 1,300 tokens, with two threads, 14 alone, 11 beside one and
+# 6 beside 7.
 WINDOWS_TOGETHER = 8
 
 Count = Callable[[Sequence[str]], list[int]]
@@ -37,8 +38,9 @@ class WindowContextualizer:
     """Contexts of a window of chunks at a time.
 
     A context is the document's digest and the chunk's line. A line that is missing or rejected is
-    asked for once more, alone, while `counts` say that this pays. `count` returns the tokens of
-    each text. `together` windows are asked for at a time.
+    asked for once more, alone and before further windows, while `counts` say that this pays.
+    `count` returns the tokens of each text. At most `together` prompts wait for their answers at a
+    time, or the second tries of as many windows.
     """
 
     ask: Ask
@@ -52,23 +54,35 @@ class WindowContextualizer:
         validator = ContextValidator(document, prompt=self.prompt.window)
         digest = self._write_digest(document, chunks[0])
         prefix = self.prompt.window.prefix(digest or _head(document, chunks[0]))
-        windows = self.windows(chunks)
-        for first in range(0, len(windows), self.together):
-            group = windows[first : first + self.together]
-            again: list[int] = []
-            with contextlib.closing(
-                self._write_lines(prefix, chunks, group, validator)
-            ) as contexts:
+        waiting = deque(self.windows(chunks))
+        prompts: list[ChunkPrompt] = []
+        # Of each prompt, the window, or the chunk that is asked for again.
+        subjects: list[range | int] = []
+
+        def ask_windows(answered: int) -> None:
+            while waiting and len(prompts) - answered < self.together:
+                window = waiting.popleft()
+                prompts.append(self._window_prompt(chunks[window.start : window.stop]))
+                subjects.append(window)
+
+        ask_windows(0)
+        with contextlib.closing(self.ask(prefix, prompts)) as answers:
+            for answered, (number, answer) in enumerate(answers, 1):
+                subject = subjects[number]
+                contexts: list[tuple[int, Context]] = []
+                if isinstance(subject, int):
+                    self.counts.count_second(answer)
+                    contexts.append((subject, _mark_retried(answer)))
+                else:
+                    for at, context in self._read_lines(answer, chunks, subject, validator):
+                        if context.status == "rejected" and self.counts.second_try_pays:
+                            prompts.append(self._line_prompt(chunks[at], validator))
+                            subjects.append(at)
+                        else:
+                            contexts.append((at, context))
+                ask_windows(answered)
                 for at, context in contexts:
-                    if context.status == "rejected" and self.counts.second_try_pays:
-                        again.append(at)
-                    else:
-                        yield at, _join(digest, context)
-            prompts = [self._line_prompt(chunks[at], validator) for at in again]
-            with contextlib.closing(self.ask(prefix, prompts)) as contexts:
-                for number, context in contexts:
-                    self.counts.count_second(context)
-                    yield again[number], _join(digest, _mark_retried(context))
+                    yield at, _join(digest, context)
 
     def windows(self, chunks: Sequence[Chunk]) -> list[range]:
         """Return the positions of the chunks of each window."""
@@ -104,28 +118,26 @@ class WindowContextualizer:
         self.counts.count_digest(context)
         return context.text
 
-    def _write_lines(
+    def _read_lines(
         self,
-        prefix: str,
+        answer: Context,
         chunks: Sequence[Chunk],
-        windows: Sequence[range],
+        window: range,
         validator: ContextValidator,
-    ) -> Answers:
-        """Yield (position, context) of every chunk of some windows; count a window's together."""
-        prompts = [self._window_prompt(chunks[w.start : w.stop]) for w in windows]
-        with contextlib.closing(self.ask(prefix, prompts)) as answers:
-            for number, answer in answers:
-                lines = parse_lines(answer.text)
-                written: list[Context] = []
-                for nth, at in enumerate(windows[number], 1):
-                    if answer.status == "failed":
-                        written.append(answer)
-                    elif nth not in lines:
-                        written.append(Context.rejected("missing line"))
-                    else:
-                        written.append(validator.validate(lines[nth], chunk=chunks[at]))
-                    self.counts.count_first(written[-1])
-                yield from zip(windows[number], written, strict=True)
+    ) -> list[tuple[int, Context]]:
+        """Return (position, context) of the chunks of a window; all of them are counted."""
+        lines = parse_lines(answer.text)
+        contexts: list[tuple[int, Context]] = []
+        for nth, at in enumerate(window, 1):
+            if answer.status == "failed":
+                context = answer
+            elif nth not in lines:
+                context = Context.rejected("missing line")
+            else:
+                context = validator.validate(lines[nth], chunk=chunks[at])
+            self.counts.count_first(context)
+            contexts.append((at, context))
+        return contexts
 
     def _window_prompt(self, chunks: Sequence[Chunk]) -> ChunkPrompt:
         grammar = lines_grammar(len(chunks))

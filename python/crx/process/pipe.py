@@ -128,9 +128,9 @@ class Child:
         """Whether this process is a fork of the one that started the child."""
         return os.getpid() != self._owner
 
-    def send(self, message: Message, *, timeout_s: float) -> None:
-        """Send a message; raise `ChildLost` if the child does not read it in time."""
-        self.send_bytes(encode_message(message), timeout_s=timeout_s)
+    def send(self, *messages: Message, timeout_s: float) -> None:
+        """Send messages at once; raise `ChildLost` if the child does not read them in time."""
+        self.send_bytes(b"".join(map(encode_message, messages)), timeout_s=timeout_s)
 
     def send_bytes(self, data: bytes, *, timeout_s: float) -> None:
         """Send bytes whose number a message has announced, likewise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,59 @@ def test_a_local_model_writes_the_form_that_the_grammar_asks_for(models: Path) -
     assert (first[:4], second[:4]) == ("[1] ", "[2] ")
     assert min(len(first), len(second)) > 20
     assert not texts[1].startswith("[1]")
+
+
+def test_llama_cpp_computes_each_step_of_separate_sequences_at_once(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("gguf")
+    from crx.backends.llama import session as module
+    from crx.backends.llama.model import LlamaModel, NativeLog
+    from crx.context.compute_usage import ComputeUsage
+
+    batches: list[list[int]] = []
+    fill = module._Batch.fill
+
+    def record(batch: module._Batch, rows: Sequence[module.Row]) -> None:
+        batches.append([row.sequence for row in rows])
+        fill(batch, rows)
+
+    monkeypatch.setattr(module._Batch, "fill", record)
+    path, log = str(models / "parrot.gguf"), NativeLog()
+    model = LlamaModel(path, gpu_layers=0, extra_buffers=True, log=log, heartbeat=lambda: None)
+    session = module.Session(
+        model,
+        capacity=1024,
+        slots=3,
+        kv="f16",
+        threads=1,
+        max_tokens=12,
+        counts=ComputeUsage(),
+        shares=True,
+        separate=True,
+        heartbeat=lambda: None,
+    )
+    session.set_prefix(model.tokenize("The heron waits for"))
+    suffix = model.tokenize(" a fish")
+    answers = session.admit([(0, suffix), (1, suffix)])
+    answers += session.step()
+    answers += session.admit([(2, suffix)])
+    number = 3
+    while session.busy:
+        answers += session.step()
+        if session.free and number < 9:
+            answers += session.admit([(number, suffix)])
+            number += 1
+    session.close()
+    assert sorted(answer.number for answer in answers) == list(range(9))
+    assert len({answer.tokens for answer in answers}) == 1
+    prompts = [batch for batch in batches if len(batch) >= module.TILE]
+    steps = [batch for batch in batches if len(batch) < module.TILE]
+    assert all(len(set(batch)) == 1 and len(batch) % module.TILE == 0 for batch in prompts)
+    assert len(prompts) == 10
+    # In order, without gaps, and at least two.
+    assert all(step == list(range(step[0], step[0] + len(step))) for step in steps)
+    assert {len(step) for step in steps} == {2, 3}
 
 
 def test_every_chunk_has_an_outcome_and_is_read_about_once(models: Path) -> None:

@@ -91,6 +91,25 @@ def test_answers_to_chunks_before_a_fault_of_all_are_not_taken_for_later_ones(
     }
 
 
+def test_prompts_that_are_added_while_answers_arrive_are_answered(scripted: Supervisor) -> None:
+    asked = prompts()[1:]
+    texts: list[str] = []
+    for number, context in scripted.situate("Birds", asked):
+        texts.append(f"{number} {context.text}")
+        if number < 2:
+            asked += [ChunkPrompt(f"tern {number}", None, lambda text, _: Context(text))]
+    assert texts == ["0 egret", "1 bittern", "2 tern 0", "3 tern 1"]
+
+
+def test_prompts_that_are_added_after_a_fault_of_all_fail_too(scripted: Supervisor) -> None:
+    asked, found = prompts(), dict[int, Context]()
+    for number, context in scripted.situate("broken", asked):
+        found[number] = context
+        if len(asked) < 4:
+            asked += prompts()[:1]
+    assert found == dict.fromkeys(range(4), Context.failed("no memory"))
+
+
 def test_a_reply_to_something_else_is_a_loss_of_the_child(scripted: Supervisor) -> None:
     assert scripted.call({"op": "count", "texts": ["x"]}, reply_op="counted") == {"op": "counted"}
     with pytest.raises(ModelError, match="lost twice: an answer out of turn"):

@@ -196,6 +196,8 @@ class Worker:
                 usage=self._usage,
             )
             self._session, self._prefix_computed = session, False
+        if session.separate:
+            self._slot_tokens = session.capacity - len(self._prefix)
         if not self._prefix_computed:
             session.set_prefix(self._prefix)
             self._prefix_computed = True

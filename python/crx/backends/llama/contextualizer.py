@@ -180,8 +180,9 @@ class Llama:
         if self._settings.prompt != "window":
             return None
         prompt = WindowPrompt.beside(self._prompt, source="llama")
+        # As many prompts wait as are decoded, so that a slot takes the next one at once.
         return WindowContextualizer(
-            self._supervisor.situate, prompt, self._count, self._line_counts
+            self._supervisor.situate, prompt, self._count, self._line_counts, 2 * self._slots
         )
 
     def _start(self) -> None:

@@ -12,6 +12,8 @@ import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -33,6 +35,9 @@ STEP_TOKENS = 512
 # padded if necessary, so that a text depends less on the number of slots in use. Attention takes as
 # long for an incomplete tile of 64 rows as for a whole one, so a prompt is split into whole tiles
 # and a remainder, not into equal parts.
+#
+# Of sequences with separate buffers, llama.cpp computes only those together whose numbers follow
+# one another in the batch, each with as many rows as the others.
 PAIR, TILE = 2, 64
 
 # Sequences beside the slots: that of the prefix, and that of the padding of a step.
@@ -114,12 +119,17 @@ class Session:
         self._batch = _Batch(STEP_TOKENS)
         self._prefix: list[int] = []
         self._computed: list[int] = []
-        self._free = list(range(slots, 0, -1))
+        self._free = list(range(1, slots + 1))
         self._busy: list[Slot] = []
 
     def close(self) -> None:
         """Release the memory."""
         llama.llama_free(self._context)
+
+    @property
+    def _spare(self) -> int:
+        """The sequence of padding."""
+        return self.slots + 1
 
     @property
     def free(self) -> int:
@@ -172,7 +182,7 @@ class Session:
         """Decode one token in every busy slot; return the answers that have ended."""
         rows = [Row(p.token, p.position, p.sequence, p) for p in self._busy]
         self._busy = []
-        return self._compute(rows, tile=1, pace=self.counts.decode)
+        return self._compute(rows, self._step_padding, pace=self.counts.decode)
 
     def reset(self) -> None:
         """Clear all sequences, as after a fault."""
@@ -180,10 +190,11 @@ class Session:
         for slot in self._busy:
             _close_grammar(slot)
         self._computed, self._busy = [], []
-        self._free = list(range(self.slots, 0, -1))
+        self._free = list(range(1, self.slots + 1))
 
     def _rows(self, number: int, suffix: list[int], grammar: GrammarSampler | None) -> list[Row]:
-        sequence = self._free.pop()
+        sequence = min(self._free)
+        self._free.remove(sequence)
         if self._shares:
             start, tokens = len(self._prefix), suffix
             llama.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
@@ -195,16 +206,23 @@ class Session:
 
     def _prefill(self, rows: list[Row]) -> list[SequenceResult]:
         self.counts.prefilled += len(rows)
-        return self._compute(rows, tile=TILE, pace=self.counts.prefill)
+        prompts = [rows]
+        if self.separate:
+            prompts = [[*prompt] for _, prompt in groupby(rows, attrgetter("sequence"))]
+        answers: list[SequenceResult] = []
+        for prompt in prompts:
+            answers += self._compute(prompt, self._tile_padding, pace=self.counts.prefill)
+        return answers
 
-    def _compute(self, rows: list[Row], *, tile: int, pace: Pace) -> list[SequenceResult]:
-        """Compute rows in whole tiles, at least two rows, and advance their slots."""
+    def _compute(
+        self, rows: list[Row], pad: Callable[[list[Row]], list[Row]], *, pace: Pace
+    ) -> list[SequenceResult]:
+        """Compute rows and the padding of each call, and advance the slots."""
         answers: list[SequenceResult] = []
         for begin in range(0, len(rows), STEP_TOKENS):
             step = rows[begin : begin + STEP_TOKENS]
             started = time.perf_counter()
-            self._decode(step, padding=max(PAIR - len(step), -len(step) % tile))
-            for at, row in enumerate(step):
+            for at, row in enumerate(self._decode(step, pad(step))):
                 if row.slot is not None:
                     answers += self._advance(row.slot, self._choose(at, row.slot))
             cells = sum(row.position + 1 for row in step)
@@ -212,15 +230,34 @@ class Session:
             self._heartbeat()
         return answers
 
-    def _decode(self, rows: list[Row], *, padding: int) -> None:
-        """Compute rows, and as many more as `padding`, which are removed at once."""
-        spare = self.slots + 1
-        self._batch.fill([*rows, *(Row(rows[0].token, i, spare) for i in range(padding))])
+    def _decode(self, rows: list[Row], padding: list[Row]) -> list[Row]:
+        """Compute rows and padding, whose cells are removed at once; return them in their order."""
+        batch = sorted([*rows, *padding], key=attrgetter("sequence"))
+        self._batch.fill(batch)
         code = llama.llama_decode(self._context, self._batch.struct)
-        if padding:
-            llama.llama_memory_seq_rm(self._memory, spare, -1, -1)
+        for row in padding:
+            llama.llama_memory_seq_rm(self._memory, row.sequence, row.position, -1)
         if code:
             raise PromptFailed(f"llama.cpp could not decode: code {code}")
+        return batch
+
+    def _tile_padding(self, rows: list[Row]) -> list[Row]:
+        """Return rows that complete the last tile of a prompt."""
+        last, n = rows[-1], -len(rows) % TILE
+        if not self.separate:
+            return [Row(last.token, i, self._spare) for i in range(n)]
+        if not self._model.can_rewind:
+            return []
+        return [Row(last.token, last.position + i, last.sequence) for i in range(1, n + 1)]
+
+    def _step_padding(self, rows: list[Row]) -> list[Row]:
+        """Return rows that make a step one of at least two rows, without gaps between sequences."""
+        if not self.separate:
+            return [Row(rows[0].token, i, self._spare) for i in range(PAIR - len(rows))]
+        used = {row.sequence for row in rows}
+        first = min(used)
+        gaps = set(range(first, max(*used, first + PAIR - 1) + 1)) - used
+        return [Row(rows[0].token, 0, sequence) for sequence in sorted(gaps)]
 
     def _choose(self, row: int, slot: Slot) -> int:
         """Return the likeliest token that continues no loop and that the grammar allows."""

@@ -12,16 +12,16 @@ from crx.types import Context
 
 @dataclass(slots=True)
 class ChunkRound:
-    """The chunks that share a prefix, by their position.
+    """The chunks that share a prefix, by their position; further ones may be added to `prompts`.
 
     `waiting` chunks are to be sent; `sent` chunks are with the child, and those of them that it is
     decoding are `admitted`. `retried` chunks have had an answer rejected. A chunk is among the
     `suspects` if it, or one decoded beside it, made the child fail: suspects are sent alone.
-    `results` are not yet yielded.
+    `results` are not yet yielded. The first `known` prompts have been counted as waiting.
     """
 
     prompts: Sequence[ChunkPrompt]
-    waiting: deque[int] = field(init=False)
+    waiting: deque[int] = field(default_factory=deque)
     sent: set[int] = field(default_factory=set)
     admitted: set[int] = field(default_factory=set)
     retried: set[int] = field(default_factory=set)
@@ -29,9 +29,7 @@ class ChunkRound:
     done: set[int] = field(default_factory=set)
     results: deque[tuple[int, Context]] = field(default_factory=deque)
     losses_without_chunk: int = 0
-
-    def __post_init__(self) -> None:
-        self.waiting = deque(range(len(self.prompts)))
+    known: int = 0
 
     @property
     def complete(self) -> bool:
@@ -40,6 +38,7 @@ class ChunkRound:
 
     def next_to_send(self) -> list[int]:
         """Return the chunks to be sent now and count them as sent: one suspect, or all others."""
+        self._note_added()
         if self.suspects:
             chunks = [] if self.sent else [self.suspects[0]]
         else:
@@ -75,6 +74,9 @@ class ChunkRound:
 
     def fail_all(self, why: str) -> None:
         """Fail every chunk that has no result yet."""
+        self._note_added()
+        self.waiting.clear()
+        self.suspects.clear()
         for number in sorted(set(range(len(self.prompts))) - self.done):
             self.settle(number, Context.failed(why))
 
@@ -101,6 +103,11 @@ class ChunkRound:
         self.admitted.clear()
         self.waiting = deque(sorted((self.sent | set(self.waiting)) - set(self.suspects)))
         self.sent.clear()
+
+    def _note_added(self) -> None:
+        """Have the chunks sent whose prompts were added since the last call."""
+        self.waiting.extend(range(self.known, len(self.prompts)))
+        self.known = len(self.prompts)
 
     def _retry(self, number: int) -> None:
         """Have a chunk sent once more, with the firmer prompt; a suspect stays first in line."""

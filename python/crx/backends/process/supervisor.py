@@ -116,7 +116,10 @@ class Supervisor:
         raise AssertionError("unreachable")
 
     def situate(self, prefix: str, prompts: Sequence[ChunkPrompt]) -> Answers:
-        """Yield (position, context) of every prompt as they arrive, across losses of the child."""
+        """Yield (position, context) of every prompt as they arrive, across losses of the child.
+
+        Prompts that are added meanwhile are answered, too.
+        """
         state = ChunkRound(prompts)
         prepared = complete = False
         try:
@@ -126,7 +129,7 @@ class Supervisor:
                 if state.complete:
                     break
                 try:
-                    if not prepared:
+                    if not prepared or self._child is None:
                         self._send_prefix(prefix)
                         prepared = True
                     self._send_chunks(state)
@@ -183,11 +186,13 @@ class Supervisor:
         self._send({"op": "prefix", "text": prefix})
 
     def _send_chunks(self, state: ChunkRound) -> None:
+        messages: list[Message] = []
         for number in state.next_to_send():
             message: Message = {"op": "add", "number": number, "text": state.text_of(number)}
             if grammar := state.prompts[number].grammar:
                 message["grammar"] = grammar
-            self._send(message)
+            messages.append(message)
+        self._send(*messages)
 
     def _handle(self, state: ChunkRound, reply: Message) -> None:
         try:
@@ -230,9 +235,9 @@ class Supervisor:
         self.close()
         self._usage_before += ComputeUsage(restarts=1)
 
-    def _send(self, message: Message) -> None:
+    def _send(self, *messages: Message) -> None:
         assert self._child is not None
-        self._child.send(message, timeout_s=self._timeout_s)
+        self._child.send(*messages, timeout_s=self._timeout_s)
 
     def _receive(self, timeout_s: float) -> Message:
         assert self._child is not None
