@@ -127,25 +127,28 @@ def run_shared(
 def run_windows(
     model: LlamaModel, jobs: list[Job], args: argparse.Namespace, *, slots: int
 ) -> dict[str, Any]:
-    """Decode a digest a document and a line a chunk, as with `prompt=window`."""
+    """Decode a digest a document and a line a chunk, as with `prompt=window`.
+
+    The documents are read side by side: first their digests, then their windows. Answers of
+    different lengths take a session each.
+    """
     counts = ComputeUsage()
     started = clocks()
-    for job in jobs:
-        for (prefix, suffixes), new in make_window_jobs(job, new=args.new):
-            session = Session(
-                model,
-                capacity=-(-(len(prefix) + max(map(len, suffixes)) + new) // 256) * 256,
-                slots=slots,
-                kv=args.kv,
-                threads=args.threads,
-                max_tokens=new,
-                counts=counts,
-                shares=True,
-                separate=True,
-                heartbeat=lambda: None,
-            )
-            collections.deque(decode(session, (prefix, suffixes)), maxlen=0)
-            session.close()
+    for prompts, new in make_window_prompts(jobs, new=args.new):
+        session = Session(
+            model,
+            capacity=-(-(max(map(len, prompts)) + new) // 256) * 256,
+            slots=slots,
+            kv=args.kv,
+            threads=args.threads,
+            max_tokens=new,
+            counts=counts,
+            shares=True,
+            separate=True,
+            heartbeat=lambda: None,
+        )
+        collections.deque(decode(session, ([], prompts)), maxlen=0)
+        session.close()
     wall, cpu = (now - then for now, then in zip(clocks(), started, strict=True))
     chunks = sum(len(suffixes) for _, suffixes in jobs)
     return {
@@ -156,20 +159,20 @@ def run_windows(
     }
 
 
-def make_window_jobs(job: Job, *, new: int) -> list[tuple[Job, int]]:
-    """Return the job of a document's digest and those of its windows, with their new tokens."""
-    prefix, suffixes = job
-    before, after = prefix[:BEFORE], suffixes[0][-AFTER:]
-    chunks = [suffix[:-AFTER] for suffix in suffixes]
-    size = max(1, WINDOW_TOKENS // max(map(len, chunks)))
-    windows = [chunks[i : i + size] for i in range(0, len(chunks), size)]
-    opening, digest = prefix[BEFORE : BEFORE + OPENING], prefix[-new:]
-    jobs = [((before, [opening + after]), new)]
-    for length in sorted({len(window) for window in windows}):
-        alike = [window for window in windows if len(window) == length]
-        texts = [[*itertools.chain(*window), *after] for window in alike]
-        jobs.append(((before + digest, texts), new * length))
-    return jobs
+def make_window_prompts(jobs: list[Job], *, new: int) -> list[tuple[list[Tokens], int]]:
+    """Return the prompts of digests, and those of windows by length, with their new tokens."""
+    digests: list[Tokens] = []
+    windows: dict[int, list[Tokens]] = collections.defaultdict(list)
+    for prefix, suffixes in jobs:
+        before, after = prefix[:BEFORE], suffixes[0][-AFTER:]
+        digests.append(before + prefix[BEFORE : BEFORE + OPENING] + after)
+        chunks = [suffix[:-AFTER] for suffix in suffixes]
+        size = max(1, WINDOW_TOKENS // max(map(len, chunks)))
+        for i in range(0, len(chunks), size):
+            window = chunks[i : i + size]
+            text = [*itertools.chain(*window), *after]
+            windows[len(window)].append(before + prefix[-new:] + text)
+    return [(digests, new), *((windows[n], new * n) for n in sorted(windows))]
 
 
 def decode(session: Session, job: Job) -> Iterator[SequenceResult]:

@@ -105,14 +105,14 @@ SECTIONS = (
     ),
     Section(
         "Graph of vectors",
-        ("ann-100000.json",),
+        ("ann-100000.json", "ann-1000000.json"),
         (
             Column("search_cpu_ms", "search, ms of the CPU"),
             Column("build_cpu_s", "build, s of the CPU", 1),
             Column("recall", "recall@20", 4, ranked=False),
         ),
-        "HNSW over 100,000 x 384 of a mixture, with the same settings (`benches/ann.py --rivals`). "
-        "hnswlib is in single precision.",
+        "HNSW over 100,000 and 1,000,000 x 384 of a mixture, with the same settings "
+        "(`benches/ann.py --rivals`). hnswlib is in single precision.",
     ),
     Section(
         "Whole search",
@@ -356,8 +356,7 @@ are compared, of one run only, and differences of less than a fifth mean little.
 NOT_MEASURED = """\
 ## Not measured
 
-SQLite FTS5 with more than 10,000 chunks, graphs of a million rows beside usearch and faiss (beside
-hnswlib in benches/README.md), LlamaIndex with more than 1,500 paragraphs.
+SQLite FTS5 with more than 10,000 chunks, LlamaIndex with more than 1,500 paragraphs.
 """
 
 

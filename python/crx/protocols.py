@@ -175,6 +175,11 @@ class TimeEstimator(Protocol):
         """The work done so far."""
         ...
 
+    @property
+    def width(self) -> int:
+        """The number of documents whose contexts are written at the same time."""
+        ...
+
     def estimate_seconds(
         self, documents: Iterable[tuple[Document, Sequence[Chunk]]], *, asks: float
     ) -> float:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import crx
 from crx.backends.hashed import HashedEmbedder
 from crx.cli import run
+from crx.context.compute_usage import ComputeUsage
 from crx.context.estimate import Plan
 from crx.context.estimate import plan as plan_costs
 from crx.context.prompt import Prompt
 from crx.errors import ModelError, UsageError
 from crx.registry import load_cost_model
 from crx.remote.metering import Estimate
+from crx.types import Chunk, Context, Document
 
 
 def plan(
@@ -93,6 +97,53 @@ def test_the_time_of_a_model_is_estimated_within_a_quarter(
     estimated, taken = planned_and_taken(tmp_path, docs)
     assert taken == pytest.approx(estimated, rel=0.25)
     assert taken > 2 * 0.6, "the probe ran on a part of the documents"
+
+
+class ThreeAtATime:
+    """A contextualizer that reads three documents at the same time, and records which."""
+
+    fingerprint = "three"
+    width = 3
+    usage = ComputeUsage()
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
+        return (context for _, _, context in self.situate_many([(document, chunks)]))
+
+    def situate_many(
+        self, documents: Sequence[tuple[Document, Sequence[Chunk]]]
+    ) -> Iterator[tuple[int, int, Context]]:
+        self.asked.append(["|".join(chunk.text for chunk in chunks) for _, chunks in documents])
+        for at, (document, chunks) in enumerate(documents):
+            for nth in range(len(chunks)):
+                yield at, nth, Context(f"Nests of {document.title}, {at} {nth}.")
+
+    def estimate_seconds(
+        self, documents: Iterable[tuple[Document, Sequence[Chunk]]], *, asks: float
+    ) -> float:
+        return asks * sum(len(chunks) for _, chunks in documents)
+
+
+def test_a_model_of_several_documents_at_a_time_is_tried_on_as_many_places(docs: Path) -> None:
+    model = ThreeAtATime()
+    planned = plan_costs(
+        [docs / "heron.md"],
+        embedder=HashedEmbedder(),
+        scratch_embedder=HashedEmbedder(),
+        costs=replace(load_cost_model("", prompt=None), source="three", contextualizer=model),
+        seconds=5,
+        chunk_chars=120,
+    )
+    (alone,), others = model.asked
+    assert len(others) == 3
+    text = (docs / "heron.md").read_text()
+    places = sorted(text.index(piece.partition("|")[0]) for piece in (alone, *others))
+    assert places[0] > 0
+    assert min(np.diff(places)) > len(text) / 8
+    assert all(piece.count("|") == 1 for piece in (alone, *others))
+    assert planned.rungs[1].seconds >= planned.chunks
 
 
 @pytest.mark.slow

@@ -33,9 +33,9 @@ class CountedWindows:
         windows = WindowContextualizer(self._ask, WindowPrompt.of(), count_words)
         yield from restore_order(windows.situate(document, chunks))
 
-    def _ask(self, prefix: str, prompts: Sequence[ChunkPrompt]) -> Answers:
+    def _ask(self, prompts: Sequence[ChunkPrompt]) -> Answers:
         for number, prompt in enumerate(prompts):
-            self.asked.append(prefix + prompt.suffix)
+            self.asked.append(prompt.suffix)
             yield number, prompt.validate(self._answer(self.asked[-1]), True)  # noqa: FBT003
 
 

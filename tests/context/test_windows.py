@@ -40,11 +40,11 @@ class Scripted:
         self._answers = iter(answers)
         self.asked: list[str] = []
 
-    def __call__(self, prefix: str, prompts: Sequence[ChunkPrompt]) -> Answers:
+    def __call__(self, prompts: Sequence[ChunkPrompt]) -> Answers:
         for number, prompt in enumerate(prompts):
-            context = self._answer(prefix + prompt.suffix, prompt)
+            context = self._answer(prompt.suffix, prompt)
             if context.status == "rejected" and prompt.firmer is not None:
-                context = self._answer(prefix + prompt.firmer, prompt)
+                context = self._answer(prompt.firmer, prompt)
             yield number, context
 
     def _answer(self, text: str, prompt: ChunkPrompt) -> Context:
@@ -123,12 +123,12 @@ def test_rejected_lines_are_asked_for_again_before_further_windows() -> None:
 def test_a_window_is_asked_for_as_soon_as_another_is_answered() -> None:
     waiting: list[int] = []
 
-    def answer_the_last(_: str, prompts: Sequence[ChunkPrompt]) -> Answers:
+    def answer_the_last(prompts: Sequence[ChunkPrompt]) -> Answers:
         left, known = [*range(len(prompts))], len(prompts)
         while left:
             waiting.append(len(left))
             number = left.pop()
-            text = f"[1] {line(number)}" if "[1]" in prompts[number].suffix else DIGEST
+            text = f"[1] {line(number - 1)}" if "<chunks>" in prompts[number].suffix else DIGEST
             yield number, prompts[number].validate(text, True)  # noqa: FBT003
             left += range(known, len(prompts))
             known = len(prompts)
@@ -139,6 +139,30 @@ def test_a_window_is_asked_for_as_soon_as_another_is_answered() -> None:
     contexts = dict(contextualizer.situate(DOCUMENT, CHUNKS[:7]))
     assert contexts == {n: Context(f"{DIGEST}\n{line(n)}") for n in range(7)}
     assert waiting == [1, 3, 3, 3, 3, 3, 2, 1]
+
+
+def test_documents_are_read_side_by_side() -> None:
+    waiting: list[int] = []
+
+    def answer(prompts: Sequence[ChunkPrompt]) -> Answers:
+        for number, prompt in enumerate(prompts):
+            waiting.append(len(prompts) - number)
+            window = "<chunks>" in prompt.suffix
+            chunk = next(
+                (n for n, each in enumerate(PARAGRAPHS) if each.strip() in prompt.suffix), 0
+            )
+            yield number, prompt.validate(f"[1] {line(chunk)}" if window else DIGEST, True)  # noqa: FBT003
+
+    contextualizer = WindowContextualizer(
+        answer, WindowPrompt.of(), lambda texts: [1000 for _ in texts], together=3
+    )
+    documents = [(DOCUMENT, CHUNKS[:1]), (DOCUMENT, []), (DOCUMENT, CHUNKS[1:3])]
+    found = {(at, nth): context.text for at, nth, context in contextualizer.situate_many(documents)}
+    assert found == {
+        (at, nth): f"{DIGEST}\n{line(chunk)}"
+        for at, nth, chunk in ((0, 0, 0), (2, 0, 1), (2, 1, 2))
+    }
+    assert waiting == [2, 2, 3, 2, 1]
 
 
 def test_a_rejected_line_stays_rejected_once_too_few_second_tries_were_accepted() -> None:

@@ -26,6 +26,6 @@ class ChunkPrompt:
     grammar: str = ""
 
 
-# Answers to the prompts that follow a prefix, each with its position. Prompts that are added to the
-# sequence while answers arrive are answered, too.
-Ask = Callable[[str, Sequence[ChunkPrompt]], Answers]
+# Answers to prompts, each with its position. Prompts that are added to the sequence while answers
+# arrive are answered, too.
+Ask = Callable[[Sequence[ChunkPrompt]], Answers]

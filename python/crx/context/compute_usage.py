@@ -121,14 +121,22 @@ class PromptLengths:
 
 
 def estimate_work(
-    prompts: Sequence[PromptLengths], *, asks: float, answer: float, slots: int, step_tokens: int
+    prompts: Sequence[PromptLengths],
+    *,
+    asks: float,
+    answer: float,
+    slots: int,
+    step_tokens: int,
+    together: bool,
 ) -> tuple[Work, Work]:
     """Return the work of prefilling prompts and of decoding answers of `answer` tokens a line.
 
     Every prompt is answered `asks` times, `slots` of them at a time, and prefilled in steps of
-    `step_tokens`; a shared prefix is prefilled once.
+    `step_tokens`; a shared prefix is prefilled once. Only with `together` are prompts of different
+    prefixes answered at a time.
     """
     read, written = np.zeros(3), np.zeros(3)
+    total = sum(len(shared.suffixes) for shared in prompts)
     for shared in prompts:
         begin, ends = shared.prefix, np.array(shared.suffixes, dtype=np.float64)
         lines = sum(shared.lines) or len(ends)
@@ -136,7 +144,8 @@ def estimate_work(
         below = begin**2 / 2 + follow * begin + asks * float((ends**2).sum()) / 2
         read += [-(-begin // step_tokens) + follow / step_tokens, begin + follow, below]
         depth = begin + float(ends.mean()) + answer * lines / len(ends) / 2
-        written += [tokens / min(slots, len(ends)), tokens, tokens * depth]
+        width = min(slots, total if together else len(ends))
+        written += [tokens / width, tokens, tokens * depth]
     return Work(*read.tolist()), Work(*written.tolist())
 
 
@@ -148,6 +157,7 @@ def estimate_seconds(
     lines: int,
     slots: int,
     step_tokens: int,
+    together: bool,
 ) -> float:
     """Return the seconds that answers to the prompts take, at the pace of the steps so far.
 
@@ -161,6 +171,7 @@ def estimate_seconds(
         answer=used.answered / lines,
         slots=slots,
         step_tokens=step_tokens,
+        together=together,
     )
     return used.prefill.estimate_seconds(read) + used.decode.estimate_seconds(written)
 

@@ -41,6 +41,8 @@ SHARE_EMBEDDER = 0.3
 # Documents of the sample, spread evenly, and characters of each.
 SAMPLE_DOCUMENTS = 24
 SAMPLE_CHARS = 6000
+# Chunks of a piece of a document, for a model that reads several documents at the same time.
+PIECE_CHUNKS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +134,13 @@ def plan(
     rungs = [SourceTime("outline", _outline_seconds(sample, texts))]
     made: Mapping[str, int] = {}
     if contextualizer is not None:
+        width = contextualizer.width if isinstance(contextualizer, TimeEstimator) else 1
         trial = try_contextualizer(
             contextualizer,
-            [document for document, _ in sample],
+            _pieces(texts, width + 1) if width > 1 else [document for document, _ in sample],
             seconds=seconds * SHARE_MODEL,
             embedder=scratch_embedder,
+            together=width > 1,
         )
         made = trial.made
         took = _model_seconds(costs.source, contextualizer, trial, texts)
@@ -199,6 +203,20 @@ def _sample(texts: Texts) -> list[tuple[Document, list[Chunk]]]:
             spans = tuple((chunk.start, chunk.end) for chunk in within)
             sample.append((replace(document, text=document.text[:end], chunks=spans), within))
     return sample
+
+
+def _pieces(texts: Texts, n: int) -> list[Document]:
+    """Return documents of a few chunks each, from `n` places that are spread evenly."""
+    places = [(document, chunks, at) for document, chunks in texts for at in range(len(chunks))]
+    pieces = []
+    for nth in range(min(n, len(places))):
+        document, chunks, at = places[(2 * nth + 1) * len(places) // (2 * n)]
+        taken = chunks[at : at + PIECE_CHUNKS]
+        start, end = taken[0].start, max(chunk.end for chunk in taken)
+        spans = tuple((chunk.start - start, chunk.end - start) for chunk in taken)
+        uri, text = f"{nth}/{document.uri}", document.text[start:end]
+        pieces.append(replace(document, uri=uri, text=text, marks=(), chunks=spans))
+    return pieces
 
 
 def _outline_seconds(sample: Texts, texts: Texts) -> float:

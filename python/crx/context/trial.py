@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,9 @@ from crx.context.run import ContextRun
 from crx.ingest.indexer import Indexer
 from crx.protocols import Contextualizer, Embedder
 from crx.types import Document
+
+# A first answer alone takes longer than one beside others.
+PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,13 @@ def try_contextualizer(
     *,
     seconds: float,
     embedder: Embedder,
+    together: bool,
 ) -> Trial:
     """Give the documents contexts for about `seconds` seconds, short documents first.
 
-    A slow model then finishes some answers soon, and a fast one reaches all documents.
+    A slow model then finishes some answers soon, and a fast one reaches all documents. With
+    `together`, the documents after the first are one run to its end, unless the first took more
+    than `PATIENCE` times as long.
     """
     made: Counter[str] = Counter()
     spent, ended = 0.0, 0.0
@@ -71,20 +78,22 @@ def try_contextualizer(
         try:
             router = ContextRouter(contextualizer)
             indexer = Indexer(store, embedder=embedder, situator=ContextSources(outline=True))
-            for document in sorted(documents, key=lambda each: len(each.text)):
-                indexer.index_documents([document])
+            ordered = sorted(documents, key=lambda each: len(each.text))
+            groups = [ordered[:1], ordered[1:]] if together else [[each] for each in ordered]
+            for group in groups:
+                indexer.index_documents(group)
                 begun = time.monotonic()
                 run = ContextRun(
                     store,
                     embedder=embedder,
                     router=router,
-                    seconds=seconds - spent,
+                    seconds=math.inf if together and spent else seconds - spent,
                     max_rejected=1.0,
                     on_progress=record_time,
                 )
                 made.update(run.run().made)
                 spent += ended - begun
-                if spent >= seconds:
+                if spent >= (PATIENCE * seconds if together else seconds):
                     break
         finally:
             store.close()

@@ -53,34 +53,30 @@ class WindowRequests:
         )
         yield from restore_order(windows.situate(document, chunks))
 
-    def _ask(self, prefix: str, prompts: Sequence[ChunkPrompt]) -> Answers:
-        """Yield the answers to the prompts that follow a prefix, in order."""
+    def _ask(self, prompts: Sequence[ChunkPrompt]) -> Answers:
+        """Yield the answers to the prompts in order."""
         first = 0
         while first < len(prompts):
             group = prompts[first:]
-            with contextlib.closing(stream(partial(self._run, prefix, group))) as contexts:
+            with contextlib.closing(stream(partial(self._run, group))) as contexts:
                 yield from enumerate(contexts, first)
             first += len(group)
 
-    async def _run(
-        self, prefix: str, prompts: Sequence[ChunkPrompt], emit: Callable[[Context], None]
-    ) -> None:
+    async def _run(self, prompts: Sequence[ChunkPrompt], emit: Callable[[Context], None]) -> None:
         async with self.connect() as client:
 
             async def send(
                 prompt: ChunkPrompt,
                 firmer: bool,  # noqa: FBT001
             ) -> tuple[Completion, ServiceUsage]:
-                suffix = prompt.firmer if firmer and prompt.firmer else prompt.suffix
-                return await self.send(client, prefix + suffix)
+                text = prompt.firmer if firmer and prompt.firmer else prompt.suffix
+                return await self.send(client, text)
 
             requests = ChunkRequests(
                 prompts,
                 validate=_validate,
                 send=send,
-                worst_dollars=lambda asked: self.worst_dollars(
-                    prefix + (asked.firmer or asked.suffix)
-                ),
+                worst_dollars=lambda asked: self.worst_dollars(asked.firmer or asked.suffix),
                 meter=self.meter,
                 retry_policy=self.retry_policy,
                 circuit_breaker=self.circuit_breaker,
@@ -146,5 +142,5 @@ def _validate(prompt: ChunkPrompt, completion: Completion) -> Context:
     return prompt.validate(completion.text, completion.finished)
 
 
-def _ask_nothing(prefix: str, prompts: Sequence[ChunkPrompt]) -> Answers:
+def _ask_nothing(prompts: Sequence[ChunkPrompt]) -> Answers:
     raise AssertionError("an estimate sends nothing")

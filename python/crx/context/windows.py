@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 
 from crx.context.chunk_prompt import Ask, ChunkPrompt
@@ -31,6 +31,27 @@ WINDOW_ANSWER_TOKENS = 480
 WINDOWS_TOGETHER = 8
 
 Count = Callable[[Sequence[str]], list[int]]
+# A document's position, a chunk's position and its context.
+Situated = tuple[int, int, Context]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A prompt, and what its answer comes to: contexts, or further prompts put in a queue."""
+
+    prompt: ChunkPrompt
+    accept: Callable[[Context], list[Situated]]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A document that is being read: its digest once it is written."""
+
+    position: int
+    chunks: Sequence[Chunk]
+    validator: ContextValidator
+    prefix: str = ""
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +60,8 @@ class WindowContextualizer:
 
     A context is the document's digest and the chunk's line. A line that is missing or rejected is
     asked for once more, alone and before further windows, while `counts` say that this pays.
-    `count` returns the tokens of each text. At most `together` prompts wait for their answers at a
-    time, or the second tries of as many windows.
+    `count` returns the tokens of each text. `together` prompts wait for their answers at a time,
+    of one document after another.
     """
 
     ask: Ask
@@ -51,38 +72,37 @@ class WindowContextualizer:
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Answers:
         """Yield (position, context) of every chunk, a window's together as soon as it is read."""
-        validator = ContextValidator(document, prompt=self.prompt.window)
-        digest = self._write_digest(document, chunks[0])
-        prefix = self.prompt.window.prefix(digest or _head(document, chunks[0]))
-        waiting = deque(self.windows(chunks))
+        with contextlib.closing(self.situate_many([(document, chunks)])) as contexts:
+            for _, at, context in contexts:
+                yield at, context
+
+    def situate_many(
+        self, documents: Sequence[tuple[Document, Sequence[Chunk]]]
+    ) -> Generator[Situated, None, None]:
+        """Yield (document's position, chunk's position, context), likewise."""
+        queue: deque[_Asked] = deque()
+        # Tokens cannot be counted while answers are awaited.
+        windows = [self.windows(chunks) for _, chunks in documents]
+        unread = (at for at, found in enumerate(windows) if found)
+        asked: list[_Asked] = []
         prompts: list[ChunkPrompt] = []
-        # Of each prompt, the window, or the chunk that is asked for again.
-        subjects: list[range | int] = []
 
-        def ask_windows(answered: int) -> None:
-            while waiting and len(prompts) - answered < self.together:
-                window = waiting.popleft()
-                prompts.append(self._window_prompt(chunks[window.start : window.stop]))
-                subjects.append(window)
+        def ask_more(answered: int) -> None:
+            while len(asked) - answered < self.together:
+                if not queue:
+                    at = next(unread, -1)
+                    if at < 0:
+                        return
+                    queue.append(self._ask_digest(at, *documents[at], windows[at], queue))
+                asked.append(queue.popleft())
+                prompts.append(asked[-1].prompt)
 
-        ask_windows(0)
-        with contextlib.closing(self.ask(prefix, prompts)) as answers:
+        ask_more(0)
+        with contextlib.closing(self.ask(prompts)) as answers:
             for answered, (number, answer) in enumerate(answers, 1):
-                subject = subjects[number]
-                contexts: list[tuple[int, Context]] = []
-                if isinstance(subject, int):
-                    self.counts.count_second(answer)
-                    contexts.append((subject, _mark_retried(answer)))
-                else:
-                    for at, context in self._read_lines(answer, chunks, subject, validator):
-                        if context.status == "rejected" and self.counts.second_try_pays:
-                            prompts.append(self._line_prompt(chunks[at], validator))
-                            subjects.append(at)
-                        else:
-                            contexts.append((at, context))
-                ask_windows(answered)
-                for at, context in contexts:
-                    yield at, _join(digest, context)
+                contexts = asked[number].accept(answer)
+                ask_more(answered)
+                yield from contexts
 
     def windows(self, chunks: Sequence[Chunk]) -> list[range]:
         """Return the positions of the chunks of each window."""
@@ -102,28 +122,79 @@ class WindowContextualizer:
         head = _head(document, chunk)
         return self.prompt.digest.prefix(head), self.prompt.digest.suffix(opening)
 
-    def _write_digest(self, document: Document, chunk: Chunk) -> str:
-        """Return the digest of a document, "" if the model's two answers were rejected."""
+    def _ask_digest(
+        self,
+        at: int,
+        document: Document,
+        chunks: Sequence[Chunk],
+        windows: Sequence[range],
+        queue: deque[_Asked],
+    ) -> _Asked:
+        """Return the prompt for the digest of a document, whose windows are then put in `queue`.
+
+        A digest that is rejected twice is replaced by the first line of the outline.
+        """
         validator = ContextValidator(document, prompt=self.prompt.digest)
         opening = document.text[:OPENING_CHARS]
         subject = Chunk(0, 0, len(opening), 0, 0, 0, opening)
-        prefix, suffix = self.digest_prompt(document, chunk)
-        ask = ChunkPrompt(
-            suffix,
-            self.prompt.digest.suffix(opening, firmer=True),
+        prefix, suffix = self.digest_prompt(document, chunks[0])
+        prompt = ChunkPrompt(
+            prefix + suffix,
+            prefix + self.prompt.digest.suffix(opening, firmer=True),
             lambda answer, finished: validator.validate(answer, chunk=subject, finished=finished),
             grammar=digest_grammar(),
         )
-        ((_, context),) = self.ask(prefix, [ask])
-        self.counts.count_digest(context)
-        return context.text
+
+        def accept(digest: Context) -> list[Situated]:
+            self.counts.count_digest(digest)
+            prefix = self.prompt.window.prefix(digest.text or _head(document, chunks[0]))
+            reading = _Reading(
+                at,
+                chunks,
+                ContextValidator(document, prompt=self.prompt.window),
+                prefix,
+                digest.text,
+            )
+            queue.extend(self._ask_window(reading, each, queue) for each in windows)
+            return []
+
+        return _Asked(prompt, accept)
+
+    def _ask_window(self, reading: _Reading, window: range, queue: deque[_Asked]) -> _Asked:
+        """Return the prompt for the lines of a window; rejected ones are put before `queue`."""
+        chunks = reading.chunks[window.start : window.stop]
+        text = reading.prefix + self.window_text(chunks)
+        prompt = ChunkPrompt(text, None, _accept_lines, lines_grammar(len(chunks)))
+
+        def accept(answer: Context) -> list[Situated]:
+            found: list[Situated] = []
+            again: list[_Asked] = []
+            for at, context in self._read_lines(answer, reading, window):
+                if context.status == "rejected" and self.counts.second_try_pays:
+                    again.append(self._ask_line(reading, at))
+                else:
+                    found.append((reading.position, at, _join(reading.digest, context)))
+            queue.extendleft(reversed(again))
+            return found
+
+        return _Asked(prompt, accept)
+
+    def _ask_line(self, reading: _Reading, at: int) -> _Asked:
+        """Return the prompt for the line of one chunk."""
+        chunk = reading.chunks[at]
+
+        def validate(answer: str, finished: bool) -> Context:  # noqa: FBT001
+            return reading.validator.validate(answer, chunk=chunk, finished=finished, number=1)
+
+        def accept(context: Context) -> list[Situated]:
+            self.counts.count_second(context)
+            return [(reading.position, at, _join(reading.digest, _mark_retried(context)))]
+
+        text = reading.prefix + self.line_text(chunk)
+        return _Asked(ChunkPrompt(text, None, validate, lines_grammar(1)), accept)
 
     def _read_lines(
-        self,
-        answer: Context,
-        chunks: Sequence[Chunk],
-        window: range,
-        validator: ContextValidator,
+        self, answer: Context, reading: _Reading, window: range
     ) -> list[tuple[int, Context]]:
         """Return (position, context) of the chunks of a window; all of them are counted."""
         lines = parse_lines(answer.text)
@@ -134,20 +205,10 @@ class WindowContextualizer:
             elif nth not in lines:
                 context = Context.rejected("missing line")
             else:
-                context = validator.validate(lines[nth], chunk=chunks[at])
+                context = reading.validator.validate(lines[nth], chunk=reading.chunks[at])
             self.counts.count_first(context)
             contexts.append((at, context))
         return contexts
-
-    def _window_prompt(self, chunks: Sequence[Chunk]) -> ChunkPrompt:
-        grammar = lines_grammar(len(chunks))
-        return ChunkPrompt(self.window_text(chunks), None, _accept_lines, grammar)
-
-    def _line_prompt(self, chunk: Chunk, validator: ContextValidator) -> ChunkPrompt:
-        def validate(answer: str, finished: bool) -> Context:  # noqa: FBT001
-            return validator.validate(answer, chunk=chunk, finished=finished, number=1)
-
-        return ChunkPrompt(self.line_text(chunk), None, validate, lines_grammar(1))
 
 
 def _accept_lines(answer: str, finished: bool) -> Context:  # noqa: FBT001

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,8 +89,8 @@ def test_llama_cpp_computes_each_step_of_separate_sequences_at_once(
         separate=True,
         heartbeat=lambda: None,
     )
-    session.set_prefix(model.tokenize("The heron waits for"))
-    suffix = model.tokenize(" a fish")
+    prefix, suffix = model.tokenize("The heron waits for"), model.tokenize(" a fish")
+    session.set_prefix(prefix)
     answers = session.admit([(0, suffix), (1, suffix)])
     answers += session.step()
     answers += session.admit([(2, suffix)])
@@ -105,7 +106,9 @@ def test_llama_cpp_computes_each_step_of_separate_sequences_at_once(
     prompts = [batch for batch in batches if len(batch) >= module.TILE]
     steps = [batch for batch in batches if len(batch) < module.TILE]
     assert all(len(set(batch)) == 1 and len(batch) % module.TILE == 0 for batch in prompts)
-    assert len(prompts) == 10
+    assert len(prompts) == 9
+    # A slot that holds the prompt computes the last token of the same prompt.
+    assert session.counts.prefilled == 3 * len(prefix + suffix) + 6
     # In order, without gaps, and at least two.
     assert all(step == list(range(step[0], step[0] + len(step))) for step in steps)
     assert {len(step) for step in steps} == {2, 3}
@@ -124,6 +127,24 @@ def test_every_chunk_has_an_outcome_and_is_read_about_once(models: Path) -> None
         once = model.estimate_seconds([(DOCUMENT, CHUNKS)], asks=1)
         assert 0 < once < model.estimate_seconds([(DOCUMENT, CHUNKS)] * 2, asks=1)
         assert " prompt=window:" in model.fingerprint
+
+
+def test_windows_of_several_documents_are_decoded_together(models: Path) -> None:
+    pytest.importorskip("gguf")
+    from crx.backends.llama.contextualizer import Llama
+    from crx.backends.llama.options import LlamaOptions
+
+    documents = [(replace(DOCUMENT, uri=f"{n}.txt"), CHUNKS[n : n + 2]) for n in range(6)]
+    with Llama(models / "random.gguf", settings=LlamaOptions(threads=1, prompt="window")) as model:
+        found = {(at, nth) for at, nth, _ in model.situate_many([*documents, (DOCUMENT, [])])}
+        assert found == {(at, nth) for at in range(6) for nth in range(2)}
+        assert model.usage.restarts == 0
+        together = model.usage.decode
+        for document, chunks in documents:
+            assert len(list(model.situate(document, chunks))) == 2
+        alone = model.usage.decode
+    steps = alone.steps - together.steps
+    assert together.tokens / together.steps > 1.5 * (alone.tokens - together.tokens) / steps
 
 
 def test_windows_without_memory_for_separate_sequences_are_read_from_one_buffer(

@@ -206,9 +206,13 @@ class Worker:
     def _plan_session(self, prefix: int) -> tuple[int, int, bool]:
         """Return the capacity, the slots and whether sequences are separate, by the memory.
 
-        The prefix of a window of chunks is short, so its sequences are separate if they fit.
+        The prefix of a window of chunks is short, so its sequences are separate if they fit, and
+        fit a usual prompt that may come later.
         """
         each = _round_up(prefix + self._slot_tokens, CAPACITY_STEP // 4)
+        usual = _round_up(self._settings["usual_tokens"], CAPACITY_STEP // 4)
+        if self._cells // max(1, usual) - EXTRA_SEQUENCES >= self._slots:
+            each = max(each, min(usual, self._window))
         separate_slots = min(self._slots, self._cells // each - EXTRA_SEQUENCES)
         if self._settings["prompt"] == "window" and separate_slots > 0:
             return each, separate_slots, True

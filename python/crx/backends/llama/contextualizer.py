@@ -17,6 +17,7 @@ import copy
 import importlib.util
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from crx.answer.reasoning import strip_reasoning
@@ -32,7 +33,7 @@ from crx.context.line_counts import LineCounts
 from crx.context.ordering import Answers, restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
-from crx.context.window_prompt import USUAL_DIGEST_CHARS, WindowPrompt
+from crx.context.window_prompt import USUAL_DIGEST_CHARS, WINDOW_TOKENS, WindowPrompt
 from crx.context.windows import WINDOW_ANSWER_TOKENS, WINDOWS_TOGETHER, WindowContextualizer
 from crx.errors import ModelError
 from crx.models.store import find_gguf_file
@@ -56,6 +57,9 @@ CHUNKS_TOGETHER = 16
 # 300 spins before they sleep (libgomp) are fast in both cases: a step of one token of SmolLM2-135M
 # takes 10 ms alone, and 28 without spins; beside two busy programs 20, and 17 to 57.
 _ENV = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "300"}
+
+# Tokens of the prompt and the answer of most windows.
+USUAL_WINDOW_TOKENS = WINDOW_TOKENS * 5 // 4 + WINDOW_ANSWER_TOKENS
 
 COMMAND = child_command("crx.backends.llama.child")
 
@@ -107,6 +111,11 @@ class Llama:
         """The computation so far."""
         return self._supervisor.usage
 
+    @property
+    def width(self) -> int:
+        """The number of documents whose contexts are written at the same time."""
+        return self._slots if self._settings.prompt == "window" else 1
+
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
         """Yield one context per chunk, in order; "failed" if the model gave no answer."""
         return restore_order(self._situate(document, chunks))
@@ -116,8 +125,11 @@ class Llama:
     ) -> Iterator[tuple[int, int, Context]]:
         """Yield (document's position, chunk's position, context) as they arrive.
 
-        Documents are in order; a chunk that is asked for a second time comes later.
+        Documents are in order, but in windows; a chunk that is asked for a second time comes later.
         """
+        if windows := self._windows:
+            yield from windows.situate_many(documents)
+            return
         for at, (document, chunks) in enumerate(documents):
             with contextlib.closing(self._situate(document, chunks)) as contexts:
                 for number, context in contexts:
@@ -149,6 +161,7 @@ class Llama:
             lines=lines,
             slots=self._slots,
             step_tokens=self._step_tokens,
+            together=bool(self._windows),
         )
 
     def with_prompt(self, prompt: Prompt) -> Llama:
@@ -181,9 +194,8 @@ class Llama:
             return None
         prompt = WindowPrompt.beside(self._prompt, source="llama")
         # As many prompts wait as are decoded, so that a slot takes the next one at once.
-        return WindowContextualizer(
-            self._supervisor.situate, prompt, self._count, self._line_counts, 2 * self._slots
-        )
+        ask = partial(self._supervisor.situate, "")
+        return WindowContextualizer(ask, prompt, self._count, self._line_counts, 2 * self._slots)
 
     def _start(self) -> None:
         """Load the model; if the processor's own weight layouts crash it, load it without them."""
@@ -194,6 +206,7 @@ class Llama:
                 "threads": self._settings.threads or thread_count(),
                 "extra_buffers": extra_buffers,
                 "max_tokens": self._answer_tokens,
+                "usual_tokens": USUAL_WINDOW_TOKENS,
                 "places": self._places,
             }
             self._supervisor = Supervisor(
@@ -305,20 +318,21 @@ class Llama:
             return
         groups = [chunks[w.start : w.stop] for w in windows.windows(chunks)]
         again = chunks[: round((asks - 1) * len(chunks))]
-        texts = [windows.window_text(group) for group in groups]
-        texts += [windows.line_text(chunk) for chunk in again]
-        lines = [*map(len, groups), *(1 for _ in again)]
-        head, opening = windows.digest_prompt(document, chunks[0])
         digests = round(self._line_counts.digests_a_document)
-        digest = document.text[:USUAL_DIGEST_CHARS]
-        for prefix, suffixes, counts in (
-            (head, [opening] * digests, [1] * digests),
-            (windows.prompt.window.prefix(digest), texts, lines),
-        ):
-            begin, *ends = self._count([prefix, *suffixes])
-            shared = begin + self._head if self._shares else 0
-            rest = begin + self._head - shared + self._tail
-            yield PromptLengths(shared, [rest + each for each in ends], counts)
+        prefix = windows.prompt.window.prefix(document.text[:USUAL_DIGEST_CHARS])
+        texts = ["".join(windows.digest_prompt(document, chunks[0]))] * digests
+        texts += [prefix + windows.window_text(group) for group in groups]
+        texts += [prefix + windows.line_text(chunk) for chunk in again]
+        lines = [1] * digests + [*map(len, groups)] + [1 for _ in again]
+        begin, *ends = self._count([prefix, *texts])
+        frame = self._head + self._tail
+        # Each slot computes the prefix of the document once.
+        alone = digests + min(self._slots, len(groups)) if self._shares else len(ends)
+        whole, alike = ends[:alone], ends[alone:]
+        yield PromptLengths(0, [frame + each for each in whole], lines[:alone])
+        if alike:
+            suffixes = [each - begin + self._tail for each in alike]
+            yield PromptLengths(begin + self._head, suffixes, lines[alone:])
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         reply = self._supervisor.call({"op": "count", "texts": list(texts)}, reply_op="counted")

@@ -1,9 +1,10 @@
-"""Decoding with a shared prefix: one prompt's beginning, many continuations at once.
+"""Decoding of many prompts at once, which begin alike.
 
-Sequence 0 holds the prefix. Every other sequence is a slot: it shares the prefix's cells or copies
-them, adds a chunk's own tokens and decodes from there, one token a step together with all other
-slots. A slot that has finished takes the next chunk. Uses the low-level interface of llama.cpp, in
-the child process.
+A sequence is a slot: it holds a prompt and decodes its answer, one token a step together with all
+other slots. A slot that has finished takes the next prompt. With one buffer for all, sequence 0
+holds the prefix of the prompts, whose cells the slots share. With separate buffers, a slot keeps
+the prompt that it has answered, and computes only what the next one has not in common with it. Uses
+the low-level interface of llama.cpp, in the child process.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ STEP_TOKENS = 512
 # one another in the batch, each with as many rows as the others.
 PAIR, TILE = 2, 64
 
-# Sequences beside the slots: that of the prefix, and that of the padding of a step.
+# Sequences beside the slots: one before them for the prefix, which separate buffers leave empty,
+# and one after them for the padding of a step.
 EXTRA_SEQUENCES = 2
 
 
@@ -84,10 +86,10 @@ class Session:
     """A prefix and the slots that decode from it.
 
     `capacity` is the number of tokens that all sequences together can hold; with `separate`, each.
-    With `separate` every sequence has a buffer of its own, and slots copy the prefix. Attention
-    then reads the cells of one sequence in place of those of all, which pays where the prefix is
-    the smaller part of the prompts. With `shares` false, for a model whose memory cannot copy a
-    sequence faithfully, every prompt is computed whole.
+    With `separate` every sequence has a buffer of its own. Attention then reads the cells of one
+    sequence in place of those of all, which pays where the prefix is the smaller part of the
+    prompts. With `shares` false, for a model whose memory cannot copy a sequence faithfully, every
+    prompt is computed whole.
     """
 
     def __init__(
@@ -120,6 +122,8 @@ class Session:
         self._prefix: list[int] = []
         self._computed: list[int] = []
         self._free = list(range(1, slots + 1))
+        # The tokens whose cells a slot with a buffer of its own still holds.
+        self._held: dict[int, list[int]] = {}
         self._busy: list[Slot] = []
 
     def close(self) -> None:
@@ -146,9 +150,12 @@ class Session:
         return [(slot.number, slot.answer) for slot in self._busy]
 
     def set_prefix(self, prefix: list[int]) -> None:
-        """Compute the prefix of the next chunks; what it shares with the last one is reused."""
+        """Set the prefix of the next chunks.
+
+        In one buffer it is computed now, but for what it has in common with the last one.
+        """
         self._prefix = prefix
-        if not self._shares:
+        if self.separate or not self._shares:
             return
         common = _common_prefix(self._computed, prefix)
         if not self._model.can_rewind and common < len(self._computed):
@@ -190,19 +197,32 @@ class Session:
         for slot in self._busy:
             _close_grammar(slot)
         self._computed, self._busy = [], []
+        self._held.clear()
         self._free = list(range(1, self.slots + 1))
 
     def _rows(self, number: int, suffix: list[int], grammar: GrammarSampler | None) -> list[Row]:
-        sequence = min(self._free)
-        self._free.remove(sequence)
-        if self._shares:
-            start, tokens = len(self._prefix), suffix
-            llama.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
+        if self.separate:
+            sequence, start = self._take_alike(self._prefix + suffix)
         else:
-            start, tokens = 0, self._prefix + suffix
+            sequence, start = min(self._free), len(self._prefix) if self._shares else 0
+            if self._shares:
+                llama.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
+        self._free.remove(sequence)
+        tokens = (self._prefix + suffix)[start:]
         slot = Slot(sequence, number, start + len(tokens) - 1, grammar=grammar)
         rows = [Row(token, start + i, sequence) for i, token in enumerate(tokens[:-1])]
         return [*rows, Row(tokens[-1], slot.position, sequence, slot)]
+
+    def _take_alike(self, prompt: list[int]) -> tuple[int, int]:
+        """Return the free slot that holds most of a prompt's beginning, and how many tokens of it.
+
+        The slot is cleared of the rest. At least the last token of a prompt is computed.
+        """
+        begins = {at: _common_prefix(self._held.get(at, []), prompt[:-1]) for at in self._free}
+        sequence = max(sorted(begins), key=lambda at: begins[at])
+        llama.llama_memory_seq_rm(self._memory, sequence, begins[sequence], -1)
+        self._held[sequence] = prompt
+        return sequence, begins[sequence]
 
     def _prefill(self, rows: list[Row]) -> list[SequenceResult]:
         self.counts.prefilled += len(rows)
@@ -257,7 +277,7 @@ class Session:
         used = {row.sequence for row in rows}
         first = min(used)
         gaps = set(range(first, max(*used, first + PAIR - 1) + 1)) - used
-        return [Row(rows[0].token, 0, sequence) for sequence in sorted(gaps)]
+        return [Row(rows[0].token, len(self._held.get(at, [])), at) for at in sorted(gaps)]
 
     def _choose(self, row: int, slot: Slot) -> int:
         """Return the likeliest token that continues no loop and that the grammar allows."""
@@ -287,11 +307,18 @@ class Session:
             self._busy.append(slot)
             return []
         _close_grammar(slot)
-        llama.llama_memory_seq_rm(self._memory, slot.sequence, -1, -1)
-        self._free.append(slot.sequence)
+        self._release(slot.sequence)
         self.counts.answers += 1
         self.counts.answered += len(slot.answer)
         return [SequenceResult(slot.number, tuple(slot.answer), finished)]
+
+    def _release(self, sequence: int) -> None:
+        """Free a slot; one with a buffer of its own keeps the prompt, if it can be rewound."""
+        if not self._model.can_rewind or not self._shares:
+            self._held.pop(sequence, None)
+        kept = len(self._held.get(sequence, []))
+        llama.llama_memory_seq_rm(self._memory, sequence, kept, -1)
+        self._free.append(sequence)
 
 
 class _Batch:
