@@ -43,15 +43,15 @@ class _Asked:
     accept: Callable[[Context], list[Situated]]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Reading:
-    """A document that is being read: its digest once it is written."""
+    """A document whose digest is written, and the prefix of the prompts of its windows."""
 
     position: int
     chunks: Sequence[Chunk]
     validator: ContextValidator
-    prefix: str = ""
-    digest: str = ""
+    digest: str
+    prefix: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +148,8 @@ class WindowContextualizer:
         def accept(digest: Context) -> list[Situated]:
             self.counts.count_digest(digest)
             prefix = self.prompt.window.prefix(digest.text or _head(document, chunks[0]))
-            reading = _Reading(
-                at,
-                chunks,
-                ContextValidator(document, prompt=self.prompt.window),
-                prefix,
-                digest.text,
-            )
+            validator = ContextValidator(document, prompt=self.prompt.window)
+            reading = _Reading(at, chunks, validator, digest.text, prefix)
             queue.extend(self._ask_window(reading, each, queue) for each in windows)
             return []
 
