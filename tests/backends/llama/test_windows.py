@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +13,9 @@ from crx.context.prompt import Prompt
 from crx.context.window_prompt import lines_grammar
 from crx.errors import UsageError
 from crx.types import Chunk, Document
+
+if TYPE_CHECKING:
+    from crx.backends.llama.session import Session
 
 SUBJECTS = ("herons", "egrets", "gulls", "storks", "terns", "owls", "swans", "geese")
 PARAGRAPHS = [
@@ -26,26 +30,32 @@ CHUNKS = [
 ]
 
 
-def test_a_local_model_writes_the_form_that_the_grammar_asks_for(models: Path) -> None:
-    pytest.importorskip("gguf")
+def separate_session(path: Path, *, slots: int, max_tokens: int) -> Session:
     from crx.backends.llama.model import LlamaModel, NativeLog
     from crx.backends.llama.session import Session
     from crx.context.compute_usage import ComputeUsage
 
-    path, log = str(models / "random.gguf"), NativeLog()
-    model = LlamaModel(path, gpu_layers=0, extra_buffers=True, log=log, heartbeat=lambda: None)
-    session = Session(
+    model = LlamaModel(
+        str(path), gpu_layers=0, extra_buffers=True, log=NativeLog(), heartbeat=lambda: None
+    )
+    return Session(
         model,
         capacity=2048,
-        slots=2,
+        slots=slots,
         kv="f16",
         threads=1,
-        max_tokens=700,
+        max_tokens=max_tokens,
         counts=ComputeUsage(),
         shares=True,
         separate=True,
         heartbeat=lambda: None,
     )
+
+
+def test_a_local_model_writes_the_form_that_the_grammar_asks_for(models: Path) -> None:
+    pytest.importorskip("gguf")
+    session = separate_session(models / "random.gguf", slots=2, max_tokens=700)
+    model = session.model
     session.set_prefix(model.tokenize("The heron waits for"))
     suffixes = [(n, model.tokenize(text)) for n, text in enumerate((" a fish", " the frog"))]
     answers = session.admit(suffixes, grammars={0: lines_grammar(2)})
@@ -64,8 +74,6 @@ def test_llama_cpp_computes_each_step_of_separate_sequences_at_once(
 ) -> None:
     pytest.importorskip("gguf")
     from crx.backends.llama import session as module
-    from crx.backends.llama.model import LlamaModel, NativeLog
-    from crx.context.compute_usage import ComputeUsage
 
     batches: list[list[int]] = []
     fill = module._Batch.fill
@@ -75,20 +83,8 @@ def test_llama_cpp_computes_each_step_of_separate_sequences_at_once(
         fill(batch, rows)
 
     monkeypatch.setattr(module._Batch, "fill", record)
-    path, log = str(models / "parrot.gguf"), NativeLog()
-    model = LlamaModel(path, gpu_layers=0, extra_buffers=True, log=log, heartbeat=lambda: None)
-    session = module.Session(
-        model,
-        capacity=1024,
-        slots=3,
-        kv="f16",
-        threads=1,
-        max_tokens=12,
-        counts=ComputeUsage(),
-        shares=True,
-        separate=True,
-        heartbeat=lambda: None,
-    )
+    session = separate_session(models / "parrot.gguf", slots=3, max_tokens=12)
+    model = session.model
     prefix, suffix = model.tokenize("The heron waits for"), model.tokenize(" a fish")
     session.set_prefix(prefix)
     answers = session.admit([(0, suffix), (1, suffix)])

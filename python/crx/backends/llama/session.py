@@ -109,7 +109,7 @@ class Session:
         self.capacity, self.slots, self.separate = capacity, slots, separate
         self.counts = counts
         self._shares = shares
-        self._model = model
+        self.model = model
         self._max_tokens = max_tokens
         self._heartbeat = heartbeat
         # The padding of a step needs cells too while the step is computed.
@@ -158,7 +158,7 @@ class Session:
         if self.separate or not self._shares:
             return
         common = _common_prefix(self._computed, prefix)
-        if not self._model.can_rewind and common < len(self._computed):
+        if not self.model.can_rewind and common < len(self._computed):
             common = 0
         self._computed = prefix[:common]
         llama.llama_memory_seq_rm(self._memory, 0, common, -1)
@@ -180,7 +180,7 @@ class Session:
         rows: list[Row] = []
         for number, suffix in chunks:
             grammar = grammars.get(number)
-            sampler = GrammarSampler(self._model, grammar) if grammar else None
+            sampler = GrammarSampler(self.model, grammar) if grammar else None
             self.counts.prompt += len(self._prefix) + len(suffix)
             rows += self._rows(number, suffix, sampler)
         return self._prefill(rows)
@@ -266,7 +266,7 @@ class Session:
         last, n = rows[-1], -len(rows) % TILE
         if not self.separate:
             return [Row(last.token, i, self._spare) for i in range(n)]
-        if not self._model.can_rewind:
+        if not self.model.can_rewind:
             return []
         return [Row(last.token, last.position + i, last.sequence) for i in range(1, n + 1)]
 
@@ -292,14 +292,14 @@ class Session:
 
     def _logits(self, row: int) -> NDArray[np.float32]:
         logits = llama.llama_get_logits_ith(self._context, row)
-        return np.ctypeslib.as_array(logits, (self._model.n_vocab,))
+        return np.ctypeslib.as_array(logits, (self.model.n_vocab,))
 
     def _advance(self, slot: Slot, token: int) -> list[SequenceResult]:
         self.counts.decoded += 1
-        finished = self._model.ends(token)
+        finished = self.model.ends(token)
         if not finished:
             slot.answer.append(token)
-            if "\n" in self._model.text((token,)):
+            if "\n" in self.model.text((token,)):
                 slot.line = len(slot.answer)
         if not finished and len(slot.answer) < self._max_tokens:
             slot.token = token
@@ -314,7 +314,7 @@ class Session:
 
     def _release(self, sequence: int) -> None:
         """Free a slot; one with a buffer of its own keeps the prompt, if it can be rewound."""
-        if not self._model.can_rewind or not self._shares:
+        if not self.model.can_rewind or not self._shares:
             self._held.pop(sequence, None)
         kept = len(self._held.get(sequence, []))
         llama.llama_memory_seq_rm(self._memory, sequence, kept, -1)
