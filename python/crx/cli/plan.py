@@ -68,7 +68,7 @@ def command(
 ) -> None:
     """Estimate the chunks of PATHS and the time and cost of each kind of context.
 
-    Times come from a probe of this machine of about ten seconds, or half a minute if a model on it
+    Times come from a probe of this machine of about ten seconds, or up to a minute if a model on it
     writes contexts in windows. Requests, tokens and dollars of a service are computed from the
     lengths of the texts and published prices, without a request.
     """

@@ -14,7 +14,7 @@ Validate = Callable[[str, bool], Context]
 
 @dataclass(frozen=True, slots=True)
 class ChunkPrompt:
-    """What follows the prefix for one chunk.
+    """What follows the prefix for one chunk; behind an empty prefix, the whole prompt.
 
     `firmer` is sent instead of `suffix` after an answer that `validate` rejected; without it, the
     chunk is asked for once. `grammar` (GBNF) is the form of the answer, "" for any.

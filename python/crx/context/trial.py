@@ -19,7 +19,8 @@ from crx.ingest.indexer import Indexer
 from crx.protocols import Contextualizer, Embedder
 from crx.types import Document
 
-# A first answer alone takes longer than one beside others.
+# The first of several documents, alone, may take this many times the seconds of a trial: contexts
+# that are written side by side take less time each.
 PATIENCE = 2.0
 
 
@@ -63,8 +64,8 @@ def try_contextualizer(
     """Give the documents contexts for about `seconds` seconds, short documents first.
 
     A slow model then finishes some answers soon, and a fast one reaches all documents. With
-    `together`, the documents after the first are one run to its end, unless the first took more
-    than `PATIENCE` times as long.
+    `together`, the documents after the first are one run to its end, unless the first took
+    `PATIENCE` times `seconds`.
     """
     made: Counter[str] = Counter()
     spent, ended = 0.0, 0.0

@@ -37,7 +37,7 @@ Situated = tuple[int, int, Context]
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A prompt, and what its answer comes to: contexts, or further prompts put in a queue."""
+    """A prompt, and what its answer gives: contexts, and further prompts for a queue."""
 
     prompt: ChunkPrompt
     accept: Callable[[Context], list[Situated]]

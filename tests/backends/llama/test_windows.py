@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,6 +141,42 @@ def test_windows_of_several_documents_are_decoded_together(models: Path) -> None
         alone = model.usage.decode
     steps = alone.steps - together.steps
     assert together.tokens / together.steps > 1.5 * (alone.tokens - together.tokens) / steps
+
+
+@pytest.mark.parametrize("faithful", [True, False])
+def test_a_model_whose_slots_do_not_reuse_a_prompt_faithfully_shares_nothing(
+    models: Path, monkeypatch: pytest.MonkeyPatch, *, faithful: bool
+) -> None:
+    pytest.importorskip("gguf")
+    from crx.backends.llama import session
+    from crx.backends.llama.child import Worker
+    from crx.backends.llama.options import LlamaOptions
+    from crx.process.pipe import Message, Parent
+
+    class Recorder(Parent):
+        def __init__(self) -> None:
+            self.sent: list[Message] = []
+
+        def send(self, message: Message) -> None:
+            self.sent.append(message)
+
+        def send_heartbeat(self) -> None:
+            pass
+
+    if not faithful:
+        # What a slot holds is taken for the beginning of any prompt.
+        monkeypatch.setattr(session, "_common_prefix", lambda one, other: min(len(one), len(other)))
+    parent = Recorder()
+    opening = {
+        **asdict(LlamaOptions(threads=1, prompt="window", places=8)),
+        "path": str(models / "sliding.gguf"),
+        "extra_buffers": True,
+        "max_tokens": 480,
+        "usual_tokens": 1980,
+    }
+    Worker(parent)._open(opening)
+    assert parent.sent[-1]["op"] == "ready"
+    assert (parent.sent[-1]["shares"], parent.sent[-1]["slots"]) == (faithful, 8 if faithful else 1)
 
 
 def test_windows_without_memory_for_separate_sequences_are_read_from_one_buffer(

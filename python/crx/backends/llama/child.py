@@ -136,7 +136,9 @@ class Worker:
                 usage=ComputeUsage(),
             )
             session.set_prefix(prefix)
-            found.append(session.admit(suffixes))
+            # A slot with a buffer of its own shares with the prompt that it had before.
+            groups = [[each] for each in suffixes] if session.separate else [suffixes]
+            found.append([answer for group in groups for answer in session.admit(group)])
             session.close()
         # One of four may differ if two tokens were about equally likely.
         same: int = sum(one == other for one, other in zip(*found, strict=True))

@@ -255,8 +255,8 @@ class Session:
         batch = sorted([*rows, *padding], key=attrgetter("sequence"))
         self._batch.fill(batch)
         code = llama.llama_decode(self._context, self._batch.struct)
-        for row in padding:
-            llama.llama_memory_seq_rm(self._memory, row.sequence, row.position, -1)
+        for sequence, position in {row.sequence: row.position for row in reversed(padding)}.items():
+            llama.llama_memory_seq_rm(self._memory, sequence, position, -1)
         if code:
             raise PromptFailed(f"llama.cpp could not decode: code {code}")
         return batch
