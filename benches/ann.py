@@ -6,6 +6,7 @@ embedded in 384, with noise. Search times are milliseconds of the CPU, of all th
 
     pip install hnswlib usearch faiss-cpu
     RAYON_NUM_THREADS=1 python benches/ann.py [--rows 100000] [--rivals] [--json FILE]
+        [--filters-json FILE]
 
 With `--rivals`, hnswlib (single precision), usearch and faiss (both half precision) build graphs of
 the same rows, with 16 links a node, 128 candidates when a row is added and 256 in a search for 150
@@ -39,6 +40,7 @@ LINKS, ADDED, SEARCHED = 16, 128, 256
 
 Vectors = NDArray[np.float32]
 Find = Callable[[Vectors], Sequence[int]]
+Figures = dict[str, dict[str, float]]
 
 
 def make_rows(count: int, rng: np.random.Generator, *, basis: Vectors, centres: Vectors) -> Vectors:
@@ -165,9 +167,7 @@ def build_faiss(rows: Vectors) -> Find:
 RIVALS = {"hnswlib": build_hnswlib, "usearch": build_usearch, "faiss": build_faiss}
 
 
-def compare(
-    rows: Vectors, queries: Vectors, crx: Mapping[str, float]
-) -> dict[str, dict[str, float]]:
+def compare(rows: Vectors, queries: Vectors, crx: Mapping[str, float]) -> Figures:
     """Return the figures of crx and of the rivals that are installed."""
     nearest = [np.argpartition(rows @ query, -20)[-20:].tolist() for query in queries]
     figures = {"crx": dict(crx)}
@@ -193,7 +193,8 @@ def compare(
     return figures
 
 
-def measure(folder: Path, count: int, *, rivals: bool) -> dict[str, dict[str, float]]:
+def measure(folder: Path, count: int, *, rivals: bool) -> tuple[Figures, Figures]:
+    """Return the figures of each library, and those of crx with each filter."""
     rng = np.random.default_rng(0)
     basis = rng.standard_normal((INTRINSIC, DIM), dtype=np.float32) / DIM**0.5
     centres = rng.standard_normal((max(count // 200, 1), INTRINSIC), dtype=np.float32)
@@ -206,13 +207,15 @@ def measure(folder: Path, count: int, *, rivals: bool) -> dict[str, dict[str, fl
     print(f"build {wall:.1f} s, {build_cpu:.1f} s of the CPU")
     graph = open_leg(store, write=False, ann_above=count // 2)
     exact = open_exact(folder, rows)
-    ms, recall = measure_searches(store, graph, exact, queries)
+    searches = measure_searches(store, graph, exact, queries)
     put(store, "document-0", make_rows(5, rng, basis=basis, centres=centres), lang="0")
     wall, cpu = time_call(lambda: writer.publish(store))
     print(f"edit of one document: {wall:.2f} s, {cpu:.2f} s of the CPU")
     store.close()
-    crx = {"build_cpu_s": build_cpu, "search_cpu_ms": ms, "recall": recall}
-    return compare(rows, queries, crx) if rivals else {"crx": crx}
+    unfiltered = searches["no filter"]
+    crx = {key: unfiltered[key] for key in ("search_cpu_ms", "recall")}
+    crx = {"build_cpu_s": build_cpu, **crx}
+    return (compare(rows, queries, crx) if rivals else {"crx": crx}), searches
 
 
 def open_exact(folder: Path, rows: Vectors) -> Dense:
@@ -225,28 +228,30 @@ def open_exact(folder: Path, rows: Vectors) -> Dense:
     return dense
 
 
-def measure_searches(
-    store: Store, graph: Dense, exact: Dense, queries: Vectors
-) -> tuple[float, float]:
-    """Print the times of searches; return that of one without a filter, in ms, and its recall."""
-    ms = median_ms(lambda query: graph.search(query, k=K), queries)
-    scan_ms = median_ms(lambda query: exact.search(query, k=K), queries)
-    recall = recall_at_20(graph, exact, queries)
-    print(f"search {ms:.2f} ms, exact {scan_ms:.2f} ms, recall@20 {recall:.4f}")
+def measure_searches(store: Store, graph: Dense, exact: Dense, queries: Vectors) -> Figures:
+    """Print the times of searches, and return them with and without filters."""
+    figures = {"no filter": measure_filter(graph, exact, queries)}
     one, two = (queries_per_second(graph, queries, threads=threads) for threads in (1, 2))
     print(f"{one:.0f} queries/s on 1 thread, {two:.0f} on 2: x{two / one:.2f}")
     for share in SHARES:
-        measure_filter(graph, exact, queries[:50], share=share, only=select(store, share))
-    return ms, recall
+        only = select(store, share)
+        figures[f"{share:.0%}"] = measure_filter(graph, exact, queries[:50], only=only)
+    for name, row in figures.items():
+        print(
+            f"{name:9}: {row['search_cpu_ms']:6.2f} ms, exact {row['scan_cpu_ms']:.2f} ms,", end=""
+        )
+        print(f" recall@20 {row['recall']:.4f}")
+    return figures
 
 
 def measure_filter(
-    graph: Dense, exact: Dense, queries: Vectors, *, share: float, only: Filter
-) -> None:
-    ms = median_ms(lambda query: graph.search(query, k=K, only=only), queries)
-    scan_ms = median_ms(lambda query: exact.search(query, k=K, only=only), queries)
-    recall = recall_at_20(graph, exact, queries, only=only)
-    print(f"filter {share:4.0%}: {ms:6.2f} ms, exact {scan_ms:.2f} ms, recall@20 {recall:.4f}")
+    graph: Dense, exact: Dense, queries: Vectors, *, only: Filter | None = None
+) -> dict[str, float]:
+    return {
+        "search_cpu_ms": median_ms(lambda query: graph.search(query, k=K, only=only), queries),
+        "scan_cpu_ms": median_ms(lambda query: exact.search(query, k=K, only=only), queries),
+        "recall": recall_at_20(graph, exact, queries, only=only),
+    }
 
 
 def main() -> None:
@@ -254,16 +259,20 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rivals", action="store_true", help="build graphs by other libraries too")
     parser.add_argument("--json", help="a file for the figures")
+    parser.add_argument("--filters-json", help="a file for the figures of crx with filters")
     arguments = parser.parse_args()
     print(f"{processor()}, {arguments.rows} x {DIM}, k={K}, commit {commit()}")
     with tempfile.TemporaryDirectory() as folder:
-        figures = measure(Path(folder), arguments.rows, rivals=arguments.rivals)
+        figures, searches = measure(Path(folder), arguments.rows, rivals=arguments.rivals)
+    benchmark = f"graph of {arguments.rows} x {DIM}, k={K}, one thread"
     if arguments.json:
+        write_results(arguments.json, benchmark=benchmark, rounds=1, figures=figures)
+    if arguments.filters_json:
         write_results(
-            arguments.json,
-            benchmark=f"graph of {arguments.rows} x {DIM}, k={K}, one thread",
+            arguments.filters_json,
+            benchmark=f"{benchmark}, filters",
             rounds=1,
-            figures=figures,
+            figures=searches,
         )
 
 

@@ -115,6 +115,19 @@ SECTIONS = (
         "(`benches/ann.py --rivals`). hnswlib is in single precision.",
     ),
     Section(
+        "Graph of vectors with a filter",
+        ("ann-filters-1000000.json",),
+        (
+            Column("search_cpu_ms", "search, ms of the CPU"),
+            Column("scan_cpu_ms", "scan of the allowed rows, ms of the CPU"),
+            Column("recall", "recall@20", 4, ranked=False),
+        ),
+        "Searches of the same rows, of which a share is allowed (`benches/ann.py`). Where few are, "
+        "a search scans them.",
+        ours="no filter",
+        others=("1%", "6%", "10%", "20%", "30%", "50%", "80%"),
+    ),
+    Section(
         "Whole search",
         ("hybrid-11500.json", "hybrid-115000.json", "hybrid-1000000.json"),
         (

@@ -18,6 +18,7 @@ use std::path::Path;
 use half::f16;
 
 use super::kernels::{PLANES, kernel_bits, kernel_bytes};
+use super::row_set::Selection;
 use super::scan::best_rows;
 use crate::error::{Error, Result};
 use crate::seal::{self, Draft, Key, Seal, Sealed};
@@ -158,7 +159,7 @@ impl Codes {
         &self,
         query: &[f32],
         count: usize,
-        allowed: impl Fn(usize) -> bool + Sync,
+        allowed: &impl Selection,
     ) -> Vec<usize> {
         let count = self.encoding.candidates(count);
         let centred: Vec<f32> = query.iter().zip(self.mean()).map(|(q, m)| q - m).collect();

@@ -9,8 +9,9 @@ use super::codes::Encoding;
 use super::generation::Generation;
 use super::hnsw::Hnsw;
 use super::matrix::{Matrix, Row};
+use super::row_set::RowSet;
 use crate::error::{Error, Result};
-use crate::store::Derived;
+use crate::store::{Derived, Filter};
 
 /// The number of changed rows from which a new generation is published, or a fifth of the matrix
 /// if that is more. Changed rows are read from the store one by one at each start; published rows
@@ -21,9 +22,8 @@ pub(super) const MAX_CHANGED: usize = 4096;
 #[derive(Clone, Default)]
 pub(super) struct LiveRows {
     pub(super) base: Option<Arc<Generation>>,
-    /// A bitmap of the deleted rows of the base, and their number.
-    deleted: Vec<u64>,
-    deleted_rows: usize,
+    /// The deleted rows of the base.
+    deleted: RowSet,
     pub(super) tail: Arc<Tail>,
     /// The number of changed documents and added rows that no published file reflects.
     unpublished: usize,
@@ -52,7 +52,7 @@ impl LiveRows {
     pub(super) fn of(base: Generation) -> Self {
         let rows = base.matrix.rows();
         LiveRows {
-            deleted: vec![0; rows.div_ceil(64)],
+            deleted: RowSet::none(rows),
             dim: if rows > 0 { base.matrix.dim() } else { 0 },
             seq: base.matrix.seq(),
             base: Some(Arc::new(base)),
@@ -81,7 +81,7 @@ impl LiveRows {
     pub(super) fn searched_base(&self) -> Option<&Generation> {
         self.base
             .as_deref()
-            .filter(|base| self.deleted_rows < base.matrix.rows())
+            .filter(|base| self.deleted.len() < base.matrix.rows())
     }
 
     fn base_dim(&self) -> usize {
@@ -90,7 +90,7 @@ impl LiveRows {
 
     /// Returns the number of rows that a search can find.
     pub(super) fn len(&self) -> usize {
-        self.base_rows() - self.deleted_rows + self.tail.keys.len()
+        self.base_rows() - self.deleted.len() + self.tail.keys.len()
     }
 
     pub(super) fn graph(&self) -> Option<&Hnsw> {
@@ -104,7 +104,7 @@ impl LiveRows {
 
     /// Returns the number of rows that differ from the published generation.
     pub(super) fn changed_rows(&self) -> usize {
-        self.deleted_rows + self.tail.keys.len()
+        self.deleted.len() + self.tail.keys.len()
     }
 
     /// Returns whether a published file lacks a change, or the tail is unusable.
@@ -155,17 +155,24 @@ impl LiveRows {
 
     /// Returns whether any row of the base is deleted.
     pub(super) fn has_deleted(&self) -> bool {
-        self.deleted_rows > 0
+        self.deleted.len() > 0
     }
 
-    /// Returns the share of the rows of the base that are not deleted.
-    pub(super) fn share_of_base(&self) -> f64 {
-        1.0 - self.deleted_rows as f64 / self.base_rows().max(1) as f64
-    }
-
-    /// Returns whether this row of the base is deleted.
-    pub(super) fn is_deleted(&self, row: usize) -> bool {
-        self.deleted[row / 64] >> (row % 64) & 1 == 1
+    /// Returns the rows of a base that a search may find; `None` if these are all.
+    pub(super) fn allowed_in(&self, base: &Matrix, only: Option<&Filter>) -> Option<RowSet> {
+        let Some(only) = only else {
+            return self.has_deleted().then(|| {
+                let mut allowed = RowSet::all(base.rows());
+                allowed.remove(&self.deleted);
+                allowed
+            });
+        };
+        let mut allowed = RowSet::none(base.rows());
+        for (_, rows) in base.documents().filter(|(doc, _)| only.contains(*doc)) {
+            allowed.insert(rows);
+        }
+        allowed.remove(&self.deleted);
+        Some(allowed)
     }
 
     /// Removes the rows of these documents, which are in ascending order.
@@ -175,10 +182,8 @@ impl LiveRows {
         let rows = base.as_ref().map_or(&[][..], |base| base.matrix.docs());
         for &doc in docs {
             let first = rows.partition_point(|&other| other < doc);
-            for row in first..first + rows[first..].partition_point(|&other| other == doc) {
-                self.deleted_rows += usize::from(!self.is_deleted(row));
-                self.deleted[row / 64] |= 1 << (row % 64);
-            }
+            let count = rows[first..].partition_point(|&other| other == doc);
+            self.deleted.insert(first..first + count);
         }
         let removed = |doc: &i64| docs.binary_search(doc).is_ok();
         self.damaged.retain(|(doc, _)| !removed(doc));
@@ -259,7 +264,7 @@ impl LiveRows {
         let mut rows = self.tail_rows();
         if let Some(base) = &self.base {
             let (keys, docs) = (base.matrix.keys(), base.matrix.docs());
-            let live = (0..keys.len()).filter(|&row| !self.is_deleted(row));
+            let live = (0..keys.len()).filter(|&row| !self.deleted.contains(row));
             rows.extend(live.map(|row| Row {
                 key: keys[row],
                 doc: docs[row],

@@ -5,7 +5,9 @@
 //! document order.
 
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 use crate::seal::{Draft, Key, Seal, Sealed};
@@ -29,6 +31,8 @@ pub struct Matrix {
     dim: usize,
     rows: usize,
     seq: i64,
+    /// The first row of each document; found at the first search with a filter.
+    starts: OnceLock<Vec<usize>>,
 }
 
 impl Matrix {
@@ -61,6 +65,7 @@ impl Matrix {
             rows,
             seq: i64::from_le_bytes(word(24)),
             map,
+            starts: OnceLock::new(),
         })
     }
 
@@ -115,6 +120,18 @@ impl Matrix {
     pub fn docs(&self) -> &[i64] {
         // SAFETY: as above.
         unsafe { self.values(ALIGN + self.rows * 8, self.rows) }
+    }
+
+    /// Returns each document with its rows, in ascending order.
+    pub fn documents(&self) -> impl Iterator<Item = (i64, Range<usize>)> {
+        let docs = self.docs();
+        let starts = self.starts.get_or_init(|| {
+            let is_first = |row: &usize| *row == 0 || docs[*row - 1] != docs[*row];
+            (0..docs.len()).filter(is_first).collect()
+        });
+        let ends = starts.iter().skip(1).copied().chain([docs.len()]);
+        let rows = starts.iter().zip(ends);
+        rows.map(|(&start, end)| (docs[start], start..end))
     }
 
     /// Returns all values, row by row.

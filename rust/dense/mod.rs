@@ -13,6 +13,7 @@ mod hnsw;
 mod kernels;
 mod live_rows;
 pub mod matrix;
+mod row_set;
 pub mod scan;
 mod search;
 mod source;

@@ -6,6 +6,7 @@ use half::f16;
 use rayon::prelude::*;
 
 use super::kernels::{Aligned, QUERIES, kernel_f16, kernel_f16_batch, kernel_f32};
+use super::row_set::Selection;
 use crate::pool;
 
 /// Rows that one task scans: 3 MB of 384 f16, small enough to balance the load of the threads.
@@ -125,7 +126,7 @@ pub fn scan(
     rows: Rows<'_>,
     query: &[f32],
     k: usize,
-    allowed: impl Fn(usize) -> bool + Sync,
+    allowed: &impl Selection,
     key_of: impl Fn(usize) -> i64 + Sync,
 ) -> TopRows {
     let dim = query.len().max(1);
@@ -163,14 +164,12 @@ pub(super) fn best_rows(
     rows: usize,
     k: usize,
     score: impl Fn(usize) -> f32 + Sync,
-    allowed: impl Fn(usize) -> bool + Sync,
+    allowed: &impl Selection,
     key_of: impl Fn(usize) -> i64 + Sync,
 ) -> TopRows {
     let scan_block = |mut best: TopRows, start: usize| {
-        for row in start..rows.min(start + BLOCK) {
-            if allowed(row) {
-                best.push(score(row), || key_of(row));
-            }
+        for row in allowed.within(start..rows.min(start + BLOCK)) {
+            best.push(score(row), || key_of(row));
         }
         best
     };
@@ -200,7 +199,7 @@ pub(super) fn scan_batch(
     queries: &[f32],
     dim: usize,
     k: usize,
-    allowed: impl Fn(usize) -> bool + Sync,
+    allowed: &impl Selection,
     key_of: impl Fn(usize) -> i64 + Sync,
 ) -> Vec<TopRows> {
     let (rows, count) = (
@@ -216,8 +215,9 @@ pub(super) fn scan_batch(
         .collect();
     let none = || vec![TopRows::new(k); count];
     let scan_block = |mut best: Vec<TopRows>, start: usize| {
-        let rows = (start..rows.min(start + BATCH_BLOCK)).filter(|&row| allowed(row));
-        let rows: Vec<usize> = rows.collect();
+        let rows: Vec<usize> = allowed
+            .within(start..rows.min(start + BATCH_BLOCK))
+            .collect();
         for (group, best) in groups.iter().zip(best.chunks_mut(QUERIES)) {
             for &row in &rows {
                 let scores = dots(&values[row * dim..][..dim], group);
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     fn best(rows: Rows<'_>, query: &[f32], k: usize) -> Vec<(i64, f32)> {
-        let found = scan(rows, query, k, |_| true, |row| row as i64).into_sorted();
+        let found = scan(rows, query, k, &|_: usize| true, |row| row as i64).into_sorted();
         found
             .into_iter()
             .map(|scored| (scored.key, scored.score))
@@ -266,8 +266,8 @@ mod tests {
     #[test]
     fn masked_rows_are_not_found_and_k_may_be_larger_than_what_is_left() {
         let rows = [1.0f32, 2.0, 3.0];
-        let allowed = |row| row != 2;
-        let found = scan(Rows::F32(&rows), &[1.0], 9, allowed, |row| -(row as i64));
+        let allowed = |row: usize| row != 2;
+        let found = scan(Rows::F32(&rows), &[1.0], 9, &allowed, |row| -(row as i64));
         let expected = [
             Scored {
                 key: -1,

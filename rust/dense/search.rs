@@ -1,23 +1,15 @@
 //! Search of the live rows: of the base by its graph, by its codes or by a scan, and of the tail by a
 //! scan.
 
+use std::ops::Range;
+
 use super::generation::Generation;
-use super::hnsw::{self, Hnsw};
 use super::live_rows::LiveRows;
+use super::matrix::Matrix;
+use super::row_set::Selection;
 use super::scan::{self, Rows, TopRows, scan, scan_batch};
 use crate::error::Result;
 use crate::store::Filter;
-
-/// The allowed rows that a scan reads in the CPU time in which a graph search visits one row. At 100,000 x
-/// 384 a graph search that visits 256 took 0.43 ms of the CPU, and a scan of a half of the rows 3.45
-/// ms, so 24; at 30,000, 0.31 and 0.70 ms, so 26 (`benches/ann.py`, AMD EPYC).
-const SCANNED_PER_VISIT: f64 = 25.0;
-
-/// A graph search is begun if it is likely to cost at most this share of a scan.
-const MARGIN: f64 = 0.8;
-
-/// The rows from which the share of allowed ones is estimated: its standard error is below 0.01.
-const SAMPLE: usize = 4096;
 
 /// Returns the `k` rows of largest inner product with the query.
 ///
@@ -35,7 +27,7 @@ pub(super) fn nearest(
         Rows::F16(&tail.values),
         query,
         k,
-        |row| is_wanted(only, tail.docs[row]),
+        &|row: usize| is_wanted(only, tail.docs[row]),
         |row| tail.keys[row],
     );
     match live.searched_base() {
@@ -64,21 +56,18 @@ pub(super) fn nearest_batch(
         queries,
         dim,
         k,
-        |row| is_wanted(only, tail.docs[row]),
+        &|row: usize| is_wanted(only, tail.docs[row]),
         |row| tail.keys[row],
     );
     let Some(base) = live.searched_base() else {
         return Ok(found);
     };
-    let (keys, docs) = (base.matrix.keys(), base.matrix.docs());
-    let in_base = scan_batch(
-        base.matrix.all_values(),
-        queries,
-        dim,
-        k,
-        |row| !live.is_deleted(row) && is_wanted(only, docs[row]),
-        |row| keys[row],
-    );
+    let (values, keys) = (base.matrix.all_values(), base.matrix.keys());
+    let key_of = |row: usize| keys[row];
+    let in_base = match live.allowed_in(&base.matrix, only) {
+        Some(allowed) => scan_batch(values, queries, dim, k, &allowed, key_of),
+        None => scan_batch(values, queries, dim, k, &|_: usize| true, key_of),
+    };
     let pairs = found.into_iter().zip(in_base);
     Ok(pairs.map(|(tail, base)| tail.merge(base)).collect())
 }
@@ -90,54 +79,21 @@ fn nearest_in_base(
     k: usize,
     only: Option<&Filter>,
 ) -> Result<TopRows> {
-    let docs = base.matrix.docs();
-    let allowed = |row: usize| {
-        docs.get(row)
-            .is_some_and(|&doc| !live.is_deleted(row) && is_wanted(only, doc))
-    };
+    let allowed = live.allowed_in(&base.matrix, only);
     if let Some(graph) = &base.graph {
-        let found = match only {
-            None if !live.has_deleted() => Some(graph.search(&base.matrix, query, k)?),
-            None => search_graph(base, graph, query, k, live.share_of_base(), allowed)?,
-            Some(_) => search_graph(
-                base,
-                graph,
-                query,
-                k,
-                share_of(docs.len(), allowed),
-                allowed,
-            )?,
+        let found = match &allowed {
+            None => Some(graph.search(&base.matrix, query, k)?),
+            Some(allowed) => graph.search_allowed(&base.matrix, query, k, allowed)?,
         };
         // A walk misses rows that no list leads to from where it begins.
-        if let Some(found) = found.filter(|found| found.len() >= k.min(docs.len())) {
+        if let Some(found) = found.filter(|found| found.len() >= k.min(base.matrix.rows())) {
             return Ok(best_of_found(base, found, k));
         }
     }
-    // Without a filter no row's document is read.
-    match only {
-        Some(_) => nearest_by_scan(base, query, k, allowed),
-        None if live.has_deleted() => nearest_by_scan(base, query, k, |row| !live.is_deleted(row)),
-        None => nearest_by_scan(base, query, k, |_| true),
+    match &allowed {
+        Some(allowed) => nearest_by_scan(base, query, k, allowed),
+        None => nearest_by_scan(base, query, k, &|_: usize| true),
     }
-}
-
-/// Returns at least `k` allowed rows near the query, or fewer; `None` if a scan costs less.
-///
-/// Where the allowed rows are far from the query, a search visits more rows than their share tells. It
-/// gives up when it has taken as much time of the CPU as a scan, and is not begun if that is likely.
-fn search_graph(
-    base: &Generation,
-    graph: &Hnsw,
-    query: &[f32],
-    k: usize,
-    share: f64,
-    allowed: impl Fn(usize) -> bool,
-) -> Result<Option<Vec<(usize, f32)>>> {
-    let worth = share * base.matrix.rows() as f64 / SCANNED_PER_VISIT;
-    if hnsw::visits(k, share) as f64 > MARGIN * worth {
-        return Ok(None);
-    }
-    graph.search_allowed(&base.matrix, query, k, share, worth as usize, allowed)
 }
 
 /// Returns the best `k` of these rows.
@@ -154,7 +110,7 @@ fn nearest_by_scan(
     base: &Generation,
     query: &[f32],
     k: usize,
-    allowed: impl Fn(usize) -> bool + Sync,
+    allowed: &impl Selection,
 ) -> Result<TopRows> {
     if let Some(codes) = &base.codes {
         return best_of(base, &codes.search(query, k, allowed), query, k);
@@ -164,10 +120,25 @@ fn nearest_by_scan(
     if matrix.is_checked() {
         return Ok(scan(rows, query, k, allowed, |row| keys[row]));
     }
-    let intact = |row: usize| allowed(row) && matrix.check_row(row);
-    let found = scan(rows, query, k, intact, |row| keys[row]);
+    let found = scan(rows, query, k, &Undamaged { matrix, allowed }, |row| {
+        keys[row]
+    });
     matrix.require_undamaged()?;
     Ok(found)
+}
+
+/// The allowed rows that are as they were written.
+struct Undamaged<'a, Allowed> {
+    matrix: &'a Matrix,
+    allowed: &'a Allowed,
+}
+
+impl<Allowed: Selection> Selection for Undamaged<'_, Allowed> {
+    #[inline]
+    fn within(&self, rows: Range<usize>) -> impl Iterator<Item = usize> {
+        let allowed = self.allowed.within(rows);
+        allowed.filter(|&row| self.matrix.check_row(row))
+    }
 }
 
 /// Returns the best `k` of the proposed rows, by their exact products.
@@ -185,11 +156,4 @@ fn best_of(base: &Generation, proposed: &[usize], query: &[f32], k: usize) -> Re
 
 fn is_wanted(only: Option<&Filter>, doc: i64) -> bool {
     only.is_none_or(|only| only.contains(doc))
-}
-
-/// Returns the share of the rows that are allowed, from a sample.
-fn share_of(rows: usize, allowed: impl Fn(usize) -> bool) -> f64 {
-    let step = rows.div_ceil(SAMPLE).max(1);
-    let sampled = rows.div_ceil(step).max(1);
-    (0..rows).step_by(step).filter(|&row| allowed(row)).count() as f64 / sampled as f64
 }

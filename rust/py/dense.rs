@@ -191,8 +191,8 @@ where
     let found = py.detach(|| {
         let key_of = |row: usize| row as i64;
         let found = match mask {
-            None => scan(values.into(), query, k, |_| true, key_of),
-            Some(mask) => scan(values.into(), query, k, |row| mask[row], key_of),
+            None => scan(values.into(), query, k, &|_: usize| true, key_of),
+            Some(mask) => scan(values.into(), query, k, &|row: usize| mask[row], key_of),
         };
         found.into_sorted()
     });

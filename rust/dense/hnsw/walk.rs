@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use half::f16;
 
+use super::graph::LINKS;
 use super::near::{Far, Near};
 use crate::dense::kernels::{Kernel, kernel_f16_apart, prefetch};
 
@@ -95,28 +96,17 @@ impl Best {
     }
 }
 
-/// How far a walk goes.
+/// How far a walk with a filter goes.
 #[derive(Clone, Copy)]
 pub(super) struct Reach {
     /// The number of allowed rows that it keeps: the nearest that it meets.
     pub(super) best: usize,
-    /// The walk goes on while a row is left that is nearer than the farthest of so many nearest rows
-    /// that it has met, allowed or not. Without that, a walk whose allowed rows are all near the query
-    /// would end when it has met `best` of them, and there may be better ones.
+    /// It also visits so many nearest rows that are not allowed, and compares all neighbours of them.
     pub(super) passed: usize,
-    /// It gives up after the neighbours of so many rows.
-    pub(super) visits: usize,
-}
-
-impl Reach {
-    /// Returns the reach of a walk to the best rows, which are all allowed.
-    pub(super) fn of_all(best: usize) -> Self {
-        Reach {
-            best,
-            passed: 0,
-            visits: usize::MAX,
-        }
-    }
+    /// The number of allowed rows to which it looks for links from one row.
+    pub(super) links: usize,
+    /// It gives up after so many comparisons and lists of neighbours.
+    pub(super) reads: usize,
 }
 
 /// Scratches that no walk uses.
@@ -173,14 +163,14 @@ impl DerefMut for Lent<'_> {
 }
 
 impl Scratch {
-    fn clear(&mut self, rows: usize, reach: Reach) {
+    fn clear(&mut self, rows: usize, best: usize, passed: usize) {
         for word in self.touched.drain(..) {
             self.met[word as usize] = 0;
         }
         self.met.resize(rows.div_ceil(64), 0);
         self.ahead.clear();
-        self.best.clear(reach.best);
-        self.passed.clear(reach.passed);
+        self.best.clear(best);
+        self.passed.clear(passed);
     }
 
     /// Returns whether a row is met for the first time.
@@ -194,6 +184,23 @@ impl Scratch {
         let first = *word & bit == 0;
         *word |= bit;
         first
+    }
+
+    /// Adds a row that was compared, if it is among the nearest. One that is not allowed is visited if
+    /// it is among the nearest of all, or a walk goes `through` such rows.
+    #[inline]
+    fn add(&mut self, near: Near, is_allowed: bool, through: bool) {
+        let is_among_best = !self.best.excludes(near);
+        let is_among_passed = !self.passed.excludes(near);
+        if is_among_passed || is_among_best && (is_allowed || through) {
+            self.ahead.push(near);
+        }
+        if is_among_passed {
+            self.passed.push(near);
+        }
+        if is_among_best && is_allowed {
+            self.best.push(near);
+        }
     }
 
     /// Returns the rows that the last walk found with their scores, in no particular order.
@@ -260,71 +267,27 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
     ///
     /// The walk ends when no row that is left is nearer than the farthest of `count` that were found.
     pub(super) fn search(&self, layer: usize, entry: u32, count: usize, scratch: &mut Scratch) {
-        self.search_allowed(layer, entry, Reach::of_all(count), |_| true, scratch);
-    }
-
-    /// Finds the allowed rows nearest to the query in a layer, and leaves them in `scratch`; returns
-    /// false if it gave up before it had found all. Rows that are not allowed are passed.
-    pub(super) fn search_allowed(
-        &self,
-        layer: usize,
-        entry: u32,
-        reach: Reach,
-        allowed: impl Fn(usize) -> bool,
-        scratch: &mut Scratch,
-    ) -> bool {
-        let rows = self.rows.values.len() / self.rows.dim;
-        scratch.clear(rows, reach);
+        scratch.clear(self.count(), count, 0);
         scratch.meet(entry);
         let Some(first) = self.compare(entry) else {
-            return true;
+            return;
         };
         scratch.ahead.push(first);
-        if !scratch.passed.excludes(first) {
-            scratch.passed.push(first);
-        }
-        if allowed(entry as usize) {
-            scratch.best.push(first);
-        }
+        scratch.best.push(first);
         let mut fresh = std::mem::take(&mut scratch.fresh);
-        let mut visits = 0;
         while let Some(nearest) = scratch.ahead.pop() {
-            if scratch.best.excludes(nearest) && scratch.passed.excludes(nearest) {
-                break;
-            }
-            visits += 1;
-            if visits > reach.visits {
+            if scratch.best.excludes(nearest) {
                 break;
             }
             fresh.clear();
-            let linked = self.links.of(layer, nearest.row()).iter();
-            fresh.extend(
-                linked
-                    .take_while(|&&row| (row as usize) < rows)
-                    .filter(|&&row| scratch.meet(row)),
-            );
-            for &row in fresh.iter().take(AHEAD) {
-                self.rows.prefetch(row);
-            }
-            for (at, &row) in fresh.iter().enumerate() {
-                if let Some(&next) = fresh.get(at + AHEAD) {
-                    self.rows.prefetch(next);
-                }
-                let Some(near) = self.compare(row) else {
-                    continue;
-                };
-                let is_among_best = !scratch.best.excludes(near);
-                let is_among_passed = !scratch.passed.excludes(near);
-                if is_among_best || is_among_passed {
+            let linked = self.linked(layer, nearest.row());
+            fresh.extend(linked.filter(|&row| scratch.meet(row)));
+            self.compare_each(&fresh, |near| {
+                if !scratch.best.excludes(near) {
                     scratch.ahead.push(near);
-                }
-                if is_among_passed {
-                    scratch.passed.push(near);
-                }
-                if is_among_best && allowed(row as usize) {
                     scratch.best.push(near);
                 }
-            }
+            });
             if let Some(next) = scratch.ahead.peek()
                 && layer == 0
             {
@@ -332,6 +295,213 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
             }
         }
         scratch.fresh = fresh;
-        visits <= reach.visits
+    }
+
+    /// Finds the allowed rows nearest to the query in the lowest layer, and leaves them in `scratch`;
+    /// returns false if it gave up before it had found all.
+    ///
+    /// It goes from an allowed row to allowed ones among its neighbours and among theirs, and compares
+    /// few others (ACORN-1 of Patel, Kraft, Guestrin, Zaharia 2024). All neighbours are compared near
+    /// the query and where none of these is allowed, so that it comes through rows that are not.
+    pub(super) fn search_allowed(
+        &self,
+        entry: u32,
+        reach: Reach,
+        allowed: impl Fn(u32) -> bool,
+        scratch: &mut Scratch,
+    ) -> bool {
+        scratch.clear(self.count(), reach.best, reach.passed);
+        scratch.meet(entry);
+        let Some(first) = self.compare(entry) else {
+            return true;
+        };
+        scratch.add(first, allowed(entry), true);
+        let mut fresh = std::mem::take(&mut scratch.fresh);
+        let mut reads = 1;
+        while let Some(nearest) = scratch.ahead.pop() {
+            let is_near = !scratch.passed.excludes(nearest);
+            if reads > reach.reads || scratch.best.excludes(nearest) && !is_near {
+                break;
+            }
+            fresh.clear();
+            let row = nearest.row();
+            // Of a near row that is not allowed all neighbours are compared, and not those of others.
+            let links = match is_near && !allowed(row) {
+                true => 0,
+                false => reach.links,
+            };
+            let (seen, lists) = self.collect_allowed(row, links, &allowed, scratch, &mut fresh);
+            // Beside near rows there are others from which allowed ones are reached, once one was found.
+            let through = seen == 0 && (!is_near || scratch.best.rows.is_empty());
+            reads += 1 + lists;
+            if is_near || through {
+                fresh.extend(self.linked(0, row).filter(|&row| scratch.meet(row)));
+            }
+            reads += fresh.len();
+            self.compare_each(&fresh, |near| {
+                scratch.add(near, allowed(near.row()), through);
+            });
+            if let Some(next) = scratch.ahead.peek() {
+                self.links.prefetch(next.row());
+            }
+        }
+        scratch.fresh = fresh;
+        reads <= reach.reads
+    }
+
+    /// Adds to `fresh` the allowed neighbours of a row that are met for the first time, and those of
+    /// its other neighbours, until so many `links` to allowed rows were seen. Returns how many were,
+    /// and the number of neighbours whose lists were read.
+    fn collect_allowed(
+        &self,
+        row: u32,
+        links: usize,
+        allowed: impl Fn(u32) -> bool,
+        scratch: &mut Scratch,
+        fresh: &mut Vec<u32>,
+    ) -> (usize, usize) {
+        let mut collect = |row: u32| {
+            let is_allowed = allowed(row);
+            if is_allowed && scratch.meet(row) {
+                fresh.push(row);
+            }
+            is_allowed
+        };
+        let mut others = [NONE; 2 * LINKS];
+        let (mut seen, mut count) = (0, 0);
+        for linked in self.linked(0, row) {
+            if collect(linked) {
+                seen += 1;
+            } else {
+                others[count] = linked;
+                count += 1;
+            }
+        }
+        let others = &others[..count];
+        for &other in others.iter().take(AHEAD) {
+            self.links.prefetch(other);
+        }
+        let mut lists = 0;
+        while lists < count && seen < links {
+            if let Some(&next) = others.get(lists + AHEAD) {
+                self.links.prefetch(next);
+            }
+            let linked = self.linked(0, others[lists]);
+            seen += linked.filter(|&row| collect(row)).count();
+            lists += 1;
+        }
+        (seen, lists)
+    }
+
+    /// Compares rows, which are prefetched, and calls `take` with each that may be read.
+    #[inline]
+    fn compare_each(&self, rows: &[u32], mut take: impl FnMut(Near)) {
+        for &row in rows.iter().take(AHEAD) {
+            self.rows.prefetch(row);
+        }
+        for (at, &row) in rows.iter().enumerate() {
+            if let Some(&next) = rows.get(at + AHEAD) {
+                self.rows.prefetch(next);
+            }
+            if let Some(near) = self.compare(row) {
+                take(near);
+            }
+        }
+    }
+
+    /// Returns the neighbours of a row.
+    #[inline]
+    fn linked(&self, layer: usize, row: u32) -> impl Iterator<Item = u32> {
+        let rows = self.count();
+        let linked = self.links.of(layer, row).iter().copied();
+        linked.take_while(move |&row| (row as usize) < rows)
+    }
+
+    /// Returns the number of rows.
+    #[inline]
+    fn count(&self) -> usize {
+        self.rows.values.len() / self.rows.dim
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Rows in a line, each linked to the next and the one before.
+    struct Line(Vec<[u32; 2]>);
+
+    impl Line {
+        fn of(rows: u32) -> Self {
+            let neighbours = |row: u32| match row {
+                0 => [1, NONE],
+                _ if row + 1 == rows => [row - 1, NONE],
+                _ => [row - 1, row + 1],
+            };
+            Line((0..rows).map(neighbours).collect())
+        }
+    }
+
+    impl Links for Line {
+        fn of(&self, _: usize, row: u32) -> &[u32] {
+            &self.0[row as usize]
+        }
+
+        fn prefetch(&self, _: u32) {}
+    }
+
+    /// Walks from the first of 100 rows, which is the nearest, and returns the rows that it found,
+    /// those that it compared, and whether it ended.
+    fn walk(reach: Reach, allowed: impl Fn(u32) -> bool) -> (Vec<u32>, Vec<usize>, bool) {
+        let values: Vec<f16> = (0..100u8).map(|row| f16::from(100 - row)).collect();
+        let compared = Mutex::new(Vec::new());
+        let rows = Rows {
+            values: &values,
+            dim: 1,
+            check: |row: usize| {
+                compared.lock().unwrap().push(row);
+                true
+            },
+        };
+        let links = Line::of(100);
+        let mut scratch = Scratch::default();
+        let query = [1.0];
+        let walk = Walk::new(&links, &rows, &query);
+        let ended = walk.search_allowed(0, reach, allowed, &mut scratch);
+        let found = scratch.take_sorted();
+        let found = found.iter().map(|near| near.row());
+        (found.collect(), compared.into_inner().unwrap(), ended)
+    }
+
+    const REACH: Reach = Reach {
+        best: 5,
+        passed: 1,
+        links: 5,
+        reads: 1_000,
+    };
+
+    #[test]
+    fn a_walk_comes_through_rows_that_are_not_allowed() {
+        let (found, _, ended) = walk(REACH, |row| row >= 60);
+        assert_eq!((found, ended), (vec![60, 61, 62, 63, 64], true));
+        let (found, _, ended) = walk(Reach { reads: 50, ..REACH }, |row| row >= 60);
+        assert_eq!((found, ended), (vec![], false));
+    }
+
+    #[test]
+    fn neighbours_of_a_row_that_is_not_allowed_are_compared_in_place_of_it() {
+        let (found, compared, _) = walk(REACH, |row| row % 2 == 0);
+        assert_eq!(found, [0, 2, 4, 6, 8]);
+        // The first is near, so that its neighbour is compared.
+        let others: Vec<_> = compared.into_iter().filter(|row| row % 2 == 1).collect();
+        assert_eq!(others, [1]);
+    }
+
+    #[test]
+    fn the_nearest_rows_are_visited_even_if_they_are_not_allowed() {
+        let is_allowed = |row: u32| !(1..4).contains(&row);
+        let find = |passed| walk(Reach { passed, ..REACH }, is_allowed).0;
+        assert_eq!((find(1), find(4)), (vec![0], vec![0, 4, 5, 6, 7]));
     }
 }
