@@ -1,8 +1,8 @@
 """Time of a context by a local model: whole prompts, prefix reuse, shared batches and windows.
 
 Corpus: one document of 4,000 tokens (eight with `--full`) in ten chunks of 400, 64 new tokens for
-each context. Model: the shape of SmolLM2-135M with random Q8_0 weights, which do not change the
-speed, on the CPU.
+each context. Model: the shape of SmolLM2-135M with random weights, in Q8_0 or another type, on the
+CPU; what the weights are does not change the speed.
 
 full        `llama_cpp.Llama`; the whole prompt is computed for every chunk
 sequential  `llama_cpp.Llama`, which reuses the document between chunks by its prefix match
@@ -11,13 +11,15 @@ windows     crx with `prompt=window`; a digest of the document, then three chunk
 
 All run in one process with the same prompts (as tokens) and threads; `Llama` runs with flash
 attention, as in crx, and without, its default. `full` is slow and measured on a sample of the
-chunks, spread over the documents. Seconds are of a median chunk for `full` and of a mean chunk
-otherwise, as wall-clock and CPU time. On a busy machine only CPU time with one thread is
-comparable, because waiting threads spin. Prefilled tokens are the computed tokens of prompts,
-including the document's, without padding; each run starts with nothing in memory. Memory is what
-llama.cpp logs for keys, values and computation.
+chunks, spread over the documents; with `--others`, all but `windows` are measured on the first of
+the documents alone. Seconds are of a median chunk for `full` and of a mean chunk otherwise, as
+wall-clock and CPU time. On a busy machine only CPU time with one thread is comparable, because
+waiting threads spin. Prefilled tokens are the computed tokens of prompts, including the
+document's, without padding; each run starts with nothing in memory. Memory is what llama.cpp logs
+for keys, values and computation.
 
-    python benches/contexts.py [--full] [--exact] [--slots 8] [--sample 4] [--threads 1] [--json]
+    python benches/contexts.py [--full] [--weights Q8_0|BF16|F16|F32] [--exact] [--slots 8]
+        [--others N] [--sample 4] [--threads 1] [--json]
 
 `--exact` uses F32 weights, keys and values, for which rounding changes the outputs least. With Q8_0
 and random weights, whose outputs are about equally likely, rounding often changes a token.
@@ -298,9 +300,11 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=4000)
     parser.add_argument("--new", type=int, default=64)
     parser.add_argument("--slots", type=int, default=8)
+    parser.add_argument("--others", type=int, help="documents for all but windows; default: all")
     parser.add_argument("--sample", type=int, default=4)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--model", type=Path, help="a GGUF file instead of random weights")
+    parser.add_argument("--weights", choices=["Q8_0", "BF16", "F16", "F32"], default="Q8_0")
     parser.add_argument("--exact", action="store_true", help="F32 throughout")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
@@ -311,7 +315,7 @@ def main() -> None:
         path = args.model or tiny_gguf.random_model(
             Path(folder) / "135m.gguf",
             tiny_gguf.SHAPES["smollm2-135m"],
-            kind=kinds.F32 if args.exact else kinds.Q8_0,
+            kind=kinds.F32 if args.exact else kinds[args.weights],
         )
         report(measure(path, args), as_json=args.json)
 
@@ -330,9 +334,10 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
         rows[name] = row
         print(name, row, file=sys.stderr, flush=True)
 
+    done("windows", run_windows(model, jobs, args, slots=args.slots))
+    jobs = jobs[: args.others]
     batched, row = run_shared(model, jobs, args, slots=args.slots, log=log)
     done(f"shared, {args.slots} together", row)
-    done("windows", run_windows(model, jobs, args, slots=args.slots))
     equal: dict[str, str] = {}
     for kernel, flash in (("flash", True), ("default", False)):
         rival = Rival(path, jobs, args, flash=flash)
