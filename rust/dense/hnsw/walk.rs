@@ -187,12 +187,12 @@ impl Scratch {
     }
 
     /// Adds a row that was compared, if it is among the nearest. One that is not allowed is visited if
-    /// it is among the nearest of all, or a walk goes `through` such rows.
+    /// it is among the nearest of all, or if the walk crosses such rows.
     #[inline]
-    fn add(&mut self, near: Near, is_allowed: bool, through: bool) {
+    fn add(&mut self, near: Near, is_allowed: bool, crosses: bool) {
         let is_among_best = !self.best.excludes(near);
         let is_among_passed = !self.passed.excludes(near);
-        if is_among_passed || is_among_best && (is_allowed || through) {
+        if is_among_passed || is_among_best && (is_allowed || crosses) {
             self.ahead.push(near);
         }
         if is_among_passed {
@@ -225,6 +225,8 @@ pub(super) struct Walk<'a, L, Check> {
     rows: &'a Rows<'a, Check>,
     query: &'a [f32],
     product: Kernel<f16>,
+    /// The number of rows.
+    count: usize,
 }
 
 impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
@@ -235,6 +237,7 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
             rows,
             query,
             product: kernel_f16_apart(),
+            count: rows.values.len() / rows.dim,
         }
     }
 
@@ -267,7 +270,7 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
     ///
     /// The walk ends when no row that is left is nearer than the farthest of `count` that were found.
     pub(super) fn search(&self, layer: usize, entry: u32, count: usize, scratch: &mut Scratch) {
-        scratch.clear(self.count(), count, 0);
+        scratch.clear(self.count, count, 0);
         scratch.meet(entry);
         let Some(first) = self.compare(entry) else {
             return;
@@ -301,8 +304,8 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
     /// returns false if it gave up before it had found all.
     ///
     /// It goes from an allowed row to allowed ones among its neighbours and among theirs, and compares
-    /// few others (ACORN-1 of Patel, Kraft, Guestrin, Zaharia 2024). All neighbours are compared near
-    /// the query and where none of these is allowed, so that it comes through rows that are not.
+    /// few others (ACORN-1 of Patel, Kraft, Guestrin, Zaharia 2024). Near the query, and where none of
+    /// these is allowed, it compares all neighbours, so that it can cross rows that are not allowed.
     pub(super) fn search_allowed(
         &self,
         entry: u32,
@@ -310,7 +313,7 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
         allowed: impl Fn(u32) -> bool,
         scratch: &mut Scratch,
     ) -> bool {
-        scratch.clear(self.count(), reach.best, reach.passed);
+        scratch.clear(self.count, reach.best, reach.passed);
         scratch.meet(entry);
         let Some(first) = self.compare(entry) else {
             return true;
@@ -331,15 +334,15 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
                 false => reach.links,
             };
             let (seen, lists) = self.collect_allowed(row, links, &allowed, scratch, &mut fresh);
-            // Beside near rows there are others from which allowed ones are reached, once one was found.
-            let through = seen == 0 && (!is_near || scratch.best.rows.is_empty());
+            // Once an allowed row was found, near rows without allowed neighbours need not be crossed.
+            let crosses = seen == 0 && (!is_near || scratch.best.rows.is_empty());
             reads += 1 + lists;
-            if is_near || through {
+            if is_near || crosses {
                 fresh.extend(self.linked(0, row).filter(|&row| scratch.meet(row)));
             }
             reads += fresh.len();
             self.compare_each(&fresh, |near| {
-                scratch.add(near, allowed(near.row()), through);
+                scratch.add(near, allowed(near.row()), crosses);
             });
             if let Some(next) = scratch.ahead.peek() {
                 self.links.prefetch(next.row());
@@ -412,15 +415,9 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
     /// Returns the neighbours of a row.
     #[inline]
     fn linked(&self, layer: usize, row: u32) -> impl Iterator<Item = u32> {
-        let rows = self.count();
+        let rows = self.count;
         let linked = self.links.of(layer, row).iter().copied();
         linked.take_while(move |&row| (row as usize) < rows)
-    }
-
-    /// Returns the number of rows.
-    #[inline]
-    fn count(&self) -> usize {
-        self.rows.values.len() / self.rows.dim
     }
 }
 
@@ -482,7 +479,7 @@ mod tests {
     };
 
     #[test]
-    fn a_walk_comes_through_rows_that_are_not_allowed() {
+    fn a_walk_crosses_rows_that_are_not_allowed() {
         let (found, _, ended) = walk(REACH, |row| row >= 60);
         assert_eq!((found, ended), (vec![60, 61, 62, 63, 64], true));
         let (found, _, ended) = walk(Reach { reads: 50, ..REACH }, |row| row >= 60);
