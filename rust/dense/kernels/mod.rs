@@ -35,7 +35,11 @@ pub(super) fn kernel_f32() -> Kernel<f32> {
 
 /// Returns the fastest kernel for rows of f16 that are read one after the other on this processor.
 pub(super) fn kernel_f16() -> Kernel<f16> {
-    kernel_f16_ahead::<true>()
+    #[cfg(target_arch = "x86_64")]
+    if x86::prefetches() {
+        return kernel_f16_ahead::<true>();
+    }
+    kernel_f16_apart()
 }
 
 /// Returns the fastest kernel for single rows of f16 on this processor.
@@ -86,8 +90,12 @@ pub(super) fn kernel_bytes() -> fn(&[u8], &[i8]) -> i32 {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni") {
-            // SAFETY: the processor has the features.
-            return |row, query| unsafe { x86::sum_bytes_vnni(row, query) };
+            if x86::prefetches() {
+                // SAFETY: the processor has the features.
+                return |row, query| unsafe { x86::sum_bytes_vnni::<true>(row, query) };
+            }
+            // SAFETY: as above.
+            return |row, query| unsafe { x86::sum_bytes_vnni::<false>(row, query) };
         }
         if is_x86_feature_detected!("avx2") {
             // SAFETY: as above.
@@ -190,8 +198,9 @@ mod tests {
             let batch = kernel_f16_batch()(&halves, &queries).map(f32::to_bits);
             prop_assert_eq!(batch, queries.map(|query| dot(&halves, query).to_bits()));
             prop_assert_eq!(kernel_f32()(&row, &query).to_bits(), single.to_bits());
-            prop_assert_eq!(kernel_f16()(&halves, &query).to_bits(), half.to_bits());
-            prop_assert_eq!(kernel_f16_apart()(&halves, &query).to_bits(), half.to_bits());
+            for kernel in [kernel_f16_ahead::<true>(), kernel_f16_ahead::<false>()] {
+                prop_assert_eq!(kernel(&halves, &query).to_bits(), half.to_bits());
+            }
             prop_assert_eq!(kernel_pair()(&halves, &others).to_bits(), pair.to_bits());
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2")

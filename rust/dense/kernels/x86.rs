@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use half::f16;
 
@@ -30,9 +31,24 @@ pub(super) fn dot_f32_avx2(row: &[f32], query: &[f32]) -> f32 {
     dot(row, query)
 }
 
-/// Bytes ahead of a row that are fetched while it is read. The processor's own prefetching stops at
-/// each page: without this a scan took 1.2 times as long, with 2 KB 1.08 times, with 8 KB the same.
+/// Bytes ahead of a row that are fetched while it is read, if [`prefetches`] says so.
 const PREFETCH: usize = 4096;
+
+/// Returns whether the rows after one should be fetched while it is read.
+///
+/// The prefetching of Intel's processors stops at each page: on a Xeon a scan took 1.2 times as long
+/// without, with 2 KB 1.08 times, with 8 KB the same. On an AMD EPYC (Zen 4) it took 1.25 times as long
+/// with 4 KB as without, with 1 KB 1.1 times, with 8 KB 1.5 times.
+pub(super) fn prefetches() -> bool {
+    static PREFETCHES: LazyLock<bool> = LazyLock::new(|| {
+        // SAFETY: all processors with AVX have the instruction. Newer compilers take it for safe.
+        #[allow(unused_unsafe)]
+        let vendor = unsafe { __cpuid(0) };
+        let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+        name.as_flattened() != b"AuthenticAMD"
+    });
+    *PREFETCHES
+}
 
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma,f16c")]
 pub(super) fn dot_f16_avx512<const AHEAD: bool>(row: &[f16], query: &[f32]) -> f32 {
@@ -71,7 +87,7 @@ pub(super) fn dots_f16_avx512(row: &[f16], queries: &[&[f32]; QUERIES]) -> [f32;
     let (rows, row_rest) = row.as_chunks::<LANES>();
     let blocks = queries.map(|query| query.as_chunks::<LANES>());
     if !row_rest.is_empty() || blocks.iter().any(|(blocks, _)| blocks.len() != rows.len()) {
-        return queries.map(|query| dot_f16_avx512::<true>(row, query));
+        return queries.map(|query| dot_f16_avx512::<false>(row, query));
     }
     let mut low = [_mm512_setzero_ps(); QUERIES];
     let mut high = [_mm512_setzero_ps(); QUERIES];
@@ -97,7 +113,7 @@ pub(super) fn dots_f16_avx512(row: &[f16], queries: &[&[f32]; QUERIES]) -> [f32;
 }
 
 #[target_feature(enable = "avx512f,avx512vnni")]
-pub(super) fn sum_bytes_vnni(row: &[u8], query: &[i8]) -> i32 {
+pub(super) fn sum_bytes_vnni<const AHEAD: bool>(row: &[u8], query: &[i8]) -> i32 {
     let (rows, row_rest) = row.as_chunks::<64>();
     let (queries, query_rest) = query.as_chunks::<64>();
     let mut sums = _mm512_setzero_si512();
@@ -106,7 +122,9 @@ pub(super) fn sum_bytes_vnni(row: &[u8], query: &[i8]) -> i32 {
         // SAFETY: both hold 64 bytes, which fill a register; loads need no alignment. A prefetch may
         // be of any address.
         unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(row.cast::<i8>().wrapping_add(PREFETCH));
+            if AHEAD {
+                _mm_prefetch::<_MM_HINT_T0>(row.cast::<i8>().wrapping_add(PREFETCH));
+            }
             let row = _mm512_loadu_si512(row.cast());
             sums = _mm512_dpbusd_epi32(sums, row, _mm512_loadu_si512(query.cast()));
         }
