@@ -10,8 +10,8 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
-use super::graph::{Duplicate, Graph, LINKS, position};
-use super::walk::Links;
+use super::graph::{Duplicate, Graph, position};
+use super::walk::{LINKS, Links};
 use crate::dense::kernels::prefetch;
 use crate::error::{Error, Result};
 use crate::seal::{Draft, Key, Seal, Sealed};

@@ -8,12 +8,10 @@ use rayon::prelude::*;
 use rustc_hash::FxHasher;
 
 use super::near::Near;
-use super::walk::{Links, NONE, Rows, Scratch, Scratches, Walk};
+use super::walk::{LINKS, Links, NONE, Rows, Scratch, Scratches, Walk};
 use crate::dense::kernels::{Aligned, Kernel, kernel_pair};
 use crate::pool;
 
-/// Links of a row in a layer; twice as many in the lowest one.
-pub(super) const LINKS: usize = 16;
 /// Rows that are kept while a row is added.
 const EXPANSION_ADD: usize = 128;
 

@@ -17,8 +17,8 @@ use super::row_set::RowSet;
 use crate::error::{Error, Result};
 use crate::seal::{Key, Seal};
 use file::GraphFile;
-use graph::{Graph, LINKS};
-use walk::{Reach, Rows, Scratches, Walk};
+use graph::Graph;
+use walk::{LINKS, Reach, Rows, Scratches, Walk};
 
 /// The number of nearest rows that a walk keeps, at least (`ef` of Malkov and Yashunin 2016).
 const EXPANSION_SEARCH: usize = 256;
@@ -170,6 +170,7 @@ fn reach(count: usize, allowed: usize, rows: usize) -> Reach {
     Reach {
         best: (least * (SMALL / share).max(1.0)) as usize,
         passed: PASSED,
+        share,
         links: (LINKS as f64 / share).min(3.0 * LINKS as f64) as usize,
         reads: allowed / SCANNED_PER_READ,
     }
@@ -411,6 +412,25 @@ mod tests {
             of_nearest >= 495 && of_others >= 495,
             "{of_nearest} {of_others}"
         );
+    }
+
+    #[test]
+    fn it_finds_19_of_20_of_the_best_10_behind_rows_that_are_not_allowed() {
+        let (values, queries) = mixture(5_000, 50);
+        let (matrix, seal, folder) = published(&values);
+        let graph = open(&matrix, &seal, &folder).unwrap();
+        let mut found = 0;
+        for query in &queries {
+            let all = |_: usize| true;
+            let sorted = scan(Rows::F16(&values), query, 5_000, &all, |row| row as i64);
+            let sorted = sorted.into_sorted();
+            let behind: Vec<usize> = sorted[2_000..].iter().map(|row| row.key as usize).collect();
+            let allowed = set(5_000, behind.iter().copied());
+            let rows = walk_allowed(&graph, &matrix, query, 10, &allowed, usize::MAX).unwrap();
+            let is_found = |row: &&usize| rows.iter().any(|(other, _)| other == *row);
+            found += behind[..10].iter().filter(is_found).count();
+        }
+        assert!(found >= 475, "{found}");
     }
 
     #[test]

@@ -6,9 +6,11 @@ use std::sync::Mutex;
 
 use half::f16;
 
-use super::graph::LINKS;
 use super::near::{Far, Near};
 use crate::dense::kernels::{Kernel, kernel_f16_apart, prefetch};
+
+/// Links of a row in a layer; twice as many in the lowest one.
+pub(super) const LINKS: usize = 16;
 
 /// What stands in a list of neighbours after the last one, if the list is not full.
 pub(super) const NONE: u32 = u32::MAX;
@@ -65,6 +67,10 @@ pub(super) struct Scratch {
     /// The nearest rows that were met, allowed or not.
     passed: Best,
     fresh: Vec<u32>,
+    /// The rows that were compared near the query.
+    near: Vec<Near>,
+    /// The rows whose neighbours were not visited because they are not allowed.
+    skipped: Vec<Near>,
 }
 
 /// The nearest rows, at most `count`.
@@ -86,6 +92,10 @@ impl Best {
         self.rows.len() >= self.count && self.rows.peek().is_none_or(|far| near < far.0)
     }
 
+    fn is_full(&self) -> bool {
+        self.rows.len() >= self.count
+    }
+
     /// Adds a row that is not [excluded](Self::excludes).
     #[inline]
     fn push(&mut self, near: Near) {
@@ -96,6 +106,11 @@ impl Best {
     }
 }
 
+/// The number of nearest rows that tell a walk with a filter whether allowed rows are rare near the
+/// query: if their share is less than this part of that of all rows.
+const SAMPLE: usize = 128;
+const RARE: f64 = 0.5;
+
 /// How far a walk with a filter goes.
 #[derive(Clone, Copy)]
 pub(super) struct Reach {
@@ -103,6 +118,8 @@ pub(super) struct Reach {
     pub(super) best: usize,
     /// It also visits so many nearest rows that are not allowed, and compares all neighbours of them.
     pub(super) passed: usize,
+    /// The share of all rows that are allowed.
+    pub(super) share: f64,
     /// The number of allowed rows to which it looks for links from one row.
     pub(super) links: usize,
     /// It gives up after so many comparisons and lists of neighbours.
@@ -186,13 +203,12 @@ impl Scratch {
         first
     }
 
-    /// Adds a row that was compared, if it is among the nearest. One that is not allowed is visited if
-    /// it is among the nearest of all, or if the walk crosses such rows.
+    /// Adds a row that was compared, if it is among the nearest.
     #[inline]
-    fn add(&mut self, near: Near, is_allowed: bool, crosses: bool) {
+    fn add(&mut self, near: Near, is_allowed: bool) {
         let is_among_best = !self.best.excludes(near);
         let is_among_passed = !self.passed.excludes(near);
-        if is_among_passed || is_among_best && (is_allowed || crosses) {
+        if is_among_best || is_among_passed {
             self.ahead.push(near);
         }
         if is_among_passed {
@@ -217,6 +233,16 @@ impl Scratch {
         found.sort_unstable_by(|a, b| b.cmp(a));
         found
     }
+}
+
+/// Returns the share of allowed rows among the nearest of these.
+fn share(rows: &mut [Near], allowed: impl Fn(u32) -> bool) -> f64 {
+    let count = SAMPLE.min(rows.len());
+    if count < rows.len() {
+        rows.select_nth_unstable_by(count, |a, b| b.cmp(a));
+    }
+    let nearest = rows[..count].iter();
+    nearest.filter(|near| allowed(near.row())).count() as f64 / count.max(1) as f64
 }
 
 /// A query in a graph.
@@ -304,8 +330,9 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
     /// returns false if it gave up before it had found all.
     ///
     /// It goes from an allowed row to allowed ones among its neighbours and among theirs, and compares
-    /// few others (ACORN-1 of Patel, Kraft, Guestrin, Zaharia 2024). Near the query, and where none of
-    /// these is allowed, it compares all neighbours, so that it can cross rows that are not allowed.
+    /// few others (ACORN-1 of Patel, Kraft, Guestrin, Zaharia 2024). So it could miss rows that lie
+    /// behind ones that are not allowed. Where allowed rows are rarer near the query than elsewhere, or
+    /// too few are found, it crosses rows that are not allowed, and compares all neighbours.
     pub(super) fn search_allowed(
         &self,
         entry: u32,
@@ -318,43 +345,70 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
         let Some(first) = self.compare(entry) else {
             return true;
         };
-        scratch.add(first, allowed(entry), true);
+        scratch.add(first, allowed(entry));
         let mut fresh = std::mem::take(&mut scratch.fresh);
+        let mut near = std::mem::take(&mut scratch.near);
+        near.clear();
+        near.push(first);
+        scratch.skipped.clear();
+        let mut are_rare = None;
         let mut reads = 1;
-        while let Some(nearest) = scratch.ahead.pop() {
-            let is_near = !scratch.passed.excludes(nearest);
+        loop {
+            let Some(nearest) = scratch.ahead.pop() else {
+                if scratch.skipped.is_empty() || scratch.best.is_full() {
+                    break;
+                }
+                are_rare = Some(true);
+                scratch.ahead.extend(scratch.skipped.drain(..));
+                continue;
+            };
+            let is_near = are_rare.is_none() && !scratch.passed.excludes(nearest);
             if reads > reach.reads || scratch.best.excludes(nearest) && !is_near {
                 break;
             }
-            fresh.clear();
             let row = nearest.row();
-            // Of a near row that is not allowed all neighbours are compared, and not those of others.
-            let links = match is_near && !allowed(row) {
-                true => 0,
-                false => reach.links,
-            };
-            let (seen, lists) = self.collect_allowed(row, links, &allowed, scratch, &mut fresh);
-            // Once an allowed row was found, near rows without allowed neighbours need not be crossed.
-            let crosses = seen == 0 && (!is_near || scratch.best.rows.is_empty());
-            reads += 1 + lists;
-            if is_near || crosses {
-                fresh.extend(self.linked(0, row).filter(|&row| scratch.meet(row)));
+            let crosses = scratch.best.rows.is_empty()
+                || !is_near
+                    && *are_rare
+                        .get_or_insert_with(|| share(&mut near, &allowed) < reach.share * RARE);
+            let is_allowed = allowed(row);
+            if !is_near && !crosses && !is_allowed {
+                scratch.skipped.push(nearest);
+                continue;
             }
-            reads += fresh.len();
-            self.compare_each(&fresh, |near| {
-                scratch.add(near, allowed(near.row()), crosses);
-            });
+            reads += 1;
+            if is_near || crosses {
+                fresh.clear();
+                fresh.extend(self.linked(0, row).filter(|&row| scratch.meet(row)));
+                reads += fresh.len();
+                self.compare_each(&fresh, |found| {
+                    scratch.add(found, allowed(found.row()));
+                    if is_near {
+                        near.push(found);
+                    }
+                });
+            }
+            if is_allowed && !crosses {
+                fresh.clear();
+                reads += self.collect_allowed(row, reach.links, &allowed, scratch, &mut fresh);
+                if fresh.is_empty() && !scratch.best.is_full() {
+                    fresh.extend(self.linked(0, row).filter(|&row| scratch.meet(row)));
+                }
+                reads += fresh.len();
+                self.compare_each(&fresh, |found| scratch.add(found, allowed(found.row())));
+            }
             if let Some(next) = scratch.ahead.peek() {
                 self.links.prefetch(next.row());
             }
         }
         scratch.fresh = fresh;
+        scratch.near = near;
         reads <= reach.reads
     }
 
     /// Adds to `fresh` the allowed neighbours of a row that are met for the first time, and those of
-    /// its other neighbours, until so many `links` to allowed rows were seen. Returns how many were,
-    /// and the number of neighbours whose lists were read.
+    /// its other neighbours, until so many `links` to allowed rows were seen. Returns the number of
+    /// neighbours whose lists were read.
     fn collect_allowed(
         &self,
         row: u32,
@@ -362,7 +416,7 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
         allowed: impl Fn(u32) -> bool,
         scratch: &mut Scratch,
         fresh: &mut Vec<u32>,
-    ) -> (usize, usize) {
+    ) -> usize {
         let mut collect = |row: u32| {
             let is_allowed = allowed(row);
             if is_allowed && scratch.meet(row) {
@@ -393,7 +447,7 @@ impl<'a, L: Links, Check: Fn(usize) -> bool> Walk<'a, L, Check> {
             seen += linked.filter(|&row| collect(row)).count();
             lists += 1;
         }
-        (seen, lists)
+        lists
     }
 
     /// Compares rows, which are prefetched, and calls `take` with each that may be read.
@@ -426,13 +480,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Rows in a line, each linked to the next and the one before.
+    /// Rows in a line, each linked to the next and the one before, and the first also to another.
     struct Line(Vec<[u32; 2]>);
 
     impl Line {
-        fn of(rows: u32) -> Self {
+        fn of(rows: u32, far: u32) -> Self {
             let neighbours = |row: u32| match row {
-                0 => [1, NONE],
+                0 => [1, far],
                 _ if row + 1 == rows => [row - 1, NONE],
                 _ => [row - 1, row + 1],
             };
@@ -451,6 +505,14 @@ mod tests {
     /// Walks from the first of 100 rows, which is the nearest, and returns the rows that it found,
     /// those that it compared, and whether it ended.
     fn walk(reach: Reach, allowed: impl Fn(u32) -> bool) -> (Vec<u32>, Vec<usize>, bool) {
+        walk_line(&Line::of(100, NONE), reach, allowed)
+    }
+
+    fn walk_line(
+        links: &Line,
+        reach: Reach,
+        allowed: impl Fn(u32) -> bool,
+    ) -> (Vec<u32>, Vec<usize>, bool) {
         let values: Vec<f16> = (0..100u8).map(|row| f16::from(100 - row)).collect();
         let compared = Mutex::new(Vec::new());
         let rows = Rows {
@@ -461,10 +523,9 @@ mod tests {
                 true
             },
         };
-        let links = Line::of(100);
         let mut scratch = Scratch::default();
         let query = [1.0];
-        let walk = Walk::new(&links, &rows, &query);
+        let walk = Walk::new(links, &rows, &query);
         let ended = walk.search_allowed(0, reach, allowed, &mut scratch);
         let found = scratch.take_sorted();
         let found = found.iter().map(|near| near.row());
@@ -474,6 +535,7 @@ mod tests {
     const REACH: Reach = Reach {
         best: 5,
         passed: 1,
+        share: 0.5,
         links: 5,
         reads: 1_000,
     };
@@ -496,9 +558,25 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_rows_are_visited_even_if_they_are_not_allowed() {
-        let is_allowed = |row: u32| !(1..4).contains(&row);
-        let find = |passed| walk(Reach { passed, ..REACH }, is_allowed).0;
-        assert_eq!((find(1), find(4)), (vec![0], vec![0, 4, 5, 6, 7]));
+    fn a_walk_that_finds_too_few_crosses_rows_that_are_not_allowed() {
+        let (found, _, _) = walk(REACH, |row| !(1..4).contains(&row));
+        assert_eq!(found, [0, 4, 5, 6, 7]);
+        let (found, _, _) = walk(REACH, |row| row == 1 || row >= 10);
+        assert_eq!(found, [1, 10, 11, 12, 13]);
+    }
+
+    #[test]
+    fn a_walk_crosses_rows_where_allowed_ones_are_rarer_than_elsewhere() {
+        // The first row leads to row 50, and over two that are not allowed to row 3, which is nearer.
+        let links = Line::of(100, 50);
+        let find = |share| {
+            let reach = Reach {
+                best: 1,
+                share,
+                ..REACH
+            };
+            walk_line(&links, reach, |row| row == 3 || row == 50).0
+        };
+        assert_eq!((find(0.5), find(0.9)), (vec![50], vec![3]));
     }
 }
