@@ -29,7 +29,7 @@ const EXPANSION_SEARCH: usize = 256;
 const EXPANSION_ALLOWED: usize = 192;
 const SMALL: f64 = 0.1;
 
-/// The nearest rows that such a walk visits even if they are not allowed.
+/// The nearest rows, allowed or not, of which such a walk compares all neighbours.
 const PASSED: usize = 32;
 
 /// The comparisons and lists of neighbours that it reads for each row that it keeps, and the allowed

@@ -116,7 +116,7 @@ const RARE: f64 = 0.5;
 pub(super) struct Reach {
     /// The number of allowed rows that it keeps: the nearest that it meets.
     pub(super) best: usize,
-    /// It also visits so many nearest rows that are not allowed, and compares all neighbours of them.
+    /// It compares all neighbours of so many nearest rows, allowed or not.
     pub(super) passed: usize,
     /// The share of all rows that are allowed.
     pub(super) share: f64,
