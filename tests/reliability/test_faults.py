@@ -200,6 +200,16 @@ def test_a_run_is_completed_whichever_system_call_kills_it_or_fails(
     assert not harm, "\n".join(harm)
 
 
+@needs_strace
+@pytest.mark.parametrize("error", ["ENOSPC", "EIO"])
+def test_a_command_that_can_write_nothing_at_all_ends_with_its_exit_code(
+    docs: Path, home: Path, error: str
+) -> None:
+    for at in (1, 20, 42):
+        ended = run_and_complete(docs, home, "write", f"error={error}:when={at}+")
+        assert (ended.code, ended.output) == (6, "")
+
+
 def words(docs: Path, index: Path) -> tuple[str, ...]:
     return ("index", str(docs), "--index", str(index), "-q")
 

@@ -9,7 +9,7 @@ import signal
 import sys
 import warnings
 from importlib import import_module
-from typing import TextIO
+from typing import Literal, TextIO
 
 import click
 
@@ -146,7 +146,7 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted; the same command resumes", INTERRUPTED)
     except BrokenPipeError:
-        _discard(sys.stdout)  # the reader has gone, as in `| head`
+        _discard("stdout")  # the reader has gone, as in `| head`
         return 0
     except MemoryError:
         return _fail("out of memory", NoRoom.exit_code)
@@ -154,7 +154,7 @@ def _run(arguments: list[str]) -> int:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
         if error.filename or is_full or error.errno == errno.EIO:
             if not error.filename:
-                _discard(sys.stdout)
+                _discard("stdout")
             code = (NoRoom if is_full else SystemFailure).exit_code
             reason = (error.strerror or str(error)).lower()
             return _fail(f"{os.fsdecode(error.filename or 'output')}: {reason}", code)
@@ -209,15 +209,15 @@ def _print_warnings_as_notes() -> None:
     warnings.showwarning = print_warning
 
 
-def _discard(stream: TextIO) -> None:
-    """Discard what is buffered, which would fail again at exit, with another exit code."""
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), stream.fileno())
+def _discard(name: Literal["stdout", "stderr"]) -> None:
+    """Give up a stream: what it holds would fail again at exit, with another exit code."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    setattr(sys, name, os.fdopen(nowhere, "w", errors="replace"))
 
 
 def _fail(message: str, code: int) -> int:
     try:
         print_note(message)
     except OSError:  # the exit code tells it, too
-        _discard(sys.stderr)
+        _discard("stderr")
     return code

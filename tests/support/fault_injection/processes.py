@@ -122,5 +122,8 @@ def _serve(
     descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     for stream in (1, 2):
         os.dup2(descriptor, stream)
+    # As an interpreter opens them: with a buffer, whatever PYTHONUNBUFFERED says here.
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
     value = function()
     answer.write_text(json.dumps(value))
