@@ -33,6 +33,7 @@ __all__ = [
     "salvage",
     "select_spans",
     "split",
+    "unspaced_spans",
 ]
 
 # text: analyze and split
@@ -51,6 +52,13 @@ def query_terms(
 
 def detect_lang(text: str) -> str:
     """Return the ISO 639-1 code of a text's language, or "" if detection is not reliable."""
+
+def unspaced_spans(text: str) -> list[tuple[int, int]]:
+    """Return the spans, in characters, of the terms that are in scripts without spaces.
+
+    Such a term is two characters that follow each other, with their combining marks, or one that is
+    alone; empty if the text has no such character.
+    """
 
 def split(
     text: str,

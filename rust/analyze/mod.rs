@@ -25,6 +25,8 @@ mod terms;
 pub use detect::detect_lang;
 pub use query::{QueryAnalyzer, QueryTerm};
 
+use std::ops::Range;
+
 use compound::Compound;
 use normalize::Normalizer;
 use script::{Class, class_of};
@@ -135,7 +137,10 @@ impl Scanner<'_> {
             }
             at += match class_of(c) {
                 Class::Word => compound.take(&text[at..], normalizer, terms),
-                Class::Unspaced => take_unspaced(&text[at..], terms),
+                Class::Unspaced => {
+                    let run = &text[at..];
+                    each_bigram(run, |span| terms.push(&run[span]))
+                }
                 Class::Symbol => {
                     terms.push(&text[at..at + c.len_utf8()]);
                     c.len_utf8()
@@ -168,11 +173,35 @@ pub fn terms(text: &str, lang: &str) -> Vec<String> {
     Analyzer::for_documents(lang).terms(text)
 }
 
-/// Appends the bigrams of the run of unspaced script that a text begins with; returns the length
-/// of the run in bytes.
+/// Returns the terms of a text in scripts without spaces as spans of characters: each is a bigram, or
+/// a character that is alone.
+pub fn unspaced_spans(text: &str) -> Vec<(usize, usize)> {
+    if text.is_ascii() {
+        return Vec::new();
+    }
+    let mut spans = Vec::new();
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        at += match class_of(c) {
+            Class::Unspaced => each_bigram(&text[at..], |span| {
+                spans.push((at + span.start, at + span.end));
+            }),
+            _ => c.len_utf8(),
+        };
+    }
+    let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    let character = |byte| starts.partition_point(|&start| start < byte);
+    spans
+        .iter()
+        .map(|&(start, end)| (character(start), character(end)))
+        .collect()
+}
+
+/// Calls a function with each bigram of the run of unspaced script that a text begins with, or with
+/// its single character; returns the length of the run in bytes.
 ///
 /// A unit is a character and the combining marks after it (Thai vowels, for example).
-fn take_unspaced(text: &str, terms: &mut Terms) -> usize {
+fn each_bigram(text: &str, mut take: impl FnMut(Range<usize>)) -> usize {
     let mut before = None;
     let mut unit = 0;
     let mut end = text.len();
@@ -186,12 +215,12 @@ fn take_unspaced(text: &str, terms: &mut Terms) -> usize {
             }
         }
         if let Some(before) = before {
-            terms.push(&text[before..at]);
+            take(before..at);
         }
         before = Some(unit);
         unit = at;
     }
-    terms.push(&text[before.unwrap_or(0)..end]);
+    take(before.unwrap_or(0)..end);
     end
 }
 
@@ -273,6 +302,21 @@ mod tests {
     #[test]
     fn a_vietnamese_word_is_found_with_and_without_its_tones() {
         assert_eq!(of("Đội thủ", "vi"), ["đội", "doi", "thủ", "thu"]);
+    }
+
+    #[test]
+    fn spans_of_unspaced_scripts_are_those_of_their_terms() {
+        let text = "le 東京都 et ที่นี่, 山 (한국)";
+        let characters: Vec<char> = text.chars().collect();
+        let spanned: Vec<String> = unspaced_spans(text)
+            .iter()
+            .map(|&(start, end)| characters[start..end].iter().collect())
+            .collect();
+        let mut unspaced = of(text, "");
+        unspaced.retain(|term| !term.is_ascii());
+        assert_eq!(spanned, unspaced);
+        assert_eq!(spanned, ["東京", "京都", "ที่นี่", "山", "한국"]);
+        assert!(unspaced_spans("no such letter, même pas ici").is_empty());
     }
 
     #[test]

@@ -93,6 +93,12 @@ fn detect_lang(py: Python<'_>, text: &str) -> &'static str {
     py.detach(|| analyze::detect_lang(text))
 }
 
+/// Returns the spans, in characters, of the terms in scripts without spaces.
+#[pyfunction]
+fn unspaced_spans(text: &str) -> Vec<(usize, usize)> {
+    analyze::unspaced_spans(text)
+}
+
 /// Returns the 32-byte BLAKE3 of the parts, each preceded by its length (eight bytes, little endian).
 #[pyfunction]
 #[pyo3(signature = (*parts))]
@@ -110,5 +116,6 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(detect_lang, module)?)?;
     module.add_function(wrap_pyfunction!(digest, module)?)?;
     module.add_function(wrap_pyfunction!(query_terms, module)?)?;
+    module.add_function(wrap_pyfunction!(unspaced_spans, module)?)?;
     module.add_function(wrap_pyfunction!(split, module)?)
 }

@@ -40,6 +40,8 @@ def index(tmp_path: Path) -> crx.Index:
         ("free sourcecode", "free source code", "sourcecode"),
         ("max_jbo_delay", "max_job_delay", "max_jbo_delay"),
         ("what is max_job_dealy", "what is max_job_delay", "max_job_dealy"),
+        # What is written without spaces is no unknown word.
+        ("シロナガス うたうクジラ anacorn", "シロナガス うたうクジラ anacron", "anacorn"),
     ],
 )
 def test_a_word_in_no_document_is_replaced_by_one_that_is_like_it(

@@ -22,8 +22,6 @@ _QUOTED = re.compile(r"[\"“«]([^\"”»]{2,})[\"”»]")
 _IDENTIFIER = re.compile(r"\S*(?:[\w)][._/:@=-]+\w|[a-z][A-Z]|\d|__|[A-Z]{3})\S*|[-$%@/]+\w\S*")
 # BM25 has no term for the whole of a longer word.
 _LONGEST = 64
-# Scripts that put no spaces between words.
-_UNSPACED = (("\u0e00", "\u0e7f"), ("\u3040", "\u9fff"), ("\uac00", "\ud7af"))
 
 
 def find_phrases(query: str) -> list[str]:
@@ -113,9 +111,7 @@ def _joins(beside: str, end: str) -> bool:
 
 
 def _is_end_of_word(char: str) -> bool:
-    if any(first <= char <= last for first, last in _UNSPACED):
-        return False
-    return char.isalnum() or char == "_"
+    return (char.isalnum() or char == "_") and not _native.unspaced_spans(char)
 
 
 def _normalize(text: str) -> str:

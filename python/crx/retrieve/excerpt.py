@@ -20,7 +20,6 @@ _WORD = re.compile(r"[^\W_]+(?:['’_.-][^\W_]+)*")
 _SPACES = re.compile(r"(?<=\S) {2,}")
 # A row of brackets, quotes and punctuation with a bracket or quote, matched in linear time.
 _BRACKETS = re.compile(r"(?=.*[\[\](){}\"'`])[\s\[\](){}<>\"'`;:,.]+")
-_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +189,14 @@ def wrap(line: str, width: int) -> list[str]:
 
 
 def _find_matches(row: str, terms: set[str]) -> Iterator[tuple[int, int]]:
-    for word in _WORD.finditer(row):
-        if not _UNSPACED.search(word.group()) and terms.intersection(_native.analyze(word.group())):
-            yield word.span()
-    for run in _UNSPACED.finditer(row):
-        # Terms of such scripts are overlapping pairs of characters.
-        for at in range(run.start(), run.end() - 1):
-            if row[at : at + 2] in terms:
-                yield at, at + 2
+    words = (word.span() for word in _WORD.finditer(row))
+    unspaced = _native.unspaced_spans(row)
+    spaced = (
+        span for span in words if not (unspaced and _native.unspaced_spans(row[slice(*span)]))
+    )
+    for start, end in (*spaced, *unspaced):
+        if terms.intersection(_native.analyze(row[start:end])):
+            yield start, end
 
 
 def _parts_by_hit(passage: Passage) -> tuple[int, list[str], list[list[int]]]:
