@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crx import _native
 from crx.retrieve.excerpt import find_excerpt, split_matches, wrap
@@ -161,6 +163,15 @@ def test_the_words_of_the_query_are_marked_in_any_form() -> None:
     ]
 
 
+def test_words_of_scripts_without_spaces_are_marked_with_their_vowel_signs() -> None:
+    terms = set(_native.analyze("ที่นี่"))
+    assert split_matches("อยู่ที่นี่ (here)", terms) == [
+        ("อยู่", False),
+        ("ที่นี่", True),
+        (" (here)", False),
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -173,3 +184,9 @@ def test_the_words_of_the_query_are_marked_in_any_form() -> None:
 )
 def test_a_line_is_wrapped_by_the_columns_it_takes(line: str, expected: list[str]) -> None:
     assert wrap(line, 8) == expected
+
+
+@given(st.text("ab. ", max_size=60), st.integers(0, 20))
+def test_a_line_of_ascii_is_wrapped_like_any_other(line: str, width: int) -> None:
+    accented = wrap(line.replace("a", "é"), width)
+    assert wrap(line, width) == [row.replace("é", "a") for row in accented]

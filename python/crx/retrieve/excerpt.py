@@ -174,17 +174,33 @@ def wrap(line: str, width: int) -> list[str]:
         return [line]
     if columns(line) > width:
         line = _SPACES.sub(" ", line)
+    most = max(width, 2)
+    if line.isascii():
+        return _wrap_ascii(line, most)
     rows: list[str] = []
     start = column = space = 0
     for at, character in enumerate(line):
         wide = columns_of(character)
-        if column + wide > max(width, 2):
+        if column + wide > most:
             end = space + 1 if space >= (start + at) // 2 else at
             rows.append(line[start:end].rstrip())
             start, column = end, columns(line[end:at])
         column += wide
         if character == " ":
             space = at
+    return [*rows, line[start:]]
+
+
+def _wrap_ascii(line: str, width: int) -> list[str]:
+    """Return the rows of a line of which each character takes one column, as `wrap` does."""
+    rows: list[str] = []
+    start = 0
+    while len(line) - start > width:
+        full = start + width
+        space = line.rfind(" ", start, full)
+        end = space + 1 if space >= (start + full) // 2 else full
+        rows.append(line[start:end].rstrip())
+        start = end
     return [*rows, line[start:]]
 
 
