@@ -20,8 +20,9 @@ from harness import write_results
 from numpy.typing import NDArray
 
 import crx
-from crx.ingest.embed import Situated, embedding_prefix
+from crx.ingest.embed import Situated
 from crx.ingest.embed_pending import vector_key
+from crx.ingest.embedding_prefix import embedding_prefix
 
 TOP = 20
 CANDIDATES = (20, 50, 150, 500, 1000)

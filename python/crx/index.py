@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from crx import _native, registry
 from crx.config import Resolved, Settings, fixed_settings, require_agreement, resolve
-from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
+from crx.context.refresh import DEFAULT_REFRESH, Refresh
 from crx.derived import OpenFiles, VectorFiles, Writer, verify_files
 from crx.engine.address import is_engine_address, without_password
 from crx.errors import UsageError
@@ -30,6 +30,7 @@ from crx.types import Answer, Document, Status, Verification
 if TYPE_CHECKING:
     from crx.answer.prompt import QuotedPassages
     from crx.answer.stream import AnswerStream
+    from crx.context.cache import Origin
     from crx.context.exchange import Imported
     from crx.context.prompt import Prompt
     from crx.context.report import ContextProgress, ContextReport
@@ -268,6 +269,7 @@ class Index:
 
         Documents below `root` (the current folder) are named by their path below it.
         """
+        from crx.context.cache import read_origins
         from crx.context.exchange import export_contexts
         from crx.context.records import write_contexts
 
@@ -282,6 +284,7 @@ class Index:
 
         Raises `UsageError` where there is no such file, `InputError` where a line is no context.
         """
+        from crx.context.cache import Origin
         from crx.context.exchange import import_contexts
         from crx.context.file_contexts import FileContexts
 
@@ -546,6 +549,7 @@ class Index:
         keep_contexts: bool = True,
     ) -> Iterator[Indexer]:
         # Imported here: readers and their like are a third of what a search would import.
+        from crx.context.cache import read_origins
         from crx.ingest.ignore import FolderPatterns
         from crx.ingest.indexer import Indexer
         from crx.ingest.worker.limits import ReadLimits
@@ -589,6 +593,8 @@ class Index:
             yield workers
 
     def _note_origins(self, store: _native.Store, origins: Iterable[Origin]) -> None:
+        from crx.context.cache import with_origin
+
         for each in origins:
             origin = with_origin(store.settings(), each)
             self._record(store, **registry.record_embedder(self.embedder), **origin)

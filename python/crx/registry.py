@@ -33,7 +33,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from crx.errors import Incompatible, ModelError, UsageError
-from crx.models.store import is_installed
 from crx.protocols import (
     Contextualizer,
     CostEstimator,
@@ -48,11 +47,11 @@ from crx.types import Leg
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from crx.context.cache import Refresh
     from crx.context.contextualize import ContextSources
     from crx.context.estimate import CostModel
     from crx.context.file_contexts import FileContexts
     from crx.context.prompt import Prompt
+    from crx.context.refresh import Refresh
     from crx.context.routing import ContextRouter
 
 DEFAULT_EMBEDDER = "e5@int8"
@@ -105,6 +104,12 @@ class ContextSpec:
         return bool(self.source) and is_context_file(self.source)
 
 
+def _is_installed(name: str) -> bool:
+    from crx.models.store import is_installed  # a search without a model reads no model store
+
+    return is_installed(name)
+
+
 def load_embedder(spec: str = DEFAULT_EMBEDDER) -> Embedder:
     """Return the embedder that a specification names.
 
@@ -114,7 +119,7 @@ def load_embedder(spec: str = DEFAULT_EMBEDDER) -> Embedder:
     kind, _, rest = spec.partition(":")
     if kind in _EMBEDDERS:
         return _checked(import_module(_EMBEDDERS[kind]).load_embedder(rest), Embedder, kind)
-    if not is_installed(kind) and (plugin := _plugins("crx.embedders").get(kind)):
+    if not _is_installed(kind) and (plugin := _plugins("crx.embedders").get(kind)):
         return _checked(plugin.load()(rest), Embedder, kind)
     return _checked(import_module(_EMBEDDERS["onnx"]).load_embedder(spec), Embedder, kind)
 
@@ -168,7 +173,7 @@ def load_reranker(spec: str) -> Reranker:
     kind, _, rest = spec.partition(":")
     if kind in _RERANKERS:
         return _checked(import_module(_RERANKERS[kind]).load_reranker(rest), Reranker, kind)
-    if not is_installed(kind) and (plugin := _plugins("crx.rerankers").get(kind)):
+    if not _is_installed(kind) and (plugin := _plugins("crx.rerankers").get(kind)):
         return _checked(plugin.load()(rest), Reranker, kind)
     return _checked(import_module(_RERANKERS["onnx"]).load_reranker(spec), Reranker, kind)
 

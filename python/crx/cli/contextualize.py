@@ -28,8 +28,8 @@ from crx.cli.output import (
     print_text,
 )
 from crx.cli.progress import Form, show_contexts
-from crx.context.cache import DEFAULT_REFRESH, REFRESH, Refresh
 from crx.context.prompt import Prompt
+from crx.context.refresh import DEFAULT_REFRESH, REFRESH, Refresh
 from crx.context.report import ContextReport, OutcomeCounts
 from crx.errors import InputError
 from crx.registry import is_context_file

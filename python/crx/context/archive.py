@@ -23,9 +23,10 @@ from pathlib import Path
 import orjson
 
 from crx import _native
-from crx.context.cache import REFRESH, Origin, Refresh, with_older_origins
+from crx.context.cache import Origin, with_older_origins
 from crx.context.controls import has_controls
 from crx.context.records import Record, parse_fields, to_fields, to_record
+from crx.context.refresh import REFRESH, Refresh
 from crx.errors import NoRoom, SystemFailure
 from crx.types import Context
 

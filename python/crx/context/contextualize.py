@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crx import _native
-from crx.context.cache import DEFAULT_REFRESH, Origin, context_keys, find_best, store_context
+from crx.context.cache import Origin, context_keys, find_best, store_context
 from crx.context.controls import refuse_controls
 from crx.context.outline import outline
+from crx.context.refresh import DEFAULT_REFRESH
 from crx.ingest.write import SituatedChunks
 from crx.protocols import Contextualizer
 from crx.types import Chunk, Document

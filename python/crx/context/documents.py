@@ -5,8 +5,9 @@ from __future__ import annotations
 import orjson
 
 from crx import _native
-from crx.ingest.embed import Situated, embedding_prefix
+from crx.ingest.embed import Situated
 from crx.ingest.embed_pending import vector_key
+from crx.ingest.embedding_prefix import embedding_prefix
 from crx.protocols import Embedder
 from crx.types import Chunk, Context, Document, Mark
 

@@ -18,8 +18,9 @@ from crx.context.outline import outline
 from crx.context.trial import Trial, try_contextualizer
 from crx.errors import InputError, ModelError, NotText
 from crx.ingest.discover import Root, discover, require_paths
-from crx.ingest.embed import Situated, SituatedEmbedder, embedding_prefix
+from crx.ingest.embed import Situated, SituatedEmbedder
 from crx.ingest.embed_pending import EMBED_BATCH
+from crx.ingest.embedding_prefix import embedding_prefix
 from crx.ingest.read import failure_reason, promises_text, read_content
 from crx.ingest.report import Failure
 from crx.ingest.split import split

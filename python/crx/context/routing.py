@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh
+from crx.context.cache import Origin
+from crx.context.refresh import DEFAULT_REFRESH, Refresh
 from crx.protocols import Contextualizer
 
 

@@ -32,16 +32,6 @@ class Situated:
     tokens: int = field(default=0, compare=False)
 
 
-def embedding_prefix(outline: str, context: str) -> str:
-    """Return what the embedder reads in front of a chunk: the outline's first line, the context.
-
-    The first line names the document and the section. The names on the second are for BM25 only:
-    they would fill the embedder's window, and change with every edit of the document.
-    """
-    head = outline.partition("\n")[0]
-    return "\n".join(part for part in (head, context) if part)
-
-
 class SituatedEmbedder:
     """Embeds situated texts, and keeps the vectors of what it embedded last.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.errors import ModelError
-from crx.ingest.embed import Situated, embedding_prefix
+from crx.ingest.embed import Situated
 from crx.ingest.embedding_pool import (
     EmbeddedBatch,
     EmbeddingPool,
@@ -20,6 +20,7 @@ from crx.ingest.embedding_pool import (
     TextBatch,
     TextsLost,
 )
+from crx.ingest.embedding_prefix import embedding_prefix
 from crx.ingest.report import Tally
 from crx.protocols import BatchSized, Embedder, Remote
 from crx.remote.destination import sending_notice, text_bytes

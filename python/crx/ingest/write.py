@@ -11,8 +11,9 @@ import numpy as np
 import orjson
 
 from crx import _native
-from crx.ingest.embed import Situated, embedding_prefix
+from crx.ingest.embed import Situated
 from crx.ingest.embed_pending import PendingChunks, vector_key
+from crx.ingest.embedding_prefix import embedding_prefix
 from crx.ingest.report import Tally
 from crx.ingest.split import split
 from crx.protocols import Embedder

@@ -10,7 +10,7 @@ import numpy as np
 
 from crx import index as handle
 from crx.index import Index
-from crx.ingest.embed import embedding_prefix
+from crx.ingest.embedding_prefix import embedding_prefix
 from crx.protocols import Reranker
 from crx.registry import load_reranker
 from crx.retrieve.rerank import score_checked

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import orjson
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.errors import Damaged, Unavailable
-from crx.ingest.embed import embedding_prefix
+from crx.ingest.embedding_prefix import embedding_prefix
 from crx.ingest.source_code import is_source_code
 from crx.ingest.split import labels_around
 from crx.protocols import Embedder, Reranker
@@ -49,6 +48,9 @@ from crx.types import Leg as Leg
 from crx.types import Ranking as Ranking
 from crx.types import Result as Result
 from crx.types import Window as Window
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 STAGES = (*LEGS, "recency", "rerank")
 # How much more the dense leg weighs in the fusion if most of the best chunks are source code with
@@ -219,22 +221,24 @@ class Searcher:
         timer = timer or StageTimer()
         chunks = chunks or self._chunk_reader()
         rankings: dict[Leg, Ranking] = {}
-        named: Future[NamedRanking] | None = None
-        if "bm25" in legs and weights.bm25_depth:
-            named = _bm25_threads().submit(
-                self._bm25_and_name, query, weights=weights, only=only, timer=timer, chunks=chunks
-            )
+        search_bm25 = partial(
+            self._bm25_and_name, query, weights=weights, only=only, timer=timer, chunks=chunks
+        )
+        is_bm25 = "bm25" in legs and weights.bm25_depth > 0
         if "dense" in legs and weights.dense_depth and embedder is not None:
+            named = _bm25_threads().submit(search_bm25) if is_bm25 else None
             with timer.stage("embed"):
                 vector = embedder.embed([query], query=True)[0]
-                if named is not None and (name := named.result().name):
+                if named and (name := named.result().name):
                     vector = _unit(vector + embedder.embed([name.rest], query=True)[0])
             with timer.stage("dense"):
                 rankings["dense"] = search_dense(
                     self._dense, self._store, vector, k=weights.dense_depth, only=only
                 )
-        if named is not None:
-            rankings["bm25"] = named.result().ranking
+            if named:
+                rankings["bm25"] = named.result().ranking
+        elif is_bm25:
+            rankings["bm25"] = search_bm25().ranking
         return rankings
 
     def _bm25_and_name(
@@ -555,6 +559,8 @@ def note_left_out(error: Unavailable) -> str:
 @cache
 def _bm25_threads() -> ThreadPoolExecutor:
     """Return the threads that search the BM25 leg beside the dense one, shared by all searches."""
+    from concurrent.futures import ThreadPoolExecutor  # a search of one leg has no thread
+
     return ThreadPoolExecutor(thread_name_prefix="crx-bm25")
 
 
