@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -24,6 +25,8 @@ from harness import write_results
 
 STEPS = ("process start", "imports", "opening", "model", "embed", "search", "print")
 MODEL_STEPS = ("model", "embed")
+# With it, Python compiles each module again in each process.
+_UNCOMPILED = ("PYTHONDONTWRITEBYTECODE",)
 BASELINES = {"nothing": "pass", "import numpy": "import numpy"}
 
 _MARKS = """
@@ -38,9 +41,10 @@ import json, sys
 print(json.dumps(marks), file=sys.stderr)
 """
 _SEARCH = """
-import os, sys
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command does
+import sys
 folder, query = sys.argv[1:]
+import crx.__main__
+crx.__main__.set_up_process()
 import crx.cli.search
 import crx.index
 from crx.cli.copies import fold_copies
@@ -66,10 +70,14 @@ Milliseconds = tuple[float, float]
 
 
 def run_child(body: str, *arguments: str) -> list[Milliseconds]:
-    """Return the milliseconds of each step of a process, its start being the first."""
+    """Return the milliseconds of each step of a process, its start being the first.
+
+    Modules are compiled once, as those of an installed package are.
+    """
+    environ = {name: value for name, value in os.environ.items() if name not in _UNCOMPILED}
     command = [sys.executable, "-c", _MARKS + body + _PRINT_MARKS, *arguments]
     started = time.time(), 0.0
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
     marks = [started, *json.loads(done.stderr.splitlines()[-1])]
     return [(1000 * (b[0] - a[0]), 1000 * (b[1] - a[1])) for a, b in pairwise(marks)]
 
