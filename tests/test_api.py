@@ -36,7 +36,9 @@ def test_import_crx_loads_neither_numpy_nor_a_step() -> None:
 def test_a_search_loads_neither_a_reader_nor_what_indexes() -> None:
     loaded = modules_after("import crx.cli.search, crx.index, crx.backends.onnx")
     unwanted = {
+        "crx.context.cache",
         "crx.context.names",
+        "crx.ingest.embed",
         "crx.ingest.embed_pending",
         "crx.ingest.indexer",
         "crx.ingest.read",
@@ -50,3 +52,8 @@ def test_a_search_loads_neither_a_reader_nor_what_indexes() -> None:
         "socket",
     }
     assert loaded & unwanted == set()
+
+
+def test_a_search_without_a_model_loads_no_model_store_and_no_threads() -> None:
+    loaded = modules_after("import crx.cli.search, crx.index")
+    assert not loaded & {"concurrent.futures", "crx.models.store", "hashlib"}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 from weakref import WeakSet, WeakValueDictionary
 
 from crx import _native
@@ -207,8 +207,7 @@ class WriteAccess:
             return self._writer is not None
 
 
-@dataclass(frozen=True, slots=True)
-class VectorFiles:
+class VectorFiles(NamedTuple):
     """Which files a writer makes of the vectors; see the settings of these names."""
 
     ann_above: int
@@ -513,8 +512,7 @@ class DerivedFiles:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class OpenFiles:
+class OpenFiles(NamedTuple):
     """The open files of an index folder, for reading."""
 
     store: _native.Store

@@ -26,11 +26,10 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from crx.errors import Incompatible, ModelError, UsageError
 from crx.protocols import (
@@ -91,8 +90,7 @@ _GENERATORS = {
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSpec:
+class ContextSpec(NamedTuple):
     """A parsed context specification: whether the outline is included, and a source or ""."""
 
     outline: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from crx import _native
 from crx.types import Passage
@@ -19,8 +19,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 Shingles = frozenset[tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Copies:
+class Copies(NamedTuple):
     """A passage, and the later ones whose best chunk it holds, or has the text of its own."""
 
     passage: Passage
@@ -41,8 +40,7 @@ def fold_copies(passages: Sequence[Passage]) -> list[Copies]:
     return [Copies(each.passage, tuple(each.others)) for each in kept]
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(NamedTuple):
     """A passage, the shingles of its best chunk and of its text, and its copies so far."""
 
     passage: Passage

@@ -10,8 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 import click
@@ -28,8 +27,7 @@ _NARROWEST = 20
 _URL_CHARACTERS = "%/:=&?~#+!$,;'@()*[]"
 
 
-@dataclass(frozen=True, slots=True)
-class Styled:
+class Styled(NamedTuple):
     """A text with the style in which a terminal shows it, and the URL it is linked to."""
 
     text: str

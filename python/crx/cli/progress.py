@@ -7,8 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from crx.cli.output import display_path, print_json_line, print_note
 
@@ -33,8 +33,7 @@ SPEED_OVER_S = 60.0
 SETTLED_AFTER_S = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """One moment of a run as it is shown: chunks done of `total`, seconds left, the rest of it."""
 
     done: int

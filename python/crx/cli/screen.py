@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from crx.cli.links import Links, link_url, links_of_terminal
 from crx.types import Citation, Passage
@@ -15,8 +15,7 @@ from crx.types import Citation, Passage
 _COLUMNS, _LINES = 80, 24
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Screen:
+class Screen(NamedTuple):
     """Columns and lines, and whether it is a terminal and shows bold and dim text.
 
     `link` returns the URL to which a place is linked, "" for none.

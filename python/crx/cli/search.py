@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import click
 
@@ -31,8 +31,7 @@ Format = Literal["text", "json", "jsonl", "vimgrep"]
 FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(NamedTuple):
     """Whose search it is: environment and screen, how it is done, and who gets the answer.
 
     `search` takes the index, the query, the arguments of `Index.search`, and settings.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from crx.errors import Offline, UsageError
 
@@ -175,8 +175,7 @@ class Settings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """An environment variable that is not the value of a setting."""
 
     name: str
@@ -200,8 +199,7 @@ ENVIRONMENT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(NamedTuple):
     """What a setting is for, and whether it is fixed when the index is made."""
 
     name: str

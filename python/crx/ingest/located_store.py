@@ -11,10 +11,9 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import orjson
@@ -37,8 +36,7 @@ _SAMPLE = 10
 _SAMPLE_IDS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(NamedTuple):
     """The folder that stored URIs are relative to, as a URI; "" if none is."""
 
     uri: str = ""

@@ -10,9 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -115,8 +114,7 @@ def _committed_files(folder: Path) -> list[str]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Segment:
+class _Segment(NamedTuple):
     name: str  # of its files, without suffix
     deletes: str  # the file that lists its deleted chunks, or ""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from crx import _native
 
@@ -30,8 +30,7 @@ _SEPARATORS = " \t\n:,;"
 NAMED_OUTLINE_FACTOR = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentName:
+class DocumentName(NamedTuple):
     """The part of a query that names a document, and the query without it."""
 
     name: str

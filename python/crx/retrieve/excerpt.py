@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from crx import _native
 from crx.ingest.source_code import is_source_code
@@ -22,16 +22,14 @@ _SPACES = re.compile(r"(?<=\S) {2,}")
 _BRACKETS = re.compile(r"(?=.*[\[\](){}\"'`])[\s\[\](){}<>\"'`;:,.]+")
 
 
-@dataclass(frozen=True, slots=True)
-class ExcerptRow:
+class ExcerptRow(NamedTuple):
     """A line of text, or a part of one, and the line of the passage it is from, counted from 0."""
 
     text: str
     line: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownRows:
+class ShownRows(NamedTuple):
     """Rows of a passage, in fragments, and whether others stand before and after them.
 
     The rows of a fragment follow each other; between two fragments others are left out.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,7 @@ from crx import _native
 from crx.types import Ranking
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedRanking:
+class WeightedRanking(NamedTuple):
     """A ranking, the weight of each of its keys, and the score of a chunk that it does not hold.
 
     That score, `lowest`, matters to rankings of less than 50 keys alone.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,7 @@ from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.delegating_embedder import DelegatingEmbedder
 
 
-@dataclass(frozen=True, slots=True)
-class CacheCounts:
+class CacheCounts(NamedTuple):
     """How many lookups of a cache found an entry, and how many did not."""
 
     hits: int

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import NamedTuple
 
 import numpy as np
 import orjson
@@ -26,8 +26,7 @@ _YEARS = range(1000, 10_000)
 _PARTIAL = re.compile(r"(\d{4})(?:-(\d{2}))?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recency:
+class Recency(NamedTuple):
     """How much time counts; see `config.Settings`.
 
     `field` is the field of the metadata that holds the date; "" is the time of the file.
@@ -38,8 +37,7 @@ class Recency:
     field: str
 
 
-@dataclass(frozen=True, slots=True)
-class BoostedRanking:
+class BoostedRanking(NamedTuple):
     """A ranking after the boost.
 
     `ages` holds the candidates that have a time, the newest first, with the share by which the

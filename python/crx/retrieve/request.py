@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import orjson
 
@@ -58,8 +58,7 @@ class SearchRequest:
         _check_legs(self.legs)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchParameters:
+class SearchParameters(NamedTuple):
     """What an index searches with: its models, weights and default sizes.
 
     `k`, `budget_tokens` and `window_tokens` are those of `config.Settings`; without an embedder

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,7 @@ from crx.types import Ranking
 _FIRST_BATCH = 4
 
 
-@dataclass(frozen=True, slots=True)
-class RerankResult:
+class RerankResult(NamedTuple):
     """A fused ranking after reranking.
 
     `ranking` is the final order. `scored` holds the candidates that were scored, by their scores

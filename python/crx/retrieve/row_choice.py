@@ -6,8 +6,8 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import accumulate, islice
+from typing import NamedTuple
 
 from crx import _native
 from crx.types import LEGS, Hit
@@ -39,8 +39,7 @@ _CODE_PART = 0.5
 _MORE_CODE_ROWS = 1
 
 
-@dataclass(frozen=True, slots=True)
-class RowTerms:
+class RowTerms(NamedTuple):
     """The query's terms in each row of a passage, and their weights, which are 1 in all."""
 
     rows: Sequence[Set[str]]

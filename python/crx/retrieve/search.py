@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import orjson
@@ -60,8 +59,7 @@ CODE_DENSE_FACTOR = 1.5
 EMPTY = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankingWeights:
+class RankingWeights(NamedTuple):
     """Parameters of BM25, of the two legs and of their fusion; see `config.Settings`."""
 
     bm25_depth: int
@@ -76,8 +74,7 @@ class RankingWeights:
     context_weight: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reranking:
+class Reranking(NamedTuple):
     """A reranker and its parameters; see `config.Settings`.
 
     `asked` tells whether this search asked for it: then a query that is not reranked, or not
@@ -93,8 +90,7 @@ class Reranking:
     asked: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class NamedRanking:
+class NamedRanking(NamedTuple):
     """The ranking of BM25, and the part of the query that names a document, if there is one."""
 
     ranking: Ranking
@@ -126,8 +122,7 @@ class ChunkReader:
         return {key: self._rows[key] for key in wanted if key in self._rows}
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """The hits of one search, best first."""
 
     hits: tuple[Hit, ...]
@@ -256,7 +251,7 @@ class Searcher:
             name = self._find_document_name(query, rows)
             if name:
                 outline_weight = NAMED_OUTLINE_FACTOR * weights.outline_weight
-                weights = replace(weights, outline_weight=outline_weight)
+                weights = weights._replace(outline_weight=outline_weight)
                 ranking = self._bm25(query, weights=weights, only=only, name=name.name)
         return NamedRanking(ranking, name)
 
@@ -416,7 +411,7 @@ class Searcher:
         times = {key: time for key, time in found.items() if time is not None}
         boosted = boost_recent(fused, times, recency)
         ranking = boosted.ranking
-        return replace(boosted, ranking=Ranking(ranking.keys[:k], ranking.scores[:k]))
+        return boosted._replace(ranking=Ranking(ranking.keys[:k], ranking.scores[:k]))
 
     def _promote_exact(
         self,
@@ -482,7 +477,7 @@ class Searcher:
         found = {row.lang for row in candidates}
         which = ", ".join(lang for lang in undeclared if lang in found)
         limit = f"not reranked: {unread.sum()} hits in {which}, which the reranker does not read"
-        return replace(reranked, limit=limit)
+        return reranked._replace(limit=limit)
 
     def hits(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 
 from crx.config import Settings
 from crx.errors import Unavailable
@@ -32,7 +32,7 @@ class SearchModels:
         self._vectors = PerProcess(QueryVectorCache)
         self._scores = PerProcess(ScoreCache)
         values = asdict(settings)
-        self.weights = RankingWeights(**{f.name: values[f.name] for f in fields(RankingWeights)})
+        self.weights = RankingWeights(**{name: values[name] for name in RankingWeights._fields})
 
     @property
     def reranker(self) -> Reranker:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,7 @@ _SHORTEST = 5
 _FUNCTION_WORDS = frozenset().union(*FUNCTION_WORDS.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
+class Correction(NamedTuple):
     """A query whose unknown words are replaced, and the pairs of words."""
 
     query: str
