@@ -44,7 +44,7 @@ def test_a_signal_ends_the_server_in_order(number: signal.Signals, sea: Path) ->
 
 
 def test_several_indexes_are_served_by_name(sea: Path, kitchen: Path) -> None:
-    with crx_serve(sea, f"food={kitchen}", "--quiet") as (_, client):
+    with crx_serve(sea, "--index", f"food={kitchen}", "--quiet") as (_, client):
         names = [each["name"] for each in client.get("/v1/status").json["indexes"]]
     assert names == ["sea", "food"]
 

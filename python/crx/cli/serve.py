@@ -32,6 +32,13 @@ _ANY_ADDRESS = ("0.0.0.0", "::")
 
 @click.command()
 @click.argument("indexes", nargs=-1, metavar="[INDEX...]")
+@click.option(
+    "--index",
+    "more_indexes",
+    metavar="INDEX",
+    multiple=True,
+    help="An index to serve, as the argument is; repeatable.",
+)
 @click.option("--host", default="127.0.0.1", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option(
     "--port",
@@ -78,6 +85,7 @@ _ANY_ADDRESS = ("0.0.0.0", "::")
 def command(
     *,
     indexes: tuple[str, ...],
+    more_indexes: tuple[str, ...],
     host: str,
     port: int,
     token_file: Path | None,
@@ -106,7 +114,7 @@ def command(
     if keep_missing and not watched:
         raise UsageError("--keep-missing wants --watch")
     policy = make_policy(host=host, token=_read_token(token_file), allowed_hosts=allowed_hosts)
-    specs = indexes or (str(existing_index(None)),)
+    specs = (*indexes, *more_indexes) or (str(existing_index(None)),)
     opened = open_indexes(specs, settings=parse_settings(assignments))
     watches = _make_watches(opened, keep_missing=keep_missing, quiet=quiet) if watched else {}
     service = SearchService(opened, generator=generator, watches=watches)
