@@ -53,7 +53,8 @@ def test_an_answer_that_is_not_in_the_documents_is_exit_code_1(crx: Crx) -> None
 
 def test_no_model_is_loaded_when_nothing_is_found(crx: Crx) -> None:
     done = ask(crx, "llama:nowhere.gguf", "--where", "lang=xx")
-    assert done == Done(1, "This is not in these documents.\n", "")
+    nothing = "crx: nothing found: no document meets the filter\n"
+    assert done == Done(1, "This is not in these documents.\n", nothing)
 
 
 def test_a_generator_that_fails_leaves_its_text_so_far(crx: Crx) -> None:
@@ -121,7 +122,8 @@ def test_prompt_prints_what_ask_would_send(crx: Crx) -> None:
 
 
 def test_a_prompt_without_passages_is_nothing_found(crx: Crx) -> None:
-    assert crx("prompt", QUESTION, "--where", "lang=xx") == Done(1, "", "crx: nothing found\n")
+    nothing = "crx: nothing found: no document meets the filter\n"
+    assert crx("prompt", QUESTION, "--where", "lang=xx") == Done(1, "", nothing)
 
 
 def test_the_whole_corpus_is_quoted_in_a_fixed_order(crx: Crx) -> None:

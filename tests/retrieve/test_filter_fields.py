@@ -25,8 +25,15 @@ BREAD = crx.Document("bread", "Bake with steam.", metadata={"year": 2024})
                 "the fields are lang, source, tag, title, uri, year",
             ),
         ),
-        ({"tag": "land"}, ()),
-        ({"lang": "fr"}, ()),
+        ({"tag": "land"}, ("nothing found: no document meets the filter",)),
+        ({"lang": "fr"}, ("nothing found: no document meets the filter",)),
+        (
+            {"source": "sea/"},
+            (
+                "nothing found: no document meets the filter; "
+                'source is an absolute path, or a glob such as "**/sea/**"',
+            ),
+        ),
     ],
 )
 def test_a_field_that_no_document_has_is_named_with_the_nearest(
@@ -50,4 +57,4 @@ def test_the_command_line_names_the_field_instead_of_nothing_found(
         'crx: nothing found: no document has the field "yaer"; did you mean year?\n'
     )
     assert run(["search", "whale", "--where", "year=1999", "--index", str(folder)]) == 1
-    assert capsys.readouterr().err == "crx: nothing found\n"
+    assert capsys.readouterr().err == "crx: nothing found: no document meets the filter\n"

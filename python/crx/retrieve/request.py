@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import orjson
 
 from crx.errors import UsageError
-from crx.retrieve.filter_fields import describe_missing_fields
+from crx.retrieve.filter_fields import describe_missing_fields, describe_unmet_filter
 from crx.retrieve.query_vectors import CachedEmbedder
 from crx.retrieve.recency import Recency
 from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
@@ -115,7 +115,8 @@ def run_search(
     before = [sent, parameters.left_out, corrected.note if corrected else ""]
     notes = [*filter(None, before), *found.notes]
     if where and not passages:
-        notes += describe_missing_fields(where, searcher.store.documents())
+        missing = describe_missing_fields(where, searcher.store.documents())
+        notes += missing or ([] if only else [describe_unmet_filter(where)])
     if over := len(found.hits) - sum(len(passage.hits) for passage in passages):
         notes.append(f"{over} of {len(found.hits)} hits are in no passage: over {budget} tokens")
     return Result(tuple(passages), found.hits, tuple(notes), timer.timings_ms)
