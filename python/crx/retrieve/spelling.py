@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from difflib import SequenceMatcher
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -143,7 +142,7 @@ def _similar_identifier(
     if lexical.has_term(whole) or all(map(is_known, name.split("_"))):
         return ""
     similar = {
-        found: SequenceMatcher(None, name.casefold(), found).ratio()
+        found: _likeness(name.casefold(), found)
         for term in lexical.similar_terms(whole, k=_TERMS)
         for found in _written_forms(term, lexical, store, _IDENTIFIER)
         if found.replace("_", "") == term
@@ -169,7 +168,7 @@ def _most_similar(word: str, lexical: _native.Lexical, store: _native.Store) -> 
     """Return the word of a document that is most like a word, or ""."""
     folded = "".join(_native.analyze(word)) or word.casefold()
     candidates = {
-        written: SequenceMatcher(None, _without_accents(word), _without_accents(written)).ratio()
+        written: _likeness(_without_accents(word), _without_accents(written))
         for term in dict.fromkeys(
             lexical.similar_terms(word.casefold(), k=_TERMS)
             + lexical.similar_terms(folded, k=_TERMS)
@@ -178,6 +177,13 @@ def _most_similar(word: str, lexical: _native.Lexical, store: _native.Store) -> 
     }
     best = max(candidates, key=lambda written: candidates[written], default="")
     return best if best and candidates[best] > _ALIKE else ""
+
+
+def _likeness(word: str, other: str) -> float:
+    """Return how alike two words are, from 0 to 1 (Ratcliff and Obershelp 1988)."""
+    from difflib import SequenceMatcher  # not imported for a query of known words
+
+    return SequenceMatcher(None, word, other).ratio()
 
 
 def _without_accents(word: str) -> str:
