@@ -211,6 +211,8 @@ class TestWriting:
         engine.publish()
         with engine.snapshot() as snapshot:
             assert snapshot.digests(where={"title": "Zanzibar"}) == {changed.uri: changed.digest()}
+            assert snapshot.has_document(where={"title": "Zanzibar"})
+            assert not snapshot.has_document(where={"title": "Zanzibar", "lang": "xx"})
             assert snapshot.stats().documents == 4
             kept = sum(len(each.chunks) for each in documents[1:])
             assert snapshot.stats().chunks == kept + 1

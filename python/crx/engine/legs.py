@@ -47,6 +47,17 @@ def make_searcher(snapshot: EngineSnapshot) -> Searcher:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineFilter:
+    """A filter, which the engine applies; it is true if a document meets it."""
+
+    snapshot: EngineSnapshot
+    conditions: Conditions
+
+    def __bool__(self) -> bool:
+        return self.snapshot.has_document(where=self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
 class EngineLexical:
     """The BM25 leg: the query's side of the inner product is made here, the engine sums."""
 
@@ -62,13 +73,15 @@ class EngineLexical:
         k1: float = 1.2,
         b: float = 0.75,
         weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
-        only: Conditions | None = None,
+        only: EngineFilter | None = None,
     ) -> Found:
         """Return the best k chunks and their scores, as `_native.Lexical.search`."""
         saturation = Saturation(k1=k1, b=b, weights=weights)
         (terms,) = _native.query_terms([query], langs=["en"] if langs is None else langs, name=name)
         weighted = query_weights(terms, snapshot=self.snapshot, saturation=saturation)
-        found = self.snapshot.sparse_topk(weighted, k=k, saturation=saturation, where=only)
+        found = self.snapshot.sparse_topk(
+            weighted, k=k, saturation=saturation, where=_conditions(only)
+        )
         return found.keys, found.scores
 
     def query_terms(
@@ -114,10 +127,10 @@ class EngineDense:
         return None
 
     def search(
-        self, query: NDArray[np.float32], *, k: int, only: Conditions | None = None
+        self, query: NDArray[np.float32], *, k: int, only: EngineFilter | None = None
     ) -> Found:
         """Return the k chunks of largest inner product, as `_native.Dense.search`."""
-        found = self.snapshot.dense_topk(query, k=k, where=only)
+        found = self.snapshot.dense_topk(query, k=k, where=_conditions(only))
         return found.keys, found.scores
 
 
@@ -171,10 +184,9 @@ class EngineStore:
         """Return no failures: inputs are read where the index is built."""
         return []
 
-    def select(self, where: str) -> Conditions:
+    def select(self, where: str) -> EngineFilter:
         """Return a filter, which the engine applies to both legs."""
-        conditions: Conditions = orjson.loads(where)
-        return conditions
+        return EngineFilter(self._snapshot, orjson.loads(where))
 
     def documents(self) -> list[FoundDocument]:
         """Return one document that has the fields of all, to explain a filter on a missing one."""
@@ -297,3 +309,7 @@ def _reach(layouts: NDArray[np.int64], hits: NDArray[np.int64], *, each_side: in
         if before := rows.get((doc, ordinal - each_side)):
             least = min(least, start - before[0])
     return least
+
+
+def _conditions(only: EngineFilter | None) -> Conditions | None:
+    return None if only is None else only.conditions

@@ -160,6 +160,10 @@ class LocalSnapshot:
         """Return the names of the fields of the documents' metadata."""
         return {name for row in self._store.documents() for name in orjson.loads(row.metadata)}
 
+    def has_document(self, *, where: Conditions) -> bool:
+        """Return whether a document meets a filter."""
+        return bool(self._store.select(orjson.dumps(where).decode()))
+
     def digests(self, *, where: Conditions | None) -> dict[str, bytes]:
         """Return the digest of each document, by URI; every row is read and checked for it."""
         only = self._select(where)

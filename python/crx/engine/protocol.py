@@ -243,6 +243,10 @@ class EngineSnapshot(Protocol):
         """Return the names of the fields of the documents' metadata."""
         ...
 
+    def has_document(self, *, where: Conditions) -> bool:
+        """Return whether a document meets a filter."""
+        ...
+
     def digests(self, *, where: Conditions | None) -> dict[str, bytes]:
         """Return the digest of each document, by URI, as it was when the document was put."""
         ...

@@ -275,6 +275,11 @@ class MilvusSnapshot:
         rows = self._connection.scan(DOCUMENT, where, fields=["metadata"])
         return {name for row in rows for name in orjson.loads(row["metadata"])}
 
+    def has_document(self, *, where: Conditions) -> bool:
+        """Return whether a document meets a filter."""
+        self._check()
+        return bool(self._scan_documents(MilvusCondition(where), ["doc"]))
+
     def digests(self, *, where: Conditions | None) -> dict[str, bytes]:
         """Return the digest of each document, by URI, as it was when the document was put."""
         self._check()

@@ -155,6 +155,10 @@ class ShardedSnapshot:
         """Return the names of the fields of the documents' metadata."""
         return set().union(*self._on_each(PostgresSnapshot.fields).values())
 
+    def has_document(self, *, where: Conditions) -> bool:
+        """Return whether a document meets a filter."""
+        return any(self._on_each(lambda shard: shard.has_document(where=where)).values())
+
     def digests(self, *, where: Conditions | None) -> dict[str, bytes]:
         """Return the digest of each document, by URI; `SystemFailure` if a server is down."""
         self._require_all()

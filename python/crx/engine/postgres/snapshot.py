@@ -388,6 +388,13 @@ class PostgresSnapshot:
         rows = self._connection.run("SELECT DISTINCT jsonb_object_keys(fields) FROM document")
         return {str(name) for (name,) in rows}
 
+    def has_document(self, *, where: Conditions) -> bool:
+        """Return whether a document meets a filter."""
+        condition = SqlCondition(where)
+        sql = f"SELECT EXISTS (SELECT FROM document WHERE {condition.sql})"
+        ((found,),) = self._connection.run(sql, **condition.parameters)
+        return bool(found)
+
     def digests(self, *, where: Conditions | None) -> dict[str, bytes]:
         """Return the digest of each document, by URI, as it was when the document was put."""
         condition = SqlCondition(where or {})
