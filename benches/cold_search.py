@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -25,8 +24,6 @@ from harness import write_results
 
 STEPS = ("process start", "imports", "opening", "model", "embed", "search", "print")
 MODEL_STEPS = ("model", "embed")
-# With it, Python compiles each module again in each process.
-_UNCOMPILED = ("PYTHONDONTWRITEBYTECODE",)
 BASELINES = {"nothing": "pass", "import numpy": "import numpy"}
 
 _MARKS = """
@@ -70,14 +67,10 @@ Milliseconds = tuple[float, float]
 
 
 def run_child(body: str, *arguments: str) -> list[Milliseconds]:
-    """Return the milliseconds of each step of a process, its start being the first.
-
-    Modules are compiled once, as those of an installed package are.
-    """
-    environ = {name: value for name, value in os.environ.items() if name not in _UNCOMPILED}
+    """Return the milliseconds of each step of a process, its start being the first."""
     command = [sys.executable, "-c", _MARKS + body + _PRINT_MARKS, *arguments]
     started = time.time(), 0.0
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     marks = [started, *json.loads(done.stderr.splitlines()[-1])]
     return [(1000 * (b[0] - a[0]), 1000 * (b[1] - a[1])) for a, b in pairwise(marks)]
 
