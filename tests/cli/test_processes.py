@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from command_line import Crx, process
 
+from crx.cli import COMMANDS
+
 
 def test_an_interrupt_ends_with_130_and_the_same_command_resumes(
     crx: Crx, docs: Path, here: Path
@@ -82,6 +84,12 @@ def test_the_process_exits_with_the_code(here: Path) -> None:
     done = subprocess.run(process("search", "x"), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "help"])
+def test_the_process_of_every_command_ends_without_a_traceback(here: Path, name: str) -> None:
+    done = subprocess.run(process(name, "--help"), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # disks

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import shlex
 import signal
 import sys
 import warnings
+from gc import freeze  # the name `gc` is the command's module, once it is imported
 from importlib import import_module
 from typing import Literal, TextIO
 
@@ -118,7 +118,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = run(sys.argv[1:])
     # At its end Python would look for garbage among all that was imported, for 20 ms.
-    gc.freeze()
+    freeze()
     sys.exit(code)
 
 
