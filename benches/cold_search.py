@@ -48,7 +48,8 @@ from crx.cli.copies import fold_copies
 from crx.cli.passages import print_passages
 mark()
 index = crx.index.open(folder, create=False)
-searcher = index.searcher()
+with index.searcher():
+    pass
 mark()
 embedder = index.embedder
 mark()

@@ -64,8 +64,8 @@ def main() -> None:
     given = parser.parse_args()
     budgets = [int(each) for each in given.budgets.split(",")]
     questions = read_set(given.folder)
-    with crx.open(given.index, create=False) as index:
-        searcher, weights, embedder = index.searcher(), index.search_models.weights, index.embedder
+    with crx.open(given.index, create=False) as index, index.searcher() as searcher:
+        weights, embedder = index.search_models.weights, index.embedder
         rows = index.store.documents()
         layouts = {row.uri: index.store.layout(row.doc).tolist() for row in rows}
         methods: dict[str, Method] = {"auto": partial(choose_passages, searcher=searcher)}

@@ -114,12 +114,15 @@ def median_ms(run: Callable[[], object], repeats: int) -> float:
 def measure(path: Path, repeats: int) -> Measured:
     """Measure one index; called in a process of its own."""
     query = " ".join(NEEDLES)
-    with crx.open(path, create=False, settings={"k": len(NEEDLES)}) as index:
+    settings = {"k": len(NEEDLES)}
+    with (
+        crx.open(path, create=False, settings=settings) as index,
+        index.searcher() as searcher,
+    ):
 
         def search() -> crx.Result:
             return index.search(query, budget_tokens=BUDGET_TOKENS)
 
-        searcher = index.searcher()
         index.embedder.embed([query], query=True)
         first = median_ms(search, 1)
         found = search()

@@ -20,6 +20,7 @@ from crx import _native
 from crx.cli import run
 from crx.derived import Writer, seal_key
 from crx.errors import Damaged, Incompatible, Locked, UsageError
+from crx.retrieve.search import Searcher
 
 SETTINGS = {"embedder": "hashed"}
 
@@ -67,6 +68,32 @@ def test_a_search_sees_what_another_thread_has_committed_so_far(index: crx.Index
         go_on.set()
         writer.join()
     assert set(uris(index, "eat")) == {"a", "b"}
+
+
+EDIT_AND_DELETE = """
+import crx, sys
+with crx.open(sys.argv[1], create=False) as index:
+    index.add_documents([crx.Document("a", "Whales eat plankton.")])
+    index.remove("b")
+    index.rebuild()
+"""
+
+
+def test_a_searcher_reads_its_commit_while_another_process_edits_deletes_and_publishes(
+    index: crx.Index,
+) -> None:
+    index.add_documents([crx.Document("b", "Herons eat fish.")])
+
+    def ask(searcher: Searcher) -> set[tuple[str, str]]:
+        weights = index.search_models.weights
+        found = searcher.search("who eats krill and fish", weights=weights, k=9, embedder=None)
+        return {(hit.uri, hit.text) for hit in found.hits}
+
+    with index.searcher() as searcher:
+        subprocess.run([sys.executable, "-c", EDIT_AND_DELETE, index.path], check=True)
+        assert ask(searcher) == {("a", "Whales eat krill."), ("b", "Herons eat fish.")}
+    with index.searcher() as searcher:
+        assert ask(searcher) == {("a", "Whales eat plankton.")}
 
 
 def test_a_second_writer_of_the_same_process_is_told_which_process_writes(

@@ -528,16 +528,18 @@ class Index:
         self.close()
         self._files.forget()
 
-    def searcher(self) -> Searcher:
-        """Return both legs, brought up to the store if that is possible.
+    @contextlib.contextmanager
+    def searcher(self) -> Iterator[Searcher]:
+        """Give both legs and the store in one read transaction, which ends with the block.
 
-        Raises `UsageError` for an index in a database, whose state is that of one transaction.
+        The legs are brought up to the store if that is possible. Raises `UsageError` for an index
+        in a database.
         """
         files = self._files.get()
         if not isinstance(files, OpenFiles):
             raise UsageError(f"{self.name}: is in a database; an evaluation needs an index folder")
         with files.derived.searching() as (searcher, _):
-            return searcher
+            yield searcher
 
     @contextlib.contextmanager
     def _indexing(

@@ -244,8 +244,10 @@ def test_imported_contexts_give_the_figures_of_a_file_given_to_eval(tmp_path: Pa
     with crx.open(tmp_path / "i.crx", settings={**settings, "contexts": "none"}) as index:
         index.add_documents(apply_file_spans(questions.documents, str(file)))
         assert index.import_contexts(file).whole
-        runner = QueryRunner(index, vectors=QueryVectors(index.embedder))
-        values = run_queries(runner, questions.queries, given.rows)
+        vectors = QueryVectors(index.embedder)
+        with index.searcher() as searcher:
+            runner = QueryRunner(searcher, models=index.search_models, vectors=vectors)
+            values = run_queries(runner, questions.queries, given.rows)
     for name in ("recall@1", "recall@20", "mrr"):
         assert (values[name] == given.values[name]).all()
     assert given.mean(given.find_row("contexts.jsonl bm25"), "recall@1") == 1.0

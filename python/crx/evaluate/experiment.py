@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import orjson
 
+from crx import _native
 from crx.config import Settings, resolve
 from crx.errors import UsageError
 from crx.evaluate.baselines import (
@@ -124,14 +125,17 @@ class Experiment:
         """
         texts = {document.uri: document.text for document in documents}
         failures = FailureLog(texts, at=self._options.failed_at)
-        runner = QueryRunner(
-            self._index,
-            vectors=self._vectors,
-            reranking=self._reranking,
-            failures=failures,
-        )
-        baselines = self._rank_baselines(queries, {row.legs for row in rows}, documents, runner)
-        values = run_queries(runner, queries, rows, baselines=baselines)
+        legs = {row.legs for row in rows}
+        with self._index.searcher() as searcher:
+            runner = QueryRunner(
+                searcher,
+                models=self._index.search_models,
+                vectors=self._vectors,
+                reranking=self._reranking,
+                failures=failures,
+            )
+            baselines = self._rank_baselines(queries, legs, documents, runner, searcher.store)
+            values = run_queries(runner, queries, rows, baselines=baselines)
         self.failures |= {row: tuple(found) for row, found in failures.found.items()}
         self.notes += [
             f"{contexts_name(rows[0].contexts)}: {count} x {note}"
@@ -145,13 +149,14 @@ class Experiment:
         legs: set[Legs],
         documents: Sequence[Document],
         runner: QueryRunner,
+        store: _native.Store,
     ) -> list[dict[str, TimedRanking]]:
         """Return the rankings of the baselines among the legs, for each query."""
         found: list[dict[str, TimedRanking]] = [{} for _ in queries]
         embedder, vectors = self._index.embedder, self._vectors
         if "summary-index" in legs:
             summary_index = SummaryIndex(
-                self._index.store,
+                store,
                 documents,
                 summaries=self._load_summaries(),
                 embedder=embedder,

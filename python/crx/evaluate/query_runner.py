@@ -23,8 +23,8 @@ from crx.evaluate.metrics import coverage, gold_ranks, ndcg_at_k, recall_at_k, r
 from crx.evaluate.pipeline_config import PipelineConfig
 from crx.evaluate.results import BUDGETS, MAX_K, METRICS, Values
 from crx.evaluate.timed_models import QueryVectors, TimedReranker
-from crx.index import Index
-from crx.retrieve.search import LEGS, Ranking, Reranking
+from crx.retrieve.search import LEGS, Ranking, Reranking, Searcher
+from crx.retrieve.search_models import SearchModels
 
 if TYPE_CHECKING:
     from crx.retrieve.search import Leg
@@ -50,7 +50,7 @@ class SizedSpan:
 
 
 class QueryRunner:
-    """Runs questions against an open index.
+    """Runs questions against one committed state of an index, with its models.
 
     `notes` counts the notes of the searches, such as a reranker that failed. Failed questions are
     recorded in `failures`.
@@ -58,15 +58,16 @@ class QueryRunner:
 
     def __init__(
         self,
-        index: Index,
+        searcher: Searcher,
         *,
+        models: SearchModels,
         vectors: QueryVectors,
         reranking: Reranking | None = None,
         failures: FailureLog | None = None,
     ) -> None:
-        self._index = index
-        self._searcher = index.searcher()
-        self._weights = index.search_models.weights
+        self._searcher = searcher
+        self._weights = models.weights
+        self._recency = models.recency
         self._vectors = vectors
         self._reranking = reranking
         self._failures = failures
@@ -130,10 +131,9 @@ class QueryRunner:
         )
 
     def _boost_recent(self, timed: TimedRanking) -> TimedRanking:
-        recency = self._index.search_models.recency
-        assert recency is not None, "a configuration ranks by time, but the setting is off"
+        assert self._recency is not None, "a configuration ranks by time, but the setting is off"
         started = time.perf_counter()
-        boosted = self._searcher.boost_recent(timed.ranking, recency=recency, k=RANKING_DEPTH)
+        boosted = self._searcher.boost_recent(timed.ranking, recency=self._recency, k=RANKING_DEPTH)
         self.notes.update(boosted.notes)
         return TimedRanking(boosted.ranking, timed.ms + _ms_since(started))
 
@@ -198,7 +198,7 @@ class QueryRunner:
         """Return the chunks of a ranking; each is read from the store once."""
         missing = [key for key in keys.tolist() if key not in self._rows]
         if missing:
-            rows = self._index.store.chunks(np.array(missing, dtype=np.int64))
+            rows = self._searcher.store.chunks(np.array(missing, dtype=np.int64))
             self._rows |= {row.key: row for row in rows}
         return [self._rows[key] for key in keys.tolist()]
 
