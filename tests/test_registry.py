@@ -1,13 +1,16 @@
-"""A contextualizer that an installed distribution brings."""
+"""Plugins that installed distributions bring, by name and by the scheme of an address."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 import crx
+from crx import registry
 from crx.cli import run
+from crx.errors import UsageError
 
 MODULE = """
 from crx.types import Context
@@ -54,3 +57,33 @@ def test_an_installed_contextualizer_is_named_as_a_source(
     assert run(source) == 0
     assert run([*source, "--budget", "$1"]) == 2
     assert "costs no dollars" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("address", "scheme"),
+    [
+        ("postgresql://u@h/d", "postgresql"),
+        ("Milvus-Lite:notes.db", "milvus-lite"),
+        ("C:/notes.crx", ""),
+        ("notes.crx", ""),
+        ("notes=postgresql://h/d", ""),
+    ],
+)
+def test_an_address_has_a_scheme_and_a_path_has_none(address: str, scheme: str) -> None:
+    assert registry.scheme_of(address) == scheme
+
+
+def test_a_missing_package_of_an_address_is_named_with_what_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "crx_memory-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: crx-memory\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[crx.stores]\nray = crx_memory:open\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    hidden = 'ray://h: the package crx_memory is not installed; pip install "crx[ray]"'
+    with pytest.raises(UsageError, match=re.escape(hidden)):
+        registry.load_for_scheme("crx.stores", "ray", shown="ray://h")
+    none = "s3://b: no installed package opens s3: addresses; install one that does; known: ray"
+    with pytest.raises(UsageError, match=re.escape(none)):
+        registry.load_for_scheme("crx.stores", "s3", shown="s3://b")

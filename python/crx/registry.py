@@ -16,6 +16,9 @@ name is looked up among the models of the store, then among the entry points of 
 `crx.embedders`, `crx.rerankers`, `crx.contextualizers` or `crx.generators`. An entry point is
 called with the text after the colon.
 
+Entry points of the group `crx.engines` open indexes that databases keep; their names are schemes of
+addresses, as in `postgresql://host/database`.
+
 The contexts of an index are specified as `none`, `outline`, `SOURCE`, `outline+SOURCE` or
 `none+SOURCE`. `SOURCE` alone means `none+SOURCE` for a file of contexts, so that its contexts are
 measured without the outline, and `outline+SOURCE` for a model.
@@ -25,7 +28,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -86,6 +90,19 @@ _GENERATORS = {
     "llama": "crx.backends.llama.generator",
     "openai": "crx.backends.openai.generator",
 }
+
+# The extras of crx that install what addresses of these schemes need.
+SCHEMES = MappingProxyType(
+    {
+        "milvus": "milvus",
+        "milvus-lite": "milvus",
+        "postgres": "postgres",
+        "postgresql": "postgres",
+        "ray": "ray",
+    }
+)
+# At least two characters: one is a drive of Windows.
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -302,6 +319,38 @@ def load_cost_model(source: str = "", *, prompt: Prompt | None = None) -> CostMo
     if isinstance(contextualizer, CostEstimator):
         return CostModel(source, None, source, contextualizer)
     return CostModel(source, contextualizer, priced, _claude_pricing(priced, prompt))
+
+
+def scheme_of(address: str) -> str:
+    """Return the scheme of an address in lower case, "" if it has none."""
+    found = _SCHEME.match(address)
+    return found[1].lower() if found else ""
+
+
+def has_plugin(group: str, name: str) -> bool:
+    """Return whether an installed package has an entry point of this group and name."""
+    return name in _plugins(group)
+
+
+def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[[str], object]:
+    """Return the entry point of a group that opens addresses of a scheme.
+
+    `shown` is the address as it may be shown. Raises `UsageError` that says what to install if
+    there is no such entry point, or its package is missing.
+    """
+    plugins = _plugins(group)
+    fact = f"no installed package opens {scheme}: addresses"
+    if scheme in plugins:
+        try:
+            opener: Callable[[str], object] = plugins[scheme].load()
+        except ModuleNotFoundError as error:
+            fact = f"the package {error.name} is not installed"
+        else:
+            return opener
+    advice = f"install one that does; known: {', '.join(sorted(plugins)) or 'none'}"
+    if scheme in SCHEMES:
+        advice = f'pip install "crx[{SCHEMES[scheme]}]"'
+    raise UsageError(f"{shown}: {fact}; {advice}")
 
 
 def parse_contexts(text: str) -> ContextSpec:
