@@ -18,6 +18,7 @@ from chat_server import ChatServer
 from chat_server import serving as serving_chat
 from local_server import Fault
 from messages_server import KEY, Batch, MessagesServer, serving
+from remote_contexts import make_claude
 
 import crx
 from crx.backends.claude.contextualizer import Claude
@@ -79,7 +80,7 @@ def chat() -> Iterator[tuple[ChatServer, str]]:
 def test_an_outcome_tells_what_the_service_counted_in_that_run_alone(
     index: crx.Index, docs: Path, messages: MessagesServer
 ) -> None:
-    claude = Claude(MODEL)
+    claude = make_claude(MODEL)
     first = index.contextualize(claude).usage
     assert first is not None
     assert first == claude.usage
@@ -145,13 +146,13 @@ def test_json_holds_the_same(
 VICTIM = """
 import sys
 import crx
-from crx.backends.claude.contextualizer import Claude
+from crx.backends.claude.contextualizer import Claude, ClaudeContexts
 from crx.context import validate
 
 validate.MIN_SPECIFIC = 0
 validate.MIN_SPECIFIC_SHARE = 0.0
 validate.MIN_FROM_CHUNK = 0
-crx.open(sys.argv[1]).contextualize(Claude(sys.argv[2], batch=True, poll_s=0.01))
+crx.open(sys.argv[1]).contextualize(Claude(ClaudeContexts(sys.argv[2], batch=True), poll_s=0.01))
 """
 
 
@@ -175,7 +176,7 @@ def jobs_in_flight(place: Path) -> list[str]:
 
 
 def claude_in_batches() -> Claude:
-    return Claude(MODEL, batch=True, poll_s=0.001)
+    return make_claude(MODEL, batch=True, poll_s=0.001)
 
 
 def test_a_batch_that_a_killed_run_left_is_adopted_and_not_paid_twice(
@@ -276,6 +277,6 @@ def test_a_batch_that_was_refused_is_not_looked_for(
     index: crx.Index, messages: MessagesServer, tmp_path: Path
 ) -> None:
     with pytest.raises(ModelError, match="refuses the key"):
-        index.contextualize(Claude(MODEL, batch=True, poll_s=0.001, key="sk-wrong"))
+        index.contextualize(make_claude(MODEL, batch=True, poll_s=0.001, key="sk-wrong"))
     index.close()
     assert jobs_in_flight(tmp_path / "notes.crx") == []

@@ -15,6 +15,7 @@ from crx.cli import run
 from crx.context.prompt import Prompt
 from crx.context.report import ContextProgress
 from crx.errors import ModelError, UsageError
+from crx.protocols import Contextualizer
 from crx.types import Context, Document
 
 
@@ -261,12 +262,13 @@ def test_a_local_model_contextualizes_an_index_and_reports_reused_tokens(
 def test_a_service_stops_at_its_budget_in_dollars(index: crx.Index, *, batch: bool) -> None:
     pytest.importorskip("anthropic", exc_type=ImportError)
     from messages_server import KEY, MessagesServer, serving
+    from remote_contexts import make_claude
 
-    from crx.backends.claude.contextualizer import Claude
-
-    def claude(url: str, cap_dollars: float) -> Claude:
+    def claude(url: str, cap_dollars: float) -> Contextualizer:
         model = "claude-haiku-4-5"
-        return Claude(model, cap_dollars=cap_dollars, batch=batch, key=KEY, url=url, poll_s=0.01)
+        return make_claude(
+            model, cap_dollars=cap_dollars, batch=batch, key=KEY, url=url, poll_s=0.01
+        )
 
     with serving(MessagesServer()) as url:
         some = index.contextualize(claude(url, 0.005))

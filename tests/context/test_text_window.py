@@ -16,10 +16,9 @@ from chat_server import ChatServer
 from chat_server import serving as serving_chat
 from local_server import Fault, count_tokens
 from messages_server import KEY, MessagesServer, serving
+from remote_contexts import make_claude, make_openai
 
-from crx.backends.claude.contextualizer import Claude
 from crx.backends.claude.pricing import ClaudePricing
-from crx.backends.openai.contextualizer import OpenAI
 from crx.context.prompt import Prompt
 from crx.context.text_window import Window
 from crx.errors import UsageError
@@ -59,6 +58,7 @@ class Narrow:
     """A service that rejects prompts of more than `TAKES` tokens."""
 
     def __init__(self, server: MessagesServer | ChatServer, make: Callable[..., Any]) -> None:
+        self.server = server
         self.make = make
         self.taken: list[str] = []
         self.refused = 0
@@ -83,13 +83,13 @@ def narrow(request: pytest.FixtureRequest) -> Iterator[Narrow]:
         chat = ChatServer()
         with serving_chat(chat) as url:
             yield Narrow(
-                chat, lambda **o: OpenAI(f"{url}/v1#small", retry_policy=retry_policy, **o)
+                chat, lambda **o: make_openai(f"{url}/v1#small", retry_policy=retry_policy, **o)
             )
         return
     messages, batch = MessagesServer(), request.param == "batch"
     with serving(messages) as url:
         fixed = {"batch": batch, "key": KEY, "url": url, "retry_policy": retry_policy}
-        yield Narrow(messages, lambda **o: Claude("claude-sonnet-5", **fixed, **o))
+        yield Narrow(messages, lambda **o: make_claude("claude-sonnet-5", **fixed, **o))
 
 
 def test_a_rejected_document_is_sent_in_parts_that_contain_each_chunk_whole(narrow: Narrow) -> None:
@@ -124,6 +124,17 @@ def test_a_configured_window_avoids_rejections(narrow: Narrow) -> None:
 def test_an_option_below_its_minimum_is_refused(narrow: Narrow, option: str, least: int) -> None:
     with pytest.raises(UsageError, match=f"{option}={least - 1}: too small; give {least} or more"):
         narrow.make(**{option: least - 1})
+
+
+def test_a_text_is_accepted_for_three_chunks_of_a_document_and_not_of_each_part(
+    narrow: Narrow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.context.validate.MAX_SHARED", 3)
+    doc = document()
+    narrow.server.answer = lambda body: f"the part of the whole that begins with {NUMBERS[0]}"
+    outcomes = [context.outcome for context in narrow.make().situate(doc, paragraphs(doc))]
+    assert narrow.refused > 0
+    assert outcomes.count("rejected:same text") == len(NUMBERS) - 3
 
 
 def test_a_short_document_is_sent_whole(narrow: Narrow) -> None:

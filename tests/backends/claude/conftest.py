@@ -16,6 +16,7 @@ pytest.importorskip("anthropic", exc_type=ImportError)
 
 from messages_server import KEY, MessagesServer, serving
 from numbered import RecordedSleep
+from remote_contexts import make_claude
 
 from crx.backends.claude.contextualizer import Claude
 from crx.remote.retry import RetryPolicy
@@ -52,7 +53,7 @@ def claude(url: str, sleep: RecordedSleep) -> Make:
 
     def make(model: str = "claude-sonnet-5", **options: Any) -> Claude:
         given: dict[str, Any] = {"key": KEY, "url": url, "retry_policy": RetryPolicy(sleep=sleep)}
-        return Claude(model, **given | options)
+        return make_claude(model, **given | options)
 
     return make
 
@@ -72,6 +73,6 @@ def service(request: pytest.FixtureRequest, claude: Make) -> Make:
     model = os.environ.get("CRX_TEST_LIVE_MODEL", "claude-haiku-5-5")
 
     def make(**options: Any) -> Claude:
-        return Claude(**{"model": model} | options)
+        return make_claude(**{"model": model} | options)
 
     return make

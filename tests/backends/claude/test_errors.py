@@ -18,6 +18,7 @@ pytest.importorskip("anthropic", exc_type=ImportError)
 from local_server import Fault
 from messages_server import MessagesServer, first_word
 from numbered import NUMBERS, RecordedSleep, context_of, numbered, paragraphs
+from remote_contexts import make_claude
 
 from crx.backends.claude.contextualizer import Claude
 from crx.errors import ModelError, Offline
@@ -166,7 +167,7 @@ def test_a_missing_key_is_reported_before_anything_is_sent(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(ModelError, match="no key; set ANTHROPIC_API_KEY"):
-        Claude("claude-sonnet-5")
+        make_claude("claude-sonnet-5")
 
 
 def test_the_destination_is_the_host_that_the_sdk_sends_to(

@@ -12,9 +12,11 @@ pytest.importorskip("openai", exc_type=ImportError)
 from chat_server import MODEL, ChatServer, first_word, serving
 from local_server import Fault
 from numbered import NUMBERS, RecordedSleep, context_of, dollars_of, numbered, paragraphs
+from remote_contexts import make_openai
 from window_answers import DIGEST, answer_windows, line_of
 
-from crx.backends.openai.contextualizer import OpenAI
+from crx.backends.openai.contextualizer import OpenAIContexts
+from crx.backends.remote_contextualizer import RemoteContextualizer
 from crx.context.prompt import Prompt
 from crx.errors import BudgetSpent, ModelError, Offline, UsageError
 from crx.protocols import Contextualizer
@@ -28,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
 PRICE = Price(input=1.0, output=2.0, read=0.1, written=1.0, written_hour=1.0)
 
 
-Make = Callable[..., OpenAI]
+Make = Callable[..., RemoteContextualizer[OpenAIContexts]]
 
 
 @pytest.fixture
@@ -51,8 +53,8 @@ def sleep() -> RecordedSleep:
 def chat(url: str, sleep: RecordedSleep) -> Make:
     """Make a contextualizer that sends to the local server and does not wait."""
 
-    def make(model: str = MODEL, **options: Any) -> OpenAI:
-        return OpenAI(f"{url}#{model}", **{"retry_policy": RetryPolicy(sleep=sleep)} | options)
+    def make(model: str = MODEL, **options: Any) -> RemoteContextualizer[OpenAIContexts]:
+        return make_openai(f"{url}#{model}", **{"retry_policy": RetryPolicy(sleep=sleep)} | options)
 
     return make
 
@@ -161,18 +163,18 @@ def test_refused_chunks_are_no_outage(chat: Make, server: ChatServer) -> None:
 @pytest.mark.parametrize("address", ["localhost:8080/v1#m", "ftp://x#m", "http://#m", "x#m"])
 def test_a_malformed_address_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="not an address; write it like"):
-        OpenAI(address)
+        make_openai(address)
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1#"])
 def test_an_address_without_a_model_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="names no model; write it like"):
-        OpenAI(address)
+        make_openai(address)
 
 
 def test_a_refused_connection_ends_the_run(sleep: RecordedSleep) -> None:
     doc = numbered(paragraphs=6)
-    made = OpenAI("http://127.0.0.1:9/v1#m", retry_policy=RetryPolicy(sleep=sleep))
+    made = make_openai("http://127.0.0.1:9/v1#m", retry_policy=RetryPolicy(sleep=sleep))
     with pytest.raises(ModelError, match="cannot be reached; check that it is running"):
         list(made.situate(doc, paragraphs(doc)))
 
@@ -211,7 +213,7 @@ def test_a_key_goes_to_its_own_service_and_nowhere_else(
 
 def test_the_destination_is_the_host_of_the_address(chat: Make) -> None:
     assert chat().destination.is_local
-    away = OpenAI("https://api.openai.com/v1#m", key="sk-test")
+    away = make_openai("https://api.openai.com/v1#m", key="sk-test")
     assert away.destination == Destination("api.openai.com")
 
 
@@ -275,7 +277,7 @@ def test_requests_without_counts_are_taken_at_their_worst_case_and_reported_as_u
 
 def test_the_fingerprint_is_the_model_the_prompt_and_the_parameters(chat: Make) -> None:
     made = chat()
-    assert made.fingerprint == OpenAI(f"http://127.0.0.1:9/v1#{MODEL}", width=1).fingerprint
+    assert made.fingerprint == make_openai(f"http://127.0.0.1:9/v1#{MODEL}", width=1).fingerprint
     others = [chat("large"), chat(max_tokens=10), chat(extra={"seed": 1})]
     assert len({made.fingerprint, *(other.fingerprint for other in others)}) == 4
 

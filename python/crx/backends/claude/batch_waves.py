@@ -16,6 +16,7 @@ from typing import Any
 from crx.backends.claude.batch_queue import BatchQueue
 from crx.backends.claude.requests import DocumentPart, RequestSettings
 from crx.context.chunk_requests import validate_completion
+from crx.context.validate import ContextValidator
 from crx.errors import BudgetSpent, ModelError
 from crx.remote.errors import TransientError, is_too_long
 from crx.remote.metering import Meter, Reservation
@@ -32,6 +33,22 @@ _ENDS_RUN = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _BatchDocument:
+    """A document of a run, the validator of its contexts and the hash of its text."""
+
+    document: Document
+    validator: ContextValidator
+    hash: str
+
+    @classmethod
+    def of(cls, document: Document, settings: RequestSettings) -> _BatchDocument:
+        """Return a document with the validator of the run's prompt."""
+        digest = hashlib.sha256(document.text.encode("utf-8", "surrogatepass"))
+        validator = ContextValidator(document, prompt=settings.prompt)
+        return cls(document, validator, digest.hexdigest())
+
+
 @dataclass(slots=True)
 class _ChunkState:
     """A chunk without a context yet: how often it was tried, and the result so far.
@@ -41,6 +58,7 @@ class _ChunkState:
     """
 
     position: tuple[int, int]
+    document: _BatchDocument
     chunk: int
     part: DocumentPart
     tries: int = 0
@@ -64,7 +82,7 @@ class _ChunkState:
         The part's text is not hashed: it depends on which chunks of a long document are missing.
         """
         chunk, options = self.part.chunks[self.chunk], settings.body(())
-        span = [self.part.document_hash, chunk.start, chunk.end]
+        span = [self.document.hash, chunk.start, chunk.end]
         asked = [*span, self.context is not None, settings.prompt.hash, options]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:40]
 
@@ -93,7 +111,7 @@ class _ChunkState:
         reservation.settle(used)
         self.part.tighten_bound(used)
         chunk = self.part.chunks[self.chunk]
-        context = validate_completion(self.part.validator, chunk, answer)
+        context = validate_completion(self.document.validator, chunk, answer)
         retried = self.context is not None and context.status == "ok"
         self.context = replace(context, status="retried") if retried else context
 
@@ -138,12 +156,13 @@ class BatchRun:
         Answers in `recovered`, from `BatchQueue.recover`, are used first and removed from it.
         Raises `BudgetSpent` and `ModelError` after everything that was answered.
         """
-        pending = [
-            _ChunkState((at, first + i), i, part)
-            for at, (document, chunks) in enumerate(documents)
-            for first, part in self.settings.parts(document, chunks)
-            for i in range(len(part.chunks))
-        ]
+        pending = []
+        for at, (document, chunks) in enumerate(documents):
+            batched = _BatchDocument.of(document, self.settings)
+            for first, part in self.settings.parts(document, chunks):
+                pending += [
+                    _ChunkState((at, first + i), batched, i, part) for i in range(len(part.chunks))
+                ]
         self._use_recovered(pending, recovered)
         while pending := _emit_done(pending, emit):
             await self._run_wave(pending, emit)
@@ -225,7 +244,7 @@ class BatchRun:
             chunks = [part.chunks[state.chunk] for state in group]
             if not self.settings.refuse(part, chunks):
                 continue
-            for first, shorter in self.settings.parts(part.document, chunks):
+            for first, shorter in self.settings.parts(group[0].document.document, chunks):
                 for i in range(len(shorter.chunks)):
                     state = group[first + i]
                     state.part, state.chunk = shorter, i

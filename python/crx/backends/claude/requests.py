@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,6 @@ from typing import Any
 from crx.backends.claude.catalog import ModelFacts, model_facts
 from crx.context.prompt import Prompt
 from crx.context.text_window import Window
-from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.remote.completion import Completion
 from crx.remote.errors import (
@@ -38,23 +36,17 @@ class DocumentPart:
 
     `cache_marked`: requests mark the prefix for the service's cache. `cache_warm`: requests may run
     concurrently, because the cache holds the prefix or never will. `max_prefix_tokens` bounds the
-    tokens before the chunk; the first answer tightens it. `document_hash` is that of the whole
-    document.
+    tokens before the chunk; the first answer tightens it.
     """
 
-    document: Document
     text: str
     chunks: Sequence[Chunk]
-    validator: ContextValidator
     prefix: str
     cache_marked: bool
     cache_warm: bool = field(init=False)
     max_prefix_tokens: int = field(init=False)
-    document_hash: str = field(init=False)
 
     def __post_init__(self) -> None:
-        whole = self.document.text.encode("utf-8", "surrogatepass")
-        self.document_hash = hashlib.sha256(whole).hexdigest()
         self.cache_warm = not self.cache_marked
         self.max_prefix_tokens = len(self.prefix.encode()) + _MESSAGE_TOKENS
 
@@ -89,8 +81,7 @@ class RequestSettings:
             document, chunks, prompt=self.prompt, answer_tokens=self.max_tokens
         )
         return [
-            (each.first, self.part(document, chunks[each.first : each.last], text=each.text))
-            for each in excerpts
+            (each.first, self.part(each.text, chunks[each.first : each.last])) for each in excerpts
         ]
 
     def refuse(self, part: DocumentPart, chunks: Sequence[Chunk]) -> bool:
@@ -99,7 +90,7 @@ class RequestSettings:
             part.text, chunks, prompt=self.prompt, answer_tokens=self.max_tokens
         )
 
-    def part(self, document: Document, chunks: Sequence[Chunk], *, text: str) -> DocumentPart:
+    def part(self, text: str, chunks: Sequence[Chunk]) -> DocumentPart:
         """Prepare a text of a document; mark its prefix for the cache if that can pay.
 
         A single chunk reads nothing back. An entry that is kept for an hour costs twice its tokens,
@@ -110,10 +101,8 @@ class RequestSettings:
         most_tokens = len(prefix.encode()) * self.facts.tokens_per_byte * 1.25
         enough_chunks = len(chunks) > (2 if self.hour else 1)
         return DocumentPart(
-            document,
             text,
             chunks,
-            validator=ContextValidator(document, prompt=self.prompt),
             prefix=prefix,
             cache_marked=enough_chunks and most_tokens >= self.facts.min_cached_tokens,
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from crx.answer.reasoning import strip_reasoning
 from crx.backends.openai.client import OpenAIClient
-from crx.backends.openai.contextualizer import UNCOUNTED, add_dollars, parse_usage
+from crx.backends.openai.completions import UNCOUNTED, add_dollars, parse_usage
 from crx.backends.options import typed_options
 from crx.config import refuse_offline
 from crx.remote.answer_request import AnswerRequest, Emit
