@@ -236,12 +236,19 @@ class Store:
     """A handle on `crx.db`, the store of an index."""
 
     @staticmethod
-    def open(path: str, *, write: bool = False, create: bool = False) -> Store:
+    def open(
+        path: str, *, write: bool = False, create: bool = False, base: str | None = None
+    ) -> Store:
         """Open an index folder.
 
         `write` takes the writer's lock, and raises `Locked` with the process that holds it;
         `create` creates a missing folder, with mode 0700. Raises `NotAnIndex`, `Incompatible` for
         another format, `Damaged`, `NoRoom`.
+
+        With `base`, the URI of the folder that holds the index, the handle takes and gives absolute
+        URIs, and stores those of files below the base, and the field `path` of metadata, relative to
+        it. An index that was moved without its documents keeps the base it was written with. With
+        `write`, an index of an earlier version, whose URIs are stored as they are, is made so, too.
         """
 
     def close(self) -> None: ...
@@ -253,6 +260,12 @@ class Store:
 
     @property
     def writable(self) -> bool: ...
+    def stored_uri(self, uri: str) -> str:
+        """Return the form of a URI in settings and files of the index, relative to its base."""
+
+    def absolute_uri(self, stored: str) -> str:
+        """Return the URI of a stored form."""
+
     @property
     def log_lost(self) -> bool:
         """True if the database was being written and its write-ahead log is missing."""
@@ -287,6 +300,9 @@ class Store:
     def set_settings(self, settings: dict[str, str]) -> None: ...
     def documents(self) -> list[DocumentRow]:
         """Return all documents, by URI."""
+
+    def metadata_fields(self) -> set[str]:
+        """Return the names of the fields in the metadata of all documents."""
 
     def document(self, uri: str) -> DocumentRow | None: ...
     def document_by_id(self, doc: int) -> DocumentRow | None: ...

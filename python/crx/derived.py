@@ -12,7 +12,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from weakref import WeakSet, WeakValueDictionary
 from crx import _native
 from crx.config import Settings, user_file
 from crx.errors import Damaged, Incompatible, Locked, NoRoom, SystemFailure
-from crx.ingest.located_store import native_store, open_store, recent_documents
+from crx.ingest.open_store import open_store
 from crx.protocols import Embedder
 from crx.retrieve.bm25_files import open_bm25, record_files
 from crx.retrieve.canaries import describe_unfound, require_found
@@ -53,13 +53,13 @@ class Writer:
     def sync(self) -> None:
         """Bring the legs up to the store."""
         self.commit_lexical(self.store)
-        self.dense.sync(native_store(self.store))
+        self.dense.sync(self.store)
         self.on_commit()
 
     def publish(self) -> None:
         """Bring the legs up to the store and write out their files, as at the end of a build."""
         self.commit_lexical(self.store)
-        self.dense.publish(native_store(self.store))
+        self.dense.publish(self.store)
 
     def commit_lexical(self, store: _native.Store) -> None:
         """Commit to BM25 what it lacks of `store`, which may be a snapshot."""
@@ -67,14 +67,14 @@ class Writer:
             if self.lexical.seq < store.seq or store is self.store:
                 # After a loss of power, BM25 must not be newer than the store.
                 self.store.flush()
-                self.lexical.sync(native_store(store))
+                self.lexical.sync(store)
                 self.on_bm25_commit()
 
-    def check_canaries(self, *, dimensions: int) -> None:
-        """Look up what was put last in both legs; raises `Damaged` if one does not find it."""
+    def check_canaries(self, docs: Iterable[int], *, dimensions: int) -> None:
+        """Look up documents in both legs; raises `Damaged` if one does not find them."""
         require_found(
             self.store,
-            recent_documents(self.store),
+            docs,
             lexical=self.lexical,
             dense=self.dense,
             dimensions=dimensions,
@@ -287,7 +287,7 @@ class DerivedFiles:
         except Damaged as error:
             faults.append(str(error))
         dense = self._open_dense(write=False)
-        dense.check(native_store(self._store))
+        dense.check(self._store)
         return [*faults, *dense.faults]
 
     def unfound(self) -> list[str]:
@@ -381,7 +381,7 @@ class DerivedFiles:
             elif lexical.seq < seq and not why:
                 why = self._catch_up(store)
                 continue
-            dense.sync(native_store(store))
+            dense.sync(store)
             if lexical.seq == dense.seq == seq:
                 break
         notes += dense.faults
@@ -430,7 +430,7 @@ class DerivedFiles:
         try:
             if self._lexical is None:
                 self._lexical = self._open_lexical(write=False)
-            self._lexical.sync(native_store(store))
+            self._lexical.sync(store)
         except Damaged:
             self._lexical = None
             raise

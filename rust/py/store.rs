@@ -1,6 +1,6 @@
 //! Python bindings of the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -133,11 +133,22 @@ impl Store {
 #[pymethods]
 impl Store {
     #[staticmethod]
-    #[pyo3(signature = (path, *, write=false, create=false))]
-    fn open(py: Python<'_>, path: PathBuf, write: bool, create: bool) -> PyResult<Self> {
-        let opened = py
-            .detach(|| store::Store::open(&path, write, create))
-            .map_err(raise)?;
+    #[pyo3(signature = (path, *, write=false, create=false, base=None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        write: bool,
+        create: bool,
+        base: Option<&str>,
+    ) -> PyResult<Self> {
+        let open = || {
+            let opened = store::Store::open(&path, write, create)?;
+            match base {
+                Some(folder) => opened.located(folder),
+                None => Ok(opened),
+            }
+        };
+        let opened = py.detach(open).map_err(raise)?;
         Ok(Store {
             inner: Arc::new(opened),
         })
@@ -150,6 +161,14 @@ impl Store {
     #[getter]
     fn path(&self) -> String {
         self.inner.path().to_string_lossy().into_owned()
+    }
+
+    fn stored_uri(&self, uri: &str) -> String {
+        self.inner.stored_uri(uri)
+    }
+
+    fn absolute_uri(&self, stored: &str) -> String {
+        self.inner.absolute_uri(stored)
     }
 
     #[getter]
@@ -195,6 +214,10 @@ impl Store {
     fn documents(&self, py: Python<'_>) -> PyResult<Vec<DocumentRow>> {
         let rows = self.run(py, store::Store::documents)?;
         Ok(rows.into_iter().map(DocumentRow::from).collect())
+    }
+
+    fn metadata_fields(&self, py: Python<'_>) -> PyResult<BTreeSet<String>> {
+        self.run(py, store::Store::metadata_fields)
     }
 
     fn document(&self, py: Python<'_>, uri: &str) -> PyResult<Option<DocumentRow>> {

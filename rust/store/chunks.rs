@@ -49,7 +49,7 @@ pub struct ChunkRow {
 impl Store {
     /// Returns the chunks with these keys, in their order; a key without a chunk is skipped.
     pub fn chunks(&self, keys: &[i64]) -> Result<Vec<ChunkRow>> {
-        self.read(|db| {
+        let mut found = self.read(|db| {
             let mut found = Vec::with_capacity(keys.len());
             let mut statement = db.prepare_cached(&joined("chunk.chunk = ?"))?;
             for &key in keys {
@@ -61,7 +61,11 @@ impl Store {
                 }
             }
             Ok(found)
-        })
+        })?;
+        for chunk in &mut found {
+            chunk.uri = self.absolute_uri(&chunk.uri);
+        }
+        Ok(found)
     }
 
     /// Returns the keys of a document's chunks by ordinal.

@@ -1,9 +1,11 @@
 //! Documents: reading, renaming and removing them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params, Row};
+use serde::de::IgnoredAny;
 
 use super::row::{self, OnConflict, all, check, first, insert};
 use super::schema::DOCUMENT;
@@ -86,17 +88,38 @@ impl DocumentRow {
 impl Store {
     /// Returns all documents, by URI.
     pub fn documents(&self) -> Result<Vec<DocumentRow>> {
-        self.read(|db| DocumentRow::find(db, "ORDER BY uri", []))
+        let rows = self.read(|db| DocumentRow::find(db, "ORDER BY uri", []))?;
+        Ok(rows.into_iter().map(|row| self.locate(row)).collect())
+    }
+
+    /// Returns the names of the fields in the metadata of all documents.
+    pub fn metadata_fields(&self) -> Result<BTreeSet<String>> {
+        let rows = self.read(|db| DocumentRow::find(db, "", []))?;
+        let fields_of = |row: &DocumentRow| {
+            let fields: Option<BTreeMap<String, IgnoredAny>> =
+                serde_json::from_str(&row.metadata).ok();
+            fields.unwrap_or_default().into_keys()
+        };
+        Ok(rows.iter().flat_map(fields_of).collect())
     }
 
     /// Returns the document of that URI.
     pub fn document(&self, uri: &str) -> Result<Option<DocumentRow>> {
-        self.read(|db| Ok(DocumentRow::find(db, "WHERE uri = ?", [uri])?.pop()))
+        let stored = self.stored_uri(uri);
+        let found = self.read(|db| {
+            match DocumentRow::find(db, "WHERE uri = ?", [&stored])?.pop() {
+                // An index of an earlier version has absolute URIs until it is opened for writing.
+                None if stored != uri => Ok(DocumentRow::find(db, "WHERE uri = ?", [uri])?.pop()),
+                found => Ok(found),
+            }
+        })?;
+        Ok(found.map(|row| self.locate(row)))
     }
 
     /// Returns the document of that id.
     pub fn document_by_id(&self, doc: i64) -> Result<Option<DocumentRow>> {
-        self.read(|db| DocumentRow::find_by_id(db, doc))
+        let found = self.read(|db| DocumentRow::find_by_id(db, doc))?;
+        Ok(found.map(|row| self.locate(row)))
     }
 
     /// Returns a document's text, after checking its hash.
@@ -112,8 +135,9 @@ impl Store {
     /// Updates the time stamp and size of a source. The sequence number does not change, since no leg
     /// reads them.
     pub fn touch_document(&self, uri: &str, mtime_ns: i64, size: i64) -> Result<()> {
+        let uri = self.stored_uri(uri);
         self.write_in_group(|db| {
-            let mut document = by_uri(db, uri)?;
+            let mut document = by_uri(db, &uri)?;
             document.source_mtime_ns = mtime_ns;
             document.source_size = size;
             document.write(db)
@@ -128,29 +152,18 @@ impl Store {
         metadata: &str,
         mtime_ns: i64,
     ) -> Result<()> {
-        self.write_in_group(|db| {
-            let mut document = by_uri(db, old)?;
-            if old != new && !DocumentRow::find(db, "WHERE uri = ?", [new])?.is_empty() {
-                return Err(Error::Invalid(format!(
-                    "{new}: exists already; remove it before you rename {old}"
-                )));
-            }
-            document.uri = new.to_string();
-            document.metadata = metadata.to_string();
-            document.source_mtime_ns = mtime_ns;
-            document.write(db)?;
-            db.prepare_cached("DELETE FROM failure WHERE uri = ?")?
-                .execute([new])?;
-            changes::log(db, &[document.doc])
-        })
+        let (old, new) = (self.stored_uri(old), self.stored_uri(new));
+        let metadata = self.stored_metadata(metadata);
+        self.write_in_group(|db| rename(db, by_uri(db, &old)?, &new, &metadata, mtime_ns))
     }
 
     /// Removes documents with their chunks, damaged or not; their contexts, vectors and texts stay
     /// until `gc`. Returns the number of removed documents.
     pub fn remove_documents(&self, uris: &[String]) -> Result<usize> {
+        let uris: Vec<_> = uris.iter().map(|uri| self.stored_uri(uri)).collect();
         self.write_in_group(|db| {
             let mut gone = Vec::new();
-            for uri in uris {
+            for uri in &uris {
                 db.prepare_cached("DELETE FROM failure WHERE uri = ?")?
                     .execute([uri])?;
                 let doc = row::value(db, "SELECT doc FROM document WHERE uri = ?", [uri])?;
@@ -165,6 +178,28 @@ impl Store {
             Ok(gone.len())
         })
     }
+}
+
+/// Changes the stored URI, the metadata and the time stamp of a document.
+pub(super) fn rename(
+    db: &Connection,
+    mut document: DocumentRow,
+    new: &str,
+    metadata: &str,
+    mtime_ns: i64,
+) -> Result<()> {
+    let old = std::mem::replace(&mut document.uri, new.to_string());
+    if old != new && !DocumentRow::find(db, "WHERE uri = ?", [new])?.is_empty() {
+        return Err(Error::Invalid(format!(
+            "{new}: exists already; remove it before you rename {old}"
+        )));
+    }
+    document.metadata = metadata.to_string();
+    document.source_mtime_ns = mtime_ns;
+    document.write(db)?;
+    db.prepare_cached("DELETE FROM failure WHERE uri = ?")?
+        .execute([new])?;
+    changes::log(db, &[document.doc])
 }
 
 /// Reads the document of an id.

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
+use super::base::Base;
 use super::glob::Glob;
 use crate::error::Result;
 
-/// Registers `crx_glob(pattern, text)` and `crx_source(uri)` with a connection.
+/// Registers `crx_glob(pattern, text)`, `crx_source(uri)` and `crx_absolute(stored, base)` with a
+/// connection.
 pub(super) fn register(db: &Connection) -> Result<()> {
     let pure = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
@@ -24,6 +26,12 @@ pub(super) fn register(db: &Connection) -> Result<()> {
             .rsplit_once('#')
             .map_or(uri, |(source, _)| source)
             .to_string())
+    })?;
+    db.create_scalar_function("crx_absolute", 2, pure, |call| {
+        let base: Arc<Base> = call.get_or_create_aux(1, |folder| {
+            Ok::<_, rusqlite::Error>(Base::new(folder.as_str()?))
+        })?;
+        Ok(base.absolute(call.get_raw(0).as_str()?).into_owned())
     })?;
     Ok(())
 }

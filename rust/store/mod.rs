@@ -5,6 +5,7 @@
 //! of the search reads increments the sequence number, and the change log records the documents.
 
 mod backup;
+mod base;
 mod changes;
 mod chunks;
 mod contexts;
@@ -14,6 +15,7 @@ mod filter;
 mod functions;
 mod gc;
 mod glob;
+mod locate;
 mod lock;
 mod log_flag;
 mod open;
@@ -50,6 +52,7 @@ pub use upsert::NewDocument;
 pub use vectors::DocVector;
 
 use crate::error::{Error, Result};
+use base::Base;
 use lock::Lock;
 
 /// How long a closing writer waits for readers before it leaves them the log.
@@ -63,6 +66,8 @@ pub struct Store {
     /// The process that opened it; a forked child must not use it.
     process: u32,
     log_lost: bool,
+    /// The folder that stored URIs are relative to: see [`Store::located`].
+    base: Option<Base>,
     /// The change as of which all rows of documents were checked; -1 if they never were.
     documents_checked: AtomicI64,
     open: Mutex<Option<Resources>>,
@@ -128,6 +133,7 @@ impl Store {
             writable: write,
             process: std::process::id(),
             log_lost,
+            base: None,
             documents_checked: AtomicI64::new(-1),
             open: Mutex::new(Some(open)),
         })

@@ -50,13 +50,14 @@ impl Store {
         within_section: bool,
         order: Order,
     ) -> Result<Vec<ShownPassage>> {
-        self.read(|db| {
+        let shown = self.read(|db| {
             let found = FoundHits::read(db, hits, Reach::Tokens(REACH_TOKENS))?;
             let layout_of = |doc| found.layouts.get(&doc).map(Vec::as_slice);
             let budget = budget_tokens;
             let selected = passages::select(&found.hits, layout_of, budget, within_section, order)?;
             found.show(db, selected)
-        })
+        })?;
+        Ok(self.locate_passages(shown))
     }
 
     /// Expands hits by their neighbours, as [`passages::expand`] does.
@@ -74,12 +75,22 @@ impl Store {
             Growth::Tokens(budget) => Reach::Tokens(budget),
             Growth::Chunks(window) => Reach::Chunks(window),
         };
-        self.read(|db| {
+        let shown = self.read(|db| {
             let found = FoundHits::read(db, hits, reach)?;
             let layout_of = |doc| found.layouts.get(&doc).map(Vec::as_slice);
             let expanded = passages::expand(&found.hits, layout_of, growth, within_section, order)?;
             found.show(db, expanded)
-        })
+        })?;
+        Ok(self.locate_passages(shown))
+    }
+
+    /// Returns passages with their URIs and the paths in their metadata made absolute.
+    fn locate_passages(&self, mut shown: Vec<ShownPassage>) -> Vec<ShownPassage> {
+        for passage in &mut shown {
+            passage.uri = self.absolute_uri(&passage.uri);
+            passage.metadata = self.absolute_metadata(&passage.metadata);
+        }
+        shown
     }
 
     /// Returns `text[start..end]` of a document, in code points, with its lines and marks.

@@ -1,5 +1,6 @@
 //! Settings of the index, pointers to derived files, and inputs that failed.
 
+use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use super::Store;
@@ -33,15 +34,9 @@ impl Store {
     /// Stores these settings; others do not change.
     pub fn set_settings(&self, settings: &[(String, String)]) -> Result<()> {
         self.write(|db| {
-            for (name, value) in settings {
-                insert(
-                    db,
-                    &SETTING,
-                    OnConflict::Replace,
-                    &[text(name), text(value)],
-                )?;
-            }
-            Ok(())
+            settings
+                .iter()
+                .try_for_each(|(name, value)| put_setting(db, name, value))
         })
     }
 
@@ -86,25 +81,35 @@ impl Store {
                 "uri: empty; give the input that failed".into(),
             ));
         }
-        self.write_in_group(|db| {
-            insert(
-                db,
-                &FAILURE,
-                OnConflict::Replace,
-                &[text(uri), text(reason)],
-            )?;
-            Ok(())
-        })
+        let uri = self.stored_uri(uri);
+        self.write_in_group(|db| put_failure(db, &uri, reason))
     }
 
     /// Returns `(uri, reason)` of the inputs that could not be read, by URI.
     pub fn failures(&self) -> Result<Vec<(String, String)>> {
-        let sql = "SELECT uri, reason, hash FROM failure ORDER BY uri";
-        self.read(|db| {
-            all(db, sql, [], |row| {
-                check(&FAILURE, row, 0)?;
-                Ok((row.get(0)?, row.get(1)?))
-            })
-        })
+        let stored = self.read(stored_failures)?;
+        let located = |(uri, reason): (String, String)| (self.absolute_uri(&uri), reason);
+        Ok(stored.into_iter().map(located).collect())
     }
+}
+
+/// Stores a setting.
+pub(super) fn put_setting(db: &Connection, name: &str, value: &str) -> Result<()> {
+    let fields = [text(name), text(value)];
+    insert(db, &SETTING, OnConflict::Replace, &fields).map(drop)
+}
+
+/// Stores the failure of an input whose stored URI is given.
+pub(super) fn put_failure(db: &Connection, uri: &str, reason: &str) -> Result<()> {
+    let fields = [text(uri), text(reason)];
+    insert(db, &FAILURE, OnConflict::Replace, &fields).map(drop)
+}
+
+/// Returns the stored `(uri, reason)` of the inputs that could not be read.
+pub(super) fn stored_failures(db: &Connection) -> Result<Vec<(String, String)>> {
+    let sql = "SELECT uri, reason, hash FROM failure ORDER BY uri";
+    all(db, sql, [], |row| {
+        check(&FAILURE, row, 0)?;
+        Ok((row.get(0)?, row.get(1)?))
+    })
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use rusqlite::{Connection, Row, params_from_iter};
 use serde_json::{Map, Value};
 
+use super::base::{Base, RELATIVE};
 use super::filter::Filter;
 use super::glob::Glob;
 use super::row::{all, check};
@@ -28,7 +29,11 @@ impl Store {
     pub fn select(&self, where_: &str) -> Result<Filter> {
         let fields: Map<String, Value> = serde_json::from_str(where_)
             .map_err(|error| Error::Invalid(format!("filter: not a JSON object ({error})")))?;
-        let mut condition = Condition::default();
+        let is_relative = self.read(|db| self.has_relative_uris(db))?;
+        let mut condition = Condition {
+            base: self.base.as_ref().filter(|_| is_relative),
+            ..Condition::default()
+        };
         for (field, wanted) in &fields {
             condition
                 .field(field, wanted)
@@ -76,12 +81,14 @@ type Checked = std::result::Result<(), String>;
 
 /// The WHERE clause of a statement on `document`, and its parameters.
 #[derive(Debug, Default)]
-struct Condition {
+struct Condition<'a> {
+    /// The base of stored paths.
+    base: Option<&'a Base>,
     sql: String,
     params: Vec<String>,
 }
 
-impl Condition {
+impl Condition<'_> {
     /// Adds the condition of a field.
     fn field(&mut self, field: &str, wanted: &Value) -> Checked {
         match wanted {
@@ -92,7 +99,7 @@ impl Condition {
                 .iter()
                 .try_for_each(|(name, value)| self.operator(field, name, value)),
             Value::Array(_) => self.operator(field, "in", wanted),
-            Value::String(text) if is_path(field) && text.contains(['*', '?', '[']) => {
+            Value::String(text) if is_path(field) && text.contains(WILDCARDS) => {
                 self.operator(field, "glob", wanted)
             }
             _ => self.operator(field, "=", wanted),
@@ -110,7 +117,14 @@ impl Condition {
             self.sql.push_str("NOT ");
         }
         self.sql.push_str("EXISTS (SELECT 1 FROM ");
-        self.elements(field);
+        // Stored paths are compared as they are, if that gives the same result.
+        let base = self.base.filter(|_| is_path(field));
+        let stored = base.and_then(|base| stored_operand(base, name, value));
+        match base.filter(|_| stored.is_none()) {
+            Some(base) => self.absolute_elements(field, base),
+            None => self.elements(field),
+        }
+        let value = stored.as_ref().unwrap_or(value);
         self.sql.push_str(" AS element WHERE ");
         match (name, value) {
             ("=" | "!=", value) => self.any_of(std::slice::from_ref(value))?,
@@ -160,6 +174,21 @@ impl Condition {
         });
     }
 
+    /// Adds the table of a field that holds paths, which are stored relative to a base.
+    fn absolute_elements(&mut self, field: &str, base: &Base) {
+        self.sql.push_str(match field {
+            "uri" => "(SELECT 'text' AS type, crx_absolute(document.uri, ?) AS value)",
+            "source" => {
+                "(SELECT 'text' AS type, crx_source(crx_absolute(document.uri, ?)) AS value)"
+            }
+            _ => {
+                "(SELECT type, CASE type WHEN 'text' THEN crx_absolute(value, ?) ELSE value END \
+                 AS value FROM json_each(document.metadata, '$.path'))"
+            }
+        });
+        self.params.push(base.folder().to_string());
+    }
+
     /// Adds SQL with one parameter.
     fn test(&mut self, sql: &str, param: String) {
         self.sql.push_str(sql);
@@ -193,6 +222,33 @@ impl Condition {
 }
 
 const OPERATORS: &str = "=, !=, <, <=, >, >=, prefix, glob, in";
+
+/// Returns the operand that compares with stored paths as `value` does with absolute ones, None if
+/// there is no such operand: for an order, and for a pattern or a prefix that begins above the base.
+fn stored_operand(base: &Base, name: &str, value: &Value) -> Option<Value> {
+    let stored = |path: &str| Value::from(base.stored(path));
+    let inside = |text: &str| {
+        let rest = text.strip_prefix(base.inside())?;
+        Some(Value::from(format!("{RELATIVE}{rest}")))
+    };
+    match (name, value) {
+        ("=" | "!=", Value::String(path)) => Some(stored(path)),
+        ("in", Value::Array(values)) => {
+            let each = |value: &Value| value.as_str().map_or_else(|| value.clone(), stored);
+            Some(values.iter().map(each).collect())
+        }
+        ("prefix", Value::String(prefix)) => inside(prefix),
+        ("glob", Value::String(pattern)) => {
+            let is_literal = !base.inside().contains(WILDCARDS);
+            (is_literal && Glob::new(pattern).is_ok())
+                .then(|| inside(pattern))
+                .flatten()
+        }
+        _ => None,
+    }
+}
+
+const WILDCARDS: [char; 3] = ['*', '?', '['];
 
 fn is_path(field: &str) -> bool {
     matches!(field, "uri" | "source" | "path")

@@ -57,6 +57,12 @@ impl Store {
     /// their kind.
     pub fn put_document(&self, new: &NewDocument<'_>) -> Result<i64> {
         let chars = validate(new)?;
+        let (uri, metadata) = (self.stored_uri(new.uri), self.stored_metadata(new.metadata));
+        let new = &NewDocument {
+            uri: &uri,
+            metadata: &metadata,
+            ..*new
+        };
         self.write_in_group(|db| {
             contexts::require(db, new.context_keys)?;
             db.prepare_cached("DELETE FROM failure WHERE uri = ?")?

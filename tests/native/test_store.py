@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 import signal
 import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -593,3 +595,63 @@ def test_a_killed_writer_loses_nothing_it_has_acknowledged(tmp_path: Path) -> No
             assert row.source_mtime_ns in (number, acknowledged[-1] + 1)
             assert store.text(row.doc) == f"{row.source_mtime_ns} " * 50
         store.close()
+
+
+def test_with_a_base_uris_below_it_are_stored_relative_to_it(tmp_path: Path) -> None:
+    uris = ["/docs/a.md", "/docs/sub/b.md#1", "/docsother/c.md", "mem:1", "./d", "/docs"]
+    with closing(
+        Store.open(str(tmp_path / "notes.crx"), write=True, create=True, base="/docs")
+    ) as store:
+        for uri in uris:
+            put(store, uri, ["krill"], metadata=f'{{"a":1,"path":"{uri}"}}')
+        store.record_failure("/docs/e.pdf", "no text")
+        assert {row.uri for row in store.documents()} == set(uris)
+        assert store.failures() == [("/docs/e.pdf", "no text")]
+        (chunk,) = store.chunks(store.chunk_keys(1))
+        assert chunk.uri == "/docs/a.md"
+        (passage,) = store.expand_passages(np.array([1]), np.array([1.0], np.float32))
+        assert (passage.uri, passage.metadata) == ("/docs/a.md", '{"a":1,"path":"/docs/a.md"}')
+        store.rename_document("/docs/a.md", "/docs/z.md", metadata="{}", source_mtime_ns=0)
+        assert store.remove_documents(["/docs/z.md"]) == 1
+    with closing(Store.open(str(tmp_path / "notes.crx"))) as store:
+        stored = {row.uri: row.metadata for row in store.documents()}
+        assert stored["./sub/b.md#1"] == '{"a":1,"path":"./sub/b.md#1"}'
+        assert set(stored) == {"./", "././d", "./sub/b.md#1", "/docsother/c.md", "mem:1"}
+        assert store.failures() == [("./e.pdf", "no text")]
+
+
+FILTERS_ON_PATHS: list[tuple[object, set[str]]] = [
+    ({"=": "/docs/a.md"}, {"/docs/a.md"}),
+    ({"!=": "/docs/a.md"}, {"/docs/sub/b.md", "/other/c.md", "mem:1"}),
+    (["/docs/a.md", "/other/c.md"], {"/docs/a.md", "/other/c.md"}),
+    ({"prefix": "/docs/s"}, {"/docs/sub/b.md"}),
+    ({"prefix": "/"}, {"/docs/a.md", "/docs/sub/b.md", "/other/c.md"}),
+    ("/docs/*.md", {"/docs/a.md"}),
+    ("**/*.md", {"/docs/a.md", "/docs/sub/b.md", "/other/c.md"}),
+    ({">": "/docs/a.md", "<": "/other"}, {"/docs/sub/b.md"}),
+    ("./a.md", set()),
+]
+
+
+@pytest.mark.parametrize("field", ["uri", "source", "path"])
+@pytest.mark.parametrize(("condition", "found"), FILTERS_ON_PATHS)
+def test_filters_compare_absolute_paths(
+    tmp_path: Path, field: str, condition: object, found: set[str]
+) -> None:
+    with closing(
+        Store.open(str(tmp_path / "notes.crx"), write=True, create=True, base="/docs")
+    ) as store:
+        for uri in ["/docs/a.md", "/docs/sub/b.md", "/other/c.md", "mem:1"]:
+            put(store, uri, ["krill"], metadata=json.dumps({"path": uri}))
+        only = store.select(json.dumps({field: condition}))
+        assert {row.uri for row in store.documents() if row.doc in only} == found
+        with pytest.raises(ValueError, match=re.escape('"/docs/[": a "[" has no "]"')):
+            store.select(json.dumps({field: "/docs/["}))
+
+
+def test_the_fields_of_all_metadata_are_listed(tmp_path: Path) -> None:
+    with closing(Store.open(str(tmp_path / "notes.crx"), write=True, create=True)) as store:
+        assert store.metadata_fields() == set()
+        put(store, "a", ["krill"], metadata='{"year":1851,"by":"Melville"}')
+        put(store, "b", ["krill"], metadata='{"year":2020,"lang.s":[]}')
+        assert store.metadata_fields() == {"by", "lang.s", "year"}

@@ -17,7 +17,7 @@ from fault_injection.processes import Command, Process
 
 import crx
 from crx import _native, derived
-from crx.ingest.located_store import open_store
+from crx.ingest.open_store import open_store
 
 DOCUMENTS = 12
 # A writer waits 0.5 s for a search that catches up; the rest is for a machine that is busy.

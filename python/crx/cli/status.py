@@ -19,7 +19,7 @@ from crx.cli.output import (
 )
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
-from crx.ingest.located_store import BASE, base_of
+from crx.ingest.open_store import BASE
 from crx.ingest.roots import MOUNTS, ROOTS
 from crx.ingest.skipped import read_skipped
 from crx.registry import NO_EMBEDDER
@@ -47,7 +47,7 @@ def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool
         rows = index.store.documents() if documents else []
         passed_over = []
         if not isinstance(place, str):
-            passed_over = read_skipped(index.path, base=base_of(index.store))
+            passed_over = read_skipped(index.store)
     if as_json:
         listed = [
             {"uri": r.uri, "title": r.title, "lang": r.lang, "chunks": r.chunks} for r in rows

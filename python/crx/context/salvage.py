@@ -9,7 +9,7 @@ from pathlib import Path
 from crx.context.archive import ContextArchive, read_archive, restore_contexts
 from crx.errors import Damaged, NotAnIndex
 from crx.ingest.create import create_index
-from crx.ingest.located_store import open_native
+from crx.ingest.open_store import open_stored_form
 from crx.ingest.salvage import Salvaged, salvage_index
 
 
@@ -24,7 +24,7 @@ def salvage_with_archive(source: Path, target: Path, *, settings: Mapping[str, s
     found = _salvage_rows(source, target, settings=settings, required=not archived)
     if not archived:
         return found
-    store = open_native(target, write=True)
+    store = open_stored_form(target, write=True)
     try:
         count = restore_contexts(store, archived)
         with ContextArchive(target) as archive:

@@ -31,7 +31,7 @@ from crx.engine.protocol import (
 )
 from crx.errors import NotAnIndex
 from crx.ingest.create import create_index, is_complete
-from crx.ingest.located_store import BASE
+from crx.ingest.open_store import BASE
 from crx.ingest.roots import MOUNTS, ROOTS
 from crx.retrieve.dense_leg import search_dense
 from crx.types import Ranking

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crx import _native
 from crx.errors import NotAnIndex, UsageError
-from crx.ingest.located_store import open_native
+from crx.ingest.open_store import open_stored_form
 from crx.ingest.paths import escape_path
 
 
@@ -26,7 +26,7 @@ def require_utf_8(folder: Path) -> None:
 def is_complete(folder: Path) -> bool:
     """Return True unless there is no index, or its creation was interrupted before its settings."""
     try:
-        store = open_native(folder)
+        store = open_stored_form(folder)
     except NotAnIndex:
         return False
     try:

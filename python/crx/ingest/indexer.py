@@ -13,7 +13,6 @@ from crx.ingest.embed_pending import PendingChunks
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.file_pass import FilePass
 from crx.ingest.ignore import FolderPatterns
-from crx.ingest.located_store import base_of
 from crx.ingest.paths import uri_of
 from crx.ingest.report import Progress, Report, Tally
 from crx.ingest.roots import RememberedRoots
@@ -48,7 +47,6 @@ class Indexer:
         on_notice: Callable[[str], None] | None = None,
     ) -> None:
         self._store = store
-        self._base = base_of(store)
         self._max_file_mb = max_file_mb
         self._read_limits = read_limits
         self._ocr = ocr
@@ -81,6 +79,11 @@ class Indexer:
         """What was done so far."""
         return self._tally.report
 
+    @property
+    def last_put(self) -> Sequence[int]:
+        """The ids of the documents that were put last."""
+        return self._writer.last_put
+
     def index_files(
         self,
         paths: Sequence[Path],
@@ -94,7 +97,7 @@ class Indexer:
         `exclude` are patterns as in a `.gitignore` at each path; None: those of the last pass.
         """
         require_paths(paths)
-        remembered = RememberedRoots.read(self._store.settings(), base=self._base)
+        remembered = RememberedRoots.read(self._store)
         roots = remembered.choose(map(uri_of, paths), exclude=exclude)
         self._pass(roots, remembered, rehash=rehash, keep_missing=keep_missing)
 
@@ -106,7 +109,7 @@ class Indexer:
         keep_missing: bool = False,
     ) -> None:
         """Make the store hold what the remembered roots hold; see `FilePass`."""
-        remembered = RememberedRoots.read(self._store.settings(), base=self._base)
+        remembered = RememberedRoots.read(self._store)
         self._pass(
             remembered.roots, remembered, rehash=rehash, touched=touched, keep_missing=keep_missing
         )
@@ -137,23 +140,16 @@ class Indexer:
                 roots, others=remembered.others(roots), mounts=remembered.mounts
             )
         if touched is None:
-            self._remember(remembered.after(roots, discovery))
+            remembered.after(roots, discovery).write(self._store)
             record_skipped(
-                Path(self._store.path),
+                self._store,
                 file_pass.skipped,
-                base=self._base,
                 roots=[root.uri for root in roots],
                 unreachable=[each.uri for each in discovery.unreachable],
             )
         else:
             self._pending.commit()  # found by BM25 before their vectors are made
         self.embed()
-
-    def _remember(self, remembered: RememberedRoots) -> None:
-        settings = self._store.settings()
-        changed = {**settings, **remembered.as_settings(base=self._base)}
-        if changed != settings:
-            self._store.set_settings(changed)
 
     def index_documents(self, documents: Iterable[Document]) -> None:
         """Put documents that are not files; each replaces the one of its URI."""

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import orjson
 
 from crx import _native
-from crx.ingest.located_store import base_of
 from crx.ingest.path_filter import compile_glob
 from crx.ingest.paths import candidate_uris, is_below, path_of, uri_of
 from crx.ingest.roots import RememberedRoots
@@ -22,8 +21,7 @@ def remove_matching(store: _native.Store, names: Sequence[str]) -> dict[str, int
     A name is a URI, a file, a folder or a glob; a relative path starts at the current folder. Roots
     that lie in a removed folder are not refreshed any more.
     """
-    base = base_of(store)
-    remembered = RememberedRoots.read(store.settings(), base=base)
+    remembered = RememberedRoots.read(store)
     removed: dict[str, int] = {}
     for name in names:
         folders = candidate_uris(name)
@@ -31,14 +29,13 @@ def remove_matching(store: _native.Store, names: Sequence[str]) -> dict[str, int
         failures = [uri for uri, _ in store.failures() if any(is_below(uri, f) for f in folders)]
         store.remove_documents(failures)  # there is no such document: the failure goes
         remembered = remembered.without(folders)
-    settings = store.settings()
-    store.set_settings({**settings, **remembered.as_settings(base=base)})
+    remembered.write(store)
     return removed
 
 
 def refreshed_folders(store: _native.Store, names: Sequence[str]) -> list[tuple[str, str]]:
     """Return the names that still exist below a remembered root, with that root."""
-    remembered = RememberedRoots.read(store.settings(), base=base_of(store))
+    remembered = RememberedRoots.read(store)
     found = []
     for name in names:
         uri = uri_of(name)

@@ -6,14 +6,13 @@ mount points that were met below them, both as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import orjson
 
 from crx import _native
 from crx.ingest.discover import Discovery, Root
-from crx.ingest.located_store import Base, base_of
 from crx.ingest.paths import is_below, path_of
 
 ROOTS = "roots"
@@ -28,21 +27,26 @@ class RememberedRoots:
     mounts: tuple[str, ...] = ()
 
     @staticmethod
-    def read(settings: Mapping[str, str], *, base: Base) -> RememberedRoots:
-        """Return what the settings of an index hold; `base` is that of its URIs."""
+    def read(store: _native.Store) -> RememberedRoots:
+        """Return what the settings of a store hold."""
+        settings = store.settings()
         roots = orjson.loads(settings.get(ROOTS, "[]"))
         return RememberedRoots(
-            tuple(Root(base.load(each["uri"]), tuple(each["exclude"])) for each in roots),
-            tuple(map(base.load, orjson.loads(settings.get(MOUNTS, "[]")))),
+            tuple(Root(store.absolute_uri(each["uri"]), tuple(each["exclude"])) for each in roots),
+            tuple(map(store.absolute_uri, orjson.loads(settings.get(MOUNTS, "[]")))),
         )
 
-    def as_settings(self, *, base: Base) -> dict[str, str]:
-        """Return the settings that `read` reads."""
-        roots = [replace(root, uri=base.store(root.uri)) for root in self.roots]
-        return {
+    def write(self, store: _native.Store) -> None:
+        """Put what `read` reads into the settings of a store, unless it is there."""
+        roots = [replace(root, uri=store.stored_uri(root.uri)) for root in self.roots]
+        settings = store.settings()
+        changed = {
+            **settings,
             ROOTS: orjson.dumps(roots).decode(),
-            MOUNTS: orjson.dumps([base.store(uri) for uri in self.mounts]).decode(),
+            MOUNTS: orjson.dumps([store.stored_uri(uri) for uri in self.mounts]).decode(),
         }
+        if changed != settings:
+            store.set_settings(changed)
 
     def choose(self, uris: Iterable[str], *, exclude: Sequence[str] | None) -> list[Root]:
         """Return the roots at some URIs; their remembered excludes hold if `exclude` is None."""
@@ -83,5 +87,4 @@ class RememberedRoots:
 
 def read_root_paths(store: _native.Store) -> tuple[str, ...]:
     """Return the paths of the remembered roots of a store."""
-    remembered = RememberedRoots.read(store.settings(), base=base_of(store))
-    return tuple(path_of(root.uri) for root in remembered.roots)
+    return tuple(path_of(root.uri) for root in RememberedRoots.read(store).roots)

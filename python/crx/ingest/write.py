@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -23,6 +24,8 @@ from crx.types import Chunk, Document
 CONTEXT_RESERVE = 64
 # The largest default: in English, the 800 characters that embedders and fusion were compared with.
 MAX_CHUNK_TOKENS = 190
+# Documents that a run looks up at its end.
+LAST_PUT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,12 @@ class DocumentWriter:
         self._budget = budget
         self._pending = pending
         self._tally = tally
+        self._last_put: deque[int] = deque(maxlen=LAST_PUT)
+
+    @property
+    def last_put(self) -> tuple[int, ...]:
+        """The ids of the documents that were put last."""
+        return tuple(self._last_put)
 
     def put(self, document: Document, source: Source) -> None:
         """Split, situate and commit one document; its vectors follow."""
@@ -129,7 +138,7 @@ class DocumentWriter:
     ) -> None:
         metadata = {**document.metadata, **({"path": source.path} if source.path else {})}
         layout = [(c.start, c.end, c.token_start, c.token_end, c.section) for c in chunks]
-        self._store.put_document(
+        doc = self._store.put_document(
             uri=document.uri,
             title=document.title,
             lang=document.lang,
@@ -144,6 +153,7 @@ class DocumentWriter:
             context_keys=list(situated.keys),
             vector_keys=self._vector_keys(chunks, situated),
         )
+        self._last_put.append(doc)
 
     def _vector_keys(self, chunks: Sequence[Chunk], situated: SituatedChunks) -> list[bytes]:
         return [

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.errors import Damaged
-from crx.ingest.located_store import native_store
 from crx.types import Ranking
 
 
@@ -27,5 +26,5 @@ def search_dense(
     try:
         return Ranking(*dense.search(vector, k=k, only=only))
     except Damaged:
-        dense.sync(native_store(store))
+        dense.sync(store)
         return Ranking(*dense.search(vector, k=k, only=only))
