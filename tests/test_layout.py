@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "python" / "crx"
+MODULES = sorted([*ROOT.rglob("*.py"), *ROOT.with_name("crx_engines").rglob("*.py")])
 RUNTIMES = {"anthropic", "llama_cpp", "onnxruntime", "openai", "rich", "torch", "tree_sitter"}
 
 
@@ -28,7 +29,7 @@ def test_the_root_of_the_package_holds_at_most_twelve_files() -> None:
 def test_no_class_name_is_defined_twice() -> None:
     names = Counter(
         node.name
-        for path in sorted(ROOT.rglob("*.py"))
+        for path in MODULES
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef)
     )
@@ -36,7 +37,7 @@ def test_no_class_name_is_defined_twice() -> None:
 
 
 def test_every_module_says_its_job_in_one_line() -> None:
-    for path in sorted(ROOT.rglob("*.py")):
+    for path in MODULES:
         docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
         assert docstring, path
         first = docstring.splitlines()[0]

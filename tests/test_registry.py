@@ -79,11 +79,11 @@ def test_a_missing_package_of_an_address_is_named_with_what_installs_it(
     info = tmp_path / "crx_memory-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: crx-memory\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[crx.stores]\nray = crx_memory:open\n")
+    (info / "entry_points.txt").write_text("[crx.workers]\nray = crx_memory:open\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     hidden = 'ray://h: the package crx_memory is not installed; pip install "crx[ray]"'
     with pytest.raises(UsageError, match=re.escape(hidden)):
-        registry.load_for_scheme("crx.stores", "ray", shown="ray://h")
+        registry.load_for_scheme("crx.workers", "ray", shown="ray://h")
     none = "s3://b: no installed package opens s3: addresses; install one that does; known: ray"
     with pytest.raises(UsageError, match=re.escape(none)):
-        registry.load_for_scheme("crx.stores", "s3", shown="s3://b")
+        registry.load_for_scheme("crx.workers", "s3", shown="s3://b")

@@ -662,9 +662,9 @@ def open(
 ) -> Index:
     """Open an index folder, made with defaults where there is none (unless `create` is false).
 
-    `path` may be the URL of a database, `postgresql://user@host/database` (or several hosts, with
-    commas), `milvus://host:port` or `milvus-lite:FOLDER`, that an index was copied to (see
-    `crx copy`): it is searched as a folder is, and what writes raises `UsageError`.
+    `path` may be the address of an engine, such as `postgresql://user@host/database`, that an index
+    was copied to (see `crx copy`): it is searched as a folder is, and what writes raises
+    `UsageError`.
     `settings` go before `CRX_*` variables, the project file and the user file. Raises `NotAnIndex`,
     `Incompatible` (built with other settings than asked for), `Damaged`, `NoRoom`, and `ModelError`
     for a new index whose embedder cannot be loaded; nothing is made then. Raises `SystemFailure`

@@ -91,16 +91,16 @@ _GENERATORS = {
     "openai": "crx.backends.openai.generator",
 }
 
-# The extras of crx that install what addresses of these schemes need.
-SCHEMES = MappingProxyType(
-    {
+# The extras of crx that install what addresses need, by group of entry points and scheme.
+_EXTRAS = {
+    "crx.engines": {
         "milvus": "milvus",
         "milvus-lite": "milvus",
         "postgres": "postgres",
         "postgresql": "postgres",
-        "ray": "ray",
-    }
-)
+    },
+    "crx.workers": {"ray": "ray"},
+}
 # At least two characters: one is a drive of Windows.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
@@ -327,9 +327,9 @@ def scheme_of(address: str) -> str:
     return found[1].lower() if found else ""
 
 
-def has_plugin(group: str, name: str) -> bool:
-    """Return whether an installed package has an entry point of this group and name."""
-    return name in _plugins(group)
+def has_opener(group: str, scheme: str) -> bool:
+    """Return whether a package opens addresses of a scheme: an installed one, or an extra."""
+    return scheme in _EXTRAS.get(group, ()) or scheme in _plugins(group)
 
 
 def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[[str], object]:
@@ -348,8 +348,8 @@ def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[[str], o
         else:
             return opener
     advice = f"install one that does; known: {', '.join(sorted(plugins)) or 'none'}"
-    if scheme in SCHEMES:
-        advice = f'pip install "crx[{SCHEMES[scheme]}]"'
+    if extra := _EXTRAS.get(group, {}).get(scheme):
+        advice = f'pip install "crx[{extra}]"'
     raise UsageError(f"{shown}: {fact}; {advice}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import crx
 from crx.types import Document, Mark
 
 _PAGES = Path(__file__).parents[2] / "docs"
@@ -15,6 +16,13 @@ _CHINESE = """龙头山位于云南省东北部，海拔两千八百米。山上
 黑豹队是一支职业橄榄球队，主场位于夏洛特。球队的防守在二〇一五年赛季只失了三百零八分。
 四分卫带领进攻组得到了五百分，球队以十五胜一负的成绩进入季后赛。
 """
+
+
+def make_folder(path: Path) -> Path:
+    """Make an index folder of the documents, and return it."""
+    with crx.open(path, settings={"embedder": "hashed", "chunk_chars": 400}) as index:
+        index.add_documents(make_documents())
+    return path
 
 
 def make_documents() -> list[Document]:

@@ -12,12 +12,8 @@ from crx.cli.options import json_option, where_option
 from crx.cli.output import print_json, print_line, print_note
 from crx.cli.progress import PLAIN_EVERY_S
 from crx.engine.copy import CopyProgress, copy_documents, open_engine
-from crx.engine.milvus.milvus_engine import MilvusEngine
-from crx.engine.postgres.engine import PostgresEngine
-from crx.engine.postgres.sharded_engine import ShardedEngine
+from crx.engine.protocol import GraphBuilder
 from crx.errors import UsageError
-
-_DATABASES = (PostgresEngine, ShardedEngine, MilvusEngine)
 
 
 @click.command()
@@ -43,14 +39,13 @@ def command(
 ) -> None:
     """Copy the index SRC, with contexts and vectors, into DST; no model runs.
 
-    Each is a folder; postgresql://user@host/database, whose password is in the URL or in
-    PGPASSWORD, and several hosts, separated by commas, hold parts of one index; milvus://host:port,
-    whose login is in the URL or in MILVUS_TOKEN; or milvus-lite:FOLDER on this machine. Documents
-    that DST has already are left alone, so that the same command goes on where it was interrupted;
-    other documents of DST stay. In the end every document is read back and compared.
+    Each is a folder, or the address of an engine that is installed, such as
+    postgresql://user@host/database. Documents that DST has already are left alone, so that the same
+    command goes on where it was interrupted; other documents of DST stay. In the end every document
+    is read back and compared.
     """
     origin, destination = open_engine(source), open_engine(target)
-    if hnsw and not isinstance(destination, _DATABASES):
+    if hnsw and not isinstance(destination, GraphBuilder):
         raise UsageError(f"{target}: --hnsw is for a database; a folder has a graph of its own")
     try:
         report = copy_documents(
@@ -59,7 +54,7 @@ def command(
             where=parse_where(conditions) or None,
             on_progress=(lambda _: None) if quiet else _ProgressLines().show,
         )
-        if hnsw and isinstance(destination, _DATABASES):
+        if hnsw and isinstance(destination, GraphBuilder):
             destination.build_graph()
     finally:
         origin.close()

@@ -1,21 +1,24 @@
-"""Addresses of indexes that are kept by a database."""
+"""Addresses of indexes that are kept by an engine other than the folder."""
 
 from __future__ import annotations
 
 import re
 
-_MILVUS = re.compile(r"milvus://|milvus-lite:", re.IGNORECASE)
-_POSTGRES = re.compile(r"(?:postgresql|postgres)://", re.IGNORECASE)
+from crx import registry
+
+# The entry points that open an address: named by its scheme, called with it, they return an engine.
+ENGINES = "crx.engines"
 
 
 def is_engine_address(text: object) -> bool:
-    """Return whether a text is the URL of a database, and not the path of a folder."""
-    return isinstance(text, str) and (is_milvus_address(text) or _POSTGRES.match(text) is not None)
+    """Return whether a text is the address of an engine, and not the path of a folder.
 
-
-def is_milvus_address(text: str) -> bool:
-    """Return whether a text is the URL of Milvus or of Milvus Lite."""
-    return _MILVUS.match(text) is not None
+    Each URL is one, so that a scheme without an engine is refused; other paths with a colon are
+    addresses if an engine has their scheme.
+    """
+    if not isinstance(text, str) or not (scheme := registry.scheme_of(text)):
+        return False
+    return text.startswith("//", len(scheme) + 1) or registry.has_opener(ENGINES, scheme)
 
 
 def without_password(url: str) -> str:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from crx import registry
 from crx.config import FIXED
-from crx.engine.address import is_engine_address, is_milvus_address
+from crx.engine.address import ENGINES, is_engine_address, without_password
 from crx.engine.local import LocalEngine
 from crx.engine.protocol import Conditions, Engine, EngineSnapshot, StoredDocument, batches
 from crx.errors import Damaged, Incompatible, NotAnIndex, UsageError
@@ -48,16 +49,18 @@ class CopyReport:
 
 
 def open_engine(name: str) -> Engine:
-    """Return the engine of a URL or of the path of a folder."""
-    if is_milvus_address(name):
-        from crx.engine.milvus.milvus_engine import open_milvus
+    """Return the engine of an address, or of the path of a folder.
 
-        return open_milvus(name)
-    if is_engine_address(name):
-        from crx.engine.postgres.sharded_engine import open_database
-
-        return open_database(name)
-    return LocalEngine(Path(os.path.abspath(name)))
+    Raises `UsageError` for an address that no installed package opens, with what to install.
+    """
+    if not is_engine_address(name):
+        return LocalEngine(Path(os.path.abspath(name)))
+    scheme, shown = registry.scheme_of(name), without_password(name)
+    opened = registry.load_for_scheme(ENGINES, scheme, shown=shown)(name)
+    if not isinstance(opened, Engine):
+        found = type(opened).__name__
+        raise UsageError(f'{shown}: the plugin "{scheme}" returned {found}, which is not an Engine')
+    return opened
 
 
 def copy_documents(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import orjson
@@ -27,6 +27,11 @@ Conditions: TypeAlias = Mapping[str, object]
 
 # What the names of counts by outcome begin with, in `_native.Store.stats`.
 OUTCOME = "outcome:"
+
+
+def digest_of(*parts: bytes) -> bytes:
+    """Return the 32-byte BLAKE3 of parts, each preceded by its length."""
+    return _native.digest(*parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +109,7 @@ class StoredDocument:
                 parts.append(context.text.encode())
             vector = b"" if chunk.vector is None else chunk.vector.astype("<f2").tobytes()
             parts += [b"" if context is None else b"context", vector]
-        return _native.digest(*parts)
+        return digest_of(*parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +261,7 @@ class EngineSnapshot(Protocol):
         ...
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Where an index is kept. Methods raise `CrxError`s that name the engine."""
 
@@ -294,6 +300,15 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Release the connections and files."""
+        ...
+
+
+@runtime_checkable
+class GraphBuilder(Protocol):
+    """An engine that can search its vectors by a graph, which is built on request."""
+
+    def build_graph(self) -> None:
+        """Build an HNSW graph of the vectors, which searches then use; exact scans end."""
         ...
 
 
