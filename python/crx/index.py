@@ -34,12 +34,10 @@ if TYPE_CHECKING:
     from crx.context.exchange import Imported
     from crx.context.prompt import Prompt
     from crx.context.report import ContextProgress, ContextReport
-    from crx.context.routing import ContextRouter
     from crx.engine.opened import OpenEngine
     from crx.ingest.embedding_pool import EmbeddingPool
     from crx.ingest.indexer import Indexer
     from crx.ingest.report import Progress, Report
-    from crx.workers.context_workers import ContextWorkers
 
 
 class Index:
@@ -241,9 +239,11 @@ class Index:
             embedder = self.embedder
             pool, embedding_workers = None, None
             if workers or workers_on:
+                from crx.jobs.open_workers import open_context_workers
+
                 prompts = [prompt, *registry.read_prompts(prompt, templates=files).values()]
                 pool = stack.enter_context(
-                    _open_context_workers(with_, router, prompts, count=workers, on=workers_on)
+                    open_context_workers(with_, router, prompts, count=workers, on=workers_on)
                 )
                 embedding_workers = stack.enter_context(self._open_workers())
             self._note_origins(writer.store, router.origins)
@@ -589,7 +589,7 @@ class Index:
         if not (count or on) or not embedder.dimensions:
             yield None
             return
-        from crx.workers.open_pool import open_embedding_workers
+        from crx.jobs.open_workers import open_embedding_workers
 
         spec = self._built["embedder"]
         with open_embedding_workers(spec, embedder, count=count, on=on) as workers:
@@ -618,26 +618,6 @@ def _open_files(path: Path | str, vectors: VectorFiles) -> OpenFiles | OpenEngin
     from crx.engine.opened import OpenEngine
 
     return OpenEngine.open(path)
-
-
-def _open_context_workers(
-    with_: str | Contextualizer,
-    router: ContextRouter,
-    prompts: Sequence[Prompt | None],
-    *,
-    count: int,
-    on: str,
-) -> ContextWorkers:
-    """Return workers that write contexts; the model that was loaded for its fingerprint is freed.
-
-    It is loaded again if it is used after all.
-    """
-    from crx.workers.open_pool import open_context_workers
-
-    workers = open_context_workers(with_, router, prompts, count=count, on=on)
-    if isinstance(router.general, Closeable):
-        router.general.close()
-    return workers
 
 
 def _require(values: Iterable[object], kind: type | UnionType, expected: str) -> None:

@@ -121,6 +121,6 @@ def test_a_fork_starts_a_child_process_of_its_own_and_leaves_the_parents_alone(
 
 
 def child_pid(fake: Fake) -> int:
-    assert fake._supervisor is not None
-    assert fake._supervisor._child is not None
-    return fake._supervisor._child.pid
+    assert fake._process is not None
+    assert fake._process._supervisor.child is not None
+    return fake._process._supervisor.child.pid

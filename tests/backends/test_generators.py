@@ -365,7 +365,7 @@ def test_a_model_that_is_killed_during_an_answer_is_an_error_of_one_line(
     assert isinstance(generator, LlamaGenerator)
     pieces = generator.generate("what?")
     next(pieces)
-    child = generator._llama._supervisor._child
+    child = generator._llama._process._supervisor.child
     assert child is not None
     os.kill(child.pid, signal.SIGKILL)
     with pytest.raises(ModelError, match="process was lost: killed"):

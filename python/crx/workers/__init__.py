@@ -1,1 +1,1 @@
-"""Pools of workers that embed or write contexts: local processes, or actors of Ray."""
+"""Child processes and pools of them: messages, start, limits, replacement and end."""

@@ -64,6 +64,10 @@ class Assignments(Generic[Task]):
         """Return the task that a worker works on: the one that it was assigned first."""
         return self._assigned[worker][0]
 
+    def replace_first(self, worker: int, task: Task) -> None:
+        """Put a task in the place of the one that a worker works on: what remains of it."""
+        self._assigned[worker][0] = task
+
     def finish(self, worker: int) -> Task:
         """Take the task that a worker has finished: the one that it was assigned first."""
         return self._assigned[worker].popleft()

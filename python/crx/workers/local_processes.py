@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import select
 import time
 from collections import deque
@@ -11,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from crx.errors import ModelError
-from crx.process.pipe import Child, ChildLost, Message, child_command
+from crx.workers.child import Child
 from crx.workers.job import Answer, Job, Task
-from crx.workers.pool import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
-
-_COMMAND = child_command("crx.workers.child")
+from crx.workers.messages import ChildLost, Message
+from crx.workers.supervisor import OUT_OF_TURN, ChildRefused, require_ready
+from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 
 
 @dataclass(slots=True)
@@ -60,16 +61,20 @@ class LocalProcesses(Generic[Task, Answer]):
         self._processes: dict[int, _Process[Task]] = {}
 
     @property
-    def pids(self) -> dict[int, int]:
-        """The process ids of the workers."""
-        return {number: each.child.pid for number, each in self._processes.items()}
+    def host(self) -> str:
+        """This machine."""
+        return "localhost"
+
+    @property
+    def capacity(self) -> int:
+        """One worker for each processor."""
+        return os.cpu_count() or 1
 
     def start(self) -> int:
         """Start a worker and return its number; raises `SystemFailure` if there is no process."""
         number = next(self._numbers)
-        self._processes[number] = _Process(Child(_COMMAND))
-        opening = {"kind": type(self._job).__name__, "job": self._job.encode()}
-        self._send(number, {"op": "open", **opening})
+        self._processes[number] = _Process(Child(self._job.command))
+        self._send(number, {"op": "open", "job": self._job.encode()})
         return number
 
     def send(self, worker: int, task: Task) -> None:
@@ -125,15 +130,19 @@ class LocalProcesses(Generic[Task, Answer]):
     def _event(self, number: int, message: Message) -> WorkerEvent[Answer]:
         process = self._processes[number]
         process.heard = time.monotonic()
+        if not process.ready:
+            try:
+                require_ready(message)
+            except ChildRefused as refused:
+                raise ModelError(str(refused)) from None
+            process.ready = True
+            return WorkerReady(number)
         match message:
-            case {"op": "ready"}:
-                process.ready = True
-                return WorkerReady(number)
             case {"op": "answer", "answer": dict(answer)} if process.unanswered:
                 return self._answer(number, process.unanswered, answer)
-            case {"op": "refused" | "failed", "why": str(why)}:
+            case {"op": "failed", "why": str(why)}:
                 raise ModelError(why)
-        raise ChildLost("an answer out of turn")
+        raise ChildLost(OUT_OF_TURN)
 
     def _answer(
         self, number: int, unanswered: deque[_TaskSent[Task]], message: Message

@@ -2,67 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol
+from typing import Generic
 
 from crx.errors import ModelError
 from crx.workers.assignments import Assignments
-from crx.workers.job import Answer, Task, TaskIn
+from crx.workers.job import Answer, Job, Task
+from crx.workers.transport import WorkerAnswer, WorkerLost, WorkerReady, WorkerTransport
 
 # Workers lost in a row before they had loaded the model.
 MAX_FAILED_STARTS = 3
-# Workers that may be lost at the same text: the first loss may be an accident.
+# Workers that may be lost at the same item: the first loss may be an accident.
 MAX_LOSSES = 3
 # Seconds of one wait for workers; an interrupt ends it at once.
 WAIT_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerReady:
-    """A worker has loaded its model."""
-
-    worker: int
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerAnswer(Generic[Answer]):
-    """A worker has answered the first of its tasks; `last` if the task has no more answers."""
-
-    worker: int
-    answer: Answer
-    last: bool
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerLost:
-    """A worker is gone; `why` continues a sentence about it."""
-
-    worker: int
-    why: str
-
-
-WorkerEvent = WorkerReady | WorkerAnswer[Answer] | WorkerLost
-
-
-class WorkerTransport(Protocol[TaskIn, Answer]):
-    """Starts workers and exchanges messages with them."""
-
-    def start(self) -> int:
-        """Start a worker and return its number; `WorkerReady` or `WorkerLost` follows."""
-        ...
-
-    def send(self, worker: int, task: TaskIn) -> None:
-        """Send a task to a worker that is ready; its failure is told by `receive`."""
-        ...
-
-    def receive(self, *, timeout_s: float) -> Sequence[WorkerEvent[Answer]]:
-        """Wait for the next events; empty after the timeout. Raises `ModelError`."""
-        ...
-
-    def close(self) -> None:
-        """End all workers."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,26 +31,44 @@ class TaskAnswer(Generic[Task, Answer]):
 
 @dataclass(frozen=True, slots=True)
 class TaskLost(Generic[Task]):
-    """A worker was lost at this task, which is no longer in the pool."""
+    """So many workers were lost at the first suspect of a task that the pool has given it up."""
 
     task: Task
     why: str
 
 
 class WorkerPool(Generic[Task, Answer]):
-    """Up to `count` workers, each started when there is a task for it and given `ahead` of them."""
+    """Up to `count` workers, each started when there is a task for it and given `ahead` of them.
 
-    def __init__(self, transport: WorkerTransport[Task, Answer], *, count: int, ahead: int) -> None:
+    What a lost worker has not answered is given to others, as the job divides it.
+    """
+
+    def __init__(
+        self,
+        transport: WorkerTransport[Task, Answer],
+        job: Job[Task, Answer],
+        *,
+        count: int,
+        ahead: int,
+    ) -> None:
+        """`count` 0: as many as the transport has room for."""
         self._transport = transport
-        self._count = count
-        self._room = count * ahead
+        self._job = job
+        self._count = count or transport.capacity
+        self._room = self._count * ahead
         self._assignments: Assignments[Task] = Assignments(ahead=ahead)
+        self._losses: Counter[Hashable] = Counter()
         self._starting: set[int] = set()
         self._failed_starts = 0
 
     def __len__(self) -> int:
         """Return how many tasks are not finished."""
         return len(self._assignments)
+
+    @property
+    def host(self) -> str:
+        """The host that texts are sent to."""
+        return self._transport.host
 
     @property
     def is_full(self) -> bool:
@@ -127,20 +100,35 @@ class WorkerPool(Generic[Task, Answer]):
                     self._failed_starts = 0
                     self._assignments.join(worker)
                 case WorkerAnswer(worker, answer, last):
-                    assignments = self._assignments
-                    task = assignments.finish(worker) if last else assignments.first(worker)
-                    yield TaskAnswer(worker, task, answer)
+                    yield TaskAnswer(worker, self._take_answer(worker, answer, last=last), answer)
                 case WorkerLost(worker, why) if worker in self._starting:
                     self._fail_start(worker, why)
                 case WorkerLost(worker, why):
                     lost = self._assignments.lose(worker)
                     if lost is not None:
-                        yield TaskLost(lost, why)
+                        yield from self._retry(lost, why)
         self._assign()
 
     def _assign(self) -> None:
         while (assigned := self._assignments.assign()) is not None:
             self._transport.send(*assigned)
+
+    def _take_answer(self, worker: int, answer: Answer, *, last: bool) -> Task:
+        """Return the task that is answered; what remains of it stays with the worker."""
+        if last:
+            return self._assignments.finish(worker)
+        task = self._assignments.first(worker)
+        self._assignments.replace_first(worker, self._job.remaining(task, answer))
+        return task
+
+    def _retry(self, task: Task, why: str) -> Iterator[TaskLost[Task]]:
+        suspects = self._job.suspects(task)
+        self._losses.update(suspects)
+        losses = self._losses[suspects[0]]
+        if losses >= MAX_LOSSES:
+            yield TaskLost(task, why)
+        else:
+            self.submit_first(self._job.divide(task, losses=losses))
 
     def _fail_start(self, worker: int, why: str) -> None:
         self._starting.remove(worker)

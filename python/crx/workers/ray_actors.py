@@ -14,8 +14,8 @@ from typing import Any, Generic
 
 from crx.errors import CrxError, ModelError, SystemFailure, UsageError
 from crx.workers.job import Answer, Job, Task
-from crx.workers.pool import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 from crx.workers.ray_address import RayAddress
+from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 
 # Ray would otherwise report its use to its makers.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

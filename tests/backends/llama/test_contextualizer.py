@@ -154,8 +154,8 @@ def test_reasoning_that_the_template_begins_is_no_context(tmp_path: Path) -> Non
 def test_a_killed_child_is_replaced(parrot: Llama) -> None:
     contexts = parrot.situate(DOCUMENT, CHUNKS)
     assert next(contexts) == Context(SENTENCE)
-    assert parrot._supervisor._child is not None
-    os.kill(parrot._supervisor._child.pid, signal.SIGKILL)
+    assert parrot._process._supervisor.child is not None
+    os.kill(parrot._process._supervisor.child.pid, signal.SIGKILL)
     failed = [c for c in contexts if c != Context(SENTENCE)]
     # None, unless the child died with a single chunk in hand.
     assert failed in ([], [Context.failed("killed, perhaps for want of memory")])
@@ -230,7 +230,7 @@ def test_a_file_that_is_not_a_usable_model_is_named(
 
 CRASHES_WITH_EXTRA_BUFFERS = """
 import os, signal
-from crx.process.pipe import Parent
+from crx.workers.parent import Parent
 parent = Parent()
 if parent.receive()["extra_buffers"]:
     os.kill(os.getpid(), signal.SIGSEGV)

@@ -151,7 +151,8 @@ def test_a_model_whose_slots_do_not_reuse_a_prompt_faithfully_shares_nothing(
     from crx.backends.llama import session
     from crx.backends.llama.child import Worker
     from crx.backends.llama.options import LlamaOptions
-    from crx.process.pipe import Message, Parent
+    from crx.workers.messages import Message
+    from crx.workers.parent import Parent
 
     class Recorder(Parent):
         def __init__(self) -> None:

@@ -136,11 +136,11 @@ def test_a_worker_that_was_killed_meanwhile_is_replaced() -> None:
         assert [d.title for d in reader.read(PAGE, name="a.html")] == ["Roads"]
 
 
-def test_a_worker_is_replaced_after_many_files(
-    faulty: IsolatedReader, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("_faulty")
+def test_a_worker_is_replaced_after_many_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crx.ingest.worker.isolated_reader._FILES_A_WORKER", 2)
-    pids = [d.text for _ in range(5) for d in faulty.read(b"x", name="a.pid")]
+    with IsolatedReader() as reader:
+        pids = [d.text for _ in range(5) for d in reader.read(b"x", name="a.pid")]
     assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [2, 2, 1]
 
 

@@ -12,22 +12,22 @@ import copy
 import hashlib
 import os
 import re
-import resource
 import signal
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
+from crx.backends.model_process import ModelProcess
 from crx.backends.options import refuse_cap
-from crx.backends.process.supervisor import Supervisor
 from crx.context.chunk_prompt import ChunkPrompt, Validate
 from crx.context.compute_usage import ComputeUsage
 from crx.context.ordering import restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
-from crx.process.pipe import Parent, child_command
 from crx.types import Chunk, Context, ContextStatus, Document
+from crx.workers.child import child_command
+from crx.workers.parent import Parent, run_child
 
 _SETTING = re.compile(r"(\w+)=(\d+(?:\.\d+)?)(ms|s|)")
 _WORD = re.compile(r"\w+")
@@ -79,12 +79,12 @@ class Fake:
         self._faults = faults or Faults()
         self._latency_s = latency_s
         self._prompt_hash = ""
-        self._supervisor: Supervisor | None = None
+        self._process: ModelProcess | None = None
         if any(getattr(self._faults, kind) for kind in _DEADLY):
             shares = {f.name: getattr(self._faults, f.name) for f in fields(Faults)}
             opening = {"faults": shares, "latency_s": latency_s}
             command = child_command("crx.backends.fake.contextualizer")
-            self._supervisor = Supervisor(command, opening, timeout_s=timeout_s)
+            self._process = ModelProcess(command, opening, timeout_s=timeout_s)
 
     @staticmethod
     def of(settings: str) -> Fake:
@@ -112,17 +112,17 @@ class Fake:
     @property
     def usage(self) -> ComputeUsage:
         """The computation so far: nothing but restarts."""
-        return self._supervisor.usage if self._supervisor else ComputeUsage()
+        return self._process.usage if self._process else ComputeUsage()
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
         """Yield one context per chunk, in order."""
         validator = ContextValidator(document)
         head = _head(document)
-        if self._supervisor is not None:
+        if self._process is not None:
             prompts = [
                 ChunkPrompt(c.text, _FIRMER + c.text, _validate(validator, c)) for c in chunks
             ]
-            yield from restore_order(self._supervisor.situate(head, prompts))
+            yield from restore_order(self._process.situate(head, prompts))
             return
         for chunk in chunks:
             yield self._situate(head, chunk, validator)
@@ -135,8 +135,8 @@ class Fake:
 
     def close(self) -> None:
         """End the child process, if there is one."""
-        if self._supervisor is not None:
-            self._supervisor.close()
+        if self._process is not None:
+            self._process.close()
 
     def _situate(self, head: str, chunk: Chunk, validator: ContextValidator) -> Context:
         if self._faults.of(chunk.text) == "fail":
@@ -183,9 +183,12 @@ def _validate(validator: ContextValidator, chunk: Chunk) -> Validate:
 
 
 def main() -> None:
-    """Serve as the child process; some chunks are never answered."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    parent = Parent()
+    """Serve as the child process."""
+    run_child(_answer_prompts)
+
+
+def _answer_prompts(parent: Parent) -> None:
+    """Answer messages until the parent is gone; some chunks are never answered."""
     faults, head, latency_s = Faults(), "", 0.0
     while (message := parent.receive()) is not None:
         match message["op"]:

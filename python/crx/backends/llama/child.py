@@ -1,6 +1,6 @@
 """The child process of `llama:`, which loads a model and answers until its input ends.
 
-It answers the messages that `crx.backends.process.supervisor` lists, and `count`: texts, to the
+It answers the messages that `crx.backends.model_process` lists, and `count`: texts, to the
 number of tokens of each (`counted`).
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,7 +18,9 @@ from crx.backends.llama.prompt_tokens import PromptTokenizer, StreamingDecoder
 from crx.backends.llama.session import EXTRA_SEQUENCES, STEP_TOKENS, SequenceResult, Session
 from crx.context.compute_usage import ComputeUsage
 from crx.errors import ModelError
-from crx.process.pipe import Message, Parent
+from crx.workers.limits import limit_process
+from crx.workers.messages import Message
+from crx.workers.parent import Parent, run_child
 
 # The share of the free memory that keys and values may take; the rest is for the model's own
 # buffers and for other programs.
@@ -82,8 +83,7 @@ class Worker:
 
     def _open(self, settings: Message) -> None:
         if settings["memory_bytes"]:
-            limit = int(settings["memory_bytes"])
-            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+            limit_process(memory_bytes=int(settings["memory_bytes"]))
         self._settings = settings
         self._model = LlamaModel(
             settings["path"],
@@ -310,9 +310,7 @@ def _free_bytes() -> int:
 
 def main() -> None:
     """Serve on the standard streams."""
-    Worker(Parent()).serve()
-    # llama.cpp's destructors may crash, and there is nothing left to save.
-    os._exit(0)
+    run_child(lambda parent: Worker(parent).serve())
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 PATH may also be the name of a model of the store. The prompt puts the document first. Its tokens
 are computed once and shared by all chunks of the document, and the contexts of several chunks are
 decoded together (`session`), in a child process (`child`) that is restarted when it is lost
-(`crx.backends.process`). A document longer than the model's window is not truncated: its chunks
-are grouped, and each group gets an excerpt.
+(`crx.backends.model_process`). A document longer than the model's window is not truncated: its
+chunks are grouped, and each group gets an excerpt.
 
 Decoding is greedy, but for tokens that would continue a loop (`loops`). A chunk whose answer is
 rejected is asked for once more, with a firmer instruction.
@@ -24,8 +24,8 @@ from crx.answer.reasoning import strip_reasoning
 from crx.backends.llama.chat_template import PLAIN
 from crx.backends.llama.model_file import check_model_file, file_digest
 from crx.backends.llama.options import OPTION_TYPES, LlamaOptions, make_options
+from crx.backends.model_process import ModelProcess
 from crx.backends.options import refuse_cap, typed_options
-from crx.backends.process.supervisor import Supervisor
 from crx.context.chunk_prompt import ChunkPrompt
 from crx.context.compute_usage import ComputeUsage, PromptLengths, estimate_seconds
 from crx.context.excerpts import Excerpt, excerpts
@@ -38,8 +38,9 @@ from crx.context.windows import WINDOW_ANSWER_TOKENS, WINDOWS_TOGETHER, WindowCo
 from crx.errors import ModelError
 from crx.models.store import find_gguf_file
 from crx.models.threads import thread_count
-from crx.process.pipe import ChildLost, Message, child_command
 from crx.types import Chunk, Context, Document
+from crx.workers.child import child_command
+from crx.workers.messages import ChildLost, Message
 
 # Part of the fingerprint: raised when the same file and prompt may give another text.
 REVISION = 4
@@ -109,7 +110,7 @@ class Llama:
     @property
     def usage(self) -> ComputeUsage:
         """The computation so far."""
-        return self._supervisor.usage
+        return self._process.usage
 
     @property
     def width(self) -> int:
@@ -173,13 +174,13 @@ class Llama:
         return other
 
     def stream_answer(self, prefix: str, text: str) -> Iterator[str]:
-        """Yield the answer to a prompt without its reasoning; see `Supervisor.stream_answer`."""
-        pieces = self._supervisor.stream_answer(prefix, text)
+        """Yield the answer to a prompt without its reasoning; see `ModelProcess.stream_answer`."""
+        pieces = self._process.stream_answer(prefix, text)
         yield from strip_reasoning(pieces, starts_inside=self._starts_in_reasoning)
 
     def close(self) -> None:
         """End the child process; the next call starts it again."""
-        self._supervisor.close()
+        self._process.close()
 
     def __enter__(self) -> Llama:
         return self
@@ -194,7 +195,7 @@ class Llama:
             return None
         prompt = WindowPrompt.beside(self._prompt, source="llama")
         # As many prompts wait as are decoded, so that a slot takes the next one at once.
-        ask = partial(self._supervisor.situate, "")
+        ask = partial(self._process.situate, "")
         return WindowContextualizer(ask, prompt, self._count, self._line_counts, 2 * self._slots)
 
     def _start(self) -> None:
@@ -209,11 +210,11 @@ class Llama:
                 "usual_tokens": USUAL_WINDOW_TOKENS,
                 "places": self._places,
             }
-            self._supervisor = Supervisor(
+            self._process = ModelProcess(
                 COMMAND, opening, timeout_s=self._settings.timeout_s, env=_ENV
             )
             try:
-                ready = self._supervisor.start()
+                ready = self._process.start()
             except ChildLost as lost:
                 self.notes = (f"without the processor's own weight layouts: llama.cpp {lost}",)
                 continue
@@ -260,7 +261,7 @@ class Llama:
             prefix = self._prompt.prefix(excerpt.text)
             group = chunks[excerpt.first : excerpt.last]
             prompts = [self._chunk_prompt(chunk, validator) for chunk in group]
-            with contextlib.closing(self._supervisor.situate(prefix, prompts)) as contexts:
+            with contextlib.closing(self._process.situate(prefix, prompts)) as contexts:
                 for number, context in contexts:
                     yield excerpt.first + number, context
 
@@ -335,7 +336,7 @@ class Llama:
             yield PromptLengths(begin + self._head, suffixes, lines[alone:])
 
     def _count(self, texts: Sequence[str]) -> list[int]:
-        reply = self._supervisor.call({"op": "count", "texts": list(texts)}, reply_op="counted")
+        reply = self._process.call({"op": "count", "texts": list(texts)}, reply_op="counted")
         return [int(n) for n in reply["tokens"]]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from crx.backends.llama.contextualizer import Llama
 from crx.backends.llama.options import OPTION_TYPES, LlamaOptions, make_options
+from crx.backends.model_process import PromptRejected, TokenLimitReached
 from crx.backends.options import typed_options
-from crx.backends.process.supervisor import PromptRejected, TokenLimitReached
 from crx.context.compute_usage import ComputeUsage
 from crx.errors import ModelError
 from crx.remote.answer_request import token_limit_message

@@ -2,37 +2,31 @@
 
 It answers `open` (the limits, and whether images are recognized) with `ready`, and `read` (a name,
 and the number of the bytes that follow) with a `document` for each, then `done` or `failed` with
-the reason. Before each image that is recognized comes an `image`: the limits hold for each.
+the reason. Before each image that is recognized comes a heartbeat: the limits hold for each.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import partial
 
 from crx.errors import InputError, NotText
 from crx.ingest.read import read_bytes
 from crx.ingest.readers.scan import Image, Recognize, load_recognizer
-from crx.ingest.worker.limits import (
-    ReadLimits,
-    end_with_parent,
-    limit_process,
-    limit_time,
-    restart_time,
-)
+from crx.ingest.worker.limits import ReadLimits
 from crx.ingest.worker.messages import encode_document
-from crx.process.pipe import Message, Parent
 from crx.types import Document
+from crx.workers.limits import limit_process, limit_time, restart_time
+from crx.workers.messages import Message
+from crx.workers.parent import Parent, run_child
 
-_INPUT = 0
+# Bytes that the worker may write to a file: its messages go through pipes.
+_FILE_BYTES = 16_000_000
 
 
 def main() -> None:
     """Serve on the standard streams."""
-    end_with_parent(_INPUT)
-    serve(Parent())
-    os._exit(0)  # the destructors of a parser may crash, and there is nothing to save
+    run_child(serve)
 
 
 def serve(parent: Parent) -> None:
@@ -42,7 +36,7 @@ def serve(parent: Parent) -> None:
     while (message := parent.receive()) is not None:
         if message["op"] == "open":
             limits = ReadLimits(message["seconds"], message["memory_mb"])
-            limit_process(limits)
+            limit_process(memory_bytes=limits.memory_mb * 1_000_000, file_bytes=_FILE_BYTES)
             if message["ocr"]:
                 recognize = partial(_recognize, parent, limits)
             parent.send({"op": "ready"})
@@ -60,15 +54,15 @@ def serve(parent: Parent) -> None:
 
 def _recognize(parent: Parent, limits: ReadLimits, image: Image) -> str:
     """Return the text of an image, within limits of its own."""
-    parent.send({"op": "image"})
-    restart_time(limits)
+    parent.send_heartbeat()
+    restart_time(cpu_s=limits.seconds, wall_s=limits.wall_seconds)
     return load_recognizer()(image)
 
 
 def _next_reply(documents: Iterator[Document], limits: ReadLimits) -> Message:
     """Return the message of the next document, or of the end."""
     try:
-        with limit_time(limits):
+        with limit_time(cpu_s=limits.seconds, wall_s=limits.wall_seconds):
             for document in documents:
                 return {"op": "document", **encode_document(document)}
     except InputError as why:

@@ -16,16 +16,14 @@ from crx.ingest.readers.scan import require_engine
 from crx.ingest.readers.structure import suffix
 from crx.ingest.worker.limits import DEFAULT_LIMITS, ReadLimits
 from crx.ingest.worker.messages import decode_document
-from crx.process.pipe import Child, ChildLost, ChildSilent, Message, child_command
 from crx.types import Document
+from crx.workers.child import Child, child_command
+from crx.workers.messages import ChildLost, ChildSilent, Message
+from crx.workers.supervisor import OUT_OF_TURN, START_S, ChildRefused, Supervisor
 
 _COMMAND = child_command("crx.ingest.worker.child")
-# A starting worker is silent while its libraries are read from the disk.
-_START_S = 120.0
 # Seconds after the worker's own time limits, which the kernel enforces.
 _GRACE_S = 5.0
-# Replies after which others follow.
-_PARTS = ("document", "image")
 # Files after which a worker is replaced, so that what parsers leak does not add up.
 _FILES_A_WORKER = 1000
 
@@ -42,8 +40,8 @@ class IsolatedReader:
             require_engine(ocr)
         self._limits = limits
         self._ocr = ocr
-        self._child: Child | None = None
-        self._files_read = 0
+        opening = {"seconds": limits.seconds, "memory_mb": limits.memory_mb, "ocr": ocr}
+        self._supervisor = Supervisor(_COMMAND, opening, max_tasks=_FILES_A_WORKER)
 
     def __enter__(self) -> IsolatedReader:
         return self
@@ -54,13 +52,12 @@ class IsolatedReader:
     @property
     def pid(self) -> int | None:
         """The process id of the worker, None if none runs."""
-        return None if self._child is None else self._child.pid
+        child = self._supervisor.child
+        return None if child is None else child.pid
 
     def close(self) -> None:
         """End the worker."""
-        if self._child is not None:
-            self._child.end()
-            self._child = None
+        self._supervisor.close()
 
     def read(
         self, data: bytes, *, name: str, max_bytes: int = DEFAULT_MAX_BYTES
@@ -87,9 +84,10 @@ class IsolatedReader:
     def _read(self, data: bytes, name: str, max_bytes: int) -> Iterator[Document]:
         chars = 0
         while True:
-            is_fresh = self._ensure_worker()
+            child = self._take_worker()
+            is_fresh = self._supervisor.tasks == 1
             try:
-                for document in self._converse(data, name, max_bytes):
+                for document in self._converse(child, data, name, max_bytes):
                     chars += len(document.text)
                     if chars > max_bytes:
                         self.close()
@@ -106,39 +104,24 @@ class IsolatedReader:
                 if is_fresh or chars or _is_timeout(lost):
                     raise InputError(self._describe(lost)) from lost
 
-    def _ensure_worker(self) -> bool:
-        """Start a worker unless a sound one runs; return True for one that has read nothing."""
-        if self._child is not None and (
-            self._child.inherited or self._files_read >= _FILES_A_WORKER
-        ):
-            self.close()
-        if self._child is None:
-            self._child = Child(_COMMAND)
-            self._files_read = 0
-            try:
-                limits = {"seconds": self._limits.seconds, "memory_mb": self._limits.memory_mb}
-                opening = {**limits, "ocr": self._ocr}
-                self._child.send({"op": "open", **opening}, timeout_s=_START_S)
-                self._child.receive(timeout_s=_START_S)
-            except ChildLost as lost:
-                self.close()
-                raise SystemFailure(
-                    f"the process that reads files cannot be started: {lost}; "
-                    f'"crx doctor" checks the installation'
-                ) from lost
-        self._files_read += 1
-        return self._files_read == 1
+    def _take_worker(self) -> Child:
+        """Return the worker, started if need be."""
+        try:
+            return self._supervisor.take()
+        except (ChildLost, ChildRefused) as why:
+            raise SystemFailure(
+                f"the process that reads files cannot be started: {why}; "
+                f'"crx doctor" checks the installation'
+            ) from why
 
-    def _converse(self, data: bytes, name: str, max_bytes: int) -> Iterator[Document]:
+    def _converse(self, child: Child, data: bytes, name: str, max_bytes: int) -> Iterator[Document]:
         """Send one file and yield its documents."""
-        assert self._child is not None
         asked = {"op": "read", "name": name, "size": len(data), "max_bytes": max_bytes}
-        self._child.send(asked, timeout_s=_START_S)
-        self._child.send_bytes(data, timeout_s=_START_S)
+        child.send(asked, timeout_s=START_S)
+        child.send_bytes(data, timeout_s=START_S)
         timeout_s = self._limits.wall_seconds + _GRACE_S
-        while (reply := self._child.receive(timeout_s=timeout_s)).get("op") in _PARTS:
-            if reply["op"] == "document":
-                yield _decode(reply)
+        while (reply := child.receive_reply(timeout_s=timeout_s)).get("op") == "document":
+            yield _decode(reply)
         _raise_failure(reply)
 
     def _describe(self, lost: ChildLost) -> str:
@@ -178,4 +161,4 @@ def _raise_failure(reply: Message) -> None:
     if op == "out-of-memory":
         raise _OutOfMemory("no memory left")
     if op != "done":
-        raise ChildLost("an answer out of turn")
+        raise ChildLost(OUT_OF_TURN)

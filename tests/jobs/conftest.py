@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crx.process.pipe import Child
 from crx.workers import local_processes
+from crx.workers.child import Child
 
 _DEADLY = """
 import os, signal

@@ -12,9 +12,9 @@ from crx.context.compute_usage import ComputeUsage, Pace
 from crx.context.context_pool import DocumentTask
 from crx.context.prompt import Prompt
 from crx.errors import ModelError
+from crx.jobs import context_job
+from crx.jobs.context_job import ContextJob, NumberedTask, WrittenContext, decode_context_job
 from crx.types import Chunk, Context, Document, Mark
-from crx.workers import context_job
-from crx.workers.context_job import ContextJob, NumberedTask, WrittenContext, decode_context_job
 
 TEXT = "# Terms\n\nThe buyer pays.\n\nThe seller delivers."
 CHUNKS = {

@@ -17,18 +17,12 @@ from crx.backends.fake.contextualizer import Fake
 from crx.context.context_pool import DocumentTask
 from crx.context.report import ContextProgress, ContextReport
 from crx.errors import ModelError, UsageError
-from crx.process.pipe import Child
+from crx.jobs.context_job import ContextJob, NumberedTask, WrittenContext
+from crx.jobs.context_workers import DOCUMENTS_AHEAD, MAX_LOST_CHUNKS, ContextWorkers
 from crx.types import Chunk, Context, Document
-from crx.workers.context_job import NumberedTask, WrittenContext
-from crx.workers.context_workers import DOCUMENTS_AHEAD, MAX_LOST_CHUNKS, ContextWorkers
-from crx.workers.pool import (
-    MAX_LOSSES,
-    WorkerAnswer,
-    WorkerEvent,
-    WorkerLost,
-    WorkerPool,
-    WorkerReady,
-)
+from crx.workers.child import Child
+from crx.workers.pool import MAX_LOSSES, WorkerPool
+from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 
 SETTINGS = {"embedder": "hashed:max_tokens=64", "chunk_chars": 120}
 FAULTY = "fake:fail=0.1,empty=0.1,refuse=0.1,preamble=0.2,crash=0.02"
@@ -187,8 +181,14 @@ def test_a_source_that_workers_cannot_load_is_refused(
             index.contextualize("fake:", workers=2)
 
 
+JOB = ContextJob("fake:", (None,), ("",))
+
+
 class Scripted:
     """Workers of which each writes a context a wait, in order, and is lost at some chunks."""
+
+    host = "localhost"
+    capacity = 1
 
     def __init__(self, *deadly: int) -> None:
         self.deadly = set(deadly)
@@ -241,7 +241,7 @@ def asked(*sizes: int) -> Iterator[tuple[str, DocumentTask]]:
 
 
 def situate(transport: Scripted, *sizes: int, count: int = 1) -> list[tuple[str, int, str]]:
-    workers = ContextWorkers(WorkerPool(transport, count=count, ahead=DOCUMENTS_AHEAD))
+    workers = ContextWorkers(WorkerPool(transport, JOB, count=count, ahead=DOCUMENTS_AHEAD))
     with closing(workers.situate(asked(*sizes))) as contexts:
         return [(name, at, context.outcome) for name, at, context in contexts]
 
@@ -258,7 +258,7 @@ def test_documents_in_flight_are_bounded() -> None:
             taken.append(name)
             yield name, task
 
-    workers = ContextWorkers(WorkerPool(transport, count=2, ahead=DOCUMENTS_AHEAD))
+    workers = ContextWorkers(WorkerPool(transport, JOB, count=2, ahead=DOCUMENTS_AHEAD))
     with closing(workers.situate(take())) as contexts:
         next(contexts)
         assert len(taken) == 2 * DOCUMENTS_AHEAD

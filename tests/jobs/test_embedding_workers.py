@@ -10,20 +10,17 @@ import pytest
 from crx.errors import ModelError
 from crx.ingest.embed import Situated
 from crx.ingest.embedding_pool import TextBatch, TextsLost
-from crx.workers.embedding_job import EmbeddedRows
-from crx.workers.embedding_workers import EmbeddingWorkers
-from crx.workers.pool import (
-    MAX_FAILED_STARTS,
-    WorkerAnswer,
-    WorkerEvent,
-    WorkerLost,
-    WorkerPool,
-    WorkerReady,
-)
+from crx.jobs.embedding_job import EmbeddedRows, EmbeddingJob
+from crx.jobs.embedding_workers import EmbeddingWorkers
+from crx.workers.pool import MAX_FAILED_STARTS, WorkerPool
+from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 
 
 class Mortal:
     """Workers that answer at once and are lost at some texts, or before they are ready."""
+
+    host = "localhost"
+    capacity = 1
 
     def __init__(self, *deadly: str, starts: bool = True, dimensions: int = 2) -> None:
         self.deadly = set(deadly)
@@ -62,15 +59,15 @@ def _lost(worker: int) -> WorkerLost:
 
 def embed(transport: Mortal, *batches: str) -> list[str]:
     """Return the texts that were embedded, by batch, of batches of texts of a letter."""
-    workers = EmbeddingWorkers(WorkerPool(transport, count=1, ahead=1), dimensions=2)
+    job = EmbeddingJob("hashed", "")
+    workers = EmbeddingWorkers(WorkerPool(transport, job, count=1, ahead=1), dimensions=2)
     finished = []
-    with workers:
-        for batch in batches:
-            workers.submit(
-                TextBatch([text.encode() for text in batch], [Situated("", text) for text in batch])
-            )
-        while done := workers.wait_finished():
-            finished += [b"".join(each.keys).decode() for each in done]
+    for batch in batches:
+        workers.submit(
+            TextBatch([text.encode() for text in batch], [Situated("", text) for text in batch])
+        )
+    while done := workers.wait_finished():
+        finished += [b"".join(each.keys).decode() for each in done]
     return finished
 
 

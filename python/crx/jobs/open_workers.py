@@ -1,55 +1,57 @@
-"""Opening of the pools of workers that the settings and the options name."""
+"""Opening of the workers that the settings and the options name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 from crx.config.settings import refuse_offline
 from crx.context.prompt import Prompt
 from crx.context.routing import ContextRouter
 from crx.errors import Offline, UsageError
+from crx.jobs.context_job import ContextJob
+from crx.jobs.context_workers import DOCUMENTS_AHEAD, ContextWorkers
+from crx.jobs.embedding_job import EmbeddingJob
+from crx.jobs.embedding_workers import BATCHES_AHEAD, EmbeddingWorkers
 from crx.models.threads import thread_count
-from crx.protocols import Embedder, Remote
+from crx.protocols import Closeable, Embedder, Remote
 from crx.registry import is_context_file
 from crx.remote.destination import Destination
-from crx.workers.context_job import ContextJob
-from crx.workers.context_workers import DOCUMENTS_AHEAD, ContextWorkers, RemoteContextWorkers
-from crx.workers.embedding_job import EmbeddingJob
-from crx.workers.embedding_workers import BATCHES_AHEAD, EmbeddingWorkers, RemoteEmbeddingWorkers
 from crx.workers.job import Answer, Job, Task
 from crx.workers.local_processes import LocalProcesses
 from crx.workers.pool import WorkerPool
 from crx.workers.ray_address import parse_ray_address
+from crx.workers.transport import WorkerTransport
 
 
+@contextlib.contextmanager
 def open_embedding_workers(
     spec: str, embedder: Embedder, *, count: int, on: str
-) -> EmbeddingWorkers:
-    """Return workers that embed, none of which runs yet.
+) -> Iterator[EmbeddingWorkers]:
+    """Yield workers that embed, none of which runs yet, and end them.
 
     `spec` is the specification of the embedder. The threads of this process are shared out among
-    `count` local workers. `on` is the address of a Ray cluster, "" for this machine. Raises
-    `UsageError` for an embedder on a server, which needs no workers, `SystemFailure` for a cluster
-    that cannot be reached, and `Offline`.
+    `count` local workers. `on` is the address of a transport, "" for processes of this machine.
+    Raises `UsageError` for an embedder on a server, which needs no workers, `SystemFailure` for a
+    cluster that cannot be reached, and `Offline`.
     """
     if isinstance(embedder, Remote):
         raise UsageError(
             f"{spec}: is on a server, and workers load models of their own; set workers = 0"
         )
     job = EmbeddingJob(spec, embedder.fingerprint)
-    dimensions = embedder.dimensions
-    if not on:
-        return EmbeddingWorkers(_local(job, count, BATCHES_AHEAD), dimensions=dimensions)
-    pool, destination = _on_ray(job, on, count=count, ahead=BATCHES_AHEAD)
-    return RemoteEmbeddingWorkers(pool, dimensions=dimensions, destination=destination)
+    with _open_pool(job, on, count=count, ahead=BATCHES_AHEAD) as pool:
+        yield EmbeddingWorkers(pool, dimensions=embedder.dimensions)
 
 
+@contextlib.contextmanager
 def open_context_workers(
     source: object, router: ContextRouter, prompts: Sequence[Prompt | None], *, count: int, on: str
-) -> ContextWorkers:
-    """Return workers that write contexts, none of which runs yet.
+) -> Iterator[ContextWorkers]:
+    """Yield workers that write contexts, none of which runs yet, and end them.
 
-    `source` is the specification of the contextualizers of `router`, and `prompts` are theirs.
+    `source` is the specification of the contextualizers of `router`, and `prompts` are theirs. The
+    model that was loaded for its fingerprint is freed; it is loaded again if it is used after all.
     Raises `UsageError` for a source that workers cannot load, or that needs none, and otherwise as
     `open_embedding_workers`.
     """
@@ -69,10 +71,10 @@ def open_context_workers(
     job = ContextJob(
         source, tuple(prompts), tuple(each.fingerprint for each in router.contextualizers)
     )
-    if not on:
-        return ContextWorkers(_local(job, count, DOCUMENTS_AHEAD))
-    pool, destination = _on_ray(job, on, count=count, ahead=DOCUMENTS_AHEAD)
-    return RemoteContextWorkers(pool, destination=destination)
+    with _open_pool(job, on, count=count, ahead=DOCUMENTS_AHEAD) as pool:
+        if isinstance(router.general, Closeable):
+            router.general.close()
+        yield ContextWorkers(pool)
 
 
 def threads_of_each(count: int) -> int:
@@ -80,15 +82,21 @@ def threads_of_each(count: int) -> int:
     return max(1, thread_count() // count)
 
 
-def _local(job: Job[Task, Answer], count: int, ahead: int) -> WorkerPool[Task, Answer]:
-    processes = LocalProcesses(job.with_threads(threads_of_each(count)))
-    return WorkerPool(processes, count=count, ahead=ahead)
-
-
-def _on_ray(
+@contextlib.contextmanager
+def _open_pool(
     job: Job[Task, Answer], on: str, *, count: int, ahead: int
-) -> tuple[WorkerPool[Task, Answer], Destination]:
-    """Return workers on a cluster, and one of its hosts."""
+) -> Iterator[WorkerPool[Task, Answer]]:
+    """Yield a pool of workers and end them; `count` 0: as many as there is room for."""
+    if on:
+        transport = _open_remote(job, on)
+    else:
+        transport = LocalProcesses(job.with_threads(threads_of_each(count)))
+    with contextlib.closing(WorkerPool(transport, job, count=count, ahead=ahead)) as pool:
+        yield pool
+
+
+def _open_remote(job: Job[Task, Answer], on: str) -> WorkerTransport[Task, Answer]:
+    """Return workers on a cluster; raise `Offline` if a machine of it is another one."""
     address = parse_ray_address(on)
     if address.host and not Destination(address.host).is_local:
         refuse_offline(str(address))
@@ -103,4 +111,4 @@ def _on_ray(
     except Offline:
         actors.close()
         raise
-    return WorkerPool(actors, count=count or actors.capacity, ahead=ahead), destination
+    return actors

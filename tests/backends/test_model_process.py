@@ -1,4 +1,4 @@
-"""Supervision of a model's process: retries, suspects, faults and losses."""
+"""A model's process: retries, suspects, faults and losses."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import asdict
 import pytest
 
 from crx.backends.fake.contextualizer import Faults
-from crx.backends.process.supervisor import Supervisor
+from crx.backends.model_process import ModelProcess
 from crx.context.chunk_prompt import ChunkPrompt
 from crx.errors import ModelError
-from crx.process.pipe import child_command
 from crx.types import Context
+from crx.workers.child import child_command
 
 # A child that reports a fault of all chunks in progress if "heron" is among several, reports a
 # fault of all chunks for the prefix "broken", and answers an empty count out of turn.
 SCRIPTED = """
-from crx.process.pipe import Parent
+from crx.workers.parent import Parent
 parent, waiting = Parent(), []
 
 def settle():
@@ -59,8 +59,8 @@ WORDS = ("heron", "egret", "bittern")
 
 
 @pytest.fixture
-def scripted() -> Iterator[Supervisor]:
-    supervisor = Supervisor((sys.executable, "-c", SCRIPTED), {}, timeout_s=5.0)
+def scripted() -> Iterator[ModelProcess]:
+    supervisor = ModelProcess((sys.executable, "-c", SCRIPTED), {}, timeout_s=5.0)
     yield supervisor
     supervisor.close()
 
@@ -70,7 +70,7 @@ def prompts() -> list[ChunkPrompt]:
 
 
 def test_a_chunk_that_makes_others_fail_is_found_by_sending_each_alone(
-    scripted: Supervisor,
+    scripted: ModelProcess,
 ) -> None:
     contexts = dict(scripted.situate("Birds", prompts()))
     assert contexts == {
@@ -81,7 +81,7 @@ def test_a_chunk_that_makes_others_fail_is_found_by_sending_each_alone(
 
 
 def test_answers_to_chunks_before_a_fault_of_all_are_not_taken_for_later_ones(
-    scripted: Supervisor,
+    scripted: ModelProcess,
 ) -> None:
     contexts = dict(scripted.situate("broken", prompts()))
     assert contexts == dict.fromkeys(range(3), Context.failed("no memory"))
@@ -91,7 +91,7 @@ def test_answers_to_chunks_before_a_fault_of_all_are_not_taken_for_later_ones(
     }
 
 
-def test_prompts_that_are_added_while_answers_arrive_are_answered(scripted: Supervisor) -> None:
+def test_prompts_that_are_added_while_answers_arrive_are_answered(scripted: ModelProcess) -> None:
     asked = prompts()[1:]
     texts: list[str] = []
     for number, context in scripted.situate("Birds", asked):
@@ -101,7 +101,7 @@ def test_prompts_that_are_added_while_answers_arrive_are_answered(scripted: Supe
     assert texts == ["0 egret", "1 bittern", "2 tern 0", "3 tern 1"]
 
 
-def test_prompts_that_are_added_after_a_fault_of_all_fail_too(scripted: Supervisor) -> None:
+def test_prompts_that_are_added_after_a_fault_of_all_fail_too(scripted: ModelProcess) -> None:
     asked, found = prompts(), dict[int, Context]()
     for number, context in scripted.situate("broken", asked):
         found[number] = context
@@ -110,7 +110,7 @@ def test_prompts_that_are_added_after_a_fault_of_all_fail_too(scripted: Supervis
     assert found == dict.fromkeys(range(4), Context.failed("no memory"))
 
 
-def test_a_reply_to_something_else_is_a_loss_of_the_child(scripted: Supervisor) -> None:
+def test_a_reply_to_something_else_is_a_loss_of_the_child(scripted: ModelProcess) -> None:
     assert scripted.call({"op": "count", "texts": ["x"]}, reply_op="counted") == {"op": "counted"}
     with pytest.raises(ModelError, match="lost twice: an answer out of turn"):
         scripted.call({"op": "count", "texts": []}, reply_op="counted")
@@ -127,7 +127,7 @@ def test_a_retried_chunk_does_not_delay_the_others() -> None:
     prompts = [
         ChunkPrompt(f"the {word} colony", f"the {word} colony, again", validate) for word in WORDS
     ]
-    supervisor = Supervisor(
+    supervisor = ModelProcess(
         child_command("crx.backends.fake.contextualizer"), opening, timeout_s=5.0
     )
     outcomes = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 
 from crx import registry
@@ -11,10 +11,11 @@ from crx.context.context_pool import DocumentTask
 from crx.context.prompt import Prompt
 from crx.errors import Incompatible, ModelError
 from crx.ingest.worker.messages import decode_document, encode_document
-from crx.process.pipe import Message
 from crx.protocols import BatchContextualizer, Contextualizer, Metered, Promptable
 from crx.types import Chunk, Context, Document
-from crx.workers.job import use_threads
+from crx.workers.child import child_command
+from crx.workers.job import serve_job, use_threads
+from crx.workers.messages import Message
 
 # A worker is silent while it reads a document. The process of a local model, which the worker
 # supervises, is replaced much sooner.
@@ -33,6 +34,11 @@ class NumberedTask:
     def chars(self) -> int:
         """Characters of the document."""
         return self.task.chars
+
+    def part(self, positions: Iterable[int]) -> NumberedTask:
+        """Return the task of some of its chunks."""
+        chunks = {at: self.task.chunks[at] for at in positions}
+        return NumberedTask(self.number, replace(self.task, chunks=chunks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,10 @@ class ContextJob:
     fingerprints: tuple[str, ...]
     threads: int = 1
 
+    @property
+    def command(self) -> Sequence[str]:
+        return child_command("crx.jobs.context_job")
+
     def with_threads(self, threads: int) -> ContextJob:
         return replace(self, threads=threads)
 
@@ -68,6 +78,20 @@ class ContextJob:
 
     def silent_s(self, chars: int) -> float:
         return _SILENT_S + chars / _CHARS_A_SECOND
+
+    def remaining(self, task: NumberedTask, answer: WrittenContext) -> NumberedTask:
+        return task.part(at for at in task.task.chunks if at != answer.position)
+
+    def suspects(self, task: NumberedTask) -> Sequence[tuple[int, int]]:
+        """Return the number of the document and the position of its first chunk left."""
+        return [(task.number, next(iter(task.task.chunks)))]
+
+    def divide(self, task: NumberedTask, *, losses: int) -> Sequence[NumberedTask]:
+        """Return the chunks that are left; after a second loss the first of them alone."""
+        first, *others = task.task.chunks
+        if losses == 1 or not others:
+            return [task]
+        return [task.part([first]), task.part(others)]
 
     def encode(self) -> Message:
         return asdict(self)
@@ -177,3 +201,8 @@ def decode_context_job(message: Message) -> ContextJob:
 def _decode_prompt(message: Message) -> Prompt:
     parts = tuple((text, placeholder) for text, placeholder in message["parts"])
     return Prompt(parts, message["glossary"])
+
+
+def main() -> None:
+    """Serve as a worker that writes contexts."""
+    serve_job(decode_context_job)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crx.errors import SystemFailure
-from crx.process import pipe
-from crx.process.pipe import (
-    Child,
+from crx.workers import child as child_module
+from crx.workers.child import Child
+from crx.workers.messages import (
     ChildLost,
     ChildSilent,
     Message,
@@ -25,7 +25,7 @@ from crx.process.pipe import (
 VALUES = st.text() | st.integers() | st.booleans() | st.lists(st.text())
 
 ECHO = """
-from crx.process.pipe import Parent
+from crx.workers.parent import Parent
 parent = Parent()
 print("a library's output", flush=True)
 while (message := parent.receive()) is not None:
@@ -95,7 +95,7 @@ def test_a_long_wait_is_cut_so_that_an_interrupt_before_it_is_handled(
 
     child = Child((sys.executable, "-c", "input()"))
     with monkeypatch.context() as clock:
-        clock.setattr(pipe, "_SIGNAL_S", 0.05)
+        clock.setattr(child_module, "_SIGNAL_S", 0.05)
         clock.setattr(select, "select", wait)
         clock.setattr(time, "monotonic", lambda: sum(waits))
         with pytest.raises(ChildSilent, match=r"silent for 0\.3 s"):

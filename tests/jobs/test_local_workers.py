@@ -14,8 +14,8 @@ from equal_indexes import read_tables
 import crx
 from crx.errors import ModelError, UsageError
 from crx.ingest.report import Progress
-from crx.process.pipe import Child
-from crx.workers.open_pool import threads_of_each
+from crx.jobs.open_workers import threads_of_each
+from crx.workers.child import Child
 
 QUERIES = ("what does whale 7 eat?", "feed_3", "krill800")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -13,8 +13,9 @@ from crx import registry
 from crx.errors import Incompatible
 from crx.ingest.embed import Situated, SituatedEmbedder
 from crx.ingest.embedding_pool import TextBatch
-from crx.process.pipe import Message
-from crx.workers.job import use_threads
+from crx.workers.child import child_command
+from crx.workers.job import serve_job, use_threads
+from crx.workers.messages import Message
 
 # A worker that loads its model or embeds a batch is silent. It is taken for lost after these
 # seconds and one for each thousand characters that it was sent: far slower than any model.
@@ -38,6 +39,10 @@ class EmbeddingJob:
     fingerprint: str
     threads: int = 1
 
+    @property
+    def command(self) -> Sequence[str]:
+        return child_command("crx.jobs.embedding_job")
+
     def with_threads(self, threads: int) -> EmbeddingJob:
         return replace(self, threads=threads)
 
@@ -49,6 +54,17 @@ class EmbeddingJob:
 
     def silent_s(self, chars: int) -> float:
         return _SILENT_S + chars / _CHARS_A_SECOND
+
+    def remaining(self, task: TextBatch, answer: EmbeddedRows) -> TextBatch:
+        return TextBatch([], [])
+
+    def suspects(self, task: TextBatch) -> Sequence[bytes]:
+        return task.keys
+
+    def divide(self, task: TextBatch, *, losses: int) -> Sequence[TextBatch]:
+        """Return the texts one by one, so that the others are embedded and the cause is known."""
+        texts = zip(task.keys, task.texts, strict=True)
+        return [TextBatch([key], [text]) for key, text in texts]
 
     def encode(self) -> Message:
         return asdict(self)
@@ -86,3 +102,8 @@ class EmbeddingWorker:
     def run(self, task: TextBatch) -> Iterator[EmbeddedRows]:
         """Yield the rows of the texts."""
         yield EmbeddedRows(*self._situated.embed(task.texts))
+
+
+def main() -> None:
+    """Serve as a worker that embeds."""
+    serve_job(lambda message: EmbeddingJob(**message))

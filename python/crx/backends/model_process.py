@@ -17,22 +17,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from crx.backends.process.chunk_round import ChunkRound
+from crx.backends.chunk_round import ChunkRound
 from crx.context.chunk_prompt import ChunkPrompt
 from crx.context.compute_usage import ComputeUsage
 from crx.context.ordering import Answers
 from crx.errors import ModelError
-from crx.process.pipe import Child, ChildLost, Message
 from crx.types import Context
-
-# A starting child is silent while its libraries are read from the disk.
-START_S = 120.0
+from crx.workers.child import Child
+from crx.workers.messages import ChildLost, Message
+from crx.workers.supervisor import OUT_OF_TURN, START_S, ChildRefused, Supervisor
 
 # This many losses without an answer between them end the run: no single chunk is at fault.
 MAX_LOSSES_IN_A_ROW = 8
 
 _FINAL_OPS = ("answer", "fault")
-_OUT_OF_TURN = "an answer out of turn"
 
 
 class PromptRejected(Exception):
@@ -43,11 +41,8 @@ class TokenLimitReached(Exception):
     """The answer was stopped at its token limit."""
 
 
-class Supervisor:
-    """A child process with a model, restarted whenever it is lost.
-
-    A fork of this process starts a child of its own.
-    """
+class ModelProcess:
+    """A child process with a model, restarted whenever it is lost."""
 
     def __init__(
         self,
@@ -57,11 +52,9 @@ class Supervisor:
         timeout_s: float,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        self._command = command
-        self._env = env
-        self._opening = opening
+        start_s = max(START_S, timeout_s)
+        self._supervisor = Supervisor(command, opening, start_s=start_s, env=env)
         self._timeout_s = timeout_s
-        self._child: Child | None = None
         self._usage_before = ComputeUsage()
         self._usage_of_child = ComputeUsage()
         self._losses_in_a_row = 0
@@ -77,34 +70,25 @@ class Supervisor:
         Raises `ModelError` if the child refuses the model, and `ChildLost`.
         """
         self.close()
-        self._child = Child(self._command, env=self._env)
         try:
-            self._send({**self._opening, "op": "open"})
-            reply = self._receive_reply(max(START_S, self._timeout_s))
-        except ChildLost:
-            self.close()
-            raise
-        if reply["op"] != "ready":
-            self.close()
-            raise ModelError(str(reply.get("why", "the model's process answered out of turn")))
-        return reply
+            return self._supervisor.start()
+        except ChildRefused as why:
+            raise ModelError(str(why)) from None
 
     def close(self) -> None:
         """End the child."""
-        if self._child is not None:
-            self._child.end()
-            self._child = None
-            self._usage_before, self._usage_of_child = self.usage, ComputeUsage()
+        self._supervisor.close()
+        self._keep_usage()
 
     def call(self, message: Message, *, reply_op: str) -> Message:
         """Send a message and return its reply; try once more if the child is lost."""
         for lost_before in (False, True):
             try:
-                self._ensure_child()
-                self._send(message)
-                reply = self._receive_reply(self._timeout_s)
-                if reply["op"] != reply_op:
-                    raise ChildLost(_OUT_OF_TURN)
+                child = self._take_child()
+                child.send(message, timeout_s=self._timeout_s)
+                reply = child.receive_reply(timeout_s=self._timeout_s)
+                if reply.get("op") != reply_op:
+                    raise ChildLost(OUT_OF_TURN)
                 return reply
             except KeyboardInterrupt:
                 self.close()  # its reply would be taken for the reply to the next call
@@ -129,11 +113,11 @@ class Supervisor:
                 if state.complete:
                     break
                 try:
-                    if not prepared or self._child is None:
+                    if not prepared or self._supervisor.child is None:
                         self._send_prefix(prefix)
                         prepared = True
                     self._send_chunks(state)
-                    self._handle(state, self._receive(self._timeout_s))
+                    self._handle(state, self._receive())
                 except ChildLost as lost:
                     prepared = False
                     self._recover(state, str(lost))
@@ -155,7 +139,7 @@ class Supervisor:
                 try:
                     self._send_prefix(prefix)
                     self._send({"op": "add", "number": 0, "text": text, "stream": True})
-                    while (reply := self._receive(self._timeout_s))["op"] not in _FINAL_OPS:
+                    while (reply := self._receive())["op"] not in _FINAL_OPS:
                         if reply["op"] == "piece":
                             emitted = True
                             yield str(reply.get("text", ""))
@@ -175,14 +159,20 @@ class Supervisor:
         if not reply.get("finished"):
             raise TokenLimitReached
 
-    def _ensure_child(self) -> None:
-        if self._child is not None and self._child.inherited:
-            self.close()
-        if self._child is None:
-            self.start()
+    def _take_child(self) -> Child:
+        try:
+            child = self._supervisor.take()
+        except ChildRefused as why:
+            raise ModelError(str(why)) from None
+        if self._supervisor.tasks == 1:
+            self._keep_usage()  # of the child before: in a fork, that of the parent
+        return child
+
+    def _keep_usage(self) -> None:
+        self._usage_before, self._usage_of_child = self.usage, ComputeUsage()
 
     def _send_prefix(self, prefix: str) -> None:
-        self._ensure_child()
+        self._take_child()
         self._send({"op": "prefix", "text": prefix})
 
     def _send_chunks(self, state: ChunkRound) -> None:
@@ -198,7 +188,7 @@ class Supervisor:
         try:
             self._apply(state, reply)
         except (KeyError, TypeError, ValueError):
-            raise ChildLost(_OUT_OF_TURN) from None
+            raise ChildLost(OUT_OF_TURN) from None
 
     def _apply(self, state: ChunkRound, reply: Message) -> None:
         op, number = reply["op"], reply.get("number")
@@ -216,12 +206,13 @@ class Supervisor:
             state.fail_all(str(reply["why"]))
             self.close()  # what was sent meanwhile would be answered in the next round
         elif op != "heartbeat":
-            raise ChildLost(_OUT_OF_TURN)
+            raise ChildLost(OUT_OF_TURN)
 
     def _recover(self, state: ChunkRound, why: str) -> None:
         """Apply the last messages of a lost child and decide which chunks its loss costs."""
         with contextlib.suppress(ChildLost):
-            for reply in self._child.kill_and_drain() if self._child else ():
+            child = self._supervisor.child
+            for reply in child.kill_and_drain() if child else ():
                 self._handle(state, reply)
         self._count_loss()
         self._losses_in_a_row += 1
@@ -236,18 +227,12 @@ class Supervisor:
         self._usage_before += ComputeUsage(restarts=1)
 
     def _send(self, *messages: Message) -> None:
-        assert self._child is not None
-        self._child.send(*messages, timeout_s=self._timeout_s)
+        assert self._supervisor.child is not None
+        self._supervisor.child.send(*messages, timeout_s=self._timeout_s)
 
-    def _receive(self, timeout_s: float) -> Message:
-        assert self._child is not None
-        reply = self._child.receive(timeout_s=timeout_s)
+    def _receive(self) -> Message:
+        assert self._supervisor.child is not None
+        reply = self._supervisor.child.receive(timeout_s=self._timeout_s)
         if not isinstance(reply.get("op"), str):
             raise ChildLost("an unreadable answer")
-        return reply
-
-    def _receive_reply(self, timeout_s: float) -> Message:
-        """Return the next message that is not a heartbeat."""
-        while (reply := self._receive(timeout_s))["op"] == "heartbeat":
-            pass
         return reply

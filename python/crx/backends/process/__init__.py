@@ -1,1 +1,0 @@
-"""Models in child processes: retries and restarts."""

@@ -1,0 +1,1 @@
+"""The jobs of pools of workers: embedding, and writing contexts."""

@@ -1,1 +1,0 @@
-"""Child processes: messages, and limits on silence."""

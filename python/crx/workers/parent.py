@@ -1,0 +1,91 @@
+"""A child process from within: the way to its parent, and how it serves and ends."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections.abc import Callable
+
+from crx.workers.limits import limit_process
+from crx.workers.messages import Message, decode_message, encode_message
+
+_INPUT = 0
+_HEARTBEAT_S = 0.5
+
+
+class Parent:
+    """The parent process, as its child reaches it: messages on standard input and output.
+
+    What libraries print to the standard output goes to the standard error instead.
+    """
+
+    def __init__(self) -> None:
+        self._in, self._out = _INPUT, os.dup(1)
+        os.dup2(2, 1)
+        self._buffer = bytearray()
+        self._last_sent = 0.0
+
+    def send(self, message: Message) -> None:
+        """Send a message."""
+        rest = memoryview(encode_message(message))
+        while rest:
+            rest = rest[os.write(self._out, rest) :]
+        self._last_sent = time.monotonic()
+
+    def send_heartbeat(self) -> None:
+        """Send a heartbeat, unless a message was sent within the last half second."""
+        if time.monotonic() - self._last_sent > _HEARTBEAT_S:
+            self.send({"op": "heartbeat"})
+
+    def receive(self) -> Message | None:
+        """Wait for the next message and return it, None when the parent is gone."""
+        while (message := decode_message(self._buffer)) is None:
+            data = os.read(self._in, 1 << 20)
+            if not data:
+                return None
+            self._buffer += data
+        return message
+
+    def receive_bytes(self, size: int) -> bytes | None:
+        """Wait for bytes whose number a message has announced; None when the parent is gone."""
+        while len(self._buffer) < size:
+            data = os.read(self._in, 1 << 20)
+            if not data:
+                return None
+            self._buffer += data
+        data = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return data
+
+    def has_input(self) -> bool:
+        """Return True if there is something to read, a message or the end."""
+        return bool(self._buffer) or bool(select.select([self._in], [], [], 0)[0])
+
+
+def run_child(serve: Callable[[Parent], None]) -> None:
+    """Let a function serve on the standard streams, then end this process.
+
+    The process ends as soon as the parent is gone, whatever the function does.
+    """
+    limit_process()
+    _end_with_parent(_INPUT)
+    serve(Parent())
+    os._exit(0)  # native libraries may crash while they unload, and there is nothing to save
+
+
+def _end_with_parent(pipe: int) -> None:
+    """End this process as soon as the other end of a pipe is closed.
+
+    A thread waits for it. Code that never lets other threads run is ended by the limits of time.
+    """
+    threading.Thread(target=_end_when_closed, args=(pipe,), daemon=True).start()
+
+
+def _end_when_closed(pipe: int) -> None:
+    waiting = select.poll()
+    waiting.register(pipe, 0)  # no event but the end: what is sent stays unread
+    while not waiting.poll():
+        pass
+    os._exit(0)
