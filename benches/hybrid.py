@@ -9,7 +9,7 @@ chunks. A chunk's vector has 384 dimensions, in which the mean of its words' vec
 dimensions is embedded, with noise. Queries are spans of 2 to 12 words of chunks; their vectors are
 computed beforehand for all engines. crx returns passages of the best 20 chunks, within 4,000
 tokens, and looks for the whole query in the best 50 of BM25; above 100,000 chunks its default is a
-graph. `exact` scans all vectors, `int8` scans codes of them. LanceDB searches its
+graph. `exact` scans all vectors. LanceDB searches its
 full-text index and an IVF_HNSW_SQ index of the vectors, 150 of each, and fuses them by reciprocal
 ranks; txtai is set to `hybrid` with stored texts and is otherwise as it comes. The script is what
 one would write in an afternoon: the best 150 chunks of BM25 (bm25s with its numba backend) and of a
@@ -260,9 +260,6 @@ def open_engines(folder: Path, corpus: Corpus, names: Sequence[str]) -> dict[str
     openers: dict[str, Callable[[], Engine]] = {
         "crx": lambda: open_crx(folder / "crx", corpus),
         "crx, exact": lambda: open_crx(folder / "exact", corpus, ann_above=everything),
-        "crx, int8": lambda: open_crx(
-            folder / "int8", corpus, ann_above=everything, vector_codes="int8"
-        ),
         "script": lambda: open_script(corpus),
         "LanceDB": lambda: open_lancedb(folder / "lancedb", corpus),
         "txtai": lambda: open_txtai(corpus),

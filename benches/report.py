@@ -71,36 +71,11 @@ SECTIONS = (
         others=("read", "crx f32"),
     ),
     Section(
-        "Codes of vectors",
-        ("codes-mixture.json",),
-        (
-            Column("cpu_ms", "ms of the CPU"),
-            Column("recall20", "recall@20", 3, ranked=False),
-            Column("recall150", "recall@150", 3, ranked=False),
-        ),
-        "The best 150 by codes of a byte or a bit a value, the best of which are compared as "
-        "vectors (`benches/codes.py`).",
-        ours="crx int8",
-        others=("crx f16", "crx binary"),
-    ),
-    Section(
-        "Codes of the vectors of e5",
-        ("codes-e5.json",),
-        (
-            Column("cpu_ms", "ms of the CPU"),
-            Column("recall20", "recall@20", 3, ranked=False),
-            Column("recall150", "recall@150", 3, ranked=False),
-        ),
-        "The same with the vectors of English everyday documentation (`benches/codes.py --index`).",
-        ours="crx int8",
-        others=("crx f16", "crx binary"),
-    ),
-    Section(
         "Many queries at once",
         ("batch-mixture.json",),
         (Column("cpu_ms", "ms of the CPU a query"),),
         "The best 150 of each of 64 queries, in half precision and, by numpy, in single "
-        "(`benches/codes.py`).",
+        "(`benches/batch.py`).",
         ours="crx f16",
     ),
     Section(
@@ -137,7 +112,7 @@ SECTIONS = (
         ),
         "BM25, vectors, fusion and, for crx, passages (`benches/hybrid.py`). crx scans all vectors "
         "of 11,500 chunks, as `exact` does, and has a graph of more. Vectors are made before.",
-        others=("crx, exact", "crx, int8"),
+        others=("crx, exact",),
         drawing="growth-search.svg",
     ),
     Section(

@@ -53,16 +53,19 @@ def test_a_question_finds_the_passage_and_its_text_is_the_source(
     assert best.uri == str(docs / "whales.md")
 
 
-def test_codes_of_the_vectors_are_made_by_the_next_build_and_change_no_answer(
+def test_codes_of_an_earlier_version_are_ignored_and_removed_by_the_next_build(
     index: crx.Index, docs: Path
 ) -> None:
     index.add(docs)
     passages = index.search("what do whales eat?").passages
-    assert index.status().dense_search == "exact"
-    with crx.open(index.path, settings={"vector_codes": "int8"}) as coded:
-        coded.add(docs)
-        assert coded.status().dense_search == "int8 codes"
-        assert coded.search("what do whales eat?").passages == passages
+    codes = index.path / "derived" / "codes-1.int8"
+    codes.write_bytes(b"crx.code")
+    with crx.open(index.path) as opened:
+        assert opened.search("what do whales eat?").passages == passages
+        assert (opened.status().notes, codes.exists()) == ((), True)
+        (docs / "new.md").write_text("# Seals\n\nSeals eat fish.\n")
+        opened.add(docs)
+        assert (opened.verify().faults, codes.exists()) == ((), False)
 
 
 def test_every_hit_says_what_each_leg_gave_it(index: crx.Index, docs: Path) -> None:

@@ -588,11 +588,7 @@ class Lexical:
 
 @final
 class Dense:
-    """The dense leg: a scan of `derived/vectors-<n>.f16`, or HNSW above `ann_above` rows.
-
-    With `codes`, "int8" or "binary", a writer makes codes of the rows that are scanned: their scan
-    proposes rows, whose scores are computed exactly.
-    """
+    """The dense leg: a scan of `derived/vectors-<n>.f16`, or HNSW above `ann_above` rows."""
 
     @staticmethod
     def open(
@@ -601,7 +597,6 @@ class Dense:
         seal_key: bytes,
         write: bool = False,
         ann_above: int = 100_000,
-        codes: str | None = None,
     ) -> Dense: ...
     def snapshot(self) -> Dense:
         """Return a handle on the rows that this one has now; they stay as they are."""
@@ -612,10 +607,6 @@ class Dense:
     @property
     def exact(self) -> bool:
         """Whether a search compares the query with every row in half precision."""
-
-    @property
-    def codes(self) -> str | None:
-        """The codes that are scanned instead of the rows: "int8" or "binary"."""
 
     @property
     def faults(self) -> list[str]:

@@ -211,12 +211,11 @@ class VectorFiles(NamedTuple):
     """Which files a writer makes of the vectors; see the settings of these names."""
 
     ann_above: int
-    vector_codes: str
 
     @classmethod
     def of(cls, settings: Settings) -> VectorFiles:
         """Return what the settings ask for."""
-        return cls(settings.ann_above, settings.vector_codes)
+        return cls(settings.ann_above)
 
 
 class DerivedFiles:
@@ -490,7 +489,6 @@ class DerivedFiles:
             seal_key=seal_key(),
             write=write,
             ann_above=self._vectors.ann_above,
-            codes=self._vectors.vector_codes or None,
         )
 
     def _refuse_lost_log(self) -> None:

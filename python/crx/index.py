@@ -444,7 +444,6 @@ class Index:
                 notes=(*notes, unread) if unread else tuple(notes),
                 failures=tuple(store.failures()),
                 exact=searcher.exact,
-                codes=searcher.codes,
                 reranker=self._settings.reranker,
                 lag=store.seq - searcher.seq,
             )

@@ -261,9 +261,9 @@ class Answer:
 class Status:
     """The state of an index: counts by name, settings, notes and inputs that failed.
 
-    `failures` are (URI, reason). `exact` says whether the vectors are scanned exactly; `codes`
-    names the codes that are scanned instead, "" for none. `reranker` is the reranker that searches
-    use, "" if none is set. `lag` is how many changes BM25 lacks.
+    `failures` are (URI, reason). `exact` says whether the vectors are scanned exactly.
+    `reranker` is the reranker that searches use, "" if none is set. `lag` is how many changes BM25
+    lacks.
     """
 
     path: str
@@ -272,15 +272,12 @@ class Status:
     notes: tuple[str, ...]
     failures: tuple[tuple[str, str], ...]
     exact: bool
-    codes: str = ""
     reranker: str = ""
     lag: int = 0
 
     @property
     def dense_search(self) -> str:
-        """How the nearest vectors are found: "exact", "HNSW" or, say, "int8 codes"."""
-        if self.codes:
-            return f"{self.codes} codes"
+        """How the nearest vectors are found: "exact" or "HNSW"."""
         return "exact" if self.exact else "HNSW"
 
 

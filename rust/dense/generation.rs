@@ -1,18 +1,16 @@
 //! Generations of published files: the matrix `vectors-<n>.f16`, above a number of rows the graph
 //! `ann-<n>.hnsw` over it, and what has changed since the graph was built, the tail
-//! `tail-<n>-<sequence number>.f16`. Without a graph there may be codes, `codes-<n>.int8` or
-//! `codes-<n>.binary`.
+//! `tail-<n>-<sequence number>.f16`.
 //!
 //! The tail has the format of the matrix, and the rows of the documents that have changed since the
 //! matrix; which these are is in the store's change log. So an edit writes a file of the size of the
 //! changes, and the graph is built again only when the tail is long.
 //!
 //! The store has a pointer to each of the files, with its seal. The pointers are set one after the
-//! other, so a graph, codes or a tail are used only if their number is that of the matrix.
+//! other, so a graph or a tail is used only if its number is that of the matrix.
 
 use std::path::{Path, PathBuf};
 
-use super::codes::{self, Codes, Encoding};
 use super::hnsw::{self, Hnsw};
 use super::matrix::{self, Matrix, Row};
 use super::source::Source;
@@ -27,7 +25,8 @@ const ANN: &str = "ann";
 /// The end of the name of a graph by an earlier version, which is removed with its generation.
 const FORMER: &str = ".usearch";
 
-/// The name of the pointer to the codes, and the start of the codes' file name.
+/// The pointer to a file of codes by an earlier version, and the start of its name. Codes are not
+/// read; they are removed when something is published.
 const CODES: &str = "codes";
 
 /// The name of the pointer to the tail, and the start of the tail's file name.
@@ -38,7 +37,6 @@ pub(super) struct Generation {
     pub(super) pointer: Derived,
     pub(super) matrix: Matrix,
     pub(super) graph: Option<Hnsw>,
-    pub(super) codes: Option<Codes>,
 }
 
 impl Generation {
@@ -65,25 +63,16 @@ pub(super) struct Folder {
     path: PathBuf,
     key: Key,
     ann_above: usize,
-    encoding: Option<Encoding>,
 }
 
 impl Folder {
-    /// Returns the folder at a path; a generation of more than `ann_above` rows gets a graph, any
-    /// other gets codes, if there is an encoding.
-    pub(super) fn new(path: &Path, key: Key, ann_above: usize, encoding: Option<Encoding>) -> Self {
+    /// Returns the folder at a path; a generation of more than `ann_above` rows gets a graph.
+    pub(super) fn new(path: &Path, key: Key, ann_above: usize) -> Self {
         Folder {
             path: path.to_owned(),
             key,
             ann_above,
-            encoding,
         }
-    }
-
-    /// Returns the encoding of the codes that a generation of so many rows needs, if any.
-    pub(super) fn needs_codes(&self, dim: usize, rows: usize) -> Option<Encoding> {
-        let scanned = rows > 0 && !self.needs_graph(rows) && codes::has_codes(dim);
-        self.encoding.filter(|_| scanned)
     }
 
     /// Returns whether a generation of so many rows needs a graph.
@@ -91,8 +80,8 @@ impl Folder {
         rows > self.ann_above
     }
 
-    /// Opens the generation that a pointer names, and returns it with the faults of its graph and of
-    /// its codes, if they cannot be used.
+    /// Opens the generation that a pointer names, and returns it with the fault of its graph, if that
+    /// cannot be used.
     ///
     /// Rows are checked now if they have no graph or `wholly` is set, else when they are read.
     ///
@@ -130,20 +119,9 @@ impl Folder {
             // The graph of another generation, whose pointers are being replaced.
             _ => Ok(None),
         };
-        let codes = match store.derived(CODES)? {
-            Some(codes) if codes_number(&codes.file) == Some(number) => {
-                self.open_codes(&codes, &matrix).map(Some)
-            }
-            _ => Ok(None),
-        };
         let mut faults = Vec::new();
-        let mut note = |error: Error, instead: &str| faults.push(format!("{error}; {instead}"));
         let graph = graph.unwrap_or_else(|error| {
-            note(error, "all rows are scanned");
-            None
-        });
-        let codes = codes.unwrap_or_else(|error| {
-            note(error, "all rows are scanned in half precision");
+            faults.push(format!("{error}; all rows are scanned"));
             None
         });
         if wholly || graph.is_none() {
@@ -153,7 +131,6 @@ impl Folder {
             pointer: pointer.clone(),
             matrix,
             graph,
-            codes,
         };
         Ok((generation, faults))
     }
@@ -208,8 +185,7 @@ impl Folder {
         store.set_derived(TAIL, Some(&Derived { file, seq, seal }))
     }
 
-    /// Publishes rows, in document order, as a new generation without a graph, with codes if they
-    /// will be scanned.
+    /// Publishes rows, in document order, as a new generation without a graph.
     ///
     /// # Errors
     /// As `publish`.
@@ -220,8 +196,8 @@ impl Folder {
         seq: i64,
         rows: &[Row<'_>],
     ) -> Result<Generation> {
-        let (number, pointer, matrix) = self.write_matrix(dim, seq, rows)?;
-        self.finish(store, (number, pointer, matrix), None)
+        let (_, pointer, matrix) = self.write_matrix(dim, seq, rows)?;
+        self.finish(store, (pointer, matrix), None)
     }
 
     /// Publishes rows, in document order, as a new generation, with a graph if there are many, and
@@ -241,27 +217,21 @@ impl Folder {
             .needs_graph(matrix.rows())
             .then(|| self.publish_graph(number, &matrix, seq))
             .transpose()?;
-        self.finish(store, (number, pointer, matrix), graph.as_ref())
+        self.finish(store, (pointer, matrix), graph.as_ref())
     }
 
-    /// Adds the codes to a new generation, points the store to it and opens it.
+    /// Points the store to a new generation and opens it.
     fn finish(
         &self,
         store: &impl Source,
-        (number, pointer, matrix): (u64, Derived, Matrix),
+        (pointer, matrix): (Derived, Matrix),
         graph: Option<&Derived>,
     ) -> Result<Generation> {
-        let codes = self
-            .needs_codes(matrix.dim(), matrix.rows())
-            .map(|encoding| self.publish_codes(number, encoding, &matrix, pointer.seq))
-            .transpose()?;
-        point(store, &pointer, graph, codes.as_ref())?;
+        point(store, &pointer, graph)?;
         let graph = graph.map(|graph| self.open_graph(graph, &matrix));
-        let codes = codes.map(|codes| self.open_codes(&codes, &matrix));
         Ok(Generation {
             pointer,
             graph: graph.transpose()?,
-            codes: codes.transpose()?,
             matrix,
         })
     }
@@ -285,14 +255,23 @@ impl Folder {
         Ok((number, Derived { file, seq, seal }, matrix))
     }
 
+    /// Returns whether the store points to codes of an earlier version.
+    pub(super) fn has_codes(&self, store: &impl Source) -> Result<bool> {
+        Ok(store.derived(CODES)?.is_some())
+    }
+
     /// Removes the files of all other generations and tails, including those that a crash left
-    /// behind.
+    /// behind, and codes of an earlier version.
     pub(super) fn remove_others(&self, store: &impl Source, kept: &Generation) -> Result<()> {
         let kept = matrix_number(&kept.pointer.file);
         let tail = store.derived(TAIL)?.map(|tail| self.path.join(tail.file));
+        if self.has_codes(store)? {
+            store.set_derived(CODES, None)?;
+        }
         for (path, number) in self.files()? {
             let is_tail = name(&path).starts_with(TAIL);
-            if Some(number) != kept || (is_tail && tail.as_ref() != Some(&path)) {
+            let is_codes = name(&path).starts_with(CODES);
+            if Some(number) != kept || is_codes || (is_tail && tail.as_ref() != Some(&path)) {
                 match std::fs::remove_file(&path) {
                     // Windows does not remove a file that a reader has mapped: it stays until the
                     // next generation.
@@ -307,34 +286,6 @@ impl Folder {
     fn open_graph(&self, graph: &Derived, matrix: &Matrix) -> Result<Hnsw> {
         let path = self.path.join(&graph.file);
         Hnsw::open(&path, &self.key, &graph.seal, matrix.rows())
-    }
-
-    fn open_codes(&self, codes: &Derived, matrix: &Matrix) -> Result<Codes> {
-        let file = &codes.file;
-        let encoding = file.rsplit_once('.').and_then(|(_, end)| Encoding::of(end));
-        let encoding = encoding
-            .ok_or_else(|| Error::Damaged(format!("{file}: not the file name of codes")))?;
-        let (path, dim, rows) = (self.path.join(file), matrix.dim(), matrix.rows());
-        Codes::open(&path, &self.key, &codes.seal, encoding, dim, rows)
-    }
-
-    fn publish_codes(
-        &self,
-        number: u64,
-        encoding: Encoding,
-        matrix: &Matrix,
-        seq: i64,
-    ) -> Result<Derived> {
-        let file = format!("{CODES}-{number}.{}", encoding.name());
-        let path = self.path.join(&file);
-        let seal = codes::write(
-            &path,
-            &self.key,
-            encoding,
-            matrix.dim(),
-            matrix.all_values(),
-        )?;
-        Ok(Derived { file, seq, seal })
     }
 
     fn publish_graph(&self, number: u64, matrix: &Matrix, seq: i64) -> Result<Derived> {
@@ -364,17 +315,9 @@ impl Folder {
 }
 
 /// Points the store to a new generation, which has no tail.
-fn point(
-    store: &impl Source,
-    matrix: &Derived,
-    graph: Option<&Derived>,
-    codes: Option<&Derived>,
-) -> Result<()> {
+fn point(store: &impl Source, matrix: &Derived, graph: Option<&Derived>) -> Result<()> {
     store.set_derived(VECTORS, Some(matrix))?;
     store.set_derived(ANN, graph)?;
-    if codes.is_some() || store.derived(CODES)?.is_some() {
-        store.set_derived(CODES, codes)?;
-    }
     if store.derived(TAIL)?.is_some() {
         store.set_derived(TAIL, None)?;
     }
@@ -406,13 +349,9 @@ fn graph_file(number: u64) -> String {
     format!("{ANN}-{number}.hnsw")
 }
 
-/// Returns the number of the generation that codes belong to.
+/// Returns the number of the generation that codes of an earlier version belong to.
 fn codes_number(file: &str) -> Option<u64> {
-    let encodings = [Encoding::Int8, Encoding::Binary];
-    let mut endings = encodings
-        .iter()
-        .map(|encoding| format!(".{}", encoding.name()));
-    endings.find_map(|end| number_between(file, CODES, &end))
+    number_between(file, CODES, ".int8").or_else(|| number_between(file, CODES, ".binary"))
 }
 
 fn matrix_number(file: &str) -> Option<u64> {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use half::f16;
 
-use super::codes::Encoding;
 use super::generation::Generation;
 use super::hnsw::Hnsw;
 use super::matrix::{Matrix, Row};
@@ -95,11 +94,6 @@ impl LiveRows {
 
     pub(super) fn graph(&self) -> Option<&Hnsw> {
         self.base.as_ref()?.graph.as_ref()
-    }
-
-    /// Returns the encoding of the published codes, if there are any.
-    pub(super) fn encoding(&self) -> Option<Encoding> {
-        Some(self.base.as_ref()?.codes.as_ref()?.encoding)
     }
 
     /// Returns the number of rows that differ from the published generation.

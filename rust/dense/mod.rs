@@ -5,9 +5,8 @@
 //! searchable as soon as it is committed, also by a reader. The writer publishes a new generation
 //! when the tail has grown; the tail of a generation with a graph is published by itself, so that an
 //! edit does not build the graph again. A graph is built only by `publish`, at the end of a build.
-//! Rows without a graph are scanned, or, if there is an encoding, their codes are.
+//! Rows without a graph are scanned.
 
-mod codes;
 mod generation;
 mod hnsw;
 mod kernels;
@@ -21,7 +20,6 @@ mod source;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-pub use codes::Encoding;
 pub use source::Source;
 
 use crate::error::{Error, Result};
@@ -44,17 +42,10 @@ impl Dense {
     /// Returns a handle without rows on a folder, which the first publication creates; `sync` loads
     /// the rows.
     ///
-    /// Above `ann_above` rows a graph is built, and searched instead of all rows. Up to it, codes are
-    /// made if there is an encoding, and scanned instead of the rows.
-    pub fn open(
-        folder: &Path,
-        key: Key,
-        write: bool,
-        ann_above: usize,
-        encoding: Option<Encoding>,
-    ) -> Self {
+    /// Above `ann_above` rows a graph is built, and searched instead of all rows.
+    pub fn open(folder: &Path, key: Key, write: bool, ann_above: usize) -> Self {
         Dense {
-            folder: Folder::new(folder, key, ann_above, encoding),
+            folder: Folder::new(folder, key, ann_above),
             write,
             syncing: Mutex::new(()),
             live: RwLock::default(),
@@ -89,12 +80,7 @@ impl Dense {
 
     /// Returns whether a search compares the query with every row in half precision.
     pub fn exact(&self) -> bool {
-        self.live().graph().is_none() && self.encoding().is_none()
-    }
-
-    /// Returns the encoding of the codes that are scanned instead of the rows, if any.
-    pub fn encoding(&self) -> Option<Encoding> {
-        self.live().encoding()
+        self.live().graph().is_none()
     }
 
     /// Returns one line for each derived file that could not be used, with what was done instead,
@@ -163,9 +149,12 @@ impl Dense {
             return self.switch(store, &live, base);
         }
         if live.is_unpublished() {
-            self.publish_tail(store, &live)?;
+            return self.publish_tail(store, &live);
         }
-        Ok(())
+        match &live.base {
+            Some(base) if self.folder.has_codes(store)? => self.folder.remove_others(store, base),
+            _ => Ok(()),
+        }
     }
 
     /// Applies the store's changes, as `sync`, after checking all bytes of the files. A search checks
@@ -238,9 +227,7 @@ impl Dense {
     fn is_due(&self, live: &LiveRows) -> bool {
         let rows = live.base_rows();
         let lacks_graph = self.folder.needs_graph(rows) && live.graph().is_none();
-        let lacks_codes =
-            live.graph().is_none() && self.folder.needs_codes(live.dim, rows) != live.encoding();
-        lacks_graph || lacks_codes || live.is_stale()
+        lacks_graph || live.is_stale()
     }
 
     fn live(&self) -> Arc<LiveRows> {

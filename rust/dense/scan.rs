@@ -99,12 +99,6 @@ impl TopRows {
         self.kept
     }
 
-    /// Returns the keys of the best rows, in no particular order.
-    pub(super) fn into_rows(mut self) -> Vec<usize> {
-        self.cut();
-        self.kept.into_iter().map(|row| row.key as usize).collect()
-    }
-
     fn cut(&mut self) {
         if self.kept.len() > self.k && self.k > 0 {
             let (_, worst, _) = self.kept.select_nth_unstable_by(self.k - 1, order);
@@ -160,7 +154,7 @@ fn whole_rows(values: usize, dim: usize) -> usize {
 }
 
 /// Returns the `k` allowed rows of largest score; `key_of` returns a row's key.
-pub(super) fn best_rows(
+fn best_rows(
     rows: usize,
     k: usize,
     score: impl Fn(usize) -> f32 + Sync,

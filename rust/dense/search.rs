@@ -1,5 +1,4 @@
-//! Search of the live rows: of the base by its graph, by its codes or by a scan, and of the tail by a
-//! scan.
+//! Search of the live rows: of the base by its graph or by a scan, and of the tail by a scan.
 
 use std::ops::Range;
 
@@ -7,7 +6,7 @@ use super::generation::Generation;
 use super::live_rows::LiveRows;
 use super::matrix::Matrix;
 use super::row_set::Selection;
-use super::scan::{self, Rows, TopRows, scan, scan_batch};
+use super::scan::{Rows, TopRows, scan, scan_batch};
 use crate::error::Result;
 use crate::store::Filter;
 
@@ -45,7 +44,7 @@ pub(super) fn nearest_batch(
     only: Option<&Filter>,
 ) -> Result<Vec<TopRows>> {
     let dim = live.dim;
-    let scanned = |base: &Generation| base.graph.is_none() && base.codes.is_none();
+    let scanned = |base: &Generation| base.graph.is_none();
     if !live.searched_base().is_none_or(scanned) {
         let queries = queries.chunks_exact(dim);
         return queries.map(|query| nearest(live, query, k, only)).collect();
@@ -105,16 +104,13 @@ fn best_of_found(base: &Generation, found: Vec<(usize, f32)>, k: usize) -> TopRo
     best
 }
 
-/// Scans the codes of the rows if there are any, else the rows.
+/// Scans the rows.
 fn nearest_by_scan(
     base: &Generation,
     query: &[f32],
     k: usize,
     allowed: &impl Selection,
 ) -> Result<TopRows> {
-    if let Some(codes) = &base.codes {
-        return best_of(base, &codes.search(query, k, allowed), query, k);
-    }
     let matrix = &base.matrix;
     let (keys, rows) = (matrix.keys(), Rows::F16(matrix.all_values()));
     if matrix.is_checked() {
@@ -139,19 +135,6 @@ impl<Allowed: Selection> Selection for Undamaged<'_, Allowed> {
         let allowed = self.allowed.within(rows);
         allowed.filter(|&row| self.matrix.check_row(row))
     }
-}
-
-/// Returns the best `k` of the proposed rows, by their exact products.
-fn best_of(base: &Generation, proposed: &[usize], query: &[f32], k: usize) -> Result<TopRows> {
-    let (matrix, keys) = (&base.matrix, base.matrix.keys());
-    let mut best = TopRows::new(k);
-    for &row in proposed {
-        if matrix.check_row(row) {
-            best.push(scan::product(matrix.row(row), query), || keys[row]);
-        }
-    }
-    matrix.require_undamaged()?;
-    Ok(best)
 }
 
 fn is_wanted(only: Option<&Filter>, doc: i64) -> bool {

@@ -139,7 +139,7 @@ fn published() -> (MemoryStore, tempfile::TempDir) {
     store.put(1, &[(10, 0.0), (11, 0.5)]);
     store.put(2, &[(12, 1.0)]);
     store.put(3, &[(13, 1.5), (14, 0.5)]);
-    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
     assert_eq!(writer.sync(&store).unwrap(), 3);
     assert_eq!(files(folder.path()), [] as [&str; 0]);
     writer.publish(&store).unwrap();
@@ -150,7 +150,7 @@ fn published() -> (MemoryStore, tempfile::TempDir) {
 #[test]
 fn a_reader_finds_published_rows_without_reading_documents() {
     let (store, folder) = published();
-    let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000);
     assert_eq!(reader.sync(&store).unwrap(), 0);
     assert_eq!((reader.len(), reader.seq(), reader.exact()), (5, 3, true));
     // 11 and 14 are the same vector.
@@ -165,7 +165,7 @@ fn a_reader_finds_published_rows_without_reading_documents() {
 #[test]
 fn a_changed_document_is_searched_as_it_is_now() {
     let (store, folder) = published();
-    let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000);
     reader.sync(&store).unwrap();
     store.put(1, &[(11, 0.5), (20, 0.75)]);
     store.put(2, &[]);
@@ -173,7 +173,7 @@ fn a_changed_document_is_searched_as_it_is_now() {
     assert_eq!(reader.sync(&store).unwrap(), 2);
     assert_eq!(keys(&reader, 0.0, 9, None), [11, 14, 20, 13]);
     assert_eq!(reader.sync(&store).unwrap(), 0);
-    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
     writer.publish(&store).unwrap();
     assert_eq!(files(folder.path()), ["vectors-2.f16"]);
     assert_eq!(keys(&writer, 0.0, 9, None), [11, 14, 20, 13]);
@@ -191,7 +191,7 @@ fn a_reader_ignores_a_damaged_file_and_the_writer_replaces_it() {
         let mut bytes = good.clone();
         bytes[at] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
+        let reader = Dense::open(folder.path(), KEY, false, 100_000);
         assert_eq!(reader.sync(&store).unwrap(), 3, "byte {at}");
         assert_eq!(keys(&reader, 0.4, 3, None), [11, 14, 10]);
         let fault = format!(
@@ -204,13 +204,13 @@ fn a_reader_ignores_a_damaged_file_and_the_writer_replaces_it() {
             (0, 1)
         );
     }
-    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
     writer.sync(&store).unwrap();
     assert_eq!(
         (writer.faults().len(), files(folder.path())),
         (1, vec!["vectors-2.f16".into()])
     );
-    let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000);
     assert_eq!(
         (reader.sync(&store).unwrap(), reader.faults().len()),
         (0, 0)
@@ -221,7 +221,7 @@ fn a_reader_ignores_a_damaged_file_and_the_writer_replaces_it() {
 fn a_missing_file_another_key_and_a_pointer_out_of_the_folder_are_faults() {
     let (store, folder) = published();
     let refused = |key: Key| {
-        let reader = Dense::open(folder.path(), key, false, 100_000, None);
+        let reader = Dense::open(folder.path(), key, false, 100_000);
         reader.sync(&store).unwrap();
         (reader.faults().len(), reader.len())
     };
@@ -246,7 +246,7 @@ fn files_left_by_a_crash_are_removed_with_the_next_generation() {
     std::fs::write(folder.path().join("vectors-3.f16.tmp"), b"half").unwrap();
     std::fs::write(folder.path().join("notes.txt"), b"not ours").unwrap();
     store.put(4, &[(30, 0.1)]);
-    Dense::open(folder.path(), KEY, true, 100_000, None)
+    Dense::open(folder.path(), KEY, true, 100_000)
         .publish(&store)
         .unwrap();
     assert_eq!(files(folder.path()), ["notes.txt", "vectors-4.f16"]);
@@ -259,7 +259,7 @@ fn the_writer_publishes_a_grown_tail_without_a_request() {
         .map(|key| (key, 0.001))
         .collect();
     store.put(4, &rows);
-    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
     writer.sync(&store).unwrap();
     assert_eq!(files(folder.path()), ["vectors-1.f16"]);
     store.put(5, &[(99, 0.0)]);
@@ -274,7 +274,7 @@ fn the_writer_publishes_a_grown_tail_without_a_request() {
 #[test]
 fn rows_of_different_dimensions_and_queries_of_others_are_refused() {
     let (store, folder) = published();
-    let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000);
     assert_eq!(reader.search(&[1.0], 1, None), Ok(Vec::new()));
     reader.sync(&store).unwrap();
     assert!(matches!(
@@ -296,7 +296,7 @@ fn above_the_limit_a_graph_is_searched() {
     assert_eq!(files(folder.path()), ["ann-1.hnsw", "vectors-1.f16"]);
     store.put(50, &[(900, 2.0)]);
     store.put(20, &[]);
-    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100);
     reader.sync(&store).unwrap();
     for only in [
         None,
@@ -318,7 +318,7 @@ fn a_damaged_graph_is_found_by_the_search_that_reads_it_or_by_a_check_and_made_a
         let mut bytes = good.clone();
         bytes[at] ^= 0x80;
         std::fs::write(&path, &bytes).unwrap();
-        let reader = Dense::open(folder.path(), KEY, false, 100, None);
+        let reader = Dense::open(folder.path(), KEY, false, 100);
         reader.sync(&store).unwrap();
         let is_searched = !reader.exact();
         // A list of neighbours is checked when it is read.
@@ -344,7 +344,7 @@ fn a_damaged_graph_is_found_by_the_search_that_reads_it_or_by_a_check_and_made_a
         assert_eq!(keys(&reader, 2.0, 5, None), store.nearest(2.0, 5, None));
     }
     assert!(found_by_search > 0);
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     writer.publish(&store).unwrap();
     assert_eq!(files(folder.path()), ["ann-2.hnsw", "vectors-2.f16"]);
     assert!(!writer.exact());
@@ -352,15 +352,11 @@ fn a_damaged_graph_is_found_by_the_search_that_reads_it_or_by_a_check_and_made_a
 
 #[test]
 fn a_reader_finds_the_rows_of_another_model_although_the_base_is_of_the_one_before() {
-    for (graph, codes) in [
-        (100, None),
-        (100_000, None),
-        (100_000, Some(Encoding::Int8)),
-    ] {
+    for graph in [100, 100_000] {
         let (store, folder) = (store_of(50, 10, 100.0), tempfile::tempdir().unwrap());
-        let writer = Dense::open(folder.path(), KEY, true, graph, codes);
+        let writer = Dense::open(folder.path(), KEY, true, graph);
         writer.publish(&store).unwrap();
-        let reader = Dense::open(folder.path(), KEY, false, graph, codes);
+        let reader = Dense::open(folder.path(), KEY, false, graph);
         reader.sync(&store).unwrap();
         let mut live = LiveRows::clone(&reader.live());
         live.remove(&(0..50).collect::<Vec<_>>());
@@ -381,7 +377,7 @@ fn a_reader_finds_the_rows_of_another_model_although_the_base_is_of_the_one_befo
 #[test]
 fn a_writer_publishes_many_rows_of_another_model_in_place_of_a_graph() {
     let (store, folder) = published_with_graph();
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     writer.sync(&store).unwrap();
     let mut live = LiveRows::clone(&writer.live());
     live.remove(&(0..50).collect::<Vec<_>>());
@@ -390,7 +386,7 @@ fn a_writer_publishes_many_rows_of_another_model_in_place_of_a_graph() {
     }
     writer.set(live);
     writer.sync(&store).unwrap();
-    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100);
     reader.sync(&store).unwrap();
     assert_eq!((reader.faults(), reader.len()), (Vec::new(), 5_000));
 }
@@ -405,13 +401,13 @@ fn a_graph_with_a_filter_deleted_rows_and_duplicates_finds_what_a_scan_finds() {
         let rows: Vec<_> = (0..40).map(|i| (doc * 40 + i, angle(i))).collect();
         store.put(doc, &rows);
     }
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     writer.publish(&store).unwrap();
     for doc in (0..1_000).step_by(16) {
         store.put(doc, &[]);
     }
     writer.publish(&store).unwrap();
-    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100);
     reader.sync(&store).unwrap();
     assert!(!reader.exact());
     assert_eq!(reader.live().changed_rows(), 63 * 40);
@@ -443,7 +439,7 @@ fn a_graph_by_an_earlier_version_is_named_not_used_and_made_anew() {
     std::fs::rename(folder.path().join(&graph.file), &path).unwrap();
     let earlier = Derived { file, ..graph };
     store.set_derived("ann", Some(&earlier)).unwrap();
-    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100);
     reader.sync(&store).unwrap();
     let fault = format!(
         "{}: a graph by an earlier version; the next build makes it anew; all rows are scanned",
@@ -451,7 +447,7 @@ fn a_graph_by_an_earlier_version_is_named_not_used_and_made_anew() {
     );
     assert_eq!((reader.exact(), reader.faults()), (true, vec![fault]));
     assert_eq!(keys(&reader, 1.0, 5, None), store.nearest(1.0, 5, None));
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     writer.publish(&store).unwrap();
     assert_eq!(files(folder.path()), ["ann-2.hnsw", "vectors-2.f16"]);
     assert!(!writer.exact());
@@ -460,7 +456,7 @@ fn a_graph_by_an_earlier_version_is_named_not_used_and_made_anew() {
 /// Returns a store of 4,000 rows, published with a graph, and its folder.
 fn published_with_large_graph() -> (MemoryStore, tempfile::TempDir) {
     let (store, folder) = (store_of(40, 100, 4000.0), tempfile::tempdir().unwrap());
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     writer.publish(&store).unwrap();
     (store, folder)
 }
@@ -486,11 +482,11 @@ fn a_damaged_row_is_found_by_the_search_that_reads_it_and_then_read_from_the_sto
     ] {
         let (store, folder) = published_with_large_graph();
         let path = folder.path().join(file);
-        let reader = Dense::open(folder.path(), KEY, false, 100, None);
+        let reader = Dense::open(folder.path(), KEY, false, 100);
         reader.sync(&store).unwrap();
         assert!(!reader.exact());
         damage(&path, at);
-        let reader = Dense::open(folder.path(), KEY, false, 100, None);
+        let reader = Dense::open(folder.path(), KEY, false, 100);
         reader.sync(&store).unwrap();
         let snapshot = reader.snapshot_handle();
         if file.starts_with("vectors") {
@@ -520,7 +516,7 @@ fn a_check_reads_what_no_search_has_read() {
     let (store, folder) = published_with_large_graph();
     let path = folder.path().join("vectors-1.f16");
     damage(&path, 64 + 4_000 * 20 - 1);
-    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100);
     reader.sync(&store).unwrap();
     assert_eq!((reader.exact(), reader.faults().len()), (false, 0));
     reader.check(&store).unwrap();
@@ -536,11 +532,11 @@ fn the_writer_replaces_a_file_whose_damage_no_search_has_met() {
     ] {
         let (store, folder) = published_with_large_graph();
         damage(&folder.path().join(file), at);
-        let writer = Dense::open(folder.path(), KEY, true, 100, None);
+        let writer = Dense::open(folder.path(), KEY, true, 100);
         writer.publish(&store).unwrap();
         assert_eq!(files(folder.path()), ["ann-2.hnsw", "vectors-2.f16"]);
         assert_eq!(writer.faults().len(), 1);
-        let reader = Dense::open(folder.path(), KEY, false, 100, None);
+        let reader = Dense::open(folder.path(), KEY, false, 100);
         reader.check(&store).unwrap();
         assert_eq!((reader.exact(), reader.faults().len()), (false, 0));
     }
@@ -553,10 +549,10 @@ fn damaged_rows_are_not_published_anew() {
     // So many changes that all rows are published again.
     let rows: Vec<(i64, f32)> = (10_000..15_000).map(|key| (key, 0.0)).collect();
     store.put(99, &rows);
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     writer.publish(&store).unwrap();
     assert_eq!(files(folder.path()), ["ann-2.hnsw", "vectors-2.f16"]);
-    let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000);
     reader.check(&store).unwrap();
     assert_eq!((reader.len(), reader.faults()), (9_000, Vec::new()));
     let only = Filter::from_docs([39]);
@@ -569,7 +565,7 @@ fn damaged_rows_are_not_published_anew() {
 /// Returns a store of 500 rows in 50 documents, published with a graph, and its folder.
 fn published_with_graph() -> (MemoryStore, tempfile::TempDir) {
     let (store, folder) = (store_of(50, 10, 100.0), tempfile::tempdir().unwrap());
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     writer.publish(&store).unwrap();
     (store, folder)
 }
@@ -577,7 +573,7 @@ fn published_with_graph() -> (MemoryStore, tempfile::TempDir) {
 #[test]
 fn an_edit_is_published_as_a_tail_beside_the_graph() {
     let (store, folder) = published_with_graph();
-    let mut writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let mut writer = Dense::open(folder.path(), KEY, true, 100);
     let edits: [(i64, &[(i64, f32)]); 4] = [
         (50, &[(900, 2.0), (901, 0.1)]),
         (20, &[]),
@@ -590,7 +586,7 @@ fn an_edit_is_published_as_a_tail_beside_the_graph() {
         let tail = format!("tail-1-{}.f16", store.seq().unwrap());
         let expected = ["ann-1.hnsw", tail.as_str(), "vectors-1.f16"];
         assert_eq!(files(folder.path()), expected);
-        let reader = Dense::open(folder.path(), KEY, false, 100, None);
+        let reader = Dense::open(folder.path(), KEY, false, 100);
         // Nothing is read from the store.
         assert_eq!(reader.sync(&store).unwrap(), 0);
         for dense in [&writer, &reader] {
@@ -599,7 +595,7 @@ fn an_edit_is_published_as_a_tail_beside_the_graph() {
                 assert_eq!(keys(dense, angle, 5, None), store.nearest(angle, 5, None));
             }
         }
-        writer = Dense::open(folder.path(), KEY, true, 100, None);
+        writer = Dense::open(folder.path(), KEY, true, 100);
     }
     // Nothing has changed: nothing is written.
     let before = files(folder.path());
@@ -612,7 +608,7 @@ fn a_damaged_tail_is_named_read_from_the_store_and_replaced() {
     let (store, folder) = published_with_graph();
     store.put(50, &[(900, 2.0)]);
     store.put(20, &[]);
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     writer.publish(&store).unwrap();
     let path = folder.path().join("tail-1-52.f16");
     let good = std::fs::read(&path).unwrap();
@@ -620,7 +616,7 @@ fn a_damaged_tail_is_named_read_from_the_store_and_replaced() {
         let mut bytes = good.clone();
         bytes[at] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        let reader = Dense::open(folder.path(), KEY, false, 100, None);
+        let reader = Dense::open(folder.path(), KEY, false, 100);
         assert_eq!(reader.sync(&store).unwrap(), 2, "byte {at}");
         assert_eq!(keys(&reader, 2.0, 5, None), store.nearest(2.0, 5, None));
         let fault = format!(
@@ -629,10 +625,10 @@ fn a_damaged_tail_is_named_read_from_the_store_and_replaced() {
         );
         assert_eq!((reader.exact(), reader.faults()), (false, vec![fault]));
     }
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     writer.sync(&store).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), good);
-    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100);
     assert_eq!(
         (reader.sync(&store).unwrap(), reader.faults().len()),
         (0, 0)
@@ -643,17 +639,17 @@ fn a_damaged_tail_is_named_read_from_the_store_and_replaced() {
 fn a_tail_that_was_replaced_while_it_was_opened_is_read_from_the_store() {
     let (store, folder) = published_with_graph();
     store.put(50, &[(900, 2.0)]);
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     writer.publish(&store).unwrap();
     let tail = folder.path().join("tail-1-51.f16");
     std::fs::remove_file(&tail).unwrap();
-    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100);
     assert_eq!(
         (reader.sync(&store).unwrap(), reader.faults().len()),
         (1, 0)
     );
     assert_eq!(keys(&reader, 2.0, 5, None), store.nearest(2.0, 5, None));
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     writer.publish(&store).unwrap();
     assert!(tail.exists());
 }
@@ -663,7 +659,7 @@ fn a_tail_of_an_older_generation_or_of_the_future_is_not_used() {
     let (store, folder) = published_with_graph();
     let bare = store.pointers.lock().unwrap().clone();
     store.put(50, &[(900, 2.0)]);
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     writer.publish(&store).unwrap();
     let tail = store.derived("tail").unwrap().unwrap();
     // A snapshot of the store from before the edit, whose pointer was read after it.
@@ -675,7 +671,7 @@ fn a_tail_of_an_older_generation_or_of_the_future_is_not_used() {
     old.docs.lock().unwrap().remove(&50);
     *old.pointers.lock().unwrap() = bare;
     old.set_derived("tail", Some(&tail)).unwrap();
-    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100);
     reader.sync(&old).unwrap();
     assert_eq!(keys(&reader, 2.0, 5, None), old.nearest(2.0, 5, None));
     // More than MAX_CHANGED new rows: the graph is built again, and the tail goes.
@@ -686,7 +682,7 @@ fn a_tail_of_an_older_generation_or_of_the_future_is_not_used() {
     writer.publish(&store).unwrap();
     assert_eq!(files(folder.path()), ["ann-2.hnsw", "vectors-2.f16"]);
     store.set_derived("tail", Some(&tail)).unwrap();
-    let reader = Dense::open(folder.path(), KEY, false, 100, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100);
     assert_eq!(reader.sync(&store).unwrap(), 0);
     assert_eq!(
         (reader.len(), reader.faults().len()),
@@ -697,7 +693,7 @@ fn a_tail_of_an_older_generation_or_of_the_future_is_not_used() {
 #[test]
 fn the_graph_is_built_once_at_the_end_of_a_build() {
     let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
-    let writer = Dense::open(folder.path(), KEY, true, 100, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100);
     for doc in 0..3 {
         let first = doc * 5000;
         let rows: Vec<(i64, f32)> = (first..first + 5000).map(|key| (key, 1.0)).collect();
@@ -717,13 +713,13 @@ fn the_tail_of_a_generation_without_rows_can_be_used() {
     let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
     for rows in [&[(1, 0.0)][..], &[]] {
         store.put(4, rows);
-        let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
+        let writer = Dense::open(folder.path(), KEY, true, 100_000);
         writer.publish(&store).unwrap();
     }
-    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
     store.put(0, &[]);
     writer.publish(&store).unwrap();
-    let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000);
     reader.sync(&store).unwrap();
     assert_eq!(reader.faults(), [] as [&str; 0]);
     // Another model's vectors may follow.
@@ -759,7 +755,7 @@ proptest! {
         ann_above in prop::sample::select(vec![0, 100_000]),
     ) {
         let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
-        let open = |write| Dense::open(folder.path(), KEY, write, ann_above, None);
+        let open = |write| Dense::open(folder.path(), KEY, write, ann_above);
         let (mut writer, reader) = (open(true), open(false));
         let mut key = 0;
         for step in steps {
@@ -793,7 +789,7 @@ fn a_damaged_vector_is_left_out_and_named_until_it_is_put_again() {
     let fault = "document-3: the vector of chunk 1 is damaged, so only BM25 finds this chunk; \
                  `crx verify` embeds it again";
     for write in [false, true, false] {
-        let dense = Dense::open(folder.path(), KEY, write, 100_000, None);
+        let dense = Dense::open(folder.path(), KEY, write, 100_000);
         dense.sync(&store).unwrap();
         if write {
             dense.publish(&store).unwrap();
@@ -804,7 +800,7 @@ fn a_damaged_vector_is_left_out_and_named_until_it_is_put_again() {
     assert_eq!(files(folder.path()), ["vectors-1.f16"]);
     store.damaged.lock().unwrap().clear();
     store.put(3, &[(13, 1.5), (14, 0.5)]);
-    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
     writer.publish(&store).unwrap();
     assert_eq!(keys(&writer, 0.5, 2, None), [11, 14]);
     assert_eq!(writer.faults(), [] as [&str; 0]);
@@ -825,81 +821,40 @@ fn store_of_many_rows() -> (MemoryStore, tempfile::TempDir) {
 }
 
 #[test]
-fn codes_are_scanned_in_place_of_the_rows_and_give_exact_scores() {
+fn codes_of_an_earlier_version_are_not_read_and_go_with_the_next_publication() {
     let (store, folder) = store_of_many_rows();
-    let exact = Dense::open(folder.path(), KEY, false, 100_000, None);
-    exact.sync(&store).unwrap();
-    for (encoding, file) in [
-        (Encoding::Int8, "codes-1.int8"),
-        (Encoding::Binary, "codes-2.binary"),
-    ] {
-        let writer = Dense::open(folder.path(), KEY, true, 100_000, Some(encoding));
-        writer.publish(&store).unwrap();
-        assert_eq!(files(folder.path())[0], file);
-        let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
+    let writer = Dense::open(folder.path(), KEY, true, 100_000);
+    writer.publish(&store).unwrap();
+    for end in ["int8", "binary"] {
+        let file = format!("codes-1.{end}");
+        std::fs::write(folder.path().join(&file), b"not read").unwrap();
+        let pointer = Derived {
+            file: file.clone(),
+            ..store.derived("vectors").unwrap().unwrap()
+        };
+        store.set_derived("codes", Some(&pointer)).unwrap();
+        let reader = Dense::open(folder.path(), KEY, false, 100_000);
         reader.sync(&store).unwrap();
-        assert_eq!((reader.encoding(), reader.exact()), (Some(encoding), false));
-        let only = Filter::from_docs((0..30).filter(|doc| doc % 2 == 0));
-        for only in [None, Some(&only)] {
-            let found = reader.search(&query(1.1), 5, only).unwrap();
-            assert_eq!(found, exact.search(&query(1.1), 5, only).unwrap());
-        }
-    }
-    let writer = Dense::open(folder.path(), KEY, true, 100_000, None);
-    writer.publish(&store).unwrap();
-    assert_eq!(files(folder.path()), ["vectors-3.f16"]);
-}
-
-#[test]
-fn rows_in_a_graph_have_no_codes() {
-    let (store, folder) = store_of_many_rows();
-    let writer = Dense::open(folder.path(), KEY, true, 100, Some(Encoding::Int8));
-    writer.publish(&store).unwrap();
-    writer.publish(&store).unwrap();
-    assert_eq!(files(folder.path()), ["ann-1.hnsw", "vectors-1.f16"]);
-}
-
-#[test]
-fn damaged_codes_are_named_and_the_rows_are_scanned() {
-    let (store, folder) = store_of_many_rows();
-    let writer = Dense::open(folder.path(), KEY, true, 100_000, Some(Encoding::Int8));
-    writer.publish(&store).unwrap();
-    let path = folder.path().join("codes-1.int8");
-    let good = std::fs::read(&path).unwrap();
-    for at in [0, 9, 13, 17, 25, 70, good.len() - 1] {
-        let mut bytes = good.clone();
-        bytes[at] ^= 0x10;
-        std::fs::write(&path, &bytes).unwrap();
-        let reader = Dense::open(folder.path(), KEY, false, 100_000, None);
-        reader.sync(&store).unwrap();
-        let fault = format!(
-            "{}: does not match its seal; all rows are scanned in half precision",
-            path.display()
-        );
-        assert_eq!((reader.exact(), reader.faults()), (true, vec![fault]));
+        assert_eq!((reader.exact(), reader.faults()), (true, vec![]));
         assert_eq!(keys(&reader, 2.0, 9, None), store.nearest(2.0, 9, None));
+        assert_eq!(files(folder.path()), [file.as_str(), "vectors-1.f16"]);
+        writer.publish(&store).unwrap();
+        assert_eq!(files(folder.path()), ["vectors-1.f16"]);
+        assert_eq!(store.derived("codes").unwrap(), None);
     }
-    writer.sync(&store).unwrap();
-    let writer = Dense::open(folder.path(), KEY, true, 100_000, Some(Encoding::Int8));
-    writer.publish(&store).unwrap();
-    assert_eq!(files(folder.path()), ["codes-2.int8", "vectors-2.f16"]);
 }
 
 #[test]
 fn a_batch_of_queries_gives_what_each_gives_alone() {
     let (store, folder) = store_of_many_rows();
-    Dense::open(folder.path(), KEY, true, 100_000, None)
+    Dense::open(folder.path(), KEY, true, 100_000)
         .publish(&store)
         .unwrap();
     store.put(4, &[(999_999, 1.05)]);
     let only = Filter::from_docs(0..20);
     let queries: Vec<f32> = (0..7).flat_map(|at| query(at as f32 / 2.0)).collect();
-    for (ann_above, encoding) in [
-        (100_000, None),
-        (100_000, Some(Encoding::Int8)),
-        (100, None),
-    ] {
-        let dense = Dense::open(folder.path(), KEY, true, ann_above, encoding);
+    for ann_above in [100_000, 100] {
+        let dense = Dense::open(folder.path(), KEY, true, ann_above);
         dense.publish(&store).unwrap();
         for only in [None, Some(&only)] {
             let alone: Vec<_> = queries

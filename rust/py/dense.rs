@@ -12,39 +12,25 @@ use pyo3::prelude::*;
 
 use super::error::raise;
 use super::store::{Filter, Store};
-use crate::dense::Encoding;
 use crate::dense::scan::{Rows, Scored, scan};
 
 /// Keys and their scores.
 type Ranked<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>);
 
-/// Scan of `derived/vectors-<gen>.f16` or of codes, or HNSW above `ann_above` rows.
+/// Scan of `derived/vectors-<gen>.f16`, or HNSW above `ann_above` rows.
 #[pyclass(frozen, module = "crx._native")]
 struct Dense(crate::dense::Dense);
 
 #[pymethods]
 impl Dense {
     #[staticmethod]
-    #[pyo3(signature = (folder, *, seal_key, write=false, ann_above=100_000, codes=None))]
-    fn open(
-        folder: PathBuf,
-        seal_key: &[u8],
-        write: bool,
-        ann_above: usize,
-        codes: Option<&str>,
-    ) -> PyResult<Self> {
+    #[pyo3(signature = (folder, *, seal_key, write=false, ann_above=100_000))]
+    fn open(folder: PathBuf, seal_key: &[u8], write: bool, ann_above: usize) -> PyResult<Self> {
         let key = seal_key.try_into().map_err(|_| {
             PyValueError::new_err(format!("seal_key: {} bytes; a key has 32", seal_key.len()))
         })?;
-        let encoding = |name| {
-            Encoding::of(name).ok_or_else(|| {
-                PyValueError::new_err(format!("codes: {name:?}; they are \"int8\" or \"binary\""))
-            })
-        };
-        let encoding = codes.map(encoding).transpose()?;
-        Ok(Dense(crate::dense::Dense::open(
-            &folder, key, write, ann_above, encoding,
-        )))
+        let dense = crate::dense::Dense::open(&folder, key, write, ann_above);
+        Ok(Dense(dense))
     }
 
     fn snapshot(&self) -> Self {
@@ -63,11 +49,6 @@ impl Dense {
     #[getter]
     fn exact(&self) -> bool {
         self.0.exact()
-    }
-
-    #[getter]
-    fn codes(&self) -> Option<&'static str> {
-        self.0.encoding().map(Encoding::name)
     }
 
     #[getter]

@@ -173,30 +173,6 @@ def test_a_seal_key_has_32_bytes(store: Store) -> None:
         Dense.open(store.path, seal_key=b"short")
 
 
-# codes of the rows
-
-
-@pytest.mark.parametrize("codes", ["int8", "binary"])
-def test_codes_find_what_the_scan_finds_with_its_scores(store: Store, codes: str) -> None:
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((500, 40)).astype(np.float32)
-    put(store, "a", rows.tolist())
-    exact = leg(store)
-    folder = f"{store.path}/derived"
-    Dense.open(folder, seal_key=KEY, write=True, codes=codes).publish(store)
-    coded = leg(store)
-    assert (exact.codes, coded.codes, coded.exact) == (None, codes, False)
-    for query in rng.standard_normal((9, 40)).astype(np.float32):
-        keys, scores = exact.search(query, k=10)
-        found = coded.search(query, k=10)
-        assert (found[0].tolist(), found[1].tolist()) == (keys.tolist(), scores.tolist())
-
-
-def test_codes_of_an_unknown_kind_are_refused(store: Store) -> None:
-    with pytest.raises(ValueError, match='codes: "int4"; they are "int8" or "binary"'):
-        Dense.open(store.path, seal_key=KEY, codes="int4")
-
-
 def test_a_batch_of_queries_finds_what_each_finds_alone(store: Store) -> None:
     rng = np.random.default_rng(0)
     put(store, "a", rng.standard_normal((300, 70)).astype(np.float32).tolist())

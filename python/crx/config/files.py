@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crx.config.settings import Value, parse
+from crx.config.settings import REMOVED, Value, parse
 from crx.errors import UsageError
 
 PROJECT_FILE = "crx.toml"
@@ -21,13 +21,15 @@ PROMPTS = "prompts"
 class SettingsFile:
     """A settings file as it was read: its values by name, its bytes for a hash.
 
-    `templates` are the prompts of `[prompts]`: files by folder, both absolute.
+    `templates` are the prompts of `[prompts]`: files by folder, both absolute. `removed` are the
+    settings of earlier versions that it sets, which are ignored.
     """
 
     path: Path
     content: bytes
     values: Mapping[str, Value]
     templates: Mapping[str, str] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
@@ -62,8 +64,13 @@ def read_settings(path: Path) -> SettingsFile:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: cannot be read as TOML: {error}") from None
     templates = _parse_templates(path, table.pop(PROMPTS, {}))
-    values = {name: parse(name, value, origin=str(path)) for name, value in table.items()}
-    return SettingsFile(path, content, values, templates)
+    removed = tuple(name for name in table if name in REMOVED)
+    values = {
+        name: parse(name, value, origin=str(path))
+        for name, value in table.items()
+        if name not in REMOVED
+    }
+    return SettingsFile(path, content, values, templates, removed)
 
 
 def write_values(path: Path, changes: Mapping[str, Value | None]) -> None:

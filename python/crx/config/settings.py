@@ -24,15 +24,13 @@ def _setting(
     least: float | None = None,
     most: float | None = None,
     harmless: tuple[str, ...] | None = (),
-    choices: tuple[str, ...] = (),
 ) -> Any:
     """Return the field of a setting.
 
     `harmless` are the texts that a project file may set although nobody trusts it; None: any.
-    Numbers are harmless; a text can name a model, a path or a URL. With `choices` no other text is
-    a value, and each is harmless.
+    Numbers are harmless; a text can name a model, a path or a URL.
     """
-    facts = {"least": least, "most": most, "harmless": choices or harmless, "choices": choices}
+    facts = {"least": least, "most": most, "harmless": harmless}
     return field(default=default, metadata={"scope": scope, "help": help, **facts})
 
 
@@ -163,16 +161,13 @@ class Settings:
     ann_above: int = _setting(
         100_000, "run", "rows above which HNSW replaces exact search", least=0
     )
-    vector_codes: str = _setting(
-        "",
-        "run",
-        "what is scanned in place of vectors, up to ann_above of them: int8 or binary, whose best "
-        "are compared as vectors; empty: the vectors",
-        choices=("", "int8", "binary"),
-    )
     network_disk: int = _setting(
         0, "run", "1: allow an index on a network file system (NFS, SMB, sshfs)", least=0, most=1
     )
+
+
+# The settings of earlier versions that are ignored, each with the reason.
+REMOVED = {"vector_codes": "vectors themselves are always compared"}
 
 
 class Variable(NamedTuple):
@@ -228,6 +223,11 @@ def describe() -> list[Description]:
     ]
 
 
+def describe_removed(name: str) -> str:
+    """Return the line about a setting that an earlier version had."""
+    return f"{name} is no longer a setting: {REMOVED[name]}"
+
+
 def parse(name: str, value: object, *, origin: str) -> Value:
     """Return the value in its setting's type.
 
@@ -235,6 +235,8 @@ def parse(name: str, value: object, *, origin: str) -> Value:
     the file or variable in its message.
     """
     source = "" if origin == ARGUMENT else f"{origin}: "
+    if name in REMOVED:
+        raise UsageError(f"{source}{describe_removed(name)}; leave it out")
     if name not in _FIELDS:
         near = nearest(name, _FIELDS)
         hint = f"; did you mean {near}?" if near else '; "crx config" lists them'
@@ -248,10 +250,6 @@ def parse(name: str, value: object, *, origin: str) -> Value:
         raise UsageError(f"{source}{name} wants {_KINDS[wanted]}, not {value!r}") from None
     if least is not None and isinstance(parsed, int | float) and not parsed >= least:
         raise UsageError(f"{source}{name} must be at least {least:g}, not {value}")
-    choices = _FIELDS[name].metadata["choices"]
-    if choices and parsed not in choices:
-        allowed = ", ".join(choice or "empty" for choice in choices)
-        raise UsageError(f"{source}{name} must be one of {allowed}, not {value!r}")
     if most is not None and isinstance(parsed, int | float) and not parsed <= most:
         raise UsageError(f"{source}{name} must be at most {most:g}, not {value}")
     return parsed

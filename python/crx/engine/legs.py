@@ -121,11 +121,6 @@ class EngineDense:
         """No damaged files: a database has its own."""
         return []
 
-    @property
-    def codes(self) -> None:
-        """No codes of the vectors: a database has its own index."""
-        return None
-
     def search(
         self, query: NDArray[np.float32], *, k: int, only: EngineFilter | None = None
     ) -> Found:

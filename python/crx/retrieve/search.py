@@ -192,11 +192,6 @@ class Searcher:
         """Whether the dense leg compares the query with every vector."""
         return self._dense.exact
 
-    @property
-    def codes(self) -> str:
-        """The codes that the dense leg scans in place of the vectors, "" for none."""
-        return self._dense.codes or ""
-
     def retrieve(
         self,
         query: str,

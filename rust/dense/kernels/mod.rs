@@ -11,8 +11,8 @@ mod x86;
 use half::f16;
 
 pub(super) use aligned::Aligned;
-pub(super) use portable::{PLANES, QUERIES};
-use portable::{dot, sum_bits, sum_bytes};
+pub(super) use portable::QUERIES;
+use portable::dot;
 
 /// A function that returns the inner product of a row and a query.
 pub(super) type Kernel<T, Q = f32> = fn(&[T], &[Q]) -> f32;
@@ -85,45 +85,6 @@ pub(super) fn kernel_f16_batch() -> fn(&[f16], &[&[f32]; QUERIES]) -> [f32; QUER
     |row, queries| queries.map(|query| dot(row, query))
 }
 
-/// Returns the fastest kernel for a row of bytes and a query of signed bytes on this processor.
-pub(super) fn kernel_bytes() -> fn(&[u8], &[i8]) -> i32 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni") {
-            if x86::prefetches() {
-                // SAFETY: the processor has the features.
-                return |row, query| unsafe { x86::sum_bytes_vnni::<true>(row, query) };
-            }
-            // SAFETY: as above.
-            return |row, query| unsafe { x86::sum_bytes_vnni::<false>(row, query) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: as above.
-            return |row, query| unsafe { x86::sum_bytes_avx2(row, query) };
-        }
-    }
-    sum_bytes
-}
-
-/// Returns the fastest kernel for a row of bits and the [`PLANES`] bits of a query's values by place on
-/// this processor.
-///
-/// The product is in the lower half of the result, the number of bits of the row in the upper half.
-pub(super) fn kernel_bits() -> fn(&[u64], &[u64]) -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
-            // SAFETY: the processor has the features.
-            return |row, planes| unsafe { x86::sum_bits_avx512(row, planes) };
-        }
-        if is_x86_feature_detected!("popcnt") {
-            // SAFETY: as above.
-            return |row, planes| unsafe { x86::sum_bits_popcnt(row, planes) };
-        }
-    }
-    sum_bits
-}
-
 /// Returns the fastest kernel for two rows of f16 on this processor.
 pub(super) fn kernel_pair() -> Kernel<f16, f16> {
     #[cfg(target_arch = "x86_64")]
@@ -158,29 +119,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #[test]
-        fn every_kernel_of_codes_gives_the_same_sum(
-            values in prop::collection::vec((any::<u8>(), -127i8..=127), 0..260),
-            words in prop::collection::vec(any::<[u64; 5]>(), 0..20),
-        ) {
-            let (row, query): (Vec<u8>, Vec<i8>) = values.into_iter().unzip();
-            prop_assert_eq!(kernel_bytes()(&row, &query), sum_bytes(&row, &query));
-            let bits: Vec<u64> = words.iter().map(|word| word[0]).collect();
-            let planes: Vec<u64> = (1..5).flat_map(|plane| words.iter().map(move |word| word[plane])).collect();
-            let sum = sum_bits(&bits, &planes);
-            prop_assert_eq!(kernel_bits()(&bits, &planes), sum);
-            let ones: u32 = bits.iter().map(|word| word.count_ones()).sum();
-            prop_assert_eq!(sum >> 32, u64::from(ones));
-            #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-                // SAFETY: the processor has the features.
-                let sums = unsafe {
-                    (x86::sum_bytes_avx2(&row, &query), x86::sum_bits_popcnt(&bits, &planes))
-                };
-                prop_assert_eq!(sums, (sum_bytes(&row, &query), sum));
-            }
-        }
-
         #[test]
         fn every_kernel_agrees_to_the_last_bit(
             values in prop::collection::vec((-2.0f32..2.0, -2.0f32..2.0), 0..130),

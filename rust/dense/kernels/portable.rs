@@ -28,9 +28,6 @@ pub(super) const LANES: usize = 32;
 /// The queries that a row is compared with at once.
 pub const QUERIES: usize = 4;
 
-/// The bits of a value of the query that is compared with rows of one bit.
-pub const PLANES: usize = 4;
-
 /// The reference kernel, whose sum every other kernel must equal. If the compiler may use fused
 /// multiply-add (enabled on x86 by the callers, always there on ARM), it is fast for f32 as it is.
 #[inline(always)]
@@ -66,29 +63,4 @@ pub(super) fn total(mut sums: [f32; LANES]) -> f32 {
         half /= 2;
     }
     sums[0]
-}
-
-/// Returns the inner product of a row of bytes and a query of signed bytes.
-#[inline(always)]
-pub(super) fn sum_bytes(row: &[u8], query: &[i8]) -> i32 {
-    row.iter()
-        .zip(query)
-        .map(|(&row, &query)| i32::from(row) * i32::from(query))
-        .sum()
-}
-
-/// Returns the inner product of a row of bits and a query whose bits are stored by place, as many words
-/// a place as the row has; in the upper half of the result the number of bits of the row.
-#[inline(always)]
-pub(super) fn sum_bits(row: &[u64], planes: &[u64]) -> u64 {
-    let ones: u32 = row.iter().map(|word| word.count_ones()).sum();
-    let mut sum = u64::from(ones) << 32;
-    for (place, plane) in planes.chunks_exact(row.len().max(1)).enumerate() {
-        let common = row
-            .iter()
-            .zip(plane)
-            .map(|(row, plane)| (row & plane).count_ones());
-        sum += u64::from(common.sum::<u32>()) << place;
-    }
-    sum
 }

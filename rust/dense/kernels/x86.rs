@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use half::f16;
 
-use super::portable::{LANES, PLANES, QUERIES, add_rest, dot, sum_bits, sum_bytes, total};
+use super::portable::{LANES, QUERIES, add_rest, dot, total};
 
 /// Fetches the cache lines of an object.
 #[inline]
@@ -110,69 +110,6 @@ pub(super) fn dots_f16_avx512(row: &[f16], queries: &[&[f32]; QUERIES]) -> [f32;
         }
     }
     std::array::from_fn(|query| total_avx512(low[query], high[query]))
-}
-
-#[target_feature(enable = "avx512f,avx512vnni")]
-pub(super) fn sum_bytes_vnni<const AHEAD: bool>(row: &[u8], query: &[i8]) -> i32 {
-    let (rows, row_rest) = row.as_chunks::<64>();
-    let (queries, query_rest) = query.as_chunks::<64>();
-    let mut sums = _mm512_setzero_si512();
-    for (row, query) in rows.iter().zip(queries) {
-        let (row, query) = (row.as_ptr(), query.as_ptr());
-        // SAFETY: both hold 64 bytes, which fill a register; loads need no alignment. A prefetch may
-        // be of any address.
-        unsafe {
-            if AHEAD {
-                _mm_prefetch::<_MM_HINT_T0>(row.cast::<i8>().wrapping_add(PREFETCH));
-            }
-            let row = _mm512_loadu_si512(row.cast());
-            sums = _mm512_dpbusd_epi32(sums, row, _mm512_loadu_si512(query.cast()));
-        }
-    }
-    _mm512_reduce_add_epi32(sums) + sum_bytes(row_rest, query_rest)
-}
-
-#[target_feature(enable = "avx2")]
-pub(super) fn sum_bytes_avx2(row: &[u8], query: &[i8]) -> i32 {
-    sum_bytes(row, query)
-}
-
-#[target_feature(enable = "avx512f,avx512vpopcntdq")]
-pub(super) fn sum_bits_avx512(row: &[u64], planes: &[u64]) -> u64 {
-    let words = row.len();
-    assert_eq!(planes.len(), PLANES * words);
-    let mut ones = _mm512_setzero_si512();
-    let mut sums = [_mm512_setzero_si512(); PLANES];
-    for at in (0..words).step_by(8) {
-        let mask = if words - at < 8 {
-            (1 << (words - at)) - 1
-        } else {
-            0xff
-        };
-        // SAFETY: the mask leaves out the words behind the end; a plane has as many as the row.
-        let row = unsafe { _mm512_maskz_loadu_epi64(mask, row.as_ptr().add(at).cast()) };
-        ones = _mm512_add_epi64(ones, _mm512_popcnt_epi64(row));
-        for (place, sum) in sums.iter_mut().enumerate() {
-            // SAFETY: as above.
-            let plane = unsafe {
-                _mm512_maskz_loadu_epi64(mask, planes.as_ptr().add(place * words + at).cast())
-            };
-            *sum = _mm512_add_epi64(*sum, _mm512_popcnt_epi64(_mm512_and_si512(row, plane)));
-        }
-    }
-    // Horner's rule, so that there is one sum over the lanes.
-    let weighted = sums
-        .into_iter()
-        .rev()
-        .reduce(|high, low| _mm512_add_epi64(_mm512_add_epi64(high, high), low));
-    let weighted = weighted.unwrap_or(_mm512_setzero_si512());
-    let total = _mm512_add_epi64(weighted, _mm512_slli_epi64::<32>(ones));
-    _mm512_reduce_add_epi64(total).cast_unsigned()
-}
-
-#[target_feature(enable = "popcnt")]
-pub(super) fn sum_bits_popcnt(row: &[u64], planes: &[u64]) -> u64 {
-    sum_bits(row, planes)
 }
 
 /// Sums the lanes as [`total`] does.

@@ -1,16 +1,14 @@
-"""Codes of vectors, a byte or a bit a value, and batches of queries, beside the exact scan.
+"""Batches of queries by the exact scan, beside single queries.
 
     pip install faiss-cpu
-    python benches/codes.py [--rows 100000] [--index DIR] [--rounds 15]
-        [--json FILE] [--batch-json FILE]
+    python benches/batch.py [--rows 100000] [--index DIR] [--rounds 15] [--json FILE]
 
 The rows are those of `ann.py`, which have the intrinsic dimension of embeddings of text, or those
 of an index that was made with an embedder (its `derived/vectors-*.f16`). Queries are rows with
-noise, at a cosine of 0.96 from the row. The best 150 are searched by one thread: from vectors of
-half precision, from codes whose best are compared as vectors, and from 64 queries at once, whose
-time is divided by 64. numpy multiplies 64 queries in float32. faiss's scalar quantizer of 8 bits
-is the rival of `int8`. Contestants take turns, and the medians of the CPU time are compared;
-`recall` is the share of the exact best 20 and of the best 150 that was returned.
+noise, at a cosine of 0.96 from the row. The best 150 of 64 queries are searched by one thread,
+and the time is divided by 64. crx and faiss scan vectors of half precision, faiss one query after
+the other; numpy multiplies the 64 queries in float32. `crx, one by one` is 64 single searches.
+Contestants take turns, and the medians of the CPU time are compared.
 """
 
 from __future__ import annotations
@@ -61,20 +59,13 @@ def make_queries(rows: Vectors, count: int) -> Vectors:
     return unit
 
 
-def open_legs(folder: Path, rows: Vectors) -> dict[str, Dense]:
-    """Return a leg of half precision and one of each kind of codes, over the same rows."""
+def open_leg(folder: Path, rows: Vectors) -> Dense:
     store = Store.open(str(folder / "vectors.crx"), write=True, create=True)
     for start in range(0, len(rows), CHUNKS_PER_DOCUMENT):
         put(store, f"document-{start:07}", rows[start : start + CHUNKS_PER_DOCUMENT], lang="en")
-    legs = {}
-    for codes in (None, "int8", "binary"):
-        # A leg keeps its files mapped when the next replaces them.
-        leg = Dense.open(
-            f"{store.path}/derived", seal_key=KEY, write=True, ann_above=10**9, codes=codes
-        )
-        leg.publish(store)
-        legs[codes or "f16"] = leg
-    return legs
+    leg = Dense.open(f"{store.path}/derived", seal_key=KEY, write=True, ann_above=10**9)
+    leg.publish(store)
+    return leg
 
 
 def search_alone(leg: Dense) -> Search:
@@ -99,59 +90,38 @@ def search_faiss(index: Any, keys: NDArray[np.int64]) -> Search:
     return lambda queries: keys[index.search(queries, K)[1]]
 
 
-def contestants(folder: Path, rows: Vectors) -> tuple[dict[str, Search], dict[str, Search]]:
-    """Return the searches of one query and those of a batch."""
-    legs = open_legs(folder, rows)
+def contestants(folder: Path, rows: Vectors) -> dict[str, Search]:
+    leg = open_leg(folder, rows)
     # The chunks of the rows, in their order: keys ascend as chunks are put.
-    everything = legs["f16"].search(rows[0], k=len(rows))[0]
-    keys = np.sort(everything)
-    alone = {f"crx {name}": search_alone(leg) for name, leg in legs.items()}
-    batch = {"crx f16": search_batch(legs["f16"]), "numpy f32": search_numpy(rows, keys)}
+    keys = np.sort(leg.search(rows[0], k=len(rows))[0])
+    found: dict[str, Search] = {
+        "crx f16": search_batch(leg),
+        "crx, one by one": search_alone(leg),
+        "numpy f32": search_numpy(rows, keys),
+    }
     try:
         import faiss  # type: ignore[import-not-found]
     except ImportError:
         print("faiss is not installed and is left out")
-        return alone, batch
-    kinds = {
-        "faiss fp16": faiss.ScalarQuantizer.QT_fp16,
-        "faiss 8 bits": faiss.ScalarQuantizer.QT_8bit,
-    }
-    for name, kind in kinds.items():
-        index = faiss.IndexScalarQuantizer(rows.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
-        index.train(rows)
-        index.add(rows)
-        alone[name] = search_faiss(index, keys)
-        if name == "faiss fp16":
-            batch[name] = alone[name]
-    return alone, batch
+        return found
+    kind = faiss.ScalarQuantizer.QT_fp16
+    index = faiss.IndexScalarQuantizer(rows.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
+    index.train(rows)
+    index.add(rows)
+    return found | {"faiss fp16": search_faiss(index, keys)}
 
 
-def recalls(found: NDArray[np.int64], exact: NDArray[np.int64]) -> dict[str, float]:
-    def share(k: int) -> float:
-        pairs = zip(found, exact, strict=True)
-        return float(np.mean([len(np.intersect1d(a[:k], b[:k])) / k for a, b in pairs]))
-
-    return {"recall20": share(20), "recall150": share(K)}
-
-
-def measure(rows: Vectors, rounds: int) -> tuple[Figures, Figures]:
-    """Return the figures of single queries, and those of a query of a batch."""
-    queries = make_queries(rows, max(BATCH, rounds))
+def measure(rows: Vectors, rounds: int) -> Figures:
+    """Return the figures of a query of a batch."""
+    queries = make_queries(rows, BATCH)
     with tempfile.TemporaryDirectory() as folder:
-        alone, batch = contestants(Path(folder), rows)
-        exact = alone["crx f16"](queries)
-        found = {name: recalls(search(queries), exact) for name, search in alone.items()}
-        times: dict[str, list[Seconds]] = {name: [] for name in alone}
-        batch_times: dict[str, list[Seconds]] = {name: [] for name in batch}
-        for turn in range(rounds):
-            query = queries[turn : turn + 1]
-            for name, search in alone.items():
-                times[name].append(time_call(lambda s=search, q=query: s(q)))
-            for name, search in batch.items():
-                wall, cpu = time_call(lambda s=search: s(queries[:BATCH]))
-                batch_times[name].append((wall / BATCH, cpu / BATCH))
-    single = {name: milliseconds(taken) | found[name] for name, taken in times.items()}
-    return single, {name: milliseconds(taken) for name, taken in batch_times.items()}
+        searches = contestants(Path(folder), rows)
+        times: dict[str, list[Seconds]] = {name: [] for name in searches}
+        for _ in range(rounds):
+            for name, search in searches.items():
+                wall, cpu = time_call(lambda s=search: s(queries))
+                times[name].append((wall / BATCH, cpu / BATCH))
+    return {name: milliseconds(taken) for name, taken in times.items()}
 
 
 def milliseconds(taken: Sequence[Seconds]) -> dict[str, float]:
@@ -171,8 +141,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--index", type=Path, help="an index whose vectors are the rows")
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", help="a file for the figures of single queries")
-    parser.add_argument("--batch-json", help="a file for those of batches")
+    parser.add_argument("--json", help="a file for the figures")
     arguments = parser.parse_args()
     if arguments.index:
         rows = rows_of_index(arguments.index)
@@ -181,22 +150,17 @@ def main() -> None:
         basis = rng.standard_normal((INTRINSIC, DIM), dtype=np.float32) / DIM**0.5
         centres = rng.standard_normal((arguments.rows // 200, INTRINSIC), dtype=np.float32)
         rows = make_rows(arguments.rows, rng, basis=basis, centres=centres)
-    single, batch = measure(rows, arguments.rounds)
+    figures = measure(rows, arguments.rounds)
     of = "e5" if arguments.index else "a mixture"
     shape = f"{len(rows)} x {rows.shape[1]} of {of}, k={K}, one thread"
     print(f"{processor()}, {shape}, commit {commit()}")
-    print_figures("one query", single)
-    print_figures(f"{BATCH} queries, each", batch)
+    print_figures(f"{BATCH} queries, each", figures)
     if arguments.json:
         write_results(
-            arguments.json, benchmark=f"codes, {shape}", rounds=arguments.rounds, figures=single
-        )
-    if arguments.batch_json:
-        write_results(
-            arguments.batch_json,
+            arguments.json,
             benchmark=f"{BATCH} queries at once, {shape}",
             rounds=arguments.rounds,
-            figures=batch,
+            figures=figures,
         )
 
 
