@@ -1,4 +1,4 @@
-"""Time of a context by a local model: whole prompts, prefix reuse, shared batches and windows.
+"""Time of a context by a local model: whole prompts, prefix reuse, shared batches and groups.
 
 Corpus: one document of 4,000 tokens (eight with `--full`) in ten chunks of 400, 64 new tokens for
 each context. Model: the shape of SmolLM2-135M with random weights, in Q8_0 or another type, on the
@@ -7,11 +7,11 @@ CPU; what the weights are does not change the speed.
 full        `llama_cpp.Llama`; the whole prompt is computed for every chunk
 sequential  `llama_cpp.Llama`, which reuses the document between chunks by its prefix match
 shared      crx; the document is computed once and its chunks are decoded together
-windows     crx with `prompt=window`; a digest of the document, then three chunks a prompt
+groups      crx with `prompt=window`; a digest of the document, then three chunks a prompt
 
 All run in one process with the same prompts (as tokens) and threads; `Llama` runs with flash
 attention, as in crx, and without, its default. `full` is slow and measured on a sample of the
-chunks, spread over the documents; with `--others`, all but `windows` are measured on the first of
+chunks, spread over the documents; with `--others`, all but `groups` are measured on the first of
 the documents alone. Seconds are of a median chunk for `full` and of a mean chunk otherwise, as
 wall-clock and CPU time. On a busy machine only CPU time with one thread is comparable, because
 waiting threads spin. Prefilled tokens are the computed tokens of prompts, including the
@@ -52,7 +52,7 @@ import tiny_gguf  # noqa: E402
 from crx.backends.llama.model import KV_TYPES, LlamaModel, NativeLog  # noqa: E402
 from crx.backends.llama.session import SequenceResult, Session  # noqa: E402
 from crx.context.compute_usage import ComputeUsage  # noqa: E402
-from crx.context.window_prompt import WINDOW_TOKENS  # noqa: E402
+from crx.context.group_prompt import TOKENS_PER_GROUP  # noqa: E402
 
 # Tokens of the template before the document and after the chunk, and of a document's opening.
 BEFORE, AFTER, OPENING = 25, 50, 750
@@ -126,17 +126,17 @@ def run_shared(
     }
 
 
-def run_windows(
+def run_groups(
     model: LlamaModel, jobs: list[Job], args: argparse.Namespace, *, slots: int
 ) -> dict[str, Any]:
     """Decode a digest a document and a line a chunk, as with `prompt=window`.
 
-    The documents are read side by side: first their digests, then their windows. Answers of
+    The documents are read side by side: first their digests, then their groups. Answers of
     different lengths take a session each.
     """
     counts = ComputeUsage()
     started = clocks()
-    for prompts, new in make_window_prompts(jobs, new=args.new):
+    for prompts, new in make_group_prompts(jobs, new=args.new):
         session = Session(
             model,
             capacity=-(-(max(map(len, prompts)) + new) // 256) * 256,
@@ -161,20 +161,20 @@ def run_windows(
     }
 
 
-def make_window_prompts(jobs: list[Job], *, new: int) -> list[tuple[list[Tokens], int]]:
-    """Return the prompts of digests, and those of windows by length, with their new tokens."""
+def make_group_prompts(jobs: list[Job], *, new: int) -> list[tuple[list[Tokens], int]]:
+    """Return the prompts of digests, and those of groups by length, with their new tokens."""
     digests: list[Tokens] = []
-    windows: dict[int, list[Tokens]] = collections.defaultdict(list)
+    groups: dict[int, list[Tokens]] = collections.defaultdict(list)
     for prefix, suffixes in jobs:
         before, after = prefix[:BEFORE], suffixes[0][-AFTER:]
         digests.append(before + prefix[BEFORE : BEFORE + OPENING] + after)
         chunks = [suffix[:-AFTER] for suffix in suffixes]
-        size = max(1, WINDOW_TOKENS // max(map(len, chunks)))
+        size = max(1, TOKENS_PER_GROUP // max(map(len, chunks)))
         for i in range(0, len(chunks), size):
-            window = chunks[i : i + size]
-            text = [*itertools.chain(*window), *after]
-            windows[len(window)].append(before + prefix[-new:] + text)
-    return [(digests, new), *((windows[n], new * n) for n in sorted(windows))]
+            group = chunks[i : i + size]
+            text = [*itertools.chain(*group), *after]
+            groups[len(group)].append(before + prefix[-new:] + text)
+    return [(digests, new), *((groups[n], new * n) for n in sorted(groups))]
 
 
 def decode(session: Session, job: Job) -> Iterator[SequenceResult]:
@@ -300,7 +300,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=4000)
     parser.add_argument("--new", type=int, default=64)
     parser.add_argument("--slots", type=int, default=8)
-    parser.add_argument("--others", type=int, help="documents for all but windows; default: all")
+    parser.add_argument("--others", type=int, help="documents for all but groups; default: all")
     parser.add_argument("--sample", type=int, default=4)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--model", type=Path, help="a GGUF file instead of random weights")
@@ -334,7 +334,7 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
         rows[name] = row
         print(name, row, file=sys.stderr, flush=True)
 
-    done("windows", run_windows(model, jobs, args, slots=args.slots))
+    done("groups", run_groups(model, jobs, args, slots=args.slots))
     jobs = jobs[: args.others]
     batched, row = run_shared(model, jobs, args, slots=args.slots, log=log)
     done(f"shared, {args.slots} together", row)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 import crx
 from crx import registry
 from crx.cli import run
-from crx.errors import UsageError
+from crx.errors import ModelError, UsageError
 
 MODULE = """
 from crx.types import Context
@@ -87,3 +89,19 @@ def test_a_missing_package_of_an_address_is_named_with_what_installs_it(
     none = "s3://b: no installed package opens s3: addresses; install one that does; known: ray"
     with pytest.raises(UsageError, match=re.escape(none)):
         registry.load_for_scheme("crx.workers", "s3", shown="s3://b")
+
+
+def test_a_plugin_that_imports_a_moved_module_is_told_its_new_name(
+    tmp_path: Path, installed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "crx_motto", raising=False)
+    (tmp_path / "site" / "crx_motto.py").write_text("from crx.context.window_prompt import Motto")
+    new_name = r'plugin "motto" imports crx\.context\.window_prompt, which is now crx\.context\.'
+    with pytest.raises(ModelError, match=new_name):
+        registry.load_contextualizer("motto:")
+
+
+def test_every_module_that_has_moved_is_where_the_message_says() -> None:
+    for former, present in registry._MOVED.items():
+        assert importlib.util.find_spec(present), present
+        assert importlib.util.find_spec(former) is None, former

@@ -1,7 +1,7 @@
 """Step 1: prompts and answers as tokens, from documents whose contexts are known.
 
 Prompts are those of `prompt=window`, made by crx itself: that for a document's digest and that for
-the lines of each window. Tokens are those of llama.cpp.
+the lines of each group. Tokens are those of llama.cpp.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 from crx.backends.llama.chat_template import read_template
 from crx.backends.llama.model import LlamaModel, NativeLog
 from crx.backends.llama.prompt_tokens import PromptTokenizer
+from crx.context.chunk_groups import GroupContextualizer
+from crx.context.group_prompt import LINE_CHARS, GroupPrompt
 from crx.context.outline import Outliner
 from crx.context.vocabulary import DocumentVocabulary
-from crx.context.window_prompt import LINE_CHARS, WindowPrompt
-from crx.context.windows import WindowContextualizer
 from crx.ingest.read import read_bytes
 from crx.ingest.split import sections_at
 from crx.types import Chunk, Document
@@ -120,22 +120,22 @@ def read_documents(path: Path) -> Iterator[Labelled]:
 
 
 def make_examples(labelled: Labelled, tokens: Tokens) -> Iterator[Example]:
-    """Yield the examples of a document: its digest, and the lines of each window, twice.
+    """Yield the examples of a document: its digest, and the lines of each group, twice.
 
-    The lines of a window are to be written behind the digest, and behind the first line of the
+    The lines of a group are to be written behind the digest, and behind the first line of the
     outline, which takes its place where no digest was accepted.
     """
-    windows = WindowContextualizer(_ask_nothing, WindowPrompt.of(), tokens.count)
-    prompt = tokens.prompt(*windows.digest_prompt(labelled.document, labelled.chunks[0]))
+    groups = GroupContextualizer(_ask_nothing, GroupPrompt.of(), tokens.count)
+    prompt = tokens.prompt(*groups.digest_prompt(labelled.document, labelled.chunks[0]))
     answer, _ = tokens.answer([labelled.digest])
     yield Example(labelled.name, "digest", prompt, answer, [True] * len(answer))
     head = Outliner(labelled.document).outline(labelled.chunks[0]).partition("\n")[0]
-    for window in windows.windows(labelled.chunks):
-        chunks = labelled.chunks[window.start : window.stop]
-        contexts = labelled.contexts[window.start : window.stop]
-        text = windows.window_text(chunks)
+    for group in groups.groups(labelled.chunks):
+        chunks = labelled.chunks[group.start : group.stop]
+        contexts = labelled.contexts[group.start : group.stop]
+        text = groups.group_text(chunks)
         for above in (labelled.digest, head):
-            prompt = tokens.prompt(windows.prompt.window.prefix(above), text)
+            prompt = tokens.prompt(groups.prompt.lines.prefix(above), text)
             lines = make_lines(contexts, known=[head, above, *(chunk.text for chunk in chunks)])
             # A line of which too little is left stays in the answer, and is not learned.
             kept = [line or context for line, context in zip(lines, contexts, strict=True)]
@@ -146,7 +146,7 @@ def make_examples(labelled: Labelled, tokens: Tokens) -> Iterator[Example]:
 
 
 def make_lines(contexts: Sequence[str], *, known: Sequence[str]) -> list[str]:
-    """Return the lines of a window; "" for one of which too little is left.
+    """Return the lines of a group; "" for one of which too little is left.
 
     Clauses with a name or a number that none of the `known` texts has are dropped, and so is the
     opening that a line has in common with the one before.

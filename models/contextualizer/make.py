@@ -1,4 +1,4 @@
-"""Fine-tune SmolLM2-135M-Instruct to write the contexts of windows: examples, training, GGUF.
+"""Fine-tune SmolLM2-135M-Instruct to write the contexts of groups: examples, training, GGUF.
 
     pip install torch gguf "crx[llama]"
     crx models pull smollm2

@@ -1,4 +1,4 @@
-"""Step 2: train the upper layers of a small language model on the prompts of windows.
+"""Step 2: train the upper layers of a small language model on the prompts of groups.
 
 The lowest layers and the embeddings are frozen; the states that the frozen layers give are computed
 once an example and kept. The loss is that of the tokens of answers alone. The rate is constant, and

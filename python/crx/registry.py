@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from crx.errors import Incompatible, ModelError, UsageError
 from crx.protocols import (
@@ -104,6 +104,14 @@ _EXTRAS = {
 # At least two characters: one is a drive of Windows.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
+# Modules that a plugin may import by their former names, and their names today.
+_MOVED = {
+    "crx.context.text_window": "crx.context.token_limit",
+    "crx.context.window_prompt": "crx.context.group_prompt",
+    "crx.context.window_requests": "crx.context.group_requests",
+    "crx.context.windows": "crx.context.chunk_groups",
+}
+
 T = TypeVar("T")
 
 
@@ -135,7 +143,7 @@ def load_embedder(spec: str = DEFAULT_EMBEDDER) -> Embedder:
     if kind in _EMBEDDERS:
         return _checked(import_module(_EMBEDDERS[kind]).load_embedder(rest), Embedder, kind)
     if not _is_installed(kind) and (plugin := _plugins("crx.embedders").get(kind)):
-        return _checked(plugin.load()(rest), Embedder, kind)
+        return _checked(_load_plugin(plugin)(rest), Embedder, kind)
     return _checked(import_module(_EMBEDDERS["onnx"]).load_embedder(spec), Embedder, kind)
 
 
@@ -189,7 +197,7 @@ def load_reranker(spec: str) -> Reranker:
     if kind in _RERANKERS:
         return _checked(import_module(_RERANKERS[kind]).load_reranker(rest), Reranker, kind)
     if not _is_installed(kind) and (plugin := _plugins("crx.rerankers").get(kind)):
-        return _checked(plugin.load()(rest), Reranker, kind)
+        return _checked(_load_plugin(plugin)(rest), Reranker, kind)
     return _checked(import_module(_RERANKERS["onnx"]).load_reranker(spec), Reranker, kind)
 
 
@@ -212,7 +220,7 @@ def load_contextualizer(
         raise UsageError(f"{source}: costs no dollars; give the budget as a time, such as 20m")
     if is_context_file(source):
         return _file(source)
-    return _checked(_plugins("crx.contextualizers")[name].load()(rest), Contextualizer, name)
+    return _checked(_load_plugin(_plugins("crx.contextualizers")[name])(rest), Contextualizer, name)
 
 
 def load_generator(spec: str) -> Generator:
@@ -230,7 +238,7 @@ def load_generator(spec: str) -> Generator:
         raise UsageError(
             f"{spec}: no such generator; known: {known}, as in llama:PATH or claude:MODEL"
         )
-    return _checked(plugins[name].load()(rest), Generator, name)
+    return _checked(_load_plugin(plugins[name])(rest), Generator, name)
 
 
 def require_named_generator(generator: str | Generator) -> str | Generator:
@@ -424,6 +432,18 @@ def _checked(loaded: object, protocol: type[T], name: str) -> T:
             f'plugin "{name}" returned {type(loaded).__name__}, which is not {article} {wanted}'
         )
     return loaded
+
+
+def _load_plugin(plugin: EntryPoint) -> Any:
+    """Import the function of an entry point; `ModelError` if it imports a module that has moved."""
+    try:
+        return plugin.load()
+    except ModuleNotFoundError as error:
+        if error.name not in _MOVED:
+            raise
+        raise ModelError(
+            f'plugin "{plugin.name}" imports {error.name}, which is now {_MOVED[error.name]}'
+        ) from None
 
 
 def _plugins(group: str) -> dict[str, EntryPoint]:

@@ -1,4 +1,4 @@
-"""Excerpts of documents that are longer than a window."""
+"""Excerpts of documents that are longer than a token limit."""
 
 from collections.abc import Sequence
 

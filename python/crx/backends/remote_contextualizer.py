@@ -17,12 +17,12 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from crx.config import refuse_offline
 from crx.context.chunk_requests import ChunkRequests, validate_completion
+from crx.context.group_prompt import GroupPrompt, read_form
+from crx.context.group_requests import GroupRequests
 from crx.context.line_counts import LineCounts
 from crx.context.prompt import Prompt
-from crx.context.text_window import DocumentRequests, Window
+from crx.context.token_limit import DocumentRequests, TokenLimit
 from crx.context.validate import ContextValidator
-from crx.context.window_prompt import WindowPrompt, read_form
-from crx.context.window_requests import WindowRequests
 from crx.errors import UsageError
 from crx.remote.completion import Completion
 from crx.remote.destination import Destination
@@ -68,8 +68,8 @@ class Service(Protocol):
 class ContextClient(Protocol):
     """A model of a service: the form of its requests, and their cost.
 
-    `name` is the model's in error messages, `limit` its window of tokens, `max_tokens` the length
-    of an answer, and `price` is None if it is not known.
+    `name` is the model's in error messages, `token_limit` that of its prompts, `max_tokens` the
+    length of an answer, and `price` is None if it is not known.
     """
 
     @property
@@ -82,7 +82,7 @@ class ContextClient(Protocol):
     def prompt(self) -> Prompt: ...
 
     @property
-    def limit(self) -> Window: ...
+    def token_limit(self) -> TokenLimit: ...
 
     @property
     def max_tokens(self) -> int: ...
@@ -113,7 +113,7 @@ class ContextClient(Protocol):
     def estimate_cost(
         self,
         documents: Iterable[tuple[Document, Sequence[Chunk]]],
-        group_prompt: WindowPrompt | None,
+        group_prompt: GroupPrompt | None,
     ) -> Estimate:
         """Estimate tokens and dollars from the lengths of the texts."""
         ...
@@ -124,7 +124,7 @@ class RemoteContextualizer(Generic[Client]):
 
     `cap_dollars` is never exceeded: `situate` raises `BudgetSpent` after the contexts that were
     paid for. `width` is the number of concurrent requests. `form` "window" asks for the lines of
-    about six chunks at a time behind a digest (`crx.context.window_prompt`), "document" for one
+    about six chunks at a time behind a digest (`crx.context.group_prompt`), "document" for one
     context a request behind the document. Thread-safe for different documents.
 
     Raises `UsageError` for a cap without a known price, a width below 1 and another form.
@@ -176,7 +176,7 @@ class RemoteContextualizer(Generic[Client]):
             return
         refuse_offline(self._client.service.name)
         if self._group_prompt:
-            yield from self._window_requests(self._group_prompt).situate(document, chunks)
+            yield from self._group_requests(self._group_prompt).situate(document, chunks)
             return
         yield from stream(partial(self._situate, document, chunks))
 
@@ -185,7 +185,7 @@ class RemoteContextualizer(Generic[Client]):
         other = copy.copy(self)
         other._client = self._client.with_prompt(prompt)
         if self._group_prompt:
-            other._group_prompt = WindowPrompt.beside(prompt, source=self._client.name)
+            other._group_prompt = GroupPrompt.beside(prompt, source=self._client.name)
         return other
 
     def estimate_cost(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
@@ -217,17 +217,21 @@ class RemoteContextualizer(Generic[Client]):
                 )
 
             requests = DocumentRequests(
-                document, self._client.limit, self._prompt, self._client.max_tokens, chunk_requests
+                document,
+                self._client.token_limit,
+                self._prompt,
+                self._client.max_tokens,
+                chunk_requests,
             )
             await requests.run(chunks, emit)
 
-    def _window_requests(self, prompt: WindowPrompt) -> WindowRequests:
-        return WindowRequests(
+    def _group_requests(self, prompt: GroupPrompt) -> GroupRequests:
+        return GroupRequests(
             prompt,
             connect=self._client.service.client,
             send=self._client.send,
             worst_dollars=self._client.worst_dollars,
-            tokens_per_byte=self._client.limit.tokens_per_byte,
+            tokens_per_byte=self._client.token_limit.tokens_per_byte,
             meter=self._meter,
             retry_policy=self._retry_policy,
             circuit_breaker=self._circuit_breaker,

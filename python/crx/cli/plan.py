@@ -69,8 +69,8 @@ def command(
     """Estimate the chunks of PATHS and the time and cost of each kind of context.
 
     Times come from a probe of this machine of about ten seconds, or up to a minute if a model on it
-    writes contexts in windows. Requests, tokens and dollars of a service are computed from the
-    lengths of the texts and published prices, without a request.
+    writes contexts in groups of chunks. Requests, tokens and dollars of a service are computed from
+    the lengths of the texts and published prices, without a request.
     """
     settings = parse_settings(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}

@@ -1,4 +1,4 @@
-"""The prompt of a chunk, or of a window of chunks, behind a prefix that others share."""
+"""The prompt of a chunk, or of a group of chunks, behind a prefix that others share."""
 
 from __future__ import annotations
 

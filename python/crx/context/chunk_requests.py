@@ -47,7 +47,7 @@ async def ask_twice(
 
 @dataclass(slots=True)
 class ChunkRequests(Generic[Asked]):
-    """Requests for chunks, or for windows of them, that follow the same text.
+    """Requests for chunks, or for groups of them, that follow the same text.
 
     `send` makes one request for a chunk, with the firmer instruction or not, and returns the
     completion and its usage; `worst_dollars` is an upper bound of its cost; `validate` returns the

@@ -1,4 +1,4 @@
-"""Excerpts of documents longer than a model's window.
+"""Excerpts of documents longer than a model's token limit.
 
 Consecutive chunks that fit together share one excerpt, so that its tokens are computed once. An
 excerpt holds the title and headings of the document, then the span of the chunks, extended to both

@@ -47,7 +47,7 @@ class LineCounts:
         self.digests += 1 if context.status == "ok" else 2
 
     def count_first(self, context: Context) -> None:
-        """Count a line of a window."""
+        """Count a line of a group."""
         self.first += 1
         self.rejected += context.status == "rejected"
 

@@ -31,7 +31,7 @@ from crx.context.opening import opening
 from crx.ingest.split import labels_around
 from crx.types import Chunk, Document, Mark
 
-# Characters of names on the first line: they share a window of 256 tokens with the chunk.
+# Characters of names on the first line: they share an embedder's 256 tokens with the chunk.
 FIRST_CHARS = 120
 # Characters of the titles of what the document is part of.
 PART_OF_CHARS = 100

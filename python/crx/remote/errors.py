@@ -110,7 +110,7 @@ def _from_status(error: Any, *, service: str, model: str, key: str) -> Exception
 
 
 def is_too_long(message: str) -> bool:
-    """Return True if an error message means that the prompt exceeds the model's window."""
+    """Return True if an error message means that the prompt exceeds the model's token limit."""
     return any(words in message for words in _TOO_LONG)
 
 

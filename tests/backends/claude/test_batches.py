@@ -180,7 +180,7 @@ def test_the_batch_of_a_document_sent_in_excerpts_is_recovered(
     async def killed(wait_s: float) -> None:
         raise ModelError("killed")
 
-    doc, narrow = numbered(words=120), {"batch": True, "window": 1500, "max_tokens": 200}
+    doc, narrow = numbered(words=120), {"batch": True, "token_limit": 1500, "max_tokens": 200}
     first = claude(**narrow, retry_policy=RetryPolicy(sleep=killed))
     first.resume(jobs)
     with pytest.raises(ModelError, match="the same command takes up what it makes"):

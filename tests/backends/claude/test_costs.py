@@ -9,10 +9,10 @@ import pytest
 
 pytest.importorskip("anthropic", exc_type=ImportError)
 
+from group_answers import DIGEST, answer_groups, line_of
 from local_server import Fault
 from messages_server import MessagesServer
 from numbered import NUMBERS, context_of, dollars_of, numbered, paragraphs
-from window_answers import DIGEST, answer_windows, line_of
 
 from crx.backends.claude.contextualizer import Claude
 from crx.backends.claude.pricing import ClaudePricing
@@ -120,10 +120,10 @@ def test_an_estimate_for_a_model_without_a_price_has_no_dollars(claude: Make) ->
     )
 
 
-def test_windows_cost_less_than_chunks_behind_their_document_without_a_cache(
+def test_groups_cost_less_than_chunks_behind_their_document_without_a_cache(
     claude: Make, server: MessagesServer
 ) -> None:
-    server.answer = lambda body: answer_windows(body["messages"][0]["content"][0]["text"])
+    server.answer = lambda body: answer_groups(body["messages"][0]["content"][0]["text"])
     doc = numbered()
     made = claude(form="window")
     estimate = made.estimate_cost([(doc, paragraphs(doc))])
@@ -135,6 +135,6 @@ def test_windows_cost_less_than_chunks_behind_their_document_without_a_cache(
     assert dollars_of(estimate.usage) < (whole.dollars_uncached or 0) / 2
 
 
-def test_windows_in_batches_are_an_error(claude: Make) -> None:
+def test_groups_in_batches_are_an_error(claude: Make) -> None:
     with pytest.raises(UsageError, match="prompt=window sends no batches"):
         claude(form="window", batch=True)

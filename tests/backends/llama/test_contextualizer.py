@@ -68,7 +68,7 @@ def test_contexts_come_in_order_and_the_document_is_computed_once(parrot: Llama)
 def test_the_estimated_work_is_the_work_done(
     models: Path, window: int, alike: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = LlamaOptions(threads=1, max_tokens=24, window=window, places=4)
+    settings = LlamaOptions(threads=1, max_tokens=24, token_limit=window, places=4)
     document, chunks = Document("u", TEXT * 3), heron_chunks(TEXT * 3)
     with Llama(models / "parrot.gguf", settings=settings) as model:
         assert model.estimate_seconds([(document, chunks)], asks=1) == 0, "nothing is known yet"
@@ -93,7 +93,7 @@ def test_the_estimated_work_is_the_work_done(
 
 
 def test_a_document_longer_than_the_window_is_shared_in_parts(models: Path) -> None:
-    settings = LlamaOptions(threads=1, max_tokens=24, window=700)
+    settings = LlamaOptions(threads=1, max_tokens=24, token_limit=700)
     with Llama(models / "parrot.gguf", settings=settings) as llama:
         text = TEXT * 3
         chunks = heron_chunks(text)
@@ -105,8 +105,8 @@ def test_a_document_longer_than_the_window_is_shared_in_parts(models: Path) -> N
 def test_without_a_gpu_contexts_are_written_from_excerpts_unless_a_window_is_set(
     models: Path, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(llama, "CPU_WINDOW", 700)
-    settings = LlamaOptions(threads=1, max_tokens=24, window=window, gpu_layers=0)
+    monkeypatch.setattr(llama, "CPU_TOKEN_LIMIT", 700)
+    settings = LlamaOptions(threads=1, max_tokens=24, token_limit=window, gpu_layers=0)
     chunks = heron_chunks(TEXT * 3)
     with Llama(models / "parrot.gguf", settings=settings) as model:
         assert [*model.situate(Document("u", TEXT * 3), chunks)] == [Context(SENTENCE)] * 36
@@ -114,7 +114,7 @@ def test_without_a_gpu_contexts_are_written_from_excerpts_unless_a_window_is_set
 
 
 def test_a_prompt_that_cannot_fit_is_a_failure_of_its_chunk(models: Path) -> None:
-    settings = LlamaOptions(threads=1, max_tokens=24, window=600)
+    settings = LlamaOptions(threads=1, max_tokens=24, token_limit=600)
     with Llama(models / "parrot.gguf", settings=settings) as llama:
         long = Chunk(1, 0, len(TEXT), 0, 0, 0, TEXT)
         good, failed = llama.situate(DOCUMENT, [CHUNKS[0], long])
@@ -234,7 +234,7 @@ from crx.workers.parent import Parent
 parent = Parent()
 if parent.receive()["extra_buffers"]:
     os.kill(os.getpid(), signal.SIGSEGV)
-ready = {"op": "ready", "window": 512, "head": 0, "tail": 0, "shares": True}
+ready = {"op": "ready", "token_limit": 512, "head": 0, "tail": 0, "shares": True}
 ready |= {"gpu": False, "slots": 1, "step_tokens": 512, "template": "chatml"}
 parent.send({**ready, "starts_in_reasoning": False})
 parent.receive()

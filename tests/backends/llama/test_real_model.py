@@ -156,7 +156,7 @@ def test_a_long_document_is_read_in_windows(windows: Llama) -> None:
 
 def test_a_document_longer_than_the_prompt_is_read_in_excerpts(smollm2: Path) -> None:
     paragraphs = [f"In {1900 + n} the herons raised {37 * n} young. " * 10 for n in range(40)]
-    with Llama(smollm2, settings=LlamaOptions(window=1024, max_tokens=48)) as model:
+    with Llama(smollm2, settings=LlamaOptions(token_limit=1024, max_tokens=48)) as model:
         situate(model, "\n".join(paragraphs), paragraphs[0], paragraphs[39])
 
 

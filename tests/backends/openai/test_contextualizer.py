@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("openai", exc_type=ImportError)
 
 from chat_server import MODEL, ChatServer, first_word, serving
+from group_answers import DIGEST, answer_groups, line_of
 from local_server import Fault
 from numbered import NUMBERS, RecordedSleep, context_of, dollars_of, numbered, paragraphs
 from remote_contexts import make_openai
-from window_answers import DIGEST, answer_windows, line_of
 
 from crx.backends.openai.contextualizer import OpenAIContexts
 from crx.backends.remote_contextualizer import RemoteContextualizer
@@ -282,8 +282,8 @@ def test_the_fingerprint_is_the_model_the_prompt_and_the_parameters(chat: Make) 
     assert len({made.fingerprint, *(other.fingerprint for other in others)}) == 4
 
 
-def test_windows_are_asked_for_behind_a_digest(chat: Make, server: ChatServer) -> None:
-    server.answer = lambda body: answer_windows(body["messages"][0]["content"])
+def test_groups_are_asked_for_behind_a_digest(chat: Make, server: ChatServer) -> None:
+    server.answer = lambda body: answer_groups(body["messages"][0]["content"])
     doc = numbered(words=40)
     made = chat(form="window")
     assert list(made.situate(doc, paragraphs(doc))) == [
@@ -297,7 +297,7 @@ def test_a_line_that_a_service_leaves_out_is_asked_for_alone(
     chat: Make, server: ChatServer
 ) -> None:
     def answer(body: dict[str, Any]) -> str:
-        text = answer_windows(body["messages"][0]["content"])
+        text = answer_groups(body["messages"][0]["content"])
         return "\n".join(line for line in text.split("\n") if not line.startswith("[2]"))
 
     server.answer = answer
@@ -308,8 +308,8 @@ def test_a_line_that_a_service_leaves_out_is_asked_for_alone(
     assert made.usage.requests == 3
 
 
-def test_the_estimate_of_windows_is_what_they_take(chat: Make, server: ChatServer) -> None:
-    server.answer = lambda body: answer_windows(body["messages"][0]["content"])
+def test_the_estimate_of_groups_is_what_they_take(chat: Make, server: ChatServer) -> None:
+    server.answer = lambda body: answer_groups(body["messages"][0]["content"])
     doc = numbered()
     made = chat(form="window", price=PRICE)
     estimate = made.estimate_cost([(doc, paragraphs(doc))])
@@ -322,10 +322,10 @@ def test_the_estimate_of_windows_is_what_they_take(chat: Make, server: ChatServe
     assert estimate.dollars < whole.dollars_uncached / 2
 
 
-def test_an_outage_between_windows_keeps_the_contexts_before_it(
+def test_an_outage_between_groups_keeps_the_contexts_before_it(
     chat: Make, server: ChatServer
 ) -> None:
-    server.answer = lambda body: answer_windows(body["messages"][0]["content"])
+    server.answer = lambda body: answer_groups(body["messages"][0]["content"])
     server.fault = lambda asked, body: Fault(401, message="revoked") if asked > 2 else None
     doc = numbered(words=40)
     contexts: list[Context] = []
@@ -334,7 +334,7 @@ def test_an_outage_between_windows_keeps_the_contexts_before_it(
     assert contexts == [Context(f"{DIGEST}\n{line_of(number)}") for number in NUMBERS[:6]]
 
 
-def test_another_form_or_a_template_beside_windows_is_an_error(chat: Make) -> None:
+def test_another_form_or_a_template_beside_groups_is_an_error(chat: Make) -> None:
     with pytest.raises(UsageError, match='prompt is "document" or "window", not "page"'):
         chat(form="page")
     template = Prompt.of("{document} {chunk} Say it.")

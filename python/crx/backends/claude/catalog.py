@@ -1,4 +1,4 @@
-"""Known facts of the Claude models: prices, caching, thinking, window.
+"""Known facts of the Claude models: prices, caching, thinking, token limit.
 
 From the vendor's pages on prices, prompt caching and thinking in November 2026. A model that is
 not listed works too; its cost is then reported as unknown.
@@ -23,16 +23,16 @@ class ModelFacts:
     """The facts of a family of models: those of one name, with or without a date.
 
     A prefix shorter than `min_cached_tokens` is not cached. `thinking` "off" can be disabled;
-    "always" cannot, and is kept short by a low effort; "unknown" is left as it is. `window` is the
-    number of tokens that every model accepts, prompt and answer together; the option `window` sets
-    a larger one.
+    "always" cannot, and is kept short by a low effort; "unknown" is left as it is. `token_limit` is
+    the number that every model accepts, prompt and answer together; the option `window` sets a
+    larger one.
     """
 
     price: Price | None = None
     min_cached_tokens: int = 512
     thinking: Literal["off", "always", "unknown"] = "unknown"
     tokens_per_byte: float = _NEW
-    window: int = 200_000
+    token_limit: int = 200_000
 
 
 def _price(input: float, output: float, *, read: float = 0.1) -> Price:

@@ -23,10 +23,10 @@ from crx.backends.claude.pricing import ClaudePricing
 from crx.backends.claude.requests import DocumentPart, request_settings
 from crx.backends.remote_contextualizer import PartRequests, RemoteContextualizer, Reply
 from crx.config import refuse_offline
+from crx.context.group_prompt import GroupPrompt
 from crx.context.ordering import restore_order
 from crx.context.prompt import Prompt
-from crx.context.text_window import Window
-from crx.context.window_prompt import WindowPrompt
+from crx.context.token_limit import TokenLimit
 from crx.errors import UsageError
 from crx.remote.metering import Estimate, Price
 from crx.remote.pending_jobs import PendingJobs
@@ -41,7 +41,7 @@ class ClaudeContexts:
     """The requests for contexts to a model on the Messages API.
 
     `price` replaces the known price of the model. `batch` is for requests that are sent in message
-    batches. `window` is the number of tokens that the model accepts, 0 for the known one; longer
+    batches. `token_limit` is the number that the model accepts, 0 for the known one; longer
     documents are sent in excerpts. Answers are sampled, and recent models accept no seed, so the
     same chunk may get another text another day.
 
@@ -58,7 +58,7 @@ class ClaudeContexts:
         price: Price | None = None,
         effort: str | None = None,
         max_tokens: int | None = None,
-        window: int = 0,
+        token_limit: int = 0,
         timeout_s: float = 120.0,
         key: str | None = None,
         url: str | None = None,
@@ -71,10 +71,10 @@ class ClaudeContexts:
             price=price,
             effort=effort,
             max_tokens=max_tokens,
-            window=window,
+            token_limit=token_limit,
             batch=batch,
         )
-        self._window = window
+        self._token_limit = token_limit
         self.service = ClaudeClient(model, timeout_s=timeout_s, key=key, url=url)
 
     @property
@@ -83,9 +83,9 @@ class ClaudeContexts:
         return self.settings.prompt
 
     @property
-    def limit(self) -> Window:
+    def token_limit(self) -> TokenLimit:
         """The tokens that the model accepts."""
-        return self.settings.window
+        return self.settings.token_limit
 
     @property
     def max_tokens(self) -> int:
@@ -107,8 +107,8 @@ class ClaudeContexts:
         """Return model, prompt and parameters; batches give the answers of single requests."""
         settings = self.settings
         effort = f" effort={settings.effort}" if settings.effort else ""
-        window = f" window={self._window}" if self._window else ""
-        return f"{self.name} prompt={prompt_hash} max={settings.max_tokens}{effort}{window}"
+        limit = f" window={self._token_limit}" if self._token_limit else ""
+        return f"{self.name} prompt={prompt_hash} max={settings.max_tokens}{effort}{limit}"
 
     def part_requests(self, text: str, chunks: Sequence[Chunk]) -> PartRequests:
         """Prepare the requests for some chunks behind a text of their document."""
@@ -130,14 +130,14 @@ class ClaudeContexts:
     def estimate_cost(
         self,
         documents: Iterable[tuple[Document, Sequence[Chunk]]],
-        group_prompt: WindowPrompt | None,
+        group_prompt: GroupPrompt | None,
     ) -> Estimate:
         """Estimate tokens and dollars from the lengths of the texts."""
         pricing = ClaudePricing(
             self.settings.model,
             prompt=self.prompt,
             price=self.price,
-            window=self._window,
+            token_limit=self._token_limit,
             form="window" if group_prompt else "document",
         )
         return pricing.estimate_cost(documents)

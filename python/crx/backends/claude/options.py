@@ -14,5 +14,5 @@ def parse_options(rest: str) -> tuple[str, dict[str, Any]]:
     model, given = typed_options(
         rest, {**counts, "effort": str, "price": parse_price, "prompt": str}
     )
-    form = given.pop("prompt", "document")
-    return model, given | {"batch": bool(given.get("batch")), "form": form}
+    form, limit = given.pop("prompt", "document"), given.pop("window", 0)
+    return model, given | {"batch": bool(given.get("batch")), "form": form, "token_limit": limit}

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from crx.backends.claude.options import parse_options
 from crx.backends.claude.requests import request_settings
+from crx.context.group_prompt import read_form
+from crx.context.group_requests import estimate_groups
 from crx.context.prompt import Prompt
-from crx.context.window_prompt import read_form
-from crx.context.window_requests import estimate_windows
 from crx.remote.metering import Estimate, Price, ServiceUsage
 from crx.types import Chunk, Document
 
@@ -27,25 +27,28 @@ class ClaudePricing:
         *,
         prompt: Prompt | None = None,
         price: Price | None = None,
-        window: int = 0,
+        token_limit: int = 0,
         form: str = "document",
     ) -> None:
         self._model = model
         self._prompt = prompt
         self._price = price
-        self._window = window
-        self._window_prompt = read_form(form, prompt or Prompt.of(), source=f"claude:{model}")
+        self._token_limit = token_limit
+        self._group_prompt = read_form(form, prompt or Prompt.of(), source=f"claude:{model}")
 
     def estimate_cost(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
         """Estimate tokens and dollars from the lengths of the texts."""
         single = request_settings(
-            self._model, prompt=self._prompt, price=self._price, window=self._window
+            self._model,
+            prompt=self._prompt,
+            price=self._price,
+            token_limit=self._token_limit,
         )
         batched = replace(single, hour=True, discount=0.5)
         silent = single.facts.thinking == "off"
-        if self._window_prompt:
-            return estimate_windows(
-                self._window_prompt,
+        if self._group_prompt:
+            return estimate_groups(
+                self._group_prompt,
                 documents,
                 tokens_per_byte=single.facts.tokens_per_byte,
                 priced=single.priced,
@@ -79,6 +82,6 @@ def load_pricing(rest: str, *, prompt: Prompt | None) -> ClaudePricing:
         model,
         prompt=prompt,
         price=options.get("price"),
-        window=options.get("window", 0),
+        token_limit=options["token_limit"],
         form=options["form"],
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from crx.backends.claude.catalog import ModelFacts, model_facts
 from crx.context.prompt import Prompt
-from crx.context.text_window import Window
+from crx.context.token_limit import TokenLimit
 from crx.errors import UsageError
 from crx.remote.completion import Completion
 from crx.remote.errors import (
@@ -71,13 +71,13 @@ class RequestSettings:
     effort: str | None
     hour: bool
     discount: float
-    window: Window
+    token_limit: TokenLimit
 
     def parts(self, document: Document, chunks: Sequence[Chunk]) -> list[tuple[int, DocumentPart]]:
-        """Return (first chunk's position, part) of a document; one part if it fits the window."""
+        """Return (first chunk's position, part) of a document; one part if it fits."""
         if not chunks:
             return []
-        excerpts = self.window.parts(
+        excerpts = self.token_limit.parts(
             document, chunks, prompt=self.prompt, answer_tokens=self.max_tokens
         )
         return [
@@ -85,8 +85,8 @@ class RequestSettings:
         ]
 
     def refuse(self, part: DocumentPart, chunks: Sequence[Chunk]) -> bool:
-        """Lower the window below a part's length; return True if it still holds the chunks."""
-        return self.window.record_rejection(
+        """Lower the limit below a part's length; return True if the chunks still fit."""
+        return self.token_limit.record_rejection(
             part.text, chunks, prompt=self.prompt, answer_tokens=self.max_tokens
         )
 
@@ -210,14 +210,14 @@ def request_settings(
     price: Price | None,
     effort: str | None = None,
     max_tokens: int | None = None,
-    window: int = 0,
+    token_limit: int = 0,
     batch: bool = False,
 ) -> RequestSettings:
     """Return the settings of a run; `UsageError` for a number that is too small or no model."""
     if not model:
         raise UsageError("claude: names no model; write it like claude:claude-haiku-5-5")
     refuse_below(1, max_tokens, what=f"claude:{model}:max_tokens")
-    refuse_below(0, window, what=f"claude:{model}:window")
+    refuse_below(0, token_limit, what=f"claude:{model}:window")
     facts = model_facts(model)
     if max_tokens is None:
         max_tokens = _MAX_TOKENS if facts.thinking == "off" else _MAX_TOKENS_THINKING
@@ -230,5 +230,5 @@ def request_settings(
         effort=effort or ("low" if facts.thinking == "always" else None),
         hour=batch,
         discount=0.5 if batch else 1.0,
-        window=Window(window or facts.window, facts.tokens_per_byte),
+        token_limit=TokenLimit(token_limit or facts.token_limit, facts.tokens_per_byte),
     )

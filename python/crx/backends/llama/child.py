@@ -98,13 +98,14 @@ class Worker:
         limits = [n for n in (_free_bytes(), settings["memory_bytes"]) if n]
         kv_bytes = settings["kv_bytes"] or min(limits) * KV_SHARE
         self._cells = int(kv_bytes / max(1.0, self._model.cell_bytes(settings["kv"])))
-        self._window = min(self._model.window, settings["window"] or self._cells, self._cells)
+        wanted = settings["token_limit"] or self._cells
+        self._token_limit = min(self._model.token_limit, wanted, self._cells)
         self._shares = self._can_share()
         self._slots = settings["places"] if self._shares else 1
         self._parent.send(
             {
                 "op": "ready",
-                "window": self._window,
+                "token_limit": self._token_limit,
                 "template": template.name,
                 "starts_in_reasoning": template.starts_in_reasoning,
                 "shares": self._shares,
@@ -145,12 +146,12 @@ class Worker:
         return same >= len(ends) - 1
 
     def _refuse_too_long(self) -> None:
-        """Refuse the chunks whose prompt and answer exceed the window."""
+        """Refuse the chunks whose prompt and answer exceed the token limit."""
         shared = len(self._prefix) + self._settings["max_tokens"]
-        room = self._window - shared
+        room = self._token_limit - shared
         for number, suffix in self._waiting:
             if len(suffix) > room:
-                why = f"the prompt takes {shared + len(suffix)} tokens of {self._window}"
+                why = f"the prompt takes {shared + len(suffix)} tokens of {self._token_limit}"
                 self._parent.send({"op": "fault", "number": number, "why": why})
         self._waiting = deque(each for each in self._waiting if len(each[1]) <= room)
 
@@ -208,13 +209,13 @@ class Worker:
     def _plan_session(self, prefix: int) -> tuple[int, int, bool]:
         """Return the capacity, the slots and whether sequences are separate, by the memory.
 
-        The prefix of a window of chunks is short, so its sequences are separate if they fit, and
+        The prefix of a group of chunks is short, so its sequences are separate if they fit, and
         fit a usual prompt that may come later.
         """
         each = _round_up(prefix + self._slot_tokens, CAPACITY_STEP // 4)
         usual = _round_up(self._settings["usual_tokens"], CAPACITY_STEP // 4)
         if self._cells // max(1, usual) - EXTRA_SEQUENCES >= self._slots:
-            each = max(each, min(usual, self._window))
+            each = max(each, min(usual, self._token_limit))
         separate_slots = min(self._slots, self._cells // each - EXTRA_SEQUENCES)
         if self._settings["prompt"] == "window" and separate_slots > 0:
             return each, separate_slots, True

@@ -3,7 +3,7 @@
 PATH may also be the name of a model of the store. The prompt puts the document first. Its tokens
 are computed once and shared by all chunks of the document, and the contexts of several chunks are
 decoded together (`session`), in a child process (`child`) that is restarted when it is lost
-(`crx.backends.model_process`). A document longer than the model's window is not truncated: its
+(`crx.backends.model_process`). A document longer than the token limit is not truncated: its
 chunks are grouped, and each group gets an excerpt.
 
 Decoding is greedy, but for tokens that would continue a loop (`loops`). A chunk whose answer is
@@ -26,15 +26,15 @@ from crx.backends.llama.model_file import check_model_file, file_digest
 from crx.backends.llama.options import OPTION_TYPES, LlamaOptions, make_options
 from crx.backends.model_process import ModelProcess
 from crx.backends.options import refuse_cap, typed_options
+from crx.context.chunk_groups import GROUP_ANSWER_TOKENS, GROUPS_TOGETHER, GroupContextualizer
 from crx.context.chunk_prompt import ChunkPrompt
 from crx.context.compute_usage import ComputeUsage, PromptLengths, estimate_seconds
 from crx.context.excerpts import Excerpt, excerpts
+from crx.context.group_prompt import TOKENS_PER_GROUP, USUAL_DIGEST_CHARS, GroupPrompt
 from crx.context.line_counts import LineCounts
 from crx.context.ordering import Answers, restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
-from crx.context.window_prompt import USUAL_DIGEST_CHARS, WINDOW_TOKENS, WindowPrompt
-from crx.context.windows import WINDOW_ANSWER_TOKENS, WINDOWS_TOGETHER, WindowContextualizer
 from crx.errors import ModelError
 from crx.models.store import find_gguf_file
 from crx.models.threads import thread_count
@@ -46,9 +46,9 @@ from crx.workers.messages import ChildLost, Message
 REVISION = 4
 
 # Tokens of a prompt without a GPU, unless set. The time for a token grows with the tokens before
-# it: a long document takes nearly three times as long in windows of 32,000 tokens (by the measured
+# it: a long document takes nearly three times as long in prompts of 32,000 tokens (by the measured
 # costs of a model of 135M parameters).
-CPU_WINDOW = 8192
+CPU_TOKEN_LIMIT = 8192
 
 # Chunks that are decoded together behind one document, unless set.
 CHUNKS_TOGETHER = 16
@@ -59,8 +59,8 @@ CHUNKS_TOGETHER = 16
 # takes 10 ms alone, and 28 without spins; beside two busy programs 20, and 17 to 57.
 _ENV = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "300"}
 
-# Tokens of the prompt and the answer of most windows.
-USUAL_WINDOW_TOKENS = WINDOW_TOKENS * 5 // 4 + WINDOW_ANSWER_TOKENS
+# Tokens of the prompt and the answer of most groups.
+USUAL_GROUP_TOKENS = TOKENS_PER_GROUP * 5 // 4 + GROUP_ANSWER_TOKENS
 
 COMMAND = child_command("crx.backends.llama.child")
 
@@ -83,7 +83,7 @@ class Llama:
         self._settings = settings or LlamaOptions()
         self._line_counts = LineCounts()
         if self._settings.prompt == "window":
-            WindowPrompt.beside(self._prompt, source="llama")
+            GroupPrompt.beside(self._prompt, source="llama")
         self.notes: tuple[str, ...] = ()
         check_model_file(self._path)
         if importlib.util.find_spec("llama_cpp") is None:
@@ -100,11 +100,11 @@ class Llama:
         mean equally good texts, not equal ones.
         """
         s = self._settings
-        windows = self._windows
-        prompt = f"window:{windows.prompt.hash}" if windows else self._prompt.hash
+        groups = self._groups
+        prompt = f"window:{groups.prompt.hash}" if groups else self._prompt.hash
         return (
             f"llama:{file_digest(self._path)} prompt={prompt} frame={self._template}"
-            f" kv={s.kv} window={s.window} max_tokens={s.max_tokens} revision={REVISION}"
+            f" kv={s.kv} window={s.token_limit} max_tokens={s.max_tokens} revision={REVISION}"
         )
 
     @property
@@ -126,10 +126,10 @@ class Llama:
     ) -> Iterator[tuple[int, int, Context]]:
         """Yield (document's position, chunk's position, context) as they arrive.
 
-        Documents are in order, but in windows; a chunk that is asked for a second time comes later.
+        Documents are in order, but in groups; a chunk that is asked for a second time comes later.
         """
-        if windows := self._windows:
-            yield from windows.situate_many(documents)
+        if groups := self._groups:
+            yield from groups.situate_many(documents)
             return
         for at, (document, chunks) in enumerate(documents):
             with contextlib.closing(self._situate(document, chunks)) as contexts:
@@ -141,12 +141,12 @@ class Llama:
     ) -> float:
         """Return the seconds for the contexts of these chunks, at the pace so far.
 
-        `asks` is the average number of requests a chunk, 1 to 2. For windows the number of second
+        `asks` is the average number of requests a chunk, 1 to 2. For groups the number of second
         tries follows from the lines so far.
         """
         listed = list(documents)
         lines = self.usage.answers
-        if self._windows:
+        if self._groups:
             chunks = sum(len(chunks) for _, chunks in listed)
             tries = self._line_counts.estimate_second_tries(chunks)
             lines, asks = self._line_counts.lines, 1 + tries / max(1, chunks)
@@ -158,17 +158,17 @@ class Llama:
         return estimate_seconds(
             self.usage,
             prompts,
-            asks=1 if self._windows else asks,
+            asks=1 if self._groups else asks,
             lines=lines,
             slots=self._slots,
             step_tokens=self._step_tokens,
-            together=bool(self._windows),
+            together=bool(self._groups),
         )
 
     def with_prompt(self, prompt: Prompt) -> Llama:
         """Return a contextualizer with another prompt that shares the child process."""
         if self._settings.prompt == "window":
-            WindowPrompt.beside(prompt, source="llama")
+            GroupPrompt.beside(prompt, source="llama")
         other = copy.copy(self)
         other._prompt = prompt
         return other
@@ -189,14 +189,14 @@ class Llama:
         self.close()
 
     @property
-    def _windows(self) -> WindowContextualizer | None:
+    def _groups(self) -> GroupContextualizer | None:
         """The contextualizer of `prompt=window`, None with one prompt a chunk."""
         if self._settings.prompt != "window":
             return None
-        prompt = WindowPrompt.beside(self._prompt, source="llama")
+        prompt = GroupPrompt.beside(self._prompt, source="llama")
         # As many prompts wait as are decoded, so that a slot takes the next one at once.
         ask = partial(self._process.situate, "")
-        return WindowContextualizer(ask, prompt, self._count, self._line_counts, 2 * self._slots)
+        return GroupContextualizer(ask, prompt, self._count, self._line_counts, 2 * self._slots)
 
     def _start(self) -> None:
         """Load the model; if the processor's own weight layouts crash it, load it without them."""
@@ -207,7 +207,7 @@ class Llama:
                 "threads": self._settings.threads or thread_count(),
                 "extra_buffers": extra_buffers,
                 "max_tokens": self._answer_tokens,
-                "usual_tokens": USUAL_WINDOW_TOKENS,
+                "usual_tokens": USUAL_GROUP_TOKENS,
                 "places": self._places,
             }
             self._process = ModelProcess(
@@ -229,10 +229,10 @@ class Llama:
                     " it out"
                 )
             self._head, self._tail = int(ready["head"]), int(ready["tail"])
-            self._window = int(ready["window"])
+            self._token_limit = int(ready["token_limit"])
             self._slots, self._step_tokens = int(ready["slots"]), int(ready["step_tokens"])
             self._shares = bool(ready["shares"])
-            self._default_window = self._window if ready["gpu"] else CPU_WINDOW
+            self._default_limit = self._token_limit if ready["gpu"] else CPU_TOKEN_LIMIT
             if self._template == PLAIN.name:
                 self.notes += ("no chat template in the file; use an instruct model",)
             if not self._shares:
@@ -242,19 +242,19 @@ class Llama:
 
     @property
     def _places(self) -> int:
-        in_windows = self._settings.prompt == "window"
-        return self._settings.places or (WINDOWS_TOGETHER if in_windows else CHUNKS_TOGETHER)
+        in_groups = self._settings.prompt == "window"
+        return self._settings.places or (GROUPS_TOGETHER if in_groups else CHUNKS_TOGETHER)
 
     @property
     def _answer_tokens(self) -> int:
-        in_windows = self._settings.prompt == "window"
-        return WINDOW_ANSWER_TOKENS if in_windows else self._settings.max_tokens
+        in_groups = self._settings.prompt == "window"
+        return GROUP_ANSWER_TOKENS if in_groups else self._settings.max_tokens
 
     def _situate(self, document: Document, chunks: Sequence[Chunk]) -> Answers:
         if not chunks:
             return
-        if windows := self._windows:
-            yield from windows.situate(document, chunks)
+        if groups := self._groups:
+            yield from groups.situate(document, chunks)
             return
         validator = ContextValidator(document, prompt=self._prompt)
         for excerpt in self._excerpts(document, chunks):
@@ -282,8 +282,8 @@ class Llama:
         firmer = [self._prompt.suffix(c.text, firmer=True) for c in chunks]
         text, template, *suffixes = self._count([document.text, empty, *firmer])
         taken = template + max(suffixes) + self._head + self._tail + self._settings.max_tokens
-        window = min(self._window, self._settings.window or self._default_window)
-        budget = window - taken
+        limit = min(self._token_limit, self._settings.token_limit or self._default_limit)
+        budget = limit - taken
         if text <= budget:
             return [Excerpt(document.text, 0, len(chunks))]
         return excerpts(document, chunks, budget=budget, count=self._count)
@@ -293,10 +293,10 @@ class Llama:
     ) -> Iterator[PromptLengths]:
         """Yield the lengths of the prompts of these chunks.
 
-        Those of windows include the prompts of chunks that are asked for a second time.
+        Those of groups include the prompts of chunks that are asked for a second time.
         """
-        if windows := self._windows:
-            yield from self._window_lengths(windows, document, chunks, asks=asks)
+        if groups := self._groups:
+            yield from self._group_lengths(groups, document, chunks, asks=asks)
             return
         for excerpt in self._excerpts(document, chunks):
             group = chunks[excerpt.first : excerpt.last]
@@ -306,29 +306,29 @@ class Llama:
             shared = prefix if self._shares else 0
             yield PromptLengths(shared, [prefix - shared + each + self._tail for each in suffixes])
 
-    def _window_lengths(
+    def _group_lengths(
         self,
-        windows: WindowContextualizer,
+        groups: GroupContextualizer,
         document: Document,
         chunks: Sequence[Chunk],
         *,
         asks: float,
     ) -> Iterator[PromptLengths]:
-        """Yield the lengths of the prompt of a document's digest, and of those of its windows."""
+        """Yield the lengths of the prompt of a document's digest, and of those of its groups."""
         if not chunks:
             return
-        groups = [chunks[w.start : w.stop] for w in windows.windows(chunks)]
+        grouped = [chunks[at.start : at.stop] for at in groups.groups(chunks)]
         again = chunks[: round((asks - 1) * len(chunks))]
         digests = round(self._line_counts.digests_a_document)
-        prefix = windows.prompt.window.prefix(document.text[:USUAL_DIGEST_CHARS])
-        texts = ["".join(windows.digest_prompt(document, chunks[0]))] * digests
-        texts += [prefix + windows.window_text(group) for group in groups]
-        texts += [prefix + windows.line_text(chunk) for chunk in again]
-        lines = [1] * digests + [*map(len, groups)] + [1 for _ in again]
+        prefix = groups.prompt.lines.prefix(document.text[:USUAL_DIGEST_CHARS])
+        texts = ["".join(groups.digest_prompt(document, chunks[0]))] * digests
+        texts += [prefix + groups.group_text(group) for group in grouped]
+        texts += [prefix + groups.line_text(chunk) for chunk in again]
+        lines = [1] * digests + [*map(len, grouped)] + [1 for _ in again]
         begin, *ends = self._count([prefix, *texts])
         frame = self._head + self._tail
         # Each slot computes the prefix of the document once.
-        alone = digests + min(self._slots, len(groups)) if self._shares else len(ends)
+        alone = digests + min(self._slots, len(grouped)) if self._shares else len(ends)
         whole, alike = ends[:alone], ends[alone:]
         yield PromptLengths(0, [frame + each for each in whole], lines[:alone])
         if alike:

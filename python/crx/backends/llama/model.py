@@ -66,7 +66,7 @@ class LlamaModel:
         self.on_gpu = bool(gpu_layers and llama.llama_supports_gpu_offload())
         self.vocab = llama.llama_model_get_vocab(self.pointer)
         self.n_vocab = llama.llama_vocab_n_tokens(self.vocab)
-        self.window = llama.llama_model_n_ctx_train(self.pointer)
+        self.token_limit = llama.llama_model_n_ctx_train(self.pointer)
 
     def _load(
         self,

@@ -18,10 +18,10 @@ from crx.backends.openai.completions import add_dollars, parse_completion
 from crx.backends.options import typed_options
 from crx.backends.remote_contextualizer import PartRequests, RemoteContextualizer, Reply
 from crx.context.excerpts import Excerpt
+from crx.context.group_prompt import GroupPrompt
+from crx.context.group_requests import estimate_groups
 from crx.context.prompt import Prompt
-from crx.context.text_window import Window
-from crx.context.window_prompt import WindowPrompt
-from crx.context.window_requests import estimate_windows
+from crx.context.token_limit import TokenLimit
 from crx.remote.errors import refuse_below
 from crx.remote.metering import Estimate, Price, ServiceUsage, parse_price
 from crx.types import Chunk, Document
@@ -36,8 +36,8 @@ _WIDTH = 4
 class OpenAIContexts:
     """The requests for contexts to the model of `URL#MODEL`.
 
-    `extra` fields are added to every request (`{"chat_template_kwargs": ...}`). `window` is the
-    number of tokens that the server accepts; longer documents are sent in excerpts. 0 sends whole
+    `extra` fields are added to every request (`{"chat_template_kwargs": ...}`). `token_limit` is
+    the number that the server accepts; longer documents are sent in excerpts. 0 sends whole
     documents until the server refuses one; a server that truncates prompts silently (Ollama) needs
     the option. The key for a host other than api.openai.com and api.deepseek.com is read from
     CRX_OPENAI_API_KEY.
@@ -53,7 +53,7 @@ class OpenAIContexts:
         prompt: Prompt | None = None,
         price: Price | None = None,
         max_tokens: int = _MAX_TOKENS,
-        window: int = 0,
+        token_limit: int = 0,
         extra: Mapping[str, Any] | None = None,
         timeout_s: float = 300.0,
         key: str | None = None,
@@ -61,12 +61,11 @@ class OpenAIContexts:
         self.service = OpenAIClient(address, timeout_s=timeout_s, key=key)
         self.name = f"openai:{self.service.model}"
         refuse_below(1, max_tokens, what=f"{self.name}:max_tokens")
-        refuse_below(0, window, what=f"{self.name}:window")
+        refuse_below(0, token_limit, what=f"{self.name}:window")
         self.prompt = prompt or Prompt.of()
         self.price = price
         self.max_tokens = max_tokens
-        self.limit = Window(window or math.inf, _TOKENS_PER_BYTE)
-        self._window = window
+        self.token_limit = TokenLimit(token_limit or math.inf, _TOKENS_PER_BYTE)
         self._parameters = self.service.parameters(max_tokens) | dict(extra or {})
 
     def with_prompt(self, prompt: Prompt) -> OpenAIContexts:
@@ -78,8 +77,8 @@ class OpenAIContexts:
     def fingerprint(self, prompt_hash: str) -> str:
         """Return model, prompt and parameters."""
         parameters = json.dumps(self._parameters, sort_keys=True)
-        window = f" window={self._window}" if self._window else ""
-        return f"{self.name} prompt={prompt_hash} {parameters}{window}"
+        limit = "" if math.isinf(tokens := self.token_limit.tokens) else f" window={tokens}"
+        return f"{self.name} prompt={prompt_hash} {parameters}{limit}"
 
     def part_requests(self, text: str, chunks: Sequence[Chunk]) -> PartRequests:
         """Prepare the requests for some chunks behind a text of their document."""
@@ -110,11 +109,11 @@ class OpenAIContexts:
     def estimate_cost(
         self,
         documents: Iterable[tuple[Document, Sequence[Chunk]]],
-        group_prompt: WindowPrompt | None,
+        group_prompt: GroupPrompt | None,
     ) -> Estimate:
         """Estimate tokens and dollars, on the assumption that the server caches prefixes."""
         if group_prompt:
-            return estimate_windows(
+            return estimate_groups(
                 group_prompt,
                 documents,
                 tokens_per_byte=_TOKENS_PER_BYTE,
@@ -153,7 +152,9 @@ class OpenAIContexts:
     def _parts(self, document: Document, chunks: Sequence[Chunk]) -> list[Excerpt]:
         if not chunks:
             return []
-        return self.limit.parts(document, chunks, prompt=self.prompt, answer_tokens=self.max_tokens)
+        return self.token_limit.parts(
+            document, chunks, prompt=self.prompt, answer_tokens=self.max_tokens
+        )
 
     def _priced(self, used: ServiceUsage) -> ServiceUsage:
         return add_dollars(used, self.price)
@@ -176,5 +177,6 @@ def load_contextualizer(
     }
     address, options = typed_options(rest, types)
     width, form = options.pop("width", _WIDTH), options.pop("prompt", "document")
-    client = OpenAIContexts(address, prompt=prompt, **options)
+    token_limit = options.pop("window", 0)
+    client = OpenAIContexts(address, prompt=prompt, token_limit=token_limit, **options)
     return RemoteContextualizer(client, width=width, form=form, cap_dollars=cap_dollars)

@@ -1,4 +1,4 @@
-"""Runs of a contextualizer of windows: what an edit costs, and answers that break the form."""
+"""Runs of a contextualizer of groups: what an edit costs, and answers that break the form."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from group_answers import answer_groups
 from surveys import SETTINGS, contexts_by_chunk, survey
-from window_answers import answer_windows
 
 import crx
+from crx.context.chunk_groups import GroupContextualizer
 from crx.context.chunk_prompt import ChunkPrompt
+from crx.context.group_prompt import GroupPrompt
 from crx.context.ordering import Answers, restore_order
-from crx.context.window_prompt import WindowPrompt
-from crx.context.windows import WindowContextualizer
 from crx.errors import ModelError
 from crx.types import Chunk, Context, Document
 
 pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
 
 
-class CountedWindows:
-    """A contextualizer of windows whose model is a function of the prompt; it counts the calls."""
+class CountedGroups:
+    """A contextualizer of groups whose model is a function of the prompt; it counts the calls."""
 
     fingerprint = "counted"
 
-    def __init__(self, answer: Callable[[str], str] = answer_windows) -> None:
+    def __init__(self, answer: Callable[[str], str] = answer_groups) -> None:
         self._answer = answer
         self.asked: list[str] = []
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
-        windows = WindowContextualizer(self._ask, WindowPrompt.of(), count_words)
-        yield from restore_order(windows.situate(document, chunks))
+        groups = GroupContextualizer(self._ask, GroupPrompt.of(), count_words)
+        yield from restore_order(groups.situate(document, chunks))
 
     def _ask(self, prompts: Sequence[ChunkPrompt]) -> Answers:
         for number, prompt in enumerate(prompts):
@@ -53,30 +53,30 @@ def make_book(place: Path) -> tuple[crx.Index, Path]:
     return index, book
 
 
-def test_an_edit_of_one_line_costs_the_digest_and_the_windows_around_it(tmp_path: Path) -> None:
+def test_an_edit_of_one_line_costs_the_digest_and_the_groups_around_it(tmp_path: Path) -> None:
     index, book = make_book(tmp_path)
-    first = CountedWindows()
+    first = CountedGroups()
     index.contextualize(first)
     assert len(first.asked) > 20
     book.write_text(book.read_text().replace("Colony 20\n", "Colony 20 of terns\n"))
     index.add(book)
-    again = CountedWindows()
+    again = CountedGroups()
     made = index.contextualize(again).made
     assert 1 <= sum(made.values()) <= 9
     assert len(again.asked) <= 3
     assert all(row[1] == "ok" for row in contexts_by_chunk(index).values())
 
 
-def test_a_model_that_writes_one_good_line_a_window_is_stopped_early_in_a_book(
+def test_a_model_that_writes_one_good_line_a_group_is_stopped_early_in_a_book(
     tmp_path: Path,
 ) -> None:
     def answer(prompt: str) -> str:
-        first, *others = answer_windows(prompt).split("\n")
+        first, *others = answer_groups(prompt).split("\n")
         # The prompt of a chunk that is asked for alone has no second chunk.
         return "\n".join([first, *(f"{line[:4]}I cannot." for line in others)]) if others else "-"
 
     index, _ = make_book(tmp_path)
-    model = CountedWindows(answer)
+    model = CountedGroups(answer)
     with pytest.raises(ModelError, match=r"80\.0% of 50 contexts rejected"):
         index.contextualize(model)
     assert len(model.asked) < 80
@@ -97,12 +97,12 @@ def test_an_answer_that_breaks_the_form_leaves_every_chunk_an_outcome(
     tmp_path: Path, broken: Callable[[list[str]], list[str]]
 ) -> None:
     def answer(prompt: str) -> str:
-        return "\n".join(broken(answer_windows(prompt).split("\n")))
+        return "\n".join(broken(answer_groups(prompt).split("\n")))
 
     (tmp_path / "heron.md").write_text(survey("heron", 5))
     index = crx.open(tmp_path / "notes.crx", settings=SETTINGS)
     index.add(tmp_path / "heron.md")
-    index.contextualize(CountedWindows(answer))
+    index.contextualize(CountedGroups(answer))
     contexts = contexts_by_chunk(index)
     assert {outcome.partition(":")[0] for _, outcome in contexts.values()} <= {
         "ok",

@@ -1,4 +1,4 @@
-"""Windows of chunks sent to a metered service."""
+"""Groups of chunks sent to a metered service."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from crx.context.chunk_groups import GROUPS_TOGETHER, GroupContextualizer
 from crx.context.chunk_prompt import ChunkPrompt
 from crx.context.chunk_requests import ChunkRequests
+from crx.context.group_prompt import USUAL_DIGEST_CHARS, GroupPrompt
 from crx.context.line_counts import LineCounts
 from crx.context.ordering import Answers, restore_order
-from crx.context.window_prompt import USUAL_DIGEST_CHARS, WindowPrompt
-from crx.context.windows import WINDOWS_TOGETHER, WindowContextualizer
 from crx.remote.completion import Completion
 from crx.remote.metering import Estimate, Meter, ServiceUsage
 from crx.remote.retry import CircuitBreaker, RetryPolicy
@@ -27,14 +27,14 @@ DIGEST_TOKENS, LINE_TOKENS = 50, 45
 
 
 @dataclass(frozen=True, slots=True)
-class WindowRequests:
-    """Contexts in windows of chunks from a metered service.
+class GroupRequests:
+    """Contexts in groups of chunks from a metered service.
 
     `send` makes one request with a text on an open client; `worst_dollars` is an upper bound of its
     cost. `tokens_per_byte` is that of the service's tokenizer.
     """
 
-    prompt: WindowPrompt
+    prompt: GroupPrompt
     connect: Callable[[], AbstractAsyncContextManager[Any]]
     send: Callable[[Any, str], Awaitable[tuple[Completion, ServiceUsage]]]
     worst_dollars: Callable[[str], float]
@@ -46,12 +46,12 @@ class WindowRequests:
     counts: LineCounts
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
-        """Yield one context per chunk, in order, as `WindowContextualizer` writes them."""
+        """Yield one context per chunk, in order, as `GroupContextualizer` writes them."""
         count = partial(count_tokens, tokens_per_byte=self.tokens_per_byte)
-        windows = WindowContextualizer(
-            self._ask, self.prompt, count, self.counts, max(self.width, WINDOWS_TOGETHER)
+        groups = GroupContextualizer(
+            self._ask, self.prompt, count, self.counts, max(self.width, GROUPS_TOGETHER)
         )
-        yield from restore_order(windows.situate(document, chunks))
+        yield from restore_order(groups.situate(document, chunks))
 
     def _ask(self, prompts: Sequence[ChunkPrompt]) -> Answers:
         """Yield the answers to the prompts in order."""
@@ -86,25 +86,25 @@ class WindowRequests:
             await requests.run(emit)
 
 
-def estimate_windows(
-    prompt: WindowPrompt,
+def estimate_groups(
+    prompt: GroupPrompt,
     documents: Iterable[tuple[Document, Sequence[Chunk]]],
     *,
     tokens_per_byte: float,
     priced: Callable[[ServiceUsage], ServiceUsage],
     thinking_tokens: int = 0,
 ) -> Estimate:
-    """Estimate tokens and dollars of digests and windows, which share nothing a cache could hold.
+    """Estimate tokens and dollars of digests and groups, which share nothing a cache could hold.
 
     `priced` adds the dollars of a request; `thinking_tokens` are those of a request besides its
     answer.
     """
     count = partial(count_tokens, tokens_per_byte=tokens_per_byte)
-    windows = WindowContextualizer(_ask_nothing, prompt, count)
+    groups = GroupContextualizer(_ask_nothing, prompt, count)
     total, n_documents, n_chunks = ServiceUsage(), 0, 0
     for document, chunks in documents:
         n_documents, n_chunks = n_documents + 1, n_chunks + len(chunks)
-        for text, output in _requests(windows, document, chunks):
+        for text, output in _requests(groups, document, chunks):
             (asked,) = count([text])
             total += priced(ServiceUsage(1, input=asked, output=output + thinking_tokens))
     return Estimate(
@@ -118,17 +118,17 @@ def estimate_windows(
 
 
 def _requests(
-    windows: WindowContextualizer, document: Document, chunks: Sequence[Chunk]
+    groups: GroupContextualizer, document: Document, chunks: Sequence[Chunk]
 ) -> Iterator[tuple[str, int]]:
     """Yield (text, usual tokens of the answer) of the requests for a document."""
     if not chunks:
         return
-    yield "".join(windows.digest_prompt(document, chunks[0])), DIGEST_TOKENS
+    yield "".join(groups.digest_prompt(document, chunks[0])), DIGEST_TOKENS
     digest = "x" * USUAL_DIGEST_CHARS
-    for window in windows.windows(chunks):
-        group = chunks[window.start : window.stop]
-        prefix = windows.prompt.window.prefix(digest)
-        yield prefix + windows.window_text(group), LINE_TOKENS * len(group)
+    for positions in groups.groups(chunks):
+        group = chunks[positions.start : positions.stop]
+        prefix = groups.prompt.lines.prefix(digest)
+        yield prefix + groups.group_text(group), LINE_TOKENS * len(group)
 
 
 def count_tokens(texts: Sequence[str], *, tokens_per_byte: float) -> list[int]:

@@ -1,6 +1,6 @@
-"""Documents sent to a service within its token window, whole or in excerpts.
+"""Documents sent to a service within its token limit, whole or in excerpts.
 
-A document is sent whole if it fits, else in excerpts; it is never truncated. The size of the window
+A document is sent whole if it fits, else in excerpts; it is never truncated. The limit
 is set, or known for the model. If it is not known, or too large, the service rejects a prompt that
 is too long; half of its length is tried then, and remembered for the documents that follow.
 """
@@ -30,7 +30,7 @@ Emit = Callable[[Context], None]
 
 
 @dataclass(slots=True)
-class Window:
+class TokenLimit:
     """Tokens that a service reads at once, answer included; shrinks when it rejects a prompt."""
 
     tokens: float
@@ -78,14 +78,14 @@ class DocumentRequests:
     """
 
     document: Document
-    window: Window
+    limit: TokenLimit
     prompt: Prompt
     answer_tokens: int
     chunk_requests: Callable[[str, Sequence[Chunk]], ChunkRequests[Chunk]]
 
     async def run(self, chunks: Sequence[Chunk], emit: Emit) -> None:
         """Emit one context a chunk, in order; an error that ends the run is raised after them."""
-        parts = self.window.parts(
+        parts = self.limit.parts(
             self.document, chunks, prompt=self.prompt, answer_tokens=self.answer_tokens
         )
         for part in parts:
@@ -122,7 +122,7 @@ class DocumentRequests:
         for retry, positions in groupby(range(first, len(contexts)), key=too_long.__contains__):
             run = list(positions)
             group = chunks[run[0] : run[-1] + 1]
-            if retry and self.window.record_rejection(
+            if retry and self.limit.record_rejection(
                 text, group, prompt=self.prompt, answer_tokens=self.answer_tokens
             ):
                 await self.run(group, emit)

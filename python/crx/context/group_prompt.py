@@ -1,6 +1,6 @@
 """Prompts for the contexts of several consecutive chunks at once, behind a digest of the document.
 
-A model reads each chunk once, in a window of a few chunks, and writes one line for each of them.
+A model reads each chunk once, in a group of a few chunks, and writes one line for each of them.
 What the chunks do not say of the document stands in a digest, which the model has written from the
 document's outline and opening. So no chunk is read behind a long document.
 """
@@ -16,12 +16,12 @@ from crx.context.prompt import Prompt
 from crx.errors import UsageError
 from crx.types import Chunk
 
-# Chunks and tokens of a window; a chunk of more tokens is a window of its own.
-WINDOW_CHUNKS = 6
-WINDOW_TOKENS = 1200
-# Chunks after which a window ends with the section.
+# Chunks and tokens of a group; a chunk of more tokens is a group of its own.
+CHUNKS_PER_GROUP = 6
+TOKENS_PER_GROUP = 1200
+# Chunks after which a group ends with the section.
 ENOUGH_CHUNKS = 3
-# Characters between two chunks of a window, which may be a line break and an indent.
+# Characters between two chunks of a group, which may be a line break and an indent.
 MAX_GAP = 8
 # Characters of the document's opening from which its digest is written.
 OPENING_CHARS = 3000
@@ -41,7 +41,7 @@ _DIGEST_TEMPLATE = """\
 Say in one sentence what kind of document begins like this, on which subject, and by whom or \
 between whom. Use its own language, names and terms. Answer only with this sentence."""
 
-_WINDOW_TEMPLATE = """\
+_LINES_TEMPLATE = """\
 <document>
 {document}
 </document>
@@ -58,20 +58,20 @@ _TEXT = r"[^ \t\r\n<>\[\]*#-] [^\r\n]{%d,%d}"
 
 
 @dataclass(frozen=True, slots=True)
-class WindowPrompt:
-    """The prompt for a document's digest, and that for the lines of a window."""
+class GroupPrompt:
+    """The prompt for a document's digest, and that for the lines of a group."""
 
     digest: Prompt
-    window: Prompt
+    lines: Prompt
 
     @staticmethod
-    def of(*, glossary: str = "") -> WindowPrompt:
+    def of(*, glossary: str = "") -> GroupPrompt:
         """Return the prompts with a glossary in the second."""
-        window = Prompt.of(_WINDOW_TEMPLATE, glossary=glossary)
-        return WindowPrompt(Prompt.of(_DIGEST_TEMPLATE), window)
+        lines = Prompt.of(_LINES_TEMPLATE, glossary=glossary)
+        return GroupPrompt(Prompt.of(_DIGEST_TEMPLATE), lines)
 
     @staticmethod
-    def beside(prompt: Prompt, *, source: str) -> WindowPrompt:
+    def beside(prompt: Prompt, *, source: str) -> GroupPrompt:
         """Return the prompts with the glossary of another one.
 
         Raises `UsageError`, which names the source, if that has a template of its own.
@@ -81,41 +81,41 @@ class WindowPrompt:
                 f"{source}: prompt=window has a template of its own; leave out prompt=window or the"
                 " prompt file"
             )
-        return WindowPrompt.of(glossary=prompt.glossary)
+        return GroupPrompt.of(glossary=prompt.glossary)
 
     @property
     def hash(self) -> str:
         """Sixteen hex digits of a digest of both prompts."""
-        return hashlib.sha256(f"{self.digest.hash} {self.window.hash}".encode()).hexdigest()[:16]
+        return hashlib.sha256(f"{self.digest.hash} {self.lines.hash}".encode()).hexdigest()[:16]
 
 
-def read_form(form: str, prompt: Prompt, *, source: str) -> WindowPrompt | None:
-    """Return the prompts of windows for the form "window", None for "document".
+def read_form(form: str, prompt: Prompt, *, source: str) -> GroupPrompt | None:
+    """Return the prompts of groups for the form "window", None for "document".
 
     Raises `UsageError`, which names the source, for another form, and for "window" beside a
     template.
     """
     if form not in ("document", "window"):
         raise UsageError(f'{source}: prompt is "document" or "window", not "{form}"')
-    return WindowPrompt.beside(prompt, source=source) if form == "window" else None
+    return GroupPrompt.beside(prompt, source=source) if form == "window" else None
 
 
-def split_windows(chunks: Sequence[Chunk], tokens: Sequence[int]) -> list[range]:
-    """Return the positions of the chunks of each window; `tokens` are those of each chunk.
+def split_chunk_groups(chunks: Sequence[Chunk], tokens: Sequence[int]) -> list[range]:
+    """Return the positions of the chunks of each group; `tokens` are those of each chunk.
 
-    The chunks of a window follow each other with at most `MAX_GAP` characters between. A window of
+    The chunks of a group follow each other with at most `MAX_GAP` characters between. A group of
     `ENOUGH_CHUNKS` ends at the end of a section.
     """
-    windows: list[range] = []
+    groups: list[range] = []
     first = 0
     for at in range(1, len(chunks)):
-        full = at - first >= WINDOW_CHUNKS or sum(tokens[first : at + 1]) > WINDOW_TOKENS
+        full = at - first >= CHUNKS_PER_GROUP or sum(tokens[first : at + 1]) > TOKENS_PER_GROUP
         gap = chunks[at].start > chunks[at - 1].end + MAX_GAP
         section_ends = chunks[at].section != chunks[at - 1].section
         if full or gap or (section_ends and at - first >= ENOUGH_CHUNKS):
-            windows.append(range(first, at))
+            groups.append(range(first, at))
             first = at
-    return [*windows, range(first, len(chunks))] if chunks else []
+    return [*groups, range(first, len(chunks))] if chunks else []
 
 
 def format_chunks(texts: Sequence[str]) -> str:

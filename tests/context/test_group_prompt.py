@@ -1,15 +1,15 @@
-"""Windows of chunks, their prompts, and the lines of their answers."""
+"""Groups of chunks, their prompts, and the lines of their answers."""
 
 from __future__ import annotations
 
 import pytest
 
-from crx.context.window_prompt import (
-    WINDOW_CHUNKS,
-    WindowPrompt,
+from crx.context.group_prompt import (
+    CHUNKS_PER_GROUP,
+    GroupPrompt,
     format_chunks,
     parse_lines,
-    split_windows,
+    split_chunk_groups,
 )
 from crx.types import Chunk
 
@@ -22,24 +22,24 @@ def chunks_of(sections: list[int], *, size: int = 10) -> list[Chunk]:
 
 
 def sizes(chunks: list[Chunk], tokens: int = 100) -> list[int]:
-    return [len(window) for window in split_windows(chunks, [tokens] * len(chunks))]
+    return [len(group) for group in split_chunk_groups(chunks, [tokens] * len(chunks))]
 
 
-def test_a_window_holds_six_chunks() -> None:
-    assert sizes(chunks_of([0] * 14)) == [WINDOW_CHUNKS, WINDOW_CHUNKS, 2]
+def test_a_group_holds_six_chunks() -> None:
+    assert sizes(chunks_of([0] * 14)) == [CHUNKS_PER_GROUP, CHUNKS_PER_GROUP, 2]
     assert sizes([]) == []
 
 
-def test_a_window_holds_1200_tokens_or_one_chunk() -> None:
+def test_a_group_holds_1200_tokens_or_one_chunk() -> None:
     assert sizes(chunks_of([0] * 6), tokens=400) == [3, 3]
     assert sizes(chunks_of([0] * 3), tokens=5000) == [1, 1, 1]
 
 
-def test_a_window_of_three_chunks_ends_with_its_section() -> None:
+def test_a_group_of_three_chunks_ends_with_its_section() -> None:
     assert sizes(chunks_of([0, 0, 0, 1, 1, 2, 2, 2])) == [3, 5]
 
 
-def test_a_window_ends_before_a_gap() -> None:
+def test_a_group_ends_before_a_gap() -> None:
     chunks = chunks_of([0] * 6)
     assert sizes(chunks[:2] + chunks[3:]) == [2, 3]
 
@@ -55,11 +55,11 @@ def test_an_answer_without_numbers_has_no_lines(answer: str) -> None:
 
 
 def test_the_prompt_numbers_the_chunks_and_begins_with_the_document() -> None:
-    prompt = WindowPrompt.of(glossary="heron: a bird").window
+    prompt = GroupPrompt.of(glossary="heron: a bird").lines
     text = prompt.prefix("A survey.") + prompt.suffix(format_chunks([" one\n", "two"]))
     assert text.startswith("<glossary>\nheron: a bird\n</glossary>\n<document>\nA survey.\n")
     assert "<chunks>\n[1] one\n[2] two\n</chunks>\n" in text
 
 
 def test_the_hash_changes_with_the_glossary() -> None:
-    assert WindowPrompt.of().hash != WindowPrompt.of(glossary="x").hash
+    assert GroupPrompt.of().hash != GroupPrompt.of(glossary="x").hash

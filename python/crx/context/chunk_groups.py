@@ -1,4 +1,4 @@
-"""Contexts in windows of chunks: a digest of the document, a line for each chunk, second tries."""
+"""Contexts in groups of chunks: a digest of the document, a line for each chunk, second tries."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 
 from crx.context.chunk_prompt import Ask, ChunkPrompt
-from crx.context.line_counts import LineCounts
-from crx.context.ordering import Answers
-from crx.context.outline import Outliner
-from crx.context.validate import ContextValidator
-from crx.context.window_prompt import (
+from crx.context.group_prompt import (
     OPENING_CHARS,
-    WindowPrompt,
+    GroupPrompt,
     digest_grammar,
     format_chunks,
     lines_grammar,
     parse_lines,
-    split_windows,
+    split_chunk_groups,
 )
+from crx.context.line_counts import LineCounts
+from crx.context.ordering import Answers
+from crx.context.outline import Outliner
+from crx.context.validate import ContextValidator
 from crx.types import Chunk, Context, Document
 
 # Tokens of an answer: six lines of 220 characters, three characters a token, and their numbers.
-WINDOW_ANSWER_TOKENS = 480
-# Windows that llama.cpp decodes together. On processors a token takes longest with few sequences:
+GROUP_ANSWER_TOKENS = 480
+# Groups that llama.cpp decodes together. On processors a token takes longest with few sequences:
 # in milliseconds of SmolLM2-135M behind 1,300 tokens, with two threads, 14 alone, 11 beside one and
 # 6 beside 7.
-WINDOWS_TOGETHER = 8
+GROUPS_TOGETHER = 8
 
 Count = Callable[[Sequence[str]], list[int]]
 # A document's position, a chunk's position and its context.
@@ -45,7 +45,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A document whose digest is written, and the prefix of the prompts of its windows."""
+    """A document whose digest is written, and the prefix of the prompts of its groups."""
 
     position: int
     chunks: Sequence[Chunk]
@@ -55,23 +55,23 @@ class _Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowContextualizer:
-    """Contexts of a window of chunks at a time.
+class GroupContextualizer:
+    """Contexts of a group of chunks at a time.
 
     A context is the document's digest and the chunk's line. A line that is missing or rejected is
-    asked for once more, alone and before further windows, while `counts` say that this pays.
+    asked for once more, alone and before further groups, while `counts` say that this pays.
     `count` returns the tokens of each text. `together` prompts wait for their answers at a time,
     of one document after another.
     """
 
     ask: Ask
-    prompt: WindowPrompt
+    prompt: GroupPrompt
     count: Count
     counts: LineCounts = field(default_factory=LineCounts)
-    together: int = WINDOWS_TOGETHER
+    together: int = GROUPS_TOGETHER
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Answers:
-        """Yield (position, context) of every chunk, a window's together as soon as it is read."""
+        """Yield (position, context) of every chunk, a group's together as soon as it is read."""
         with contextlib.closing(self.situate_many([(document, chunks)])) as contexts:
             for _, at, context in contexts:
                 yield at, context
@@ -82,8 +82,8 @@ class WindowContextualizer:
         """Yield (document's position, chunk's position, context), likewise."""
         queue: deque[_Asked] = deque()
         # Tokens cannot be counted while answers are awaited.
-        windows = [self.windows(chunks) for _, chunks in documents]
-        unread = (at for at, found in enumerate(windows) if found)
+        groups = [self.groups(chunks) for _, chunks in documents]
+        unread = (at for at, found in enumerate(groups) if found)
         asked: list[_Asked] = []
         prompts: list[ChunkPrompt] = []
 
@@ -93,7 +93,7 @@ class WindowContextualizer:
                     at = next(unread, -1)
                     if at < 0:
                         return
-                    queue.append(self._ask_digest(at, *documents[at], windows[at], queue))
+                    queue.append(self._ask_digest(at, *documents[at], groups[at], queue))
                 asked.append(queue.popleft())
                 prompts.append(asked[-1].prompt)
 
@@ -104,17 +104,17 @@ class WindowContextualizer:
                 ask_more(answered)
                 yield from contexts
 
-    def windows(self, chunks: Sequence[Chunk]) -> list[range]:
-        """Return the positions of the chunks of each window."""
-        return split_windows(chunks, self.count([chunk.text for chunk in chunks]))
+    def groups(self, chunks: Sequence[Chunk]) -> list[range]:
+        """Return the positions of the chunks of each group."""
+        return split_chunk_groups(chunks, self.count([chunk.text for chunk in chunks]))
 
-    def window_text(self, chunks: Sequence[Chunk]) -> str:
-        """Return what follows the prefix for the chunks of a window."""
-        return self.prompt.window.suffix(format_chunks([chunk.text for chunk in chunks]))
+    def group_text(self, chunks: Sequence[Chunk]) -> str:
+        """Return what follows the prefix for the chunks of a group."""
+        return self.prompt.lines.suffix(format_chunks([chunk.text for chunk in chunks]))
 
     def line_text(self, chunk: Chunk) -> str:
         """Return what follows the prefix for a chunk that is asked for alone."""
-        return self.prompt.window.suffix(format_chunks([chunk.text]), firmer=True)
+        return self.prompt.lines.suffix(format_chunks([chunk.text]), firmer=True)
 
     def digest_prompt(self, document: Document, chunk: Chunk) -> tuple[str, str]:
         """Return the prefix and the rest of the prompt for a document's digest."""
@@ -127,10 +127,10 @@ class WindowContextualizer:
         at: int,
         document: Document,
         chunks: Sequence[Chunk],
-        windows: Sequence[range],
+        groups: Sequence[range],
         queue: deque[_Asked],
     ) -> _Asked:
-        """Return the prompt for the digest of a document, whose windows are then put in `queue`.
+        """Return the prompt for the digest of a document, whose groups are then put in `queue`.
 
         A digest that is rejected twice is replaced by the first line of the outline.
         """
@@ -147,24 +147,24 @@ class WindowContextualizer:
 
         def accept(digest: Context) -> list[Situated]:
             self.counts.count_digest(digest)
-            prefix = self.prompt.window.prefix(digest.text or _head(document, chunks[0]))
-            validator = ContextValidator(document, prompt=self.prompt.window)
+            prefix = self.prompt.lines.prefix(digest.text or _head(document, chunks[0]))
+            validator = ContextValidator(document, prompt=self.prompt.lines)
             reading = _Reading(at, chunks, validator, digest.text, prefix)
-            queue.extend(self._ask_window(reading, each, queue) for each in windows)
+            queue.extend(self._ask_group(reading, each, queue) for each in groups)
             return []
 
         return _Asked(prompt, accept)
 
-    def _ask_window(self, reading: _Reading, window: range, queue: deque[_Asked]) -> _Asked:
-        """Return the prompt for the lines of a window; rejected ones are put before `queue`."""
-        chunks = reading.chunks[window.start : window.stop]
-        text = reading.prefix + self.window_text(chunks)
+    def _ask_group(self, reading: _Reading, group: range, queue: deque[_Asked]) -> _Asked:
+        """Return the prompt for the lines of a group; rejected ones are put before `queue`."""
+        chunks = reading.chunks[group.start : group.stop]
+        text = reading.prefix + self.group_text(chunks)
         prompt = ChunkPrompt(text, None, _accept_lines, lines_grammar(len(chunks)))
 
         def accept(answer: Context) -> list[Situated]:
             found: list[Situated] = []
             again: list[_Asked] = []
-            for at, context in self._read_lines(answer, reading, window):
+            for at, context in self._read_lines(answer, reading, group):
                 if context.status == "rejected" and self.counts.second_try_pays:
                     again.append(self._ask_line(reading, at))
                 else:
@@ -189,12 +189,12 @@ class WindowContextualizer:
         return _Asked(ChunkPrompt(text, None, validate, lines_grammar(1)), accept)
 
     def _read_lines(
-        self, answer: Context, reading: _Reading, window: range
+        self, answer: Context, reading: _Reading, group: range
     ) -> list[tuple[int, Context]]:
-        """Return (position, context) of the chunks of a window; all of them are counted."""
+        """Return (position, context) of the chunks of a group; all of them are counted."""
         lines = parse_lines(answer.text)
         contexts: list[tuple[int, Context]] = []
-        for nth, at in enumerate(window, 1):
+        for nth, at in enumerate(group, 1):
             if answer.status == "failed":
                 context = answer
             elif nth not in lines:
@@ -207,7 +207,7 @@ class WindowContextualizer:
 
 
 def _accept_lines(answer: str, finished: bool) -> Context:  # noqa: FBT001
-    """Return the lines of a window's answer; one that was stopped at its limit loses the last."""
+    """Return the lines of a group's answer; one that was stopped at its limit loses the last."""
     return Context(answer if finished else answer.rpartition("\n")[0])
 
 

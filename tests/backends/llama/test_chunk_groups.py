@@ -1,4 +1,4 @@
-"""A local model in windows of chunks: the form of its answers, and its work."""
+"""A local model in groups of chunks: the form of its answers, and its work."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from crx.context.group_prompt import lines_grammar
 from crx.context.prompt import Prompt
-from crx.context.window_prompt import lines_grammar
 from crx.errors import UsageError
 from crx.types import Chunk, Document
 
@@ -125,7 +125,7 @@ def test_every_chunk_has_an_outcome_and_is_read_about_once(models: Path) -> None
         assert " prompt=window:" in model.fingerprint
 
 
-def test_windows_of_several_documents_are_decoded_together(models: Path) -> None:
+def test_groups_of_several_documents_are_decoded_together(models: Path) -> None:
     pytest.importorskip("gguf")
     from crx.backends.llama.contextualizer import Llama
     from crx.backends.llama.options import LlamaOptions
@@ -180,7 +180,7 @@ def test_a_model_whose_slots_do_not_reuse_a_prompt_faithfully_shares_nothing(
     assert (parent.sent[-1]["shares"], parent.sent[-1]["slots"]) == (faithful, 8 if faithful else 1)
 
 
-def test_windows_without_memory_for_separate_sequences_are_read_from_one_buffer(
+def test_groups_without_memory_for_separate_sequences_are_read_from_one_buffer(
     models: Path,
 ) -> None:
     pytest.importorskip("gguf")
@@ -199,7 +199,7 @@ def test_windows_without_memory_for_separate_sequences_are_read_from_one_buffer(
         assert pace.tokens / pace.steps < 2
 
 
-def test_a_template_beside_the_window_prompt_is_an_error(models: Path) -> None:
+def test_a_template_beside_the_group_prompt_is_an_error(models: Path) -> None:
     pytest.importorskip("gguf")
     from crx.backends.llama.contextualizer import Llama
     from crx.backends.llama.options import LlamaOptions
@@ -215,7 +215,7 @@ def test_a_template_beside_the_window_prompt_is_an_error(models: Path) -> None:
 
 
 @pytest.mark.usefixtures("accept_generic_contexts")
-def test_the_estimated_work_of_windows_is_within_a_quarter_of_the_work_done(
+def test_the_estimated_work_of_groups_is_within_a_quarter_of_the_work_done(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("gguf")

@@ -1,14 +1,14 @@
-"""Contexts in windows of chunks."""
+"""Contexts in groups of chunks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from crx.context.chunk_groups import GroupContextualizer
 from crx.context.chunk_prompt import ChunkPrompt
+from crx.context.group_prompt import GroupPrompt
 from crx.context.line_counts import LineCounts
 from crx.context.ordering import Answers
-from crx.context.window_prompt import WindowPrompt
-from crx.context.windows import WindowContextualizer
 from crx.types import Chunk, Context, Document
 
 SUBJECTS = ("herons", "egrets", "gulls", "storks", "terns", "owls", "swans", "geese")
@@ -54,8 +54,8 @@ class Scripted:
 
 
 def situate(model: Scripted, chunks: Sequence[Chunk] = CHUNKS) -> dict[int, Context]:
-    contextualizer = WindowContextualizer(
-        model, WindowPrompt.of(), lambda texts: [len(text) // 4 for text in texts]
+    contextualizer = GroupContextualizer(
+        model, GroupPrompt.of(), lambda texts: [len(text) // 4 for text in texts]
     )
     return dict(contextualizer.situate(DOCUMENT, chunks))
 
@@ -67,21 +67,21 @@ def test_a_context_is_the_digest_and_the_line_of_the_chunk() -> None:
     assert f"<document>\n{DIGEST}\n</document>" in model.asked[1]
 
 
-def test_the_contexts_of_a_window_are_there_before_the_next_window_is_read() -> None:
+def test_the_contexts_of_a_window_are_there_before_the_next_group_is_read() -> None:
     model = Scripted(DIGEST, numbered(range(6)), numbered(range(2), first=6))
-    contextualizer = WindowContextualizer(
-        model, WindowPrompt.of(), lambda texts: [len(text) // 4 for text in texts]
+    contextualizer = GroupContextualizer(
+        model, GroupPrompt.of(), lambda texts: [len(text) // 4 for text in texts]
     )
     contexts: Iterator[tuple[int, Context]] = contextualizer.situate(DOCUMENT, CHUNKS)
     assert next(contexts)[0] == 0
-    assert contextualizer.counts.first == 6, "all that the answer of a window cost"
+    assert contextualizer.counts.first == 6, "all that the answer of a group cost"
     assert [at for at, _ in (next(contexts) for _ in range(5))] == list(range(1, 6))
     assert len(model.asked) == 2
 
 
 def test_a_missing_and_a_rejected_line_are_asked_for_alone() -> None:
-    window = numbered([5, 0, 1, 3]) + "\n[3] This is the text of the document.\n[9] Nine."
-    model = Scripted(DIGEST, window, f"[1] {line(2)}", f"[1] {line(4)}")
+    group = numbered([5, 0, 1, 3]) + "\n[3] This is the text of the document.\n[9] Nine."
+    model = Scripted(DIGEST, group, f"[1] {line(2)}", f"[1] {line(4)}")
     contexts = situate(model, CHUNKS[:6])
     assert contexts == {
         n: Context(f"{DIGEST}\n{line(n)}", "retried" if n in (2, 4) else "ok") for n in range(6)
@@ -100,17 +100,17 @@ def test_without_a_digest_the_outline_takes_its_place() -> None:
     assert "<document>\nSurvey" in model.asked[2]
 
 
-def test_a_window_that_fails_costs_its_own_chunks() -> None:
+def test_a_group_that_fails_costs_its_own_chunks() -> None:
     model = Scripted(DIGEST, Context.failed("too long"), numbered(range(2), first=6))
     contexts = situate(model)
     assert [contexts[n].outcome for n in range(8)] == ["failed:too long"] * 6 + ["ok"] * 2
 
 
-def test_rejected_lines_are_asked_for_again_before_further_windows() -> None:
-    window = numbered(range(5)) + "\n[6] Here is the context."
-    model = Scripted(DIGEST, window, f"[1] {line(5)}", numbered(range(2), first=6))
-    contextualizer = WindowContextualizer(
-        model, WindowPrompt.of(), lambda texts: [len(text) // 4 for text in texts], together=1
+def test_rejected_lines_are_asked_for_again_before_further_groups() -> None:
+    group = numbered(range(5)) + "\n[6] Here is the context."
+    model = Scripted(DIGEST, group, f"[1] {line(5)}", numbered(range(2), first=6))
+    contextualizer = GroupContextualizer(
+        model, GroupPrompt.of(), lambda texts: [len(text) // 4 for text in texts], together=1
     )
     contexts = list(contextualizer.situate(DOCUMENT, CHUNKS))
     assert [at for at, _ in contexts] == list(range(8))
@@ -120,7 +120,7 @@ def test_rejected_lines_are_asked_for_again_before_further_windows() -> None:
     )
 
 
-def test_a_window_is_asked_for_as_soon_as_another_is_answered() -> None:
+def test_a_group_is_asked_for_as_soon_as_another_is_answered() -> None:
     waiting: list[int] = []
 
     def answer_the_last(prompts: Sequence[ChunkPrompt]) -> Answers:
@@ -133,8 +133,8 @@ def test_a_window_is_asked_for_as_soon_as_another_is_answered() -> None:
             left += range(known, len(prompts))
             known = len(prompts)
 
-    contextualizer = WindowContextualizer(
-        answer_the_last, WindowPrompt.of(), lambda texts: [1000 for _ in texts], together=3
+    contextualizer = GroupContextualizer(
+        answer_the_last, GroupPrompt.of(), lambda texts: [1000 for _ in texts], together=3
     )
     contexts = dict(contextualizer.situate(DOCUMENT, CHUNKS[:7]))
     assert contexts == {n: Context(f"{DIGEST}\n{line(n)}") for n in range(7)}
@@ -147,14 +147,14 @@ def test_documents_are_read_side_by_side() -> None:
     def answer(prompts: Sequence[ChunkPrompt]) -> Answers:
         for number, prompt in enumerate(prompts):
             waiting.append(len(prompts) - number)
-            window = "<chunks>" in prompt.suffix
+            group = "<chunks>" in prompt.suffix
             chunk = next(
                 (n for n, each in enumerate(PARAGRAPHS) if each.strip() in prompt.suffix), 0
             )
-            yield number, prompt.validate(f"[1] {line(chunk)}" if window else DIGEST, True)  # noqa: FBT003
+            yield number, prompt.validate(f"[1] {line(chunk)}" if group else DIGEST, True)  # noqa: FBT003
 
-    contextualizer = WindowContextualizer(
-        answer, WindowPrompt.of(), lambda texts: [1000 for _ in texts], together=3
+    contextualizer = GroupContextualizer(
+        answer, GroupPrompt.of(), lambda texts: [1000 for _ in texts], together=3
     )
     documents = [(DOCUMENT, CHUNKS[:1]), (DOCUMENT, []), (DOCUMENT, CHUNKS[1:3])]
     found = {(at, nth): context.text for at, nth, context in contextualizer.situate_many(documents)}
@@ -167,9 +167,9 @@ def test_documents_are_read_side_by_side() -> None:
 
 def test_a_rejected_line_stays_rejected_once_too_few_second_tries_were_accepted() -> None:
     model = Scripted(DIGEST, "[1] Here is the context.")
-    contextualizer = WindowContextualizer(
+    contextualizer = GroupContextualizer(
         model,
-        WindowPrompt.of(),
+        GroupPrompt.of(),
         lambda texts: [len(text) // 4 for text in texts],
         LineCounts(second=30, accepted=5),
     )

@@ -1,4 +1,4 @@
-"""Documents that are longer than the window of a service: sent in parts, never truncated."""
+"""Documents that are longer than the token limit of a service: sent in parts, never truncated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from remote_contexts import make_claude, make_openai
 
 from crx.backends.claude.pricing import ClaudePricing
 from crx.context.prompt import Prompt
-from crx.context.text_window import Window
+from crx.context.token_limit import TokenLimit
 from crx.errors import UsageError
 from crx.remote.metering import Price
 from crx.remote.retry import RetryPolicy
@@ -103,7 +103,7 @@ def test_a_rejected_document_is_sent_in_parts_that_contain_each_chunk_whole(narr
         assert [text.count(chunk.text) for text in holding] == [2], "in its part, and by itself"
 
 
-def test_the_window_is_learned_from_the_first_document(narrow: Narrow) -> None:
+def test_the_limit_is_learned_from_the_first_document(narrow: Narrow) -> None:
     made = narrow.make()
     list(made.situate(document("a"), paragraphs(document("a"))))
     refused = narrow.refused
@@ -111,19 +111,26 @@ def test_the_window_is_learned_from_the_first_document(narrow: Narrow) -> None:
     assert narrow.refused == refused
 
 
-def test_a_configured_window_avoids_rejections(narrow: Narrow) -> None:
+def test_a_configured_limit_avoids_rejections(narrow: Narrow) -> None:
     doc = document()
     # The local servers count more tokens in these texts than either backend guesses.
-    made = narrow.make(window=1200 if narrow.make().fingerprint[0] == "o" else 1500, max_tokens=200)
+    made = narrow.make(
+        token_limit=1200 if narrow.make().fingerprint[0] == "o" else 1500, max_tokens=200
+    )
     assert list(made.situate(doc, paragraphs(doc))) == CONTEXTS
     assert narrow.refused == 0
     assert made.fingerprint != narrow.make(max_tokens=200).fingerprint
 
 
-@pytest.mark.parametrize(("option", "least"), [("width", 1), ("max_tokens", 1), ("window", 0)])
-def test_an_option_below_its_minimum_is_refused(narrow: Narrow, option: str, least: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "option", "least"),
+    [("width", "width", 1), ("max_tokens", "max_tokens", 1), ("token_limit", "window", 0)],
+)
+def test_an_option_below_its_minimum_is_refused(
+    narrow: Narrow, name: str, option: str, least: int
+) -> None:
     with pytest.raises(UsageError, match=f"{option}={least - 1}: too small; give {least} or more"):
-        narrow.make(**{option: least - 1})
+        narrow.make(**{name: least - 1})
 
 
 def test_a_text_is_accepted_for_three_chunks_of_a_document_and_not_of_each_part(
@@ -156,8 +163,8 @@ def test_a_plan_counts_the_parts() -> None:
 def test_every_part_fits_and_contains_its_chunks(tokens: int, words: int) -> None:
     doc, prompt = document(words=words), Prompt.of("{document}|{chunk}")
     chunks = paragraphs(doc)
-    window = Window(tokens, 0.25)
-    parts = window.parts(doc, chunks, prompt=prompt, answer_tokens=10)
+    limit = TokenLimit(tokens, 0.25)
+    parts = limit.parts(doc, chunks, prompt=prompt, answer_tokens=10)
     assert [part.first for part in parts] == [0, *(part.last for part in parts[:-1])]
     assert parts[-1].last == len(chunks)
     for part in parts:

@@ -1,4 +1,4 @@
-"""Answers to the prompts of windows, as the local services write them."""
+"""Answers to the prompts of groups, as the local services write them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def line_of(number: str) -> str:
     return f"The part of the whole that begins its tale with {number}."
 
 
-def answer_windows(prompt: str) -> str:
+def answer_groups(prompt: str) -> str:
     """Return one line for each numbered chunk of a prompt, or a digest if it has none."""
     chunks = prompt.rpartition("<chunks>\n")[2] if "<chunks>" in prompt else ""
     lines = [f"[{number}] {line_of(word)}" for number, word in _CHUNK.findall(chunks)]
