@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -76,13 +77,10 @@ def test_an_address_has_a_scheme_and_a_path_has_none(address: str, scheme: str) 
 
 
 def test_a_missing_package_of_an_address_is_named_with_what_installs_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    info = tmp_path / "crx_memory-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: crx-memory\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[crx.workers]\nray = crx_memory:open\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    installed = {"ray": EntryPoint("ray", "crx_memory:open", "crx.workers")}
+    monkeypatch.setattr(registry, "_plugins", lambda group: installed)
     hidden = 'ray://h: the package crx_memory is not installed; pip install "crx[ray]"'
     with pytest.raises(UsageError, match=re.escape(hidden)):
         registry.load_for_scheme("crx.workers", "ray", shown="ray://h")

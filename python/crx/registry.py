@@ -340,7 +340,7 @@ def has_opener(group: str, scheme: str) -> bool:
     return scheme in _EXTRAS.get(group, ()) or scheme in _plugins(group)
 
 
-def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[[str], object]:
+def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[..., object]:
     """Return the entry point of a group that opens addresses of a scheme.
 
     `shown` is the address as it may be shown. Raises `UsageError` that says what to install if
@@ -350,7 +350,7 @@ def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[[str], o
     fact = f"no installed package opens {scheme}: addresses"
     if scheme in plugins:
         try:
-            opener: Callable[[str], object] = plugins[scheme].load()
+            opener: Callable[..., object] = plugins[scheme].load()
         except ModuleNotFoundError as error:
             fact = f"the package {error.name} is not installed"
         else:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from whale_documents import write_whales
 
 from crx.workers import local_processes
 from crx.workers.child import Child
@@ -91,14 +92,5 @@ def _install(
 
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
-    """Forty documents of prose, one of source code, one of a long line, and two that are equal."""
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    for n in range(40):
-        paragraphs = (f"Whale {n} eats krill number {n * k}, off the coast {k}." for k in range(4))
-        (folder / f"whale{n:02}.md").write_text(f"# Whale {n}\n\n" + "\n\n".join(paragraphs))
-    functions = (f"def feed_{n}(whale):\n    return whale.eat({n})\n\n\n" for n in range(30))
-    (folder / "feed.py").write_text('"""Feeding."""\n\n\n' + "".join(functions))
-    (folder / "line.txt").write_text(" ".join(f"krill{n}" for n in range(900)))
-    (folder / "copy.md").write_text((folder / "whale00.md").read_text())
-    return folder
+    """Documents of `whale_documents`."""
+    return write_whales(tmp_path / "docs")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
 
+from crx import registry
 from crx.config.settings import refuse_offline
 from crx.context.prompt import Prompt
 from crx.context.routing import ContextRouter
@@ -15,13 +17,15 @@ from crx.jobs.embedding_job import EmbeddingJob
 from crx.jobs.embedding_workers import BATCHES_AHEAD, EmbeddingWorkers
 from crx.models.threads import thread_count
 from crx.protocols import Closeable, Embedder, Remote
-from crx.registry import is_context_file
 from crx.remote.destination import Destination
 from crx.workers.job import Answer, Job, Task
 from crx.workers.local_processes import LocalProcesses
 from crx.workers.pool import WorkerPool
-from crx.workers.ray_address import parse_ray_address
 from crx.workers.transport import WorkerTransport
+
+# The entry points that open a transport: named by the scheme of its address, called with the
+# address and the job, they return a `WorkerTransport`.
+TRANSPORTS = "crx.workers"
 
 
 @contextlib.contextmanager
@@ -32,8 +36,8 @@ def open_embedding_workers(
 
     `spec` is the specification of the embedder. The threads of this process are shared out among
     `count` local workers. `on` is the address of a transport, "" for processes of this machine.
-    Raises `UsageError` for an embedder on a server, which needs no workers, `SystemFailure` for a
-    cluster that cannot be reached, and `Offline`.
+    Raises `UsageError` for an embedder on a server, which needs no workers, and for an address that
+    no installed package opens, `SystemFailure` for a cluster that cannot be reached, and `Offline`.
     """
     if isinstance(embedder, Remote):
         raise UsageError(
@@ -62,7 +66,7 @@ def open_context_workers(
             f"{router.general.fingerprint}: workers load a model by its specification, such as "
             "llama:PATH; give that, or no workers"
         )
-    if is_context_file(source):
+    if registry.is_context_file(source):
         raise UsageError(f"{source}: is a file of contexts, which needs no workers")
     if isinstance(router.general, Remote):
         raise UsageError(
@@ -95,20 +99,31 @@ def _open_pool(
         yield pool
 
 
-def _open_remote(job: Job[Task, Answer], on: str) -> WorkerTransport[Task, Answer]:
-    """Return workers on a cluster; raise `Offline` if a machine of it is another one."""
-    address = parse_ray_address(on)
-    if address.host and not Destination(address.host).is_local:
-        refuse_offline(str(address))
-    # Imported here: it is an extra, and takes seconds.
-    from crx.workers.ray_actors import RayActors
-
-    actors = RayActors(address, job)
-    destination = Destination(actors.host)
+def _open_remote(job: Job[Task, Answer], address: str) -> WorkerTransport[Task, Answer]:
+    """Return the transport of an address; raise `Offline` if it leads to another machine."""
+    shown, _, _ = address.partition("?")
+    host = _host_of(address)
+    if host and not Destination(host).is_local:
+        refuse_offline(shown)
+    scheme = registry.scheme_of(address) or shown
+    transport = registry.load_for_scheme(TRANSPORTS, scheme, shown=shown)(address, job)
+    if not isinstance(transport, WorkerTransport):
+        found = type(transport).__name__
+        raise UsageError(
+            f'{shown}: the plugin "{scheme}" returned {found}, which is not a WorkerTransport'
+        )
     try:
-        if not destination.is_local:
-            refuse_offline(f"{address} with a node on {destination.host}")
+        if not Destination(transport.host).is_local:
+            refuse_offline(f"{shown} with a node on {transport.host}")
     except Offline:
-        actors.close()
+        transport.close()
         raise
-    return actors
+    return transport
+
+
+def _host_of(address: str) -> str:
+    """Return the host of an address, "" if it has none or is none."""
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""  # what opens the address says what is wrong with it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol
+from typing import Generic, Protocol, runtime_checkable
 
 from crx.workers.job import Answer, TaskIn
 
@@ -36,6 +36,7 @@ class WorkerLost:
 WorkerEvent = WorkerReady | WorkerAnswer[Answer] | WorkerLost
 
 
+@runtime_checkable
 class WorkerTransport(Protocol[TaskIn, Answer]):
     """Starts workers and exchanges messages with them.
 

@@ -18,7 +18,7 @@ from crx.errors import ModelError, Offline, SystemFailure
 from crx.ingest.report import Progress
 
 ray = pytest.importorskip("ray", reason='needs Ray: pip install "crx[ray]"')
-ray_actors = pytest.importorskip("crx.workers.ray_actors")
+ray_actors = pytest.importorskip("crx_engines.ray.ray_actors")
 RayActors = ray_actors.RayActors
 
 SETTINGS = {"embedder": "hashed:max_tokens=64", "chunk_chars": 60}

@@ -12,23 +12,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from crx.errors import CrxError, ModelError, SystemFailure, UsageError
-from crx.workers.job import Answer, Job, Task
-from crx.workers.ray_address import RayAddress
-from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
+import ray
+from ray.exceptions import RayError, RayTaskError
 
-# Ray would otherwise report its use to its makers.
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-try:
-    import ray
-    from ray.exceptions import RayError, RayTaskError
-except ImportError:
-    raise UsageError('ray: the package is not installed; pip install "crx[ray]"') from None
+from crx.errors import CrxError, ModelError, SystemFailure
+from crx.workers.job import Answer, Job, Task
+from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
+from crx_engines.ray.ray_address import RayAddress, parse_ray_address
 
 # Seconds without any worker, after which the cluster is taken to have no room for one.
 _START_S = 300.0
 # Calls of an actor that are under way: it need not wait for this process.
 _CALLS_AHEAD = 16
+
+
+def open_ray(address: str, job: Job[Task, Answer]) -> RayActors[Task, Answer]:
+    """Return workers on the cluster of an address; see `parse_ray_address` and `RayActors`."""
+    return RayActors(parse_ray_address(address), job)
 
 
 class RayWorker:
@@ -190,6 +190,8 @@ class RayActors(Generic[Task, Answer]):
 
 
 def _join(address: RayAddress) -> None:
+    # Ray would otherwise report its use to its makers.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray.init(
             address=address.cluster,

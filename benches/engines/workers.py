@@ -1,7 +1,7 @@
 """An index of small documents by one process, by workers, and by actors of Ray that are lost.
 
     pip install "ray[client]"
-    python benches/workers.py [--documents 2000] [--json FILE]
+    python benches/engines/workers.py [--documents 2000] [--json FILE]
 
 Documents of a chunk each, of the words of `bm25.py`, with `hashed`, which embeds on one core.
 The nodes of Ray are two on this machine with a core each. In the last row a worker is killed by
@@ -21,14 +21,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from corpus import RandomWalks, library_words
-from harness import commit, processor, write_results
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
-from equal_indexes import read_tables
+_ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(_ROOT / each) for each in ("python", "tests/support", "benches")]
+from corpus import RandomWalks, library_words  # noqa: E402
+from equal_indexes import read_tables  # noqa: E402
+from harness import commit, processor, write_results  # noqa: E402
 
-import crx
-from crx.ingest.report import Progress
+import crx  # noqa: E402
+from crx.ingest.report import Progress  # noqa: E402
 
 SETTINGS = {"embedder": "hashed:d=384"}
 QUERIES = 50

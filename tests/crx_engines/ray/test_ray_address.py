@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crx.errors import UsageError
-from crx.workers.ray_address import RayAddress, parse_ray_address
+from crx_engines.ray.ray_address import RayAddress, parse_ray_address
 
 
 def test_the_cluster_of_this_machine_has_no_host() -> None:
