@@ -3,6 +3,7 @@
 # make docs   the documentation site, in build/docs/site
 # make test-all   the same, the slow tests, those of the runtimes that are long to install, and
 #                 those of a real model, which is pulled (93 MB)
+# make test-processors   the kernels of older x86-64 processors, emulated by qemu-user
 # make torture   kills, losses of power, damage and full disks, for hours: see RELIABILITY.md
 # make fuzz   ten minutes of fuzzing each for the core and for the readers and parsers
 
@@ -28,12 +29,17 @@ export PIP_QUIET := 1
 # The environment of a developer must not change what a test sees.
 unexport CRX_INDEX CRX_MODELS CRX_HOME CRX_OFFLINE
 
-.PHONY: demo test test-all torture fuzz test-rust test-python lint docs build model clean
+.PHONY: demo processor test test-all test-processors torture fuzz test-rust test-python lint docs build model clean
 
 demo: build model
 	$(BIN)/python -m crx.demo
 
-test: lint test-rust test-python
+test: processor lint test-rust test-python
+
+# Figures and failures depend on the processor.
+processor:
+	@PYTHONPATH=python/crx/models $(PYTHON) -c \
+		'import processor; print("processor:", processor.detect_processor())'
 
 lint: build
 	$(CARGO) fmt --check
@@ -50,6 +56,16 @@ test-rust:
 test-python: build model
 	$(BIN)/pytest
 
+# On x86-64 with qemu-user: the kernels that the core and ONNX Runtime take on processors with AVX2
+# alone (Haswell) and without AVX (Nehalem). AVX-512 is not emulated.
+test-processors: build
+	for cpu in Haswell Nehalem; do \
+		CARGO_TARGET_$(subst -,_,$(shell echo $(TRIPLE) | tr a-z A-Z))_RUNNER="qemu-x86_64 -cpu $$cpu" \
+			$(CARGO) test --release --locked --lib dense && \
+		qemu-x86_64 -cpu $$cpu $(BIN)/python -m pytest tests/models tests/native/test_dense.py \
+			tests/backends/test_rerankers.py || exit 1; \
+	done
+
 torture: build model
 	RELIABILITY_RUNS=full $(BIN)/pytest -m "slow or not slow" tests/reliability
 
@@ -64,7 +80,7 @@ fuzz: build
 	cd build/fuzz && ../../$(BIN)/python ../../fuzz/readers.py python $(FUZZ_OPTIONS)
 
 # llama.cpp is compiled here, for ten minutes; sentence-transformers brings several GB of torch.
-test-all: lint test-rust build model
+test-all: processor lint test-rust build model
 	$(BIN)/pip install 'llama-cpp-python>=0.3.36' gguf jinja2 'rapidocr>=3.10' 'sentence-transformers>=3' \
 		selenium
 	$(BIN)/pip install --no-deps axe-playwright-python

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import statistics
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+from crx.models.processor import detect_processor
 
 # Seconds of wall-clock time and of CPU time.
 Seconds = tuple[float, float]
@@ -41,13 +42,8 @@ def medians(seconds: Sequence[Seconds]) -> Seconds:
 
 
 def processor() -> str:
-    """Return the name of the CPU."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    """Return the name of the CPU, its cores and its instruction sets."""
+    return str(detect_processor())
 
 
 def commit() -> str:
