@@ -32,6 +32,9 @@ EXTRAS = {
 # Less free space is a warning; less than a tenth of it a failure.
 LITTLE_ROOM_BYTES = 1_000_000_000
 
+# A form of the embedder is recommended if it is faster than the present one by more than noise.
+WORTH_A_CHANGE = 1.1
+
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
@@ -160,11 +163,21 @@ def _models() -> Iterator[tuple[State, str]]:
         here = [name for name, folder in list_models().items() if folder.parent == place]
         none = "no models" if place.is_dir() else "no such folder"
         yield "ok", f"{place}: {', '.join(here) or none}"
-    for folder in list_models().values():
+    for name, folder in list_models().items():
         try:
-            read_card(folder)
+            card = read_card(folder)
         except ModelError as error:
             yield "warn", str(error)
+            continue
+        if card.saturates:
+            yield (
+                "warn",
+                (
+                    f"{name}: converted by an earlier version, whose int8 vectors differ between "
+                    f"processors with and without VNNI; `{card.command}` converts it again, after which "
+                    "an index made with it is made again"
+                ),
+            )
 
 
 def _embedder() -> Iterator[tuple[State, str]]:
@@ -194,7 +207,8 @@ def _speed() -> Iterator[tuple[State, str]]:
     for each in (fastest, *others):
         speed = each.failure or f"{each.chunks_per_s:,.0f} chunks a second"
         yield "ok", f"{each.spec}: {speed}"
-    if fastest.spec != spec and not fastest.failure:
+    chosen = next(each for each in (fastest, *others) if each.spec == spec)
+    if fastest.chunks_per_s > WORTH_A_CHANGE * chosen.chunks_per_s:
         yield "ok", f"the fastest for a new index: crx config set embedder {fastest.spec}"
 
 
@@ -212,10 +226,14 @@ def _reranker() -> Iterator[tuple[State, str]]:
 
 
 def _threads() -> Iterator[tuple[State, str]]:
+    from crx.models.processor import detect_processor
     from crx.models.threads import thread_count
 
     source = " (CRX_THREADS)" if os.environ.get("CRX_THREADS") else ""
     yield "ok", f"{thread_count()} of {os.cpu_count()} processors{source}"
+    processor = detect_processor()
+    int8 = "" if processor.has_fast_int8 or not processor.instructions else "; none for int8"
+    yield "ok", f"{processor}{int8}"
 
 
 def _devices() -> Iterator[tuple[State, str]]:

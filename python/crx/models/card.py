@@ -31,6 +31,9 @@ ModelKind = Literal["embedder", "reranker", "generator"]
 Precision = Literal["fp32", "int8", "gguf"]
 Pooling = Literal["mean", "cls", "max", "last", "graph", "none"]
 
+# The first converter whose int8 weights are exact on every processor.
+EXACT_INT8_CONVERTER = 3
+
 _BLOCK_BYTES = 1 << 20
 
 _REQUIRED_FILES: Mapping[str, frozenset[str]] = {
@@ -95,6 +98,20 @@ class ModelCard:
         digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
         return f"{self.precision}:{self.dimensions}:{digest[:20]}"
 
+    @property
+    def saturates(self) -> bool:
+        """Whether sums of the graph may saturate on processors without VNNI.
+
+        Converters before the third used all eight bits of int8 weights. A graph that was not made
+        by a converter of crx has the number 0.
+        """
+        return self.precision == "int8" and 0 < self.converter < EXACT_INT8_CONVERTER
+
+    @property
+    def command(self) -> str:
+        """The command that makes the model's files again."""
+        return f"crx models pull {self.name}" if self.provenance else "crx models add"
+
 
 def read_card(folder: Path) -> ModelCard:
     """Return the card in a model's folder; `ModelError` if it is missing or invalid."""
@@ -124,8 +141,7 @@ def check_files(folder: Path, card: ModelCard) -> None:
 
 def check_file(path: Path, card: ModelCard) -> None:
     """Raise `ModelError` if a file of the model is missing or differs from the card."""
-    command = f"pull {card.name}" if card.provenance else "add"
-    again = f"get {card.name} again with crx models {command}"
+    again = f"get {card.name} again with {card.command}"
     try:
         found = file_digest(path)
     except OSError as error:

@@ -14,6 +14,7 @@ from onnx.external_data_helper import set_external_data
 
 from crx.errors import ModelError
 from crx.models.card import (
+    EXACT_INT8_CONVERTER,
     GRAPH_FILE,
     PIECES_FILE,
     TENSORS_FILE,
@@ -43,7 +44,7 @@ from crx.models.pieces import is_large_unigram, write_pieces
 from crx.models.source_folder import Architecture, SourceFolder, read_folder
 from crx.models.tokenizer import Ids, ModelTokenizer, graph_inputs
 
-CONVERTER = 2
+CONVERTER = EXACT_INT8_CONVERTER
 
 # Tensors of at least this size are stored as external data, aligned for memory mapping on every
 # system.
