@@ -174,8 +174,8 @@ def _models() -> Iterator[tuple[State, str]]:
                 "warn",
                 (
                     f"{name}: converted by an earlier version, whose int8 vectors differ between "
-                    f"processors with and without VNNI; `{card.command}` converts it again, after which "
-                    "an index made with it is made again"
+                    f"processors with and without VNNI; `{card.command}` converts it again, and "
+                    "an index made with it is then made again"
                 ),
             )
 
