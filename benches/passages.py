@@ -1,6 +1,6 @@
 """Coverage of the answers by passages under a budget of tokens: `auto` against fixed windows.
 
-All methods use the same hits, the best 150 of the fusion. `auto` is `Searcher.widen` under the
+All methods use the same hits, the best 150 of the fusion. `auto` is `widen` under the
 budget. A fixed window takes the hits best first, each with its neighbours, if the chunks that are
 not taken yet fit into the rest of the budget; a hit that does not fit is skipped. A window of 0 is
 the top chunks. Tokens that windows share count once, and no chunk is cut. The figure is the mean
@@ -25,18 +25,30 @@ from harness import commit
 import crx
 from crx.evaluate.datasets import GoldSpan, read_set
 from crx.evaluate.metrics import coverage
-from crx.retrieve.search import Searcher
-from crx.types import Hit
+from crx.retrieve.fusion import fuse_legs
+from crx.retrieve.hits import read_hits
+from crx.retrieve.leg_search import search_legs
+from crx.retrieve.ports import DocumentReader
+from crx.retrieve.request import SearchRequest
+from crx.retrieve.search import run_stages
+from crx.retrieve.search_state import Stage, start_search
+from crx.retrieve.widen import widen
+from crx.types import LEGS, Hit
 
 DEPTH = 150
 WINDOWS = (0, 1, 2, 3, 5)
+STAGES: list[tuple[str, Stage]] = [
+    ("retrieve", search_legs),
+    ("fuse", fuse_legs),
+    ("hits", read_hits),
+]
 
 Method = Callable[[list[Hit], int], list[GoldSpan]]
 Layout = list[list[int]]
 
 
-def choose_passages(hits: list[Hit], budget: int, *, searcher: Searcher) -> list[GoldSpan]:
-    found = searcher.widen(hits, window="auto", budget_tokens=budget, window_tokens=0)
+def choose_passages(hits: list[Hit], budget: int, *, documents: DocumentReader) -> list[GoldSpan]:
+    found = widen(hits, documents=documents, window="auto", budget_tokens=budget, window_tokens=0)
     assert len(found) == 1 or sum(each.tokens for each in found) <= budget
     return [GoldSpan(each.uri, each.start, each.end) for each in found]
 
@@ -65,18 +77,18 @@ def main() -> None:
     budgets = [int(each) for each in given.budgets.split(",")]
     questions = read_set(given.folder)
     with crx.open(given.index, create=False) as index, index.searcher() as searcher:
-        weights, embedder = index.search_models.weights, index.embedder
+        parameters = index.search_models.parameters(LEGS, has_vectors=True, rerank=False)
         rows = index.store.documents()
         layouts = {row.uri: index.store.layout(row.doc).tolist() for row in rows}
-        methods: dict[str, Method] = {"auto": partial(choose_passages, searcher=searcher)}
+        methods: dict[str, Method] = {"auto": partial(choose_passages, documents=index.store)}
         methods |= {
             f"window {n}": partial(take_windows, layouts=layouts, window=n) for n in WINDOWS
         }
         shares = np.zeros((len(methods), len(budgets)))
         for query in questions.queries:
-            legs = searcher.retrieve(query.text, weights=weights, embedder=embedder)
-            fused, _ = searcher.fuse(query.text, legs, weights=weights, embedder=embedder, k=DEPTH)
-            hits = searcher.hits(fused, legs)
+            request = SearchRequest(query=query.text, k=DEPTH)
+            search = start_search(request, parameters=parameters, searcher=searcher)
+            hits = list(run_stages(search, STAGES).hits)
             shares += [
                 [coverage(method(hits, b), query.gold) for b in budgets]
                 for method in methods.values()

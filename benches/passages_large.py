@@ -128,8 +128,12 @@ def measure(path: Path, repeats: int) -> Measured:
         found = search()
 
         def widen() -> object:
-            return searcher.widen(
-                found.hits, window="auto", budget_tokens=BUDGET_TOKENS, window_tokens=0
+            return widen(
+                found.hits,
+                documents=searcher.documents,
+                window="auto",
+                budget_tokens=BUDGET_TOKENS,
+                window_tokens=0,
             )
 
         times = {"first": first, "search": median_ms(search, repeats)}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.retrieve.search import Result
+from crx.types import Result
 
 DOCUMENTS = 8
 SEARCHERS = 4

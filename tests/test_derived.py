@@ -20,7 +20,9 @@ from crx import _native
 from crx.cli import run
 from crx.derived import Writer, seal_key
 from crx.errors import Damaged, Incompatible, Locked, UsageError
-from crx.retrieve.search import Searcher
+from crx.retrieve.ports import Searcher
+from crx.retrieve.request import SearchRequest
+from crx.retrieve.search import run_search
 
 SETTINGS = {"embedder": "hashed"}
 
@@ -84,9 +86,11 @@ def test_a_searcher_reads_its_commit_while_another_process_edits_deletes_and_pub
 ) -> None:
     index.add_documents([crx.Document("b", "Herons eat fish.")])
 
+    parameters = index.search_models.parameters(["bm25"], has_vectors=False, rerank=False)
+
     def ask(searcher: Searcher) -> set[tuple[str, str]]:
-        weights = index.search_models.weights
-        found = searcher.search("who eats krill and fish", weights=weights, k=9, embedder=None)
+        request = SearchRequest(query="who eats krill and fish")
+        found = run_search(request, parameters=parameters, searcher=searcher)
         return {(hit.uri, hit.text) for hit in found.hits}
 
     with index.searcher() as searcher:

@@ -26,7 +26,7 @@ from crx.ingest.open_store import open_store
 from crx.protocols import Embedder
 from crx.retrieve.bm25_files import open_bm25, record_files
 from crx.retrieve.canaries import describe_unfound, require_found
-from crx.retrieve.search import Searcher
+from crx.retrieve.file_searcher import FileSearcher
 from crx.types import Verification
 
 # Age that a snapshot may have while a thread of the process writes: each new one is a commit.
@@ -96,7 +96,7 @@ class Snapshot:
     `users` are the searches that read it.
     """
 
-    searcher: Searcher
+    searcher: FileSearcher
     store: _native.Store
     users: int = 0
     held: bool = True
@@ -236,7 +236,7 @@ class DerivedFiles:
         self._access.watch(self)
 
     @contextlib.contextmanager
-    def searching(self) -> Iterator[tuple[Searcher, list[str]]]:
+    def searching(self) -> Iterator[tuple[FileSearcher, list[str]]]:
         """Give the newest snapshot for a search, and notes on what it lacks, one line each.
 
         Raises `Incompatible` if the store is older than the legs, `Damaged` if BM25 is damaged
@@ -396,7 +396,7 @@ class DerivedFiles:
                 f"{self._folder}: its documents have {stored} chunks, and BM25 has {found}; `crx "
                 "verify` lists damage of the database, `crx rebuild` makes BM25 anew"
             )
-        searcher = Searcher(
+        searcher = FileSearcher(
             store,
             lexical,
             dense,

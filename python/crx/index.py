@@ -21,11 +21,13 @@ from crx.ingest.create import copy_index, create_index, is_complete, require_utf
 from crx.ingest.file_systems import require_local_disk
 from crx.per_process import PerProcess
 from crx.protocols import Closeable, Contextualizer, Embedder, Generator, Reranker
+from crx.retrieve.canaries import check_documents
 from crx.retrieve.dense_languages import describe_unread_documents
-from crx.retrieve.request import SearchRequest, Where, run_search
-from crx.retrieve.search import LEGS, Leg, Result, Searcher, Window
+from crx.retrieve.file_searcher import FileSearcher
+from crx.retrieve.request import SearchRequest, Where
+from crx.retrieve.search import run_search
 from crx.retrieve.search_models import SearchModels
-from crx.types import Answer, Document, Status, Verification
+from crx.types import LEGS, Answer, Document, Leg, Result, Status, Verification, Window
 
 if TYPE_CHECKING:
     from crx.answer.prompt import QuotedPassages
@@ -90,7 +92,7 @@ class Index:
     @property
     def store(self) -> _native.Store:
         """The store, for reading; raises `UsageError` for an index in a database."""
-        return self._files.get().store
+        return self._open_folder().store
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -435,17 +437,16 @@ class Index:
     def status(self) -> Status:
         """Return what the index holds and what is still to be embedded."""
         with self._files.get().derived.searching() as (searcher, notes):
-            store = searcher.store
-            unread = describe_unread_documents(self._built, langs=store.langs())
+            unread = describe_unread_documents(self._built, langs=searcher.langs)
             return Status(
                 path=self.name,
-                counts=store.stats(),
+                counts=searcher.counts(),
                 settings=self._built,
                 notes=(*notes, unread) if unread else tuple(notes),
-                failures=tuple(store.failures()),
+                failures=tuple(searcher.failures()),
                 exact=searcher.exact,
                 reranker=self._settings.reranker,
-                lag=store.seq - searcher.seq,
+                lag=searcher.lag,
             )
 
     def verify(self, *, deep: bool = False) -> Verification:
@@ -487,16 +488,16 @@ class Index:
         Vectors are looked up only if every chunk has one. Raises `ModelError` if the embedder
         cannot be loaded.
         """
-        with self._files.get().derived.searching() as (searcher, _):
+        with self._open_folder().derived.searching() as (searcher, _):
             pending = bool(len(searcher.store.pending(limit=1)))
-            searcher.check_canaries(dimensions=0 if pending else self.embedder.dimensions)
+            check_documents(searcher, dimensions=0 if pending else self.embedder.dimensions)
 
     def rebuild(self) -> None:
         """Make the derived files anew from the store, without running a model; `Locked`, `NoRoom`.
 
         Searches of other processes go on with the files that they have opened.
         """
-        self._files.get().derived.rebuild()
+        self._open_folder().derived.rebuild()
         self._reopen()
 
     def backup(self, folder: str | os.PathLike[str]) -> Path:
@@ -528,7 +529,7 @@ class Index:
         self._files.forget()
 
     @contextlib.contextmanager
-    def searcher(self) -> Iterator[Searcher]:
+    def searcher(self) -> Iterator[FileSearcher]:
         """Give both legs and the store in one read transaction, which ends with the block.
 
         The legs are brought up to the store if that is possible. Raises `UsageError` for an index
@@ -607,7 +608,17 @@ class Index:
         store.set_settings(self._built)
 
     def _writing(self) -> contextlib.AbstractContextManager[Writer]:
-        return self._files.get().derived.writing()
+        return self._open_folder().derived.writing()
+
+    def _open_folder(self) -> OpenFiles:
+        """Return the files of the folder; raises `UsageError` for an index in a database."""
+        files = self._files.get()
+        if not isinstance(files, OpenFiles):
+            raise UsageError(
+                f"{self.name}: this needs an index folder; work on one, and carry it over with "
+                '"crx copy"'
+            )
+        return files
 
 
 def _open_files(path: Path | str, vectors: VectorFiles) -> OpenFiles | OpenEngine:

@@ -38,7 +38,7 @@ def make_index(folder: Path, *, ann_above: int) -> None:
 def edit_and_die(folder: Path) -> None:
     """Commit a change, and end without closing the index: the change is in the log alone."""
     index = crx.open(folder)
-    with index._files.get().derived.writing() as writer:
+    with index._open_folder().derived.writing() as writer:
         writer.store.remove_documents(["mem:5"])
         os._exit(0)
 

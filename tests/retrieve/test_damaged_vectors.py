@@ -11,8 +11,7 @@ import pytest
 import crx
 from crx.backends.hashed import HashedEmbedder
 from crx.cli import run
-from crx.retrieve.search import Leg
-from crx.types import Verification
+from crx.types import Leg, Verification
 
 DOCUMENTS = [
     crx.Document(name, f"The {name} nests in the {place}.")

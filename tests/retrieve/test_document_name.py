@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ import crx
 from crx import _native
 from crx.protocols import Embedder
 from crx.retrieve.document_name import BEST_CHUNKS, DocumentName, find_document_name
-from crx.retrieve.search import RankingWeights, Searcher
-from crx.types import Ranking
+from crx.retrieve.leg_search import search_legs
+from crx.retrieve.ports import Found, LexicalLeg
+from crx.retrieve.request import SearchRequest
+from crx.retrieve.search_state import start_search
 
 OUTLINE = "Supply Agreement of Acme Corporation and Beta Limited, 2019"
 QUESTION = "Supply Agreement of Acme Corporation and Beta Limited: which court decides?"
@@ -47,7 +50,7 @@ def test_the_name_is_the_stretch_whose_words_the_outlines_of_a_document_have(
     lexical: _native.Lexical, query: str, name: str, rest: str
 ) -> None:
     best = [*[(1, OUTLINE)] * (BEST_CHUNKS - 2), (2, "Lease of Gamma"), (3, "")]
-    found = find_document_name(query, best, lexical=lexical, langs=["en", "fr"])
+    found = find_document_name(query, best, terms=lexical, langs=["en", "fr"])
     assert found == DocumentName(name, rest)
 
 
@@ -67,7 +70,7 @@ def test_the_name_is_the_stretch_whose_words_the_outlines_of_a_document_have(
 def test_a_query_has_no_name_if_the_best_chunks_disagree_or_nothing_is_left(
     lexical: _native.Lexical, query: str, best: list[tuple[int, str]]
 ) -> None:
-    assert find_document_name(query, best, lexical=lexical, langs=["en"]) is None
+    assert find_document_name(query, best, terms=lexical, langs=["en"]) is None
 
 
 PARTIES = (("Acme Corporation", "Beta Limited"), ("Gamma Foundry", "Delta Shipping"))
@@ -125,26 +128,38 @@ def test_the_query_is_embedded_with_its_name_and_without(
     assert queries == [QUESTION, "which court decides?", "disputes"]
 
 
-def test_outlines_weigh_three_times_as_much_once_the_document_is_known(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    search = Searcher._bm25
-    weights_of: dict[str, float] = {}
+class RecordingLeg(NamedTuple):
+    """A BM25 leg that records the weight of outlines by the name it was given."""
 
-    def record(
-        searcher: Searcher,
+    lexical: LexicalLeg
+    outline_weights: dict[str, float]
+
+    def search(
+        self,
         query: str,
         *,
-        weights: RankingWeights,
-        only: _native.Filter | None,
+        k: int,
         name: str = "",
-    ) -> Ranking:
-        weights_of[name] = weights.outline_weight
-        return search(searcher, query, weights=weights, only=only, name=name)
+        langs: Sequence[str] | None = None,
+        k1: float = 1.2,
+        b: float = 0.75,
+        weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    ) -> Found:
+        self.outline_weights[name] = weights[1]
+        return self.lexical.search(query, k=k, name=name, langs=langs, k1=k1, b=b, weights=weights)
 
-    monkeypatch.setattr(Searcher, "_bm25", record)
+
+def test_outlines_weigh_three_times_as_much_once_the_document_is_known(
+    folder: Path, tmp_path: Path
+) -> None:
     settings = {"embedder": "none", "chunk_chars": 100, "outline_weight": 1.5}
     with crx.open(tmp_path / "notes.crx", settings=settings) as index:
         index.add(folder)
-        index.search(QUESTION)
-    assert weights_of == {"": 1.5, "Supply Agreement of Acme Corporation and Beta Limited": 4.5}
+        parameters = index.search_models.parameters(["bm25"], has_vectors=False, rerank=False)
+        with index.searcher() as searcher:
+            request = SearchRequest(query=QUESTION)
+            search = start_search(request, parameters=parameters, searcher=searcher)
+            leg = RecordingLeg(search.legs.lexical, {})
+            search_legs(search._replace(legs=search.legs._replace(lexical=leg)))
+    name = "Supply Agreement of Acme Corporation and Beta Limited"
+    assert leg.outline_weights == {"": 1.5, name: 4.5}

@@ -12,7 +12,8 @@ import pytest
 from command_line import Crx
 
 import crx
-from crx.retrieve.recency import Recency, boost_recent, parse_time
+from crx.retrieve.parameters import Recency
+from crx.retrieve.recency import boost_recent, parse_time
 from crx.types import Ranking
 
 DAY = 86_400.0

@@ -17,7 +17,8 @@ from crx.backends.overlap import OverlapReranker
 from crx.errors import ModelError, UsageError
 from crx.models import add_model
 from crx.models.card import write_card
-from crx.retrieve.rerank import RerankResult, ScoreCache, rerank
+from crx.retrieve.rerank import RerankResult, rerank
+from crx.retrieve.score_cache import ScoreCache
 from crx.types import Ranking
 
 

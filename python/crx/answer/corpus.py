@@ -8,7 +8,7 @@ from crx import _native
 from crx.errors import UsageError
 from crx.ingest.split import labels_around
 from crx.retrieve.location import anchor_around, locate_passages
-from crx.retrieve.search import pages_around, read_marks
+from crx.retrieve.marks import pages_around, read_marks
 from crx.types import Passage
 
 # The context window of today's large models. The embedder's tokens are counted, not the model's.

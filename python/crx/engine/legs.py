@@ -1,17 +1,15 @@
-"""The legs and the store of a search, over the snapshot of any engine.
+"""Searcher over the snapshot of an engine; it meets the ports of retrieval.
 
-They have the methods of `_native.Lexical`, `_native.Dense` and `_native.Store` that a `Searcher`
-calls, so that fusion, reranking and widening are the same code for the folder and for a database.
+Fusion, reranking and widening are the same code for a folder and for a database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from crx import _native
@@ -24,9 +22,7 @@ from crx.engine.protocol import (
     FoundDocument,
     Saturation,
 )
-from crx.retrieve.search import Searcher
-
-Found = tuple[NDArray[np.int64], NDArray[np.float32]]
+from crx.retrieve.ports import Found, Legs
 
 # Chunks that are read at first on each side of a hit; more if those are not enough.
 _EACH_SIDE = 8
@@ -34,27 +30,68 @@ _EACH_SIDE = 8
 _REACH_TOKENS = 512
 
 
-def make_searcher(snapshot: EngineSnapshot) -> Searcher:
-    """Return the steps of a search over a snapshot."""
-    store = EngineStore(snapshot)
-    # These have every method that a searcher calls, but cannot inherit from the native classes.
-    return Searcher(
-        cast(_native.Store, store),
-        cast(_native.Lexical, EngineLexical(snapshot)),
-        cast(_native.Dense, EngineDense(snapshot)),
-        seq=store.seq,
-    )
-
-
 @dataclass(frozen=True, slots=True)
-class EngineFilter:
-    """A filter, which the engine applies; it is true if a document meets it."""
+class EngineSearcher:
+    """One committed state of an engine.
+
+    `langs` are the languages of the documents, most frequent first.
+    """
 
     snapshot: EngineSnapshot
-    conditions: Conditions
+    langs: Sequence[str]
 
-    def __bool__(self) -> bool:
-        return self.snapshot.has_document(where=self.conditions)
+    @property
+    def documents(self) -> EngineDocuments:
+        """The rows of the index."""
+        return EngineDocuments(self.snapshot)
+
+    @property
+    def terms(self) -> EngineLexical:
+        """The terms of the index."""
+        return EngineLexical(self.snapshot)
+
+    @property
+    def exact(self) -> bool:
+        """Whether a search compares the query with every vector."""
+        return self.snapshot.exact
+
+    @property
+    def lag(self) -> int:
+        """0: what is committed can be found at once."""
+        return 0
+
+    def counts(self) -> Mapping[str, int]:
+        """Return counts as `_native.Store.stats` does, without those of files and failures."""
+        stats = self.snapshot.stats()
+        return {
+            "documents": stats.documents,
+            "chunks": stats.chunks,
+            "tokens": stats.tokens,
+            "vectors": stats.vectors,
+            "pending": stats.pending,
+            **{f"{OUTCOME}{name}": count for name, count in sorted(stats.outcomes.items())},
+        }
+
+    def failures(self) -> Sequence[tuple[str, str]]:
+        """Return no failures: inputs are read where the index is built."""
+        return ()
+
+    def legs(self, where: Conditions | None) -> Legs:
+        """Return the legs among the documents that meet a filter, which the engine applies."""
+        return Legs(EngineLexical(self.snapshot, where), EngineDense(self.snapshot, where))
+
+    def has_document(self, where: Conditions) -> bool:
+        """Return whether a document meets a filter."""
+        return self.snapshot.has_document(where=where)
+
+    def chunks(self, keys: Iterable[int]) -> list[FoundChunk]:
+        """Return the chunks that a leg found."""
+        return self.snapshot.rows(list(keys))
+
+
+def make_searcher(snapshot: EngineSnapshot) -> EngineSearcher:
+    """Return a searcher over a snapshot."""
+    return EngineSearcher(snapshot, snapshot.stats().langs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +99,7 @@ class EngineLexical:
     """The BM25 leg: the query's side of the inner product is made here, the engine sums."""
 
     snapshot: EngineSnapshot
+    where: Conditions | None = None
 
     def search(
         self,
@@ -73,15 +111,12 @@ class EngineLexical:
         k1: float = 1.2,
         b: float = 0.75,
         weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
-        only: EngineFilter | None = None,
     ) -> Found:
         """Return the best k chunks and their scores, as `_native.Lexical.search`."""
         saturation = Saturation(k1=k1, b=b, weights=weights)
         (terms,) = _native.query_terms([query], langs=["en"] if langs is None else langs, name=name)
         weighted = query_weights(terms, snapshot=self.snapshot, saturation=saturation)
-        found = self.snapshot.sparse_topk(
-            weighted, k=k, saturation=saturation, where=_conditions(only)
-        )
+        found = self.snapshot.sparse_topk(weighted, k=k, saturation=saturation, where=self.where)
         return found.keys, found.scores
 
     def query_terms(
@@ -110,22 +145,16 @@ class EngineDense:
     """The dense leg."""
 
     snapshot: EngineSnapshot
+    where: Conditions | None = None
 
     @property
-    def exact(self) -> bool:
-        """Whether a search compares the query with every vector."""
-        return self.snapshot.exact
-
-    @property
-    def faults(self) -> list[str]:
+    def faults(self) -> Sequence[str]:
         """No damaged files: a database has its own."""
-        return []
+        return ()
 
-    def search(
-        self, query: NDArray[np.float32], *, k: int, only: EngineFilter | None = None
-    ) -> Found:
+    def search(self, query: NDArray[np.float32], *, k: int) -> Found:
         """Return the k chunks of largest inner product, as `_native.Dense.search`."""
-        found = self.snapshot.dense_topk(query, k=k, where=_conditions(only))
+        found = self.snapshot.dense_topk(query, k=k, where=self.where)
         return found.keys, found.scores
 
 
@@ -148,54 +177,24 @@ class EnginePassage:
     metadata: str
 
 
-class EngineStore:
-    """What a search reads of the store."""
+@dataclass(frozen=True, slots=True)
+class EngineDocuments:
+    """What a search reads of the documents; the methods are those of `_native.Store`."""
 
-    def __init__(self, snapshot: EngineSnapshot) -> None:
-        self._snapshot = snapshot
+    snapshot: EngineSnapshot
 
-    @property
-    def seq(self) -> int:
-        """The version of the state."""
-        return self._snapshot.stats().version
-
-    def langs(self) -> list[str]:
-        """Return the languages of the documents, most frequent first."""
-        return list(self._snapshot.stats().langs)
-
-    def stats(self) -> dict[str, int]:
-        """Return counts as `_native.Store.stats` does, without those of files and failures."""
-        stats = self._snapshot.stats()
-        return {
-            "documents": stats.documents,
-            "chunks": stats.chunks,
-            "tokens": stats.tokens,
-            "vectors": stats.vectors,
-            "pending": stats.pending,
-            **{f"{OUTCOME}{name}": count for name, count in sorted(stats.outcomes.items())},
-        }
-
-    def failures(self) -> list[tuple[str, str]]:
-        """Return no failures: inputs are read where the index is built."""
-        return []
-
-    def select(self, where: str) -> EngineFilter:
-        """Return a filter, which the engine applies to both legs."""
-        return EngineFilter(self._snapshot, orjson.loads(where))
-
-    def documents(self) -> list[FoundDocument]:
-        """Return one document that has the fields of all, to explain a filter on a missing one."""
-        metadata = orjson.dumps(dict.fromkeys(sorted(self._snapshot.fields()))).decode()
-        return [FoundDocument(doc=0, uri="", metadata=metadata, source_mtime_ns=0)]
+    def metadata_fields(self) -> set[str]:
+        """Return the names of the fields in the metadata of all documents."""
+        return self.snapshot.fields()
 
     def document_by_id(self, doc: int) -> FoundDocument | None:
         """Return a document without its text."""
-        found = self._snapshot.documents([doc])
+        found = self.snapshot.documents([doc])
         return found[0] if found else None
 
     def chunks(self, keys: NDArray[np.int64]) -> list[FoundChunk]:
         """Return the chunks of these keys, in their order; a key without a chunk is skipped."""
-        return self._snapshot.rows(keys.tolist()) if len(keys) else []
+        return self.snapshot.rows(keys.tolist()) if len(keys) else []
 
     def select_passages(
         self,
@@ -258,7 +257,7 @@ class EngineStore:
         places = [(doc, ordinal) for doc, ordinal in hits.tolist()]
         if not places:
             return np.empty((0, 7), np.int64)
-        return self._snapshot.neighbours(places, each_side=each_side)
+        return self.snapshot.neighbours(places, each_side=each_side)
 
     def _layouts(self, hits: NDArray[np.int64], *, reach_tokens: int) -> NDArray[np.int64]:
         """Return the layout around hits, as far as so many tokens on each side."""
@@ -272,7 +271,7 @@ class EngineStore:
     def _show(
         self, spans: Sequence[_native.PassageSpan], indices: Sequence[int]
     ) -> list[EnginePassage]:
-        texts = self._snapshot.spans([(span.doc, span.start, span.end) for span in spans])
+        texts = self.snapshot.spans([(span.doc, span.start, span.end) for span in spans])
         return [
             EnginePassage(
                 doc=span.doc,
@@ -304,7 +303,3 @@ def _reach(layouts: NDArray[np.int64], hits: NDArray[np.int64], *, each_side: in
         if before := rows.get((doc, ordinal - each_side)):
             least = min(least, start - before[0])
     return least
-
-
-def _conditions(only: EngineFilter | None) -> Conditions | None:
-    return None if only is None else only.conditions

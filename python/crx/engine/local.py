@@ -158,7 +158,7 @@ class LocalSnapshot:
 
     def fields(self) -> set[str]:
         """Return the names of the fields of the documents' metadata."""
-        return {name for row in self._store.documents() for name in orjson.loads(row.metadata)}
+        return self._store.metadata_fields()
 
     def has_document(self, *, where: Conditions) -> bool:
         """Return whether a document meets a filter."""

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import NoReturn
 
-from crx import _native
-from crx.derived import Writer
 from crx.engine.copy import open_engine
-from crx.engine.legs import make_searcher
+from crx.engine.legs import EngineSearcher, make_searcher
 from crx.engine.protocol import Engine
-from crx.errors import NotAnIndex, UsageError
-from crx.retrieve.search import Searcher
+from crx.errors import NotAnIndex
 
 
 class OpenEngine:
@@ -33,11 +29,6 @@ class OpenEngine:
         return opened
 
     @property
-    def store(self) -> _native.Store:
-        """Raise `UsageError`: there is no store on this machine."""
-        self._refuse()
-
-    @property
     def derived(self) -> OpenEngine:
         """What searches: the database does it itself."""
         return self
@@ -51,29 +42,13 @@ class OpenEngine:
         return settings
 
     @contextlib.contextmanager
-    def searching(self) -> Iterator[tuple[Searcher, list[str]]]:
+    def searching(self) -> Iterator[tuple[EngineSearcher, list[str]]]:
         """Give the last committed state for a search, and notes on what it lacks."""
         with self._engine.snapshot() as snapshot:
             pending = snapshot.stats().pending
             notes = [f"{pending} chunks have no vector; only BM25 finds them"] if pending else []
             yield make_searcher(snapshot), [*snapshot.missing, *notes]
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[Writer]:
-        """Raise `UsageError`: documents are indexed in a folder and copied."""
-        self._refuse()
-        yield
-
-    def rebuild(self) -> None:
-        """Raise `UsageError`: a database has no derived files."""
-        self._refuse()
-
     def close(self) -> None:
         """Close the connections."""
         self._engine.close()
-
-    def _refuse(self) -> NoReturn:
-        raise UsageError(
-            f"{self._engine.name}: this needs an index folder; work on one, and carry it over with "
-            '"crx copy"'
-        )

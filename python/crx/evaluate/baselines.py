@@ -16,8 +16,7 @@ from crx.evaluate.query_runner import QueryRunner, TimedRanking
 from crx.evaluate.timed_models import QueryVectors
 from crx.ingest.embed import Situated, embed_situated
 from crx.protocols import Embedder, Generator
-from crx.retrieve.search import Ranking
-from crx.types import Chunk, Context, Document
+from crx.types import Chunk, Context, Document, Ranking
 
 # Characters of a document that are summarised; they fit the window of most local models.
 SUMMARY_CHARS = 12_000

@@ -41,8 +41,8 @@ from crx.index import open as open_index
 from crx.ingest.report import Progress
 from crx.protocols import Generator, Reranker
 from crx.registry import parse_contexts
-from crx.retrieve.rerank import ScoreCache
-from crx.retrieve.search import Reranking
+from crx.retrieve.parameters import Reranking
+from crx.retrieve.score_cache import ScoreCache
 from crx.types import Document
 
 MAX_CACHED_SCORES = 1 << 19  # 100 MB at most

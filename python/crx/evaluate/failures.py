@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from crx._native import ChunkRow
 from crx.evaluate.datasets import Gold, GoldSpan, Query
 from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig
+from crx.retrieve.rows import ChunkRow
 
 # Bounds of what is kept: questions of a row, gold items and places of a question, hits, characters.
 MAX_QUESTIONS = 30

@@ -11,23 +11,29 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crx import _native
 from crx.evaluate.datasets import GoldSpan, Query
 from crx.evaluate.failures import FailureLog
 from crx.evaluate.metrics import coverage, gold_ranks, ndcg_at_k, recall_at_k, reciprocal_rank
 from crx.evaluate.pipeline_config import PipelineConfig
 from crx.evaluate.results import BUDGETS, MAX_K, METRICS, Values
 from crx.evaluate.timed_models import QueryVectors, TimedReranker
-from crx.retrieve.search import LEGS, Ranking, Reranking, Searcher
+from crx.retrieve.fusion import fuse_legs
+from crx.retrieve.hits import read_hits
+from crx.retrieve.leg_search import search_legs
+from crx.retrieve.parameters import Reranking, SearchParameters
+from crx.retrieve.ports import Searcher
+from crx.retrieve.recency import boost_newer
+from crx.retrieve.request import SearchRequest
+from crx.retrieve.rerank import rerank_candidates
+from crx.retrieve.rows import ChunkRow
+from crx.retrieve.search import run_stages
 from crx.retrieve.search_models import SearchModels
-
-if TYPE_CHECKING:
-    from crx.retrieve.search import Leg
+from crx.retrieve.search_state import EMPTY, ChunkRows, Search, Stage, start_search
+from crx.retrieve.widen import widen
+from crx.types import LEGS, Leg, Ranking
 
 # Chunks of a ranking: more than fit into 8,000 tokens, and more than are reranked.
 RANKING_DEPTH = 150
@@ -66,12 +72,18 @@ class QueryRunner:
         failures: FailureLog | None = None,
     ) -> None:
         self._searcher = searcher
-        self._weights = models.weights
-        self._recency = models.recency
+        self._parameters = SearchParameters(
+            weights=models.weights,
+            k=RANKING_DEPTH,
+            budget_tokens=max(BUDGETS),
+            window_tokens=max(BUDGETS),
+            embedder=vectors,
+            reranking=reranking,
+            recency=models.recency,
+        )
         self._vectors = vectors
-        self._reranking = reranking
         self._failures = failures
-        self._rows: dict[int, _native.ChunkRow] = {}
+        self._rows = ChunkRows(searcher)
         self.notes: Counter[str] = Counter()
 
     def run(
@@ -93,7 +105,7 @@ class QueryRunner:
             if key not in ranked:
                 timed = found[each.legs]
                 if each.recency:
-                    timed = self._boost_recent(timed)
+                    timed = self._boost_newer(query.text, timed)
                 ranked[key] = self._rerank(query.text, timed) if each.rerank else timed
             values.append(self._measure(query, each, ranked[key]))
         return values
@@ -111,44 +123,40 @@ class QueryRunner:
         }
 
     def _search_both(self, text: str) -> TimedRanking:
-        started = time.perf_counter()
-        rankings = self._retrieve(text, LEGS)
-        fused, notes = self._searcher.fuse(
-            text, rankings, weights=self._weights, embedder=self._vectors, k=RANKING_DEPTH
-        )
-        self.notes.update(notes)
-        return TimedRanking(fused, _ms_since(started) + self._vectors.ms(text))
+        search = self._run(self._start(text), [("retrieve", search_legs), ("fuse", fuse_legs)])
+        ms = search.times["retrieve"] + search.times["fuse"]
+        return TimedRanking(search.ranking, ms + self._vectors.ms(text))
 
     def _search_leg(self, text: str, leg: Leg, *, extra_ms: float = 0.0) -> TimedRanking:
-        started = time.perf_counter()
-        rankings = self._retrieve(text, (leg,))
-        empty = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
-        return TimedRanking(rankings.get(leg, empty), _ms_since(started) + extra_ms)
+        search = self._run(self._start(text, legs=(leg,)), [("retrieve", search_legs)])
+        ranking = search.rankings.get(leg, EMPTY)
+        return TimedRanking(ranking, search.times["retrieve"] + extra_ms)
 
-    def _retrieve(self, text: str, legs: Sequence[Leg]) -> dict[Leg, Ranking]:
-        return self._searcher.retrieve(
-            text, weights=self._weights, embedder=self._vectors, legs=legs
-        )
-
-    def _boost_recent(self, timed: TimedRanking) -> TimedRanking:
-        assert self._recency is not None, "a configuration ranks by time, but the setting is off"
-        started = time.perf_counter()
-        boosted = self._searcher.boost_recent(timed.ranking, recency=self._recency, k=RANKING_DEPTH)
-        self.notes.update(boosted.notes)
-        return TimedRanking(boosted.ranking, timed.ms + _ms_since(started))
+    def _boost_newer(self, text: str, timed: TimedRanking) -> TimedRanking:
+        assert self._parameters.recency is not None, "ranks by time, but the setting is off"
+        search = self._run(self._start(text, ranking=timed.ranking), [("recency", boost_newer)])
+        return TimedRanking(search.ranking, timed.ms + search.times["recency"])
 
     def _rerank(self, text: str, timed: TimedRanking) -> TimedRanking:
-        assert self._reranking is not None, "a configuration is reranked, but there is no reranker"
-        reranked = self._searcher.rerank(
-            text,
-            timed.ranking,
-            reranking=self._reranking,
-            k=RANKING_DEPTH,
-        )
-        self.notes.update([*reranked.notes, *([reranked.limit] if reranked.limit else [])])
-        scorer = self._reranking.reranker
+        reranking = self._parameters.reranking
+        assert reranking is not None, "a configuration is reranked, but there is no reranker"
+        search = self._start(text, ranking=timed.ranking)
+        search = self._run(search, [("rerank", rerank_candidates)])
+        scorer = reranking.reranker
         per_text = scorer.ms_per_text if isinstance(scorer, TimedReranker) else 0.0
-        return TimedRanking(reranked.ranking, timed.ms + reranked.scored_count * per_text)
+        scored = len(search.rankings["rerank"].keys)
+        return TimedRanking(search.ranking, timed.ms + scored * per_text)
+
+    def _start(self, text: str, *, legs: Sequence[Leg] = LEGS, ranking: Ranking = EMPTY) -> Search:
+        """Return the search for a text after the stages that gave a ranking."""
+        request = SearchRequest(query=text, legs=legs)
+        search = start_search(request, parameters=self._parameters, searcher=self._searcher)
+        return search._replace(ranking=ranking)
+
+    def _run(self, search: Search, stages: Sequence[tuple[str, Stage]]) -> Search:
+        after = run_stages(search, stages)
+        self.notes.update(after.notes)
+        return after
 
     def _measure(
         self, query: Query, configuration: PipelineConfig, timed: TimedRanking
@@ -159,7 +167,9 @@ class QueryRunner:
             ranking = Ranking(
                 ranking.keys[: configuration.window], ranking.scores[: configuration.window]
             )
-        rows = self._load_chunks(ranking.keys)
+        keys = ranking.keys.tolist()
+        known = self._rows.read(keys)
+        rows = [known[key] for key in keys]
         chunks = [_sized_span(row) for row in rows]
         ranks = gold_ranks([chunk.span for chunk in chunks[:MAX_K]], gold)
         if self._failures is not None:
@@ -167,7 +177,7 @@ class QueryRunner:
         started = time.perf_counter()
         auto = configuration.window == "auto"
         prompts = [
-            self._passages(ranking, budget) if auto else _fit_budget(chunks, budget)
+            self._passages(query.text, ranking, budget) if auto else _fit_budget(chunks, budget)
             for budget in BUDGETS
         ]
         widening_ms = _ms_since(started) / len(BUDGETS) if auto else 0.0
@@ -181,26 +191,19 @@ class QueryRunner:
         ]
         return dict(zip(METRICS, values, strict=True))
 
-    def _passages(self, ranking: Ranking, budget: int) -> list[GoldSpan]:
+    def _passages(self, text: str, ranking: Ranking, budget: int) -> list[GoldSpan]:
         """Return the passages of a ranking under a budget of tokens.
 
         They are chosen among as many hits as the best chunks are, with which they are compared.
         """
-        passages = self._searcher.widen(
-            self._searcher.hits(ranking, {}),
+        passages = widen(
+            read_hits(self._start(text, ranking=ranking)).hits,
+            documents=self._searcher.documents,
             window="auto",
             budget_tokens=budget,
             window_tokens=budget,
         )
         return [GoldSpan(p.uri, p.start, p.end) for p in passages]
-
-    def _load_chunks(self, keys: NDArray[np.int64]) -> list[_native.ChunkRow]:
-        """Return the chunks of a ranking; each is read from the store once."""
-        missing = [key for key in keys.tolist() if key not in self._rows]
-        if missing:
-            rows = self._searcher.store.chunks(np.array(missing, dtype=np.int64))
-            self._rows |= {row.key: row for row in rows}
-        return [self._rows[key] for key in keys.tolist()]
 
 
 def run_queries(
@@ -218,7 +221,7 @@ def run_queries(
     return dict(zip(METRICS, table, strict=True))
 
 
-def _sized_span(row: _native.ChunkRow) -> SizedSpan:
+def _sized_span(row: ChunkRow) -> SizedSpan:
     return SizedSpan(GoldSpan(row.uri, row.start, row.end), row.token_end - row.token_start)
 
 

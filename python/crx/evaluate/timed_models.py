@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from crx.evaluate.score_file import ScoreFile
 from crx.protocols import Embedder, Reranker
+from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.delegating_embedder import DelegatingEmbedder
 from crx.retrieve.query_language import declared_langs
-from crx.retrieve.rerank import digest_pairs, score_checked
+from crx.retrieve.score_cache import digest_pairs, score_checked
 
 
 class QueryVectors(DelegatingEmbedder):
@@ -39,6 +40,11 @@ class QueryVectors(DelegatingEmbedder):
     def ms(self, text: str) -> float:
         """Return the milliseconds that embedding a query took."""
         return self._ms[text]
+
+    def sending_notice(self) -> str:
+        """Return the line about queries that were sent to a service, "" if none were."""
+        n_bytes = sum(map(text_bytes, self._rows))
+        return sending_notice(self._embedder, {"query": len(self._rows)}, n_bytes=n_bytes)
 
 
 class TimedReranker:

@@ -29,7 +29,7 @@ from crx.integrations.located_hits import (
 )
 from crx.protocols import Reranker
 from crx.retrieve.request import Where
-from crx.retrieve.search import Window
+from crx.types import Window
 
 # What a language model is shown of the metadata beside the text.
 _SHOWN = frozenset({"source", "title", "headings", "lines", "page", "anchor"})

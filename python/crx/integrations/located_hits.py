@@ -13,9 +13,8 @@ from crx.index import Index
 from crx.ingest.embedding_prefix import embedding_prefix
 from crx.protocols import Reranker
 from crx.registry import load_reranker
-from crx.retrieve.rerank import score_checked
-from crx.retrieve.search import Result
-from crx.types import Hit, Passage
+from crx.retrieve.score_cache import score_checked
+from crx.types import Hit, Passage, Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import orjson
 from crx import _native
 from crx.errors import Damaged
 from crx.retrieve.dense_leg import search_dense
+from crx.retrieve.file_searcher import FileSearcher
 
 # Chunks that a document may have for its canary: more cost as much as a search of a whole index.
 MAX_CHUNKS = 2000
@@ -44,6 +45,22 @@ def require_found(
             vector = np.full(dimensions, dimensions**-0.5, np.float32)
             found = search_dense(dense, store, vector, k=len(keys), only=only).keys
             _require(chunk.key, found, leg="the dense leg", uri=row.uri)
+
+
+def check_documents(searcher: FileSearcher, *, dimensions: int) -> None:
+    """Look up the first chunk of the first, middle and last document in both legs.
+
+    `dimensions` are 0 if not every chunk has a vector. Raises `Damaged` if one is not found.
+    """
+    docs = sorted(row.doc for row in searcher.store.documents())
+    chosen = {docs[at] for at in (0, len(docs) // 2, -1)} if docs else set()
+    require_found(
+        searcher.store,
+        chosen,
+        lexical=searcher.lexical,
+        dense=searcher.dense,
+        dimensions=dimensions,
+    )
 
 
 def describe_unfound(store: _native.Store, *, lexical: _native.Lexical) -> list[str]:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from crx import _native
+from crx.retrieve.ports import TermIndex
 
 # The best chunks of BM25, and how many of them must be prose of one document. The others may be the
 # same clause in another agreement.
@@ -38,7 +38,7 @@ class DocumentName(NamedTuple):
 
 
 def find_document_name(
-    query: str, best: Sequence[tuple[int, str]], *, lexical: _native.Lexical, langs: Sequence[str]
+    query: str, best: Sequence[tuple[int, str]], *, terms: TermIndex, langs: Sequence[str]
 ) -> DocumentName | None:
     """Return the part of a query that names the document of most of the best chunks, or None.
 
@@ -54,11 +54,11 @@ def find_document_name(
     if len(words) <= _FEWEST_WORDS:
         return None
     texts = [query, *(word[0] for word in words), *outlines]
-    whole, *analyzed = lexical.query_terms(texts, langs=langs)
-    terms = [{term for term, _ in each} for each in analyzed]
-    shared = set.intersection(*terms[len(words) :])
+    whole, *analyzed = terms.query_terms(texts, langs=langs)
+    term_sets = [{term for term, _ in each} for each in analyzed]
+    shared = set.intersection(*term_sets[len(words) :])
     functions = {term for term, weight in whole if weight < 1}
-    counts = [_count(each, shared=shared, functions=functions) for each in terms[: len(words)]]
+    counts = [_count(each, shared=shared, functions=functions) for each in term_sets[: len(words)]]
     first, last = _greatest_stretch(counts)
     outside = counts[:first] + counts[last:]
     if counts[first:last].count(1) < _FEWEST_WORDS or -1 not in outside:

@@ -1,4 +1,4 @@
-"""Exact matches first: chunks that hold the whole query, or the phrases that it quotes.
+"""Stage of exact matches, first: chunks that hold the whole query, or the phrases that it quotes.
 
 Somebody who pastes an error message, an identifier or a phrase wants the place where it is written.
 BM25 sees its words, but neither their order nor what is between them.
@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from crx import _native
+from crx.retrieve.rows import ChunkRow
+from crx.retrieve.search_state import EMPTY, Search
 from crx.types import Ranking
 
 # Candidates of a ranking whose texts are read: a chunk with all words of a phrase ranks high.
@@ -22,6 +24,21 @@ _QUOTED = re.compile(r"[\"“«]([^\"”»]{2,})[\"”»]")
 _IDENTIFIER = re.compile(r"\S*(?:[\w)][._/:@=-]+\w|[a-z][A-Z]|\d|__|[A-Z]{3})\S*|[-$%@/]+\w\S*")
 # BM25 has no term for the whole of a longer word.
 _LONGEST = 64
+
+
+def promote_matches(search: Search) -> Search:
+    """Return the search with exact matches first, if the query is or quotes a phrase."""
+    phrases = find_phrases(search.query)
+    if not phrases:
+        return search
+    bm25 = search.rankings.get("bm25", EMPTY).keys[:EXACT_DEPTH]
+    # Most chunks lack a word, which BM25 tells faster than their texts.
+    if words := inner_words(phrases):
+        searcher = search.searcher
+        bm25 = searcher.terms.holding(bm25, words=words, langs=["", *searcher.langs])
+    candidates = bm25.tolist()
+    rows = search.rows.read(sorted({*candidates, *search.ranking.keys.tolist()}))
+    return search._replace(ranking=promote_exact(phrases, search.ranking, candidates, rows))
 
 
 def find_phrases(query: str) -> list[str]:
@@ -54,7 +71,7 @@ def promote_exact(
     phrases: Sequence[str],
     ranking: Ranking,
     candidates: Sequence[int],
-    rows: Mapping[int, _native.ChunkRow],
+    rows: Mapping[int, ChunkRow],
 ) -> Ranking:
     """Return a ranking in which the candidates that hold all phrases come first.
 

@@ -1,33 +1,50 @@
-"""Explanations of a search that found nothing because of its filter."""
+"""Stage of the filter, and why a search found nothing because of it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
 
-import orjson
-
-from crx import _native
 from crx.ingest.path_filter import PATH_FIELDS, operators_of
+from crx.retrieve.search_state import Search
 
 # Fields that every document has, beside those of its metadata.
 DOCUMENT_FIELDS = ("uri", "title", "lang", "source")
 
 
-def describe_missing_fields(
-    where: Mapping[str, object], documents: Iterable[_native.DocumentRow]
-) -> list[str]:
+def filter_legs(search: Search) -> Search:
+    """Return the search with its legs among the documents that meet its filter, if it has one."""
+    where = search.request.where
+    if not where:
+        return search
+    return search._replace(legs=search.searcher.legs(where))
+
+
+def describe_filter(search: Search) -> list[str]:
+    """Return lines on why no document meets the filter of a search that found nothing.
+
+    They need the metadata of every document, which is read only then.
+    """
+    where = search.request.where
+    if not where or search.passages:
+        return []
+    searcher = search.searcher
+    if where.keys() <= set(DOCUMENT_FIELDS):
+        missing = []
+    else:
+        missing = describe_missing_fields(where, searcher.documents.metadata_fields())
+    if missing or searcher.has_document(where):
+        return missing
+    return [describe_unmet_filter(where)]
+
+
+def describe_missing_fields(where: Mapping[str, object], fields: Iterable[str]) -> list[str]:
     """Return a line for each field of a filter that no document has, with the nearest one.
 
-    It reads the metadata of every document, so it is called only if a search found nothing.
+    `fields` are those of the metadata of all documents.
     """
-    unknown = where.keys() - DOCUMENT_FIELDS
-    if not unknown:
-        return []
-    fields = set(DOCUMENT_FIELDS)
-    for row in documents:
-        fields |= orjson.loads(row.metadata).keys()
-    return [_describe(name, sorted(fields)) for name in where if name not in fields]
+    known = {*DOCUMENT_FIELDS, *fields}
+    return [_describe(name, sorted(known)) for name in where if name not in known]
 
 
 def describe_unmet_filter(where: Mapping[str, object]) -> str:

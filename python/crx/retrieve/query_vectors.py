@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,14 @@ from numpy.typing import NDArray
 from crx.protocols import Embedder
 from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.delegating_embedder import DelegatingEmbedder
+
+
+class QueryEmbedder(Embedder, Protocol):
+    """An embedder that a search embeds its query with."""
+
+    def sending_notice(self) -> str:
+        """Return the line about queries that were sent to a service, "" if none were."""
+        ...
 
 
 class CacheCounts(NamedTuple):

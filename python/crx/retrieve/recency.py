@@ -1,4 +1,4 @@
-"""Ranking by time: newer documents rank higher among those that match about as well.
+"""Stage of time: newer documents rank higher among those that match about as well.
 
 The score of a candidate is multiplied by `1 + weight * 0.5 ** (age / half_life)`, so that no age
 changes it by more than the weight. Ages count from the newest candidate and not from today: an
@@ -15,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from crx import _native
+from crx.retrieve.parameters import Recency
+from crx.retrieve.rows import DocumentRow
+from crx.retrieve.search_state import EMPTY, Search
 from crx.types import Ranking
 
 # Candidates of the fused ranking whose documents are read for their time.
@@ -24,17 +26,6 @@ _DAY_S = 86_400.0
 _YEARS = range(1000, 10_000)
 # Years and months alone, which `datetime.fromisoformat` does not read.
 _PARTIAL = re.compile(r"(\d{4})(?:-(\d{2}))?")
-
-
-class Recency(NamedTuple):
-    """How much time counts; see `config.Settings`.
-
-    `field` is the field of the metadata that holds the date; "" is the time of the file.
-    """
-
-    weight: float
-    half_life_days: float
-    field: str
 
 
 class BoostedRanking(NamedTuple):
@@ -49,6 +40,28 @@ class BoostedRanking(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+def boost_newer(search: Search) -> Search:
+    """Return the search with the scores of newer documents raised, if time counts."""
+    recency = search.parameters.recency
+    if recency is None:
+        return search
+    rows = search.rows.read(search.ranking.keys.tolist())
+    read = search.searcher.documents.document_by_id
+    documents = {doc: read(doc) for doc in {row.doc for row in rows.values()}}
+    found = {
+        key: document_time(document, recency.field)
+        for key, row in rows.items()
+        if (document := documents[row.doc]) is not None
+    }
+    times = {key: time for key, time in found.items() if time is not None}
+    boosted = boost_recent(search.ranking, times, recency)
+    keys, scores = boosted.ranking.keys, boosted.ranking.scores
+    return search._replace(
+        ranking=Ranking(keys[: search.candidates], scores[: search.candidates]),
+        rankings={**search.rankings, "recency": boosted.ages},
+    ).noting(*boosted.notes)
+
+
 def boost_recent(ranking: Ranking, times: Mapping[int, float], recency: Recency) -> BoostedRanking:
     """Return the ranking with scores raised by age; `times` are seconds by key.
 
@@ -57,7 +70,7 @@ def boost_recent(ranking: Ranking, times: Mapping[int, float], recency: Recency)
     """
     dated = [key for key in ranking.keys.tolist() if key in times]
     if not dated:
-        return BoostedRanking(ranking, _EMPTY, _describe_undated(ranking, 0, recency))
+        return BoostedRanking(ranking, EMPTY, _describe_undated(ranking, 0, recency))
     newest = max(times[key] for key in dated)
     shares = {
         key: recency.weight * 0.5 ** ((newest - times[key]) / _DAY_S / recency.half_life_days)
@@ -74,7 +87,7 @@ def boost_recent(ranking: Ranking, times: Mapping[int, float], recency: Recency)
     return BoostedRanking(boosted, ages, _describe_undated(ranking, len(dated), recency))
 
 
-def document_time(row: _native.DocumentRow, field: str) -> float | None:
+def document_time(row: DocumentRow, field: str) -> float | None:
     """Return the time of a document in seconds since 1970, None if it has none."""
     if field:
         return parse_time(orjson.loads(row.metadata).get(field))
@@ -109,6 +122,3 @@ def _describe_undated(ranking: Ranking, dated: int, recency: Recency) -> tuple[s
         return ()
     where = f"a date in the field {recency.field}" if recency.field else "the time of a file"
     return (f"recency: {total - dated} of {total} candidates do not have {where}",)
-
-
-_EMPTY = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))

@@ -1,20 +1,16 @@
-"""One search: its arguments, and its answer from one committed state of an index."""
+"""Arguments of a search, checked."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import orjson
 
 from crx.errors import UsageError
-from crx.retrieve.filter_fields import describe_missing_fields, describe_unmet_filter
-from crx.retrieve.query_vectors import CachedEmbedder
-from crx.retrieve.recency import Recency
-from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, Result, Searcher, Window
-from crx.retrieve.stage_timer import StageTimer
+from crx.types import LEGS, Leg, Window
 
 Condition: TypeAlias = (
     str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
@@ -56,70 +52,6 @@ class SearchRequest:
         if self.where is not None:
             _check_where(self.where)
         _check_legs(self.legs)
-
-
-class SearchParameters(NamedTuple):
-    """What an index searches with: its models, weights and default sizes.
-
-    `k`, `budget_tokens` and `window_tokens` are those of `config.Settings`; without an embedder
-    the dense leg is left out. `left_out` is a note if that is because its service is down.
-    """
-
-    weights: RankingWeights
-    k: int
-    budget_tokens: int
-    window_tokens: int
-    embedder: CachedEmbedder | None
-    reranking: Reranking | None
-    recency: Recency | None = None
-    left_out: str = ""
-
-
-def run_search(
-    request: SearchRequest, *, parameters: SearchParameters, searcher: Searcher
-) -> Result:
-    """Return the passages that answer a query, best first, with notes on what was left out.
-
-    A word of the query that no document has is replaced by one that is spelled like it, and a note
-    says so.
-    """
-    timer = StageTimer()
-    with timer.stage("spelling"):
-        corrected = searcher.correct_spelling(request.query)
-    where, budget = request.where, request.budget_tokens or parameters.budget_tokens
-    only = None
-    if where:
-        with timer.stage("filter"):
-            only = searcher.store.select(orjson.dumps(where).decode())
-    found = searcher.search(
-        corrected.query if corrected else request.query,
-        weights=parameters.weights,
-        k=request.k or parameters.k,
-        legs=request.legs,
-        only=only,
-        embedder=parameters.embedder,
-        reranking=parameters.reranking,
-        recency=parameters.recency,
-        timer=timer,
-    )
-    with timer.stage("widen"):
-        passages = searcher.widen(
-            found.hits,
-            window=request.window,
-            budget_tokens=budget,
-            window_tokens=parameters.window_tokens,
-            within_section=request.within_section,
-            order=request.order,
-        )
-    sent = parameters.embedder.sending_notice() if parameters.embedder else ""
-    before = [sent, parameters.left_out, corrected.note if corrected else ""]
-    notes = [*filter(None, before), *found.notes]
-    if where and not passages:
-        missing = describe_missing_fields(where, searcher.store.documents())
-        notes += missing or ([] if only else [describe_unmet_filter(where)])
-    if over := len(found.hits) - sum(len(passage.hits) for passage in passages):
-        notes.append(f"{over} of {len(found.hits)} hits are in no passage: over {budget} tokens")
-    return Result(tuple(passages), found.hits, tuple(notes), timer.timings_ms)
 
 
 def refuse_threshold(min_relevance: float) -> None:

@@ -1,22 +1,23 @@
-"""Reranking of a fused ranking by the scores of a cross-encoder."""
+"""Stage of the reranker: the best candidates are ordered by the scores of a cross-encoder, too."""
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crx import _native
 from crx.errors import ModelError
+from crx.ingest.embedding_prefix import embedding_prefix
+from crx.ingest.source_code import is_source_code
 from crx.protocols import Remote, Reranker
 from crx.remote.destination import sending_notice, text_bytes
-from crx.retrieve.query_language import declared_langs, unread_langs
-from crx.retrieve.query_vectors import CacheCounts
+from crx.retrieve.query_language import declared_langs, undeclared_langs, unread_langs
+from crx.retrieve.rows import ChunkRow
+from crx.retrieve.score_cache import ScoreCache
+from crx.retrieve.search_state import Search
 from crx.types import Ranking
 
 # Texts scored before the time that one takes can be estimated.
@@ -39,56 +40,52 @@ class RerankResult(NamedTuple):
     limit: str = ""
 
 
-class ScoreCache:
-    """Least-recently-used cache of scores by reranker, query and text; safe for threads.
+def rerank_candidates(search: Search) -> Search:
+    """Return the search with its best candidates reranked, if it has a reranker.
 
-    An entry takes about 200 bytes.
+    Source code, and chunks in a language that the reranker does not read, keep their places.
     """
+    reranking = search.parameters.reranking
+    if reranking is None:
+        return search
+    # A chunk that was removed from the store since the legs were searched is no candidate.
+    fused = search.ranking
+    head, tail = np.split(fused.keys, [reranking.depth])
+    rows = search.rows.read(head.tolist())
+    stored = np.array([key in rows for key in head.tolist()], bool)
+    stored = np.concatenate([stored, np.ones(len(tail), bool)])
+    candidates = [rows[key] for key in head.tolist() if key in rows]
+    langs = search.searcher.langs
+    undeclared = undeclared_langs(declared_langs(reranking.reranker), langs)
+    unread = np.array([row.lang in undeclared for row in candidates], bool)
+    is_code = np.array([is_source_code(row.text) for row in candidates], bool)
+    reranked = rerank(
+        search.query,
+        Ranking(fused.keys[stored], fused.scores[stored]),
+        [situated_text(row) for row in candidates],
+        reranker=reranking.reranker,
+        weight=reranking.weight,
+        k=search.k,
+        ms=reranking.ms,
+        min_relevance=reranking.min_relevance,
+        langs=langs,
+        in_place=unread | is_code,
+        cache=reranking.cache,
+    )
+    limit = reranked.limit
+    if not limit and unread.any():
+        found = {row.lang for row in candidates}
+        which = ", ".join(lang for lang in undeclared if lang in found)
+        limit = f"not reranked: {unread.sum()} hits in {which}, which the reranker does not read"
+    return search._replace(
+        ranking=reranked.ranking, rankings={**search.rankings, "rerank": reranked.scored}
+    ).noting(*reranked.notes, limit if reranking.asked else "")
 
-    def __init__(self, *, max_entries: int = 1 << 16) -> None:
-        """Keep at most `max_entries` scores."""
-        self._max_entries = max_entries
-        self._entries: OrderedDict[bytes, float] = OrderedDict()
-        self._lock = Lock()
-        self._hits = 0
-        self._misses = 0
 
-    @property
-    def counts(self) -> CacheCounts:
-        """The lookups so far."""
-        return CacheCounts(self._hits, self._misses)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def score(self, reranker: Reranker, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return (n,) float32 scores in (0, 1), in order; only texts without an entry are scored.
-
-        Raises `ModelError` if the reranker does, or if its scores have another shape or range.
-        """
-        keys = digest_pairs(reranker.fingerprint, query, texts)
-        known = self._find(keys)
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if missing:
-            fresh = score_checked(reranker, query, list(missing.values()))
-            known |= dict(zip(missing, fresh.tolist(), strict=True))
-            self._put({key: known[key] for key in missing})
-        return np.array([known[key] for key in keys], np.float32)
-
-    def _find(self, keys: Sequence[bytes]) -> dict[bytes, float]:
-        with self._lock:
-            known = {key: self._entries[key] for key in keys if key in self._entries}
-            self._hits += len(known)
-            self._misses += len(keys) - len(known)
-            for key in known:
-                self._entries.move_to_end(key)
-        return known
-
-    def _put(self, scores: dict[bytes, float]) -> None:
-        with self._lock:
-            self._entries.update(scores)
-            while len(self._entries) > self._max_entries:
-                self._entries.popitem(last=False)
+def situated_text(row: ChunkRow) -> str:
+    """Return a chunk after its outline and context, as the embedder and the reranker read it."""
+    before = embedding_prefix(row.outline, row.context)
+    return f"{before}\n{row.text}" if before else row.text
 
 
 def rerank(
@@ -209,23 +206,3 @@ def _language_mismatch(reranker: Reranker, query: str, langs: Sequence[str]) -> 
         f"not reranked: the query is in {' or '.join(unread)}, "
         f"the reranker reads {', '.join(declared_langs(reranker))}"
     )
-
-
-def digest_pairs(fingerprint: str, query: str, texts: Sequence[str]) -> list[bytes]:
-    """Return the cache key of each pair: a digest of the reranker, the query and the text."""
-    shared = fingerprint.encode(), query.encode("utf-8", "surrogatepass")
-    return [_native.digest(*shared, text.encode("utf-8", "surrogatepass")) for text in texts]
-
-
-def score_checked(reranker: Reranker, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Return (n,) float32 scores in (0, 1); raises `ModelError` for any other shape or value."""
-    scores = reranker.score(query, texts)
-    if scores.shape != (len(texts),) or scores.dtype != np.float32:
-        raise ModelError(
-            f"{reranker.fingerprint}: gave {scores.dtype} {scores.shape}, "
-            f"not float32 {(len(texts),)}"
-        )
-    # A NaN fails both comparisons.
-    if not ((scores > 0) & (scores < 1)).all():
-        raise ModelError(f"{reranker.fingerprint}: gave a score that is not between 0 and 1")
-    return scores

@@ -9,11 +9,12 @@ from crx.config import Settings
 from crx.errors import Unavailable
 from crx.per_process import PerProcess
 from crx.protocols import Embedder, Reranker
+from crx.retrieve.leg_search import note_left_out
+from crx.retrieve.parameters import RankingWeights, Recency, Reranking, SearchParameters
 from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
-from crx.retrieve.recency import Recency
-from crx.retrieve.request import SearchParameters, refuse_threshold
-from crx.retrieve.rerank import ScoreCache
-from crx.retrieve.search import LEGS, Leg, RankingWeights, Reranking, note_left_out
+from crx.retrieve.request import refuse_threshold
+from crx.retrieve.score_cache import ScoreCache
+from crx.types import LEGS, Leg
 
 
 class SearchModels:

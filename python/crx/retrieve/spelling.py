@@ -1,4 +1,4 @@
-"""Spelling correction of a query: words that no document has, replaced by words that one has."""
+"""Stage of spelling: words of the query that no document has, replaced by words that one has."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import numpy as np
 
 from crx import _native
 from crx.ingest.common_words import FUNCTION_WORDS
+from crx.retrieve.ports import DocumentReader, TermIndex
+from crx.retrieve.search_state import Search
 
 # Words without what looks like an identifier: those are meant as they are. One in a script without
 # spaces is none (`_is_spaced`): a class of letters that leaves such out takes 2 ms to compile.
@@ -53,8 +55,19 @@ class Correction(NamedTuple):
         return f"showing results for: {self.query} ({words} {verb} in no document)"
 
 
+def correct_query(search: Search) -> Search:
+    """Return the search with the words of its query that no document has replaced, and a note."""
+    searcher = search.searcher
+    corrected = correct_spelling(
+        search.query, terms=searcher.terms, documents=searcher.documents, langs=searcher.langs
+    )
+    if corrected is None:
+        return search._replace(query=search.query)
+    return search._replace(query=corrected.query).noting(corrected.note)
+
+
 def correct_spelling(
-    query: str, *, lexical: _native.Lexical, store: _native.Store, langs: Sequence[str]
+    query: str, *, terms: TermIndex, documents: DocumentReader, langs: Sequence[str]
 ) -> Correction | None:
     """Return the query with its unknown words replaced; None if there are none, or nothing is like.
 
@@ -63,7 +76,7 @@ def correct_spelling(
     of the documents: it is in another language.
     """
     asked = _QUOTED.sub(" ", query)
-    is_known = cache(partial(_is_known, lexical=lexical, langs=langs))
+    is_known = cache(partial(_is_known, terms=terms, langs=langs))
     replaced = _join_parts(asked, is_known)
     rest = _replace_words(asked, replaced)
     words = [
@@ -74,11 +87,11 @@ def correct_spelling(
     unknown = [word for word in words if not is_known(word)]
     may_be_foreign = len(unknown) > max(1, len(words) // _UNKNOWN_SHARE)
     for word in unknown:
-        replaced[word] = _replacement(word, lexical, store, is_known)
+        replaced[word] = _replacement(word, terms, documents, is_known)
         if may_be_foreign and not replaced[word]:
             return None
     for name in dict.fromkeys(_IDENTIFIER.findall(rest)):
-        replaced[name] = _similar_identifier(name, lexical, store, is_known)
+        replaced[name] = _similar_identifier(name, terms, documents, is_known)
     replaced = {word: found for word, found in replaced.items() if found}
     if not replaced:
         return None
@@ -86,12 +99,12 @@ def correct_spelling(
 
 
 def _replacement(
-    word: str, lexical: _native.Lexical, store: _native.Store, is_known: Callable[[str], bool]
+    word: str, terms: TermIndex, documents: DocumentReader, is_known: Callable[[str], bool]
 ) -> str:
     """Return what is meant by an unknown word, or "" if it is short or like no other."""
     if len(word) < _SHORTEST:
         return ""
-    return _most_similar(word, lexical, store) or _split(word, lexical, store, is_known)
+    return _most_similar(word, terms, documents) or _split(word, terms, documents, is_known)
 
 
 def _replace_words(query: str, replaced: Mapping[str, str]) -> str:
@@ -117,7 +130,7 @@ def _join_parts(query: str, is_known: Callable[[str], bool]) -> dict[str, str]:
 
 
 def _split(
-    word: str, lexical: _native.Lexical, store: _native.Store, is_known: Callable[[str], bool]
+    word: str, terms: TermIndex, documents: DocumentReader, is_known: Callable[[str], bool]
 ) -> str:
     """Return an unknown word as two words that follow each other in a document, or ""."""
     for at in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
@@ -125,26 +138,26 @@ def _split(
         if not (is_known(first) and is_known(second)):
             continue
         pair = re.compile(rf"\b{first}\s+{second}\b", re.IGNORECASE)
-        keys, _ = lexical.search(f"{first} {second}", k=_CHUNKS)
-        if any(pair.search(row.text) for row in store.chunks(np.asarray(keys, dtype=np.int64))):
+        keys, _ = terms.search(f"{first} {second}", k=_CHUNKS)
+        if any(pair.search(row.text) for row in documents.chunks(np.asarray(keys, dtype=np.int64))):
             return f"{first} {second}"
     return ""
 
 
 def _similar_identifier(
-    name: str, lexical: _native.Lexical, store: _native.Store, is_known: Callable[[str], bool]
+    name: str, terms: TermIndex, documents: DocumentReader, is_known: Callable[[str], bool]
 ) -> str:
     """Return the identifier of a document that is most like an unknown one, or "".
 
     Names whose words are all known are left: one of another name's words may be meant.
     """
     whole = name.casefold().replace("_", "")
-    if lexical.has_term(whole) or all(map(is_known, name.split("_"))):
+    if terms.has_term(whole) or all(map(is_known, name.split("_"))):
         return ""
     similar = {
         found: _likeness(name.casefold(), found)
-        for term in lexical.similar_terms(whole, k=_TERMS)
-        for found in _written_forms(term, lexical, store, _IDENTIFIER)
+        for term in terms.similar_terms(whole, k=_TERMS)
+        for found in _written_forms(term, terms, documents, _IDENTIFIER)
         if found.replace("_", "") == term
     }
     best = max(similar, key=lambda found: similar[found], default="")
@@ -159,21 +172,20 @@ def _is_function_word(word: str) -> bool:
     return word.casefold() in _FUNCTION_WORDS
 
 
-def _is_known(word: str, *, lexical: _native.Lexical, langs: Sequence[str]) -> bool:
+def _is_known(word: str, *, terms: TermIndex, langs: Sequence[str]) -> bool:
     analyzed = (_native.analyze(word, lang) for lang in dict.fromkeys(("", "en", *langs)))
-    return any(lexical.has_term(term) for terms in analyzed for term in terms)
+    return any(terms.has_term(term) for each in analyzed for term in each)
 
 
-def _most_similar(word: str, lexical: _native.Lexical, store: _native.Store) -> str:
+def _most_similar(word: str, terms: TermIndex, documents: DocumentReader) -> str:
     """Return the word of a document that is most like a word, or ""."""
     folded = "".join(_native.analyze(word)) or word.casefold()
     candidates = {
         written: _likeness(_without_accents(word), _without_accents(written))
         for term in dict.fromkeys(
-            lexical.similar_terms(word.casefold(), k=_TERMS)
-            + lexical.similar_terms(folded, k=_TERMS)
+            terms.similar_terms(word.casefold(), k=_TERMS) + terms.similar_terms(folded, k=_TERMS)
         )
-        for written in _written_forms(term, lexical, store, _WORD)
+        for written in _written_forms(term, terms, documents, _WORD)
     }
     best = max(candidates, key=lambda written: candidates[written], default="")
     return best if best and candidates[best] > _ALIKE else ""
@@ -192,12 +204,12 @@ def _without_accents(word: str) -> str:
 
 
 def _written_forms(
-    term: str, lexical: _native.Lexical, store: _native.Store, pattern: re.Pattern[str]
+    term: str, terms: TermIndex, documents: DocumentReader, pattern: re.Pattern[str]
 ) -> list[str]:
     """Return the words of documents whose term is the given one, in lower case."""
-    keys, _ = lexical.search(term, k=_CHUNKS)
+    keys, _ = terms.search(term, k=_CHUNKS)
     forms: dict[str, None] = {}
-    for row in store.chunks(np.asarray(keys, dtype=np.int64)):
+    for row in documents.chunks(np.asarray(keys, dtype=np.int64)):
         for text in (row.text, row.outline, row.context):
             for word in dict.fromkeys(pattern.findall(text.casefold())):
                 if word.startswith(term[:2]) and term in _native.analyze(word, row.lang):

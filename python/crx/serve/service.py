@@ -20,7 +20,7 @@ from crx.errors import CrxError, IndexFailure, NotAnIndex, NotFound, UsageError
 from crx.index import Index
 from crx.protocols import Embedder, Generator
 from crx.retrieve.request import check_query
-from crx.retrieve.rerank import score_checked
+from crx.retrieve.score_cache import score_checked
 from crx.serve.answering import Answerer, AnswerEvents
 from crx.serve.document_ids import is_id_of, make_document_id, parse_document_id
 from crx.serve.gauges import cache_lines, index_status, size_lines

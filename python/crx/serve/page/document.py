@@ -11,7 +11,7 @@ import orjson
 from crx import _native
 from crx.index import Index
 from crx.ingest.formats import LANGUAGES, is_as_written
-from crx.retrieve.search import read_marks
+from crx.retrieve.marks import read_marks
 from crx.serve.page.form import SearchForm, document_url
 from crx.serve.page.markup import Markup, Node, join, tag
 from crx.serve.page.places import text_lang

@@ -1,0 +1,125 @@
+"""Searcher of an index folder: the native store and legs as of one sequence number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from crx import _native
+from crx.errors import Damaged
+from crx.retrieve.dense_leg import search_dense
+from crx.retrieve.ports import Found, Legs
+
+
+class FilteredLexical(NamedTuple):
+    """The BM25 leg among the documents of a filter."""
+
+    lexical: _native.Lexical
+    only: _native.Filter
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int,
+        name: str = "",
+        langs: Sequence[str] | None = None,
+        k1: float = 1.2,
+        b: float = 0.75,
+        weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    ) -> Found:
+        """Return the best k chunks and their scores, as `_native.Lexical.search`."""
+        return self.lexical.search(
+            query, k=k, name=name, langs=langs, k1=k1, b=b, weights=weights, only=self.only
+        )
+
+
+class FileDense(NamedTuple):
+    """The dense leg, whose files are checked as they are read."""
+
+    dense: _native.Dense
+    store: _native.Store
+    only: _native.Filter | None = None
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """The damaged files that were found so far, a line each."""
+        return self.dense.faults
+
+    def search(self, query: NDArray[np.float32], *, k: int) -> Found:
+        """Return the k chunks of largest inner product; see `search_dense`."""
+        found = search_dense(self.dense, self.store, query, k=k, only=self.only)
+        return found.keys, found.scores
+
+
+class FileSearcher(NamedTuple):
+    """The store and the legs of a folder, which hold its changes up to `seq`.
+
+    `langs` are the languages of the documents, most frequent first. If it is `complete`, the store
+    has every chunk that a leg finds, or is damaged.
+    """
+
+    store: _native.Store
+    lexical: _native.Lexical
+    dense: _native.Dense
+    seq: int
+    langs: Sequence[str]
+    complete: bool
+
+    @property
+    def documents(self) -> _native.Store:
+        """The rows of the index."""
+        return self.store
+
+    @property
+    def terms(self) -> _native.Lexical:
+        """The terms of the index."""
+        return self.lexical
+
+    @property
+    def exact(self) -> bool:
+        """Whether the dense leg compares the query with every vector."""
+        return self.dense.exact
+
+    @property
+    def lag(self) -> int:
+        """How many changes of the store the legs lack."""
+        return self.store.seq - self.seq
+
+    def counts(self) -> Mapping[str, int]:
+        """Return counts by name; see `_native.Store.stats`."""
+        return self.store.stats()
+
+    def failures(self) -> Sequence[tuple[str, str]]:
+        """Return the URI of each input that could not be read, and the reason."""
+        return self.store.failures()
+
+    def legs(self, where: Mapping[str, object] | None) -> Legs:
+        """Return the legs among the documents that meet a filter; `ValueError` for no filter."""
+        if where is None:
+            return Legs(self.lexical, FileDense(self.dense, self.store))
+        only = self._select(where)
+        return Legs(FilteredLexical(self.lexical, only), FileDense(self.dense, self.store, only))
+
+    def has_document(self, where: Mapping[str, object]) -> bool:
+        """Return whether a document meets a filter."""
+        return len(self._select(where)) > 0
+
+    def chunks(self, keys: Iterable[int]) -> Sequence[_native.ChunkRow]:
+        """Return the chunks that a leg found, without those that were removed since.
+
+        Raises `Damaged` if one is missing that cannot have been removed.
+        """
+        wanted = list(keys)
+        found = self.store.chunks(np.array(wanted, dtype=np.int64))
+        if self.complete and (lacking := set(wanted) - {row.key for row in found}):
+            what = f"chunk {min(lacking)} is missing"
+            raise Damaged(f"{self.store.path}: {what}; `crx verify` lists every fault")
+        return found
+
+    def _select(self, where: Mapping[str, object]) -> _native.Filter:
+        return self.store.select(orjson.dumps(where).decode())

@@ -1,0 +1,48 @@
+"""Stage of hits: the rows of a ranking, with what each stage gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from crx.retrieve.search_state import Search
+from crx.types import LEGS, Hit, Ranking, Stage
+
+# Stages that have a ranking of their own, in the order in which a hit names them.
+_RANKED = (*LEGS, "recency", "rerank")
+
+
+def read_hits(search: Search) -> Search:
+    """Return the search with its hits, without chunks that were removed from the store since."""
+    keys = search.ranking.keys.tolist()
+    stages = {
+        name: _stages(search.rankings[name], set(keys))
+        for name in _RANKED
+        if name in search.rankings
+    }
+    rows = search.rows.read(keys)
+    hits = tuple(
+        Hit(
+            key=key,
+            score=score,
+            uri=row.uri,
+            title=row.title,
+            ordinal=row.ordinal,
+            start=row.start,
+            end=row.end,
+            text=row.text,
+            outline=row.outline,
+            context=row.context,
+            stages={name: of[key] for name, of in stages.items() if key in of},
+        )
+        for key, score in zip(keys, search.ranking.scores.tolist(), strict=True)
+        if (row := rows.get(key))
+    )
+    return search._replace(hits=hits)
+
+
+def _stages(ranking: Ranking, keys: Collection[int]) -> dict[int, Stage]:
+    """Return the rank and the score of those of the keys that a ranking has."""
+    ranked = zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True)
+    return {
+        key: Stage(rank, score) for rank, (key, score) in enumerate(ranked, start=1) if key in keys
+    }

@@ -1,0 +1,143 @@
+"""Stage of the legs: both are searched at the same time, each for a ranking."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crx.errors import Unavailable
+from crx.ingest.source_code import is_source_code
+from crx.protocols import Embedder
+from crx.retrieve.document_name import (
+    BEST_CHUNKS,
+    NAMED_OUTLINE_FACTOR,
+    DocumentName,
+    find_document_name,
+    most_common_document,
+)
+from crx.retrieve.parameters import RankingWeights
+from crx.retrieve.rows import ChunkRow
+from crx.retrieve.search_state import Search
+from crx.retrieve.stage_timer import StageTimer
+from crx.types import Ranking
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+
+class NamedRanking(NamedTuple):
+    """The ranking of BM25, and the part of the query that names a document, if there is one."""
+
+    ranking: Ranking
+    name: DocumentName | None
+
+
+def search_reachable_legs(search: Search) -> Search:
+    """Search the legs; BM25 alone, with a note, if the embedder's service is down."""
+    try:
+        return search_legs(search)
+    except Unavailable as error:
+        if "bm25" not in search.request.legs:
+            raise
+        bm25_alone = search.parameters._replace(embedder=None)
+        return search_legs(search._replace(parameters=bm25_alone).noting(note_left_out(error)))
+
+
+def search_legs(search: Search) -> Search:
+    """Return the search with the ranking of each leg; the legs are searched in parallel.
+
+    If the best chunks of BM25 show that a part of the query names a document, its words weigh
+    less in both legs (see `document_name`).
+    """
+    weights, embedder = search.parameters.weights, search.parameters.embedder
+    known_faults = len(search.legs.dense.faults)
+    timer = StageTimer()
+    rankings: dict[str, Ranking] = {}
+    search_bm25 = partial(_search_bm25, search, timer=timer)
+    is_bm25 = "bm25" in search.request.legs and weights.bm25_depth > 0
+    if "dense" in search.request.legs and weights.dense_depth and embedder is not None:
+        named = _bm25_threads().submit(search_bm25) if is_bm25 else None
+        with timer.stage("embed"):
+            vector = _embed(search.query, embedder)
+            if named and (name := named.result().name):
+                vector = _unit(vector + _embed(name.rest, embedder))
+        with timer.stage("dense"):
+            found = search.legs.dense.search(vector, k=weights.dense_depth)
+            rankings["dense"] = Ranking(*found)
+        if named:
+            rankings["bm25"] = named.result().ranking
+    elif is_bm25:
+        rankings["bm25"] = search_bm25().ranking
+    found_faults = search.legs.dense.faults[known_faults:]
+    return search._replace(
+        rankings={**search.rankings, **rankings}, times={**search.times, **timer.timings_ms}
+    ).noting(*found_faults)
+
+
+def note_left_out(error: Unavailable) -> str:
+    """Return the note on a search without the dense leg."""
+    return f"dense leg left out: {error}"
+
+
+def _search_bm25(search: Search, *, timer: StageTimer) -> NamedRanking:
+    weights = search.parameters.weights
+    with timer.stage("bm25"):
+        ranking = _rank_bm25(search, weights=weights)
+        rows = search.rows.read(ranking.keys[:BEST_CHUNKS].tolist()).values()
+        name = _find_document_name(search, rows)
+        if name:
+            outline_weight = NAMED_OUTLINE_FACTOR * weights.outline_weight
+            weights = weights._replace(outline_weight=outline_weight)
+            ranking = _rank_bm25(search, weights=weights, name=name.name)
+    return NamedRanking(ranking, name)
+
+
+def _find_document_name(search: Search, rows: Collection[ChunkRow]) -> DocumentName | None:
+    # Most queries name no document, which is seen before any text is.
+    if most_common_document(row.doc for row in rows) is None:
+        return None
+    # The name of a definition is in its own source code, where repeating it is a good sign.
+    prose = [(row.doc, row.outline) for row in rows if not is_source_code(row.text)]
+    searcher = search.searcher
+    return find_document_name(search.query, prose, terms=searcher.terms, langs=searcher.langs)
+
+
+def _rank_bm25(search: Search, *, weights: RankingWeights, name: str = "") -> Ranking:
+    """Return the ranking of BM25; the terms of `name` have half their weight."""
+    found = search.legs.lexical.search(
+        search.query,
+        k=weights.bm25_depth,
+        name=name,
+        langs=search.searcher.langs,
+        k1=weights.k1,
+        b=weights.b,
+        weights=(1.0, weights.outline_weight, weights.context_weight),
+    )
+    return Ranking(*found)
+
+
+def _embed(query: str, embedder: Embedder) -> NDArray[np.float32]:
+    vector: NDArray[np.float32] = embedder.embed([query], query=True)[0]
+    return vector
+
+
+def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(vector / (np.linalg.norm(vector) or 1), np.float32)
+
+
+@cache
+def _bm25_threads() -> ThreadPoolExecutor:
+    """Return the threads that search the BM25 leg beside the dense one, shared by all searches."""
+    from concurrent.futures import ThreadPoolExecutor  # a search of one leg has no thread
+
+    return ThreadPoolExecutor(thread_name_prefix="crx-bm25")
+
+
+if hasattr(os, "register_at_fork"):
+    # A child has none of its parent's threads.
+    os.register_at_fork(after_in_child=_bm25_threads.cache_clear)

@@ -1,0 +1,68 @@
+"""What an index searches with: weights, models and default sizes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crx.protocols import Reranker
+from crx.retrieve.query_vectors import QueryEmbedder
+from crx.retrieve.score_cache import ScoreCache
+
+
+class RankingWeights(NamedTuple):
+    """Parameters of BM25, of the two legs and of their fusion; see `config.Settings`."""
+
+    bm25_depth: int
+    dense_depth: int
+    bm25_weight: float
+    dense_weight: float
+    score_share: float
+    rrf_k: float
+    k1: float
+    b: float
+    outline_weight: float
+    context_weight: float
+
+
+class Reranking(NamedTuple):
+    """A reranker and its parameters; see `config.Settings`.
+
+    `asked` tells whether this search asked for it: then a query that is not reranked, or not
+    within the time, is noted.
+    """
+
+    reranker: Reranker
+    depth: int
+    weight: float
+    ms: float
+    min_relevance: float
+    cache: ScoreCache
+    asked: bool = True
+
+
+class Recency(NamedTuple):
+    """How much time counts; see `config.Settings`.
+
+    `field` is the field of the metadata that holds the date; "" is the time of the file.
+    """
+
+    weight: float
+    half_life_days: float
+    field: str
+
+
+class SearchParameters(NamedTuple):
+    """What an index searches with: its models, weights and default sizes.
+
+    `k`, `budget_tokens` and `window_tokens` are those of `config.Settings`; without an embedder
+    the dense leg is left out. `left_out` is a note if that is because its service is down.
+    """
+
+    weights: RankingWeights
+    k: int
+    budget_tokens: int
+    window_tokens: int
+    embedder: QueryEmbedder | None
+    reranking: Reranking | None
+    recency: Recency | None = None
+    left_out: str = ""

@@ -1,0 +1,94 @@
+"""Stage of widening: the passages of documents around hits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import orjson
+
+from crx.ingest.split import labels_around
+from crx.retrieve.location import anchor_around, locate_passage
+from crx.retrieve.marks import pages_around, read_marks
+from crx.retrieve.ports import DocumentReader
+from crx.retrieve.rows import PassageRow
+from crx.retrieve.search_state import Search
+from crx.types import Hit, Passage, Window
+
+
+def widen_hits(search: Search) -> Search:
+    """Return the search with the passages around its hits."""
+    request = search.request
+    passages = widen(
+        search.hits,
+        documents=search.searcher.documents,
+        window=request.window,
+        budget_tokens=search.budget_tokens,
+        window_tokens=search.parameters.window_tokens,
+        within_section=request.within_section,
+        order=request.order,
+    )
+    return search._replace(passages=tuple(passages))
+
+
+def widen(
+    hits: Sequence[Hit],
+    *,
+    documents: DocumentReader,
+    window: Window,
+    budget_tokens: int,
+    window_tokens: int,
+    within_section: bool = False,
+    order: Literal["score", "document"] = "score",
+) -> list[Passage]:
+    """Return the passages around hits, which are ordered best first.
+
+    `window="auto"` selects the passages that are worth most within `budget_tokens` in total, so
+    that a hit may be in none. "grow" expands each hit up to `window_tokens`; a number expands it by
+    that many chunks on each side.
+    """
+    keys = np.array([hit.key for hit in hits], dtype=np.int64)
+    scores = np.array([hit.score for hit in hits], dtype=np.float32)
+    if window == "auto":
+        rows = documents.select_passages(
+            keys, scores, budget_tokens=budget_tokens, within_section=within_section, order=order
+        )
+    else:
+        rows = documents.expand_passages(
+            keys,
+            scores,
+            budget_tokens=window_tokens if window == "grow" else None,
+            window=None if window == "grow" else window,
+            within_section=within_section,
+            order=order,
+        )
+    return [_passage(row, hits) for row in rows]
+
+
+def describe_left_out(search: Search) -> str:
+    """Return the line on the hits that are in no passage, "" if there are none."""
+    hits, shown = len(search.hits), sum(len(passage.hits) for passage in search.passages)
+    if hits == shown:
+        return ""
+    return f"{hits - shown} of {hits} hits are in no passage: over {search.budget_tokens} tokens"
+
+
+def _passage(row: PassageRow, hits: Sequence[Hit]) -> Passage:
+    best = hits[row.hits[0]]
+    marks = read_marks(row.marks)
+    passage = Passage(
+        uri=best.uri,
+        title=best.title,
+        start=row.start,
+        end=row.end,
+        text=row.text,
+        score=row.score,
+        tokens=row.tokens,
+        hits=tuple(hits[i] for i in row.hits),
+        headings=labels_around(marks, best.start),
+        lines=row.lines,
+        pages=pages_around(marks, row.start, row.end),
+        anchor=anchor_around(marks, row.start, row.end),
+    )
+    return locate_passage(passage, uri=row.uri, metadata=orjson.loads(row.metadata))

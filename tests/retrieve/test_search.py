@@ -1,0 +1,165 @@
+"""Stages of a search, each alone and as a list, over chunks in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from memory_searcher import MemoryChunk, MemorySearcher
+from numpy.typing import NDArray
+
+from crx.backends.hashed import HashedEmbedder
+from crx.backends.overlap import OverlapReranker
+from crx.errors import Unavailable
+from crx.retrieve.exact import promote_matches
+from crx.retrieve.filter_fields import filter_legs
+from crx.retrieve.fusion import fuse_legs
+from crx.retrieve.hits import read_hits
+from crx.retrieve.leg_search import search_legs, search_reachable_legs
+from crx.retrieve.parameters import RankingWeights, Recency, Reranking, SearchParameters
+from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
+from crx.retrieve.recency import boost_newer
+from crx.retrieve.request import SearchRequest, Where
+from crx.retrieve.rerank import rerank_candidates
+from crx.retrieve.score_cache import ScoreCache
+from crx.retrieve.search import run_search
+from crx.retrieve.search_state import Search, start_search
+from crx.retrieve.spelling import correct_query
+from crx.retrieve.widen import widen_hits
+from crx.types import LEGS, Ranking
+
+TEXTS = ["Whales eat krill.", "Herons eat fish.", "Bread rises.", "Krill eat algae."]
+CHUNKS = [MemoryChunk(key, text, doc=key) for key, text in enumerate(TEXTS, start=1)]
+WEIGHTS = RankingWeights(
+    bm25_depth=9, dense_depth=9, bm25_weight=0.7, dense_weight=0.3, score_share=0.6, rrf_k=5,
+    k1=1.2, b=0.75, outline_weight=2, context_weight=1,
+)  # fmt: skip
+PARAMETERS = SearchParameters(
+    weights=WEIGHTS,
+    k=3,
+    budget_tokens=100,
+    window_tokens=100,
+    embedder=CachedEmbedder(HashedEmbedder(), QueryVectorCache()),
+    reranking=None,
+)
+RERANKING = Reranking(
+    reranker=OverlapReranker(), depth=3, weight=1.0, ms=0, min_relevance=0, cache=ScoreCache()
+)
+BY_TIME = Recency(weight=9.0, half_life_days=1, field="")
+
+
+class UnreachableEmbedder(HashedEmbedder):
+    """An embedder whose service is down."""
+
+    def embed(self, texts: object, *, query: bool = False) -> NDArray[np.float32]:
+        raise Unavailable("embedder: connection refused")
+
+
+def start(
+    query: str = "who eats krill?",
+    *,
+    parameters: SearchParameters = PARAMETERS,
+    where: Where | None = None,
+    ranked: int = 0,
+) -> Search:
+    """Return a search of the chunks, of which the first few are ranked."""
+    searcher = MemorySearcher(CHUNKS, times={2: 10**18})
+    request = SearchRequest(query=query, where=where)
+    search = start_search(request, parameters=parameters, searcher=searcher)
+    keys = np.arange(1, ranked + 1)
+    return search._replace(ranking=Ranking(keys, np.linspace(1, 0.5, ranked, dtype=np.float32)))
+
+
+def test_the_legs_are_searched_each_for_a_ranking() -> None:
+    search = search_legs(start())
+    assert {leg: search.rankings[leg].keys.tolist() for leg in LEGS} == {
+        "bm25": [1, 2, 3, 4],
+        "dense": [1, 2, 3, 4],
+    }
+    assert set(search.times) == {"bm25", "embed", "dense"}
+
+
+def test_bm25_is_searched_alone_if_the_embedder_cannot_be_reached() -> None:
+    embedder = CachedEmbedder(UnreachableEmbedder(), QueryVectorCache())
+    search = start(parameters=PARAMETERS._replace(embedder=embedder))
+    with pytest.raises(Unavailable):
+        search_legs(search)
+    found = search_reachable_legs(search)
+    assert list(found.rankings) == ["bm25"]
+    assert found.notes == ("dense leg left out: embedder: connection refused",)
+
+
+def test_a_filter_leaves_the_legs_its_documents() -> None:
+    search = search_legs(filter_legs(start(where={"year": 2020})))
+    assert [len(ranking.keys) for ranking in search.rankings.values()] == [0, 0]
+
+
+def test_fusion_keeps_as_many_candidates_as_hits_are_asked_for() -> None:
+    assert fuse_legs(search_legs(start())).ranking.keys.tolist() == [1, 2, 3]
+
+
+def test_newer_documents_come_first() -> None:
+    search = boost_newer(start(parameters=PARAMETERS._replace(recency=BY_TIME), ranked=4))
+    assert search.ranking.keys.tolist() == [2, 1, 3]
+    assert search.rankings["recency"].keys.tolist() == [2]
+    assert search.notes == ("recency: 3 of 4 candidates do not have the time of a file",)
+
+
+def test_the_reranker_orders_candidates() -> None:
+    parameters = PARAMETERS._replace(reranking=RERANKING)
+    search = rerank_candidates(start("bread rises", parameters=parameters, ranked=4))
+    assert search.ranking.keys[0] == 3
+    assert sorted(search.rankings["rerank"].keys.tolist()) == [1, 2, 3]
+
+
+def test_an_exact_match_comes_first() -> None:
+    search = promote_matches(start("herons eat fish", ranked=3))
+    assert search.ranking.keys.tolist() == [2, 1, 3]
+
+
+def test_hits_tell_what_each_stage_gave_them() -> None:
+    (hit,) = read_hits(
+        fuse_legs(search_legs(start()))._replace(ranking=start(ranked=1).ranking)
+    ).hits
+    assert (hit.key, hit.text) == (1, TEXTS[0])
+    assert {name: stage.rank for name, stage in hit.stages.items()} == {"bm25": 1, "dense": 1}
+
+
+def test_hits_are_widened_to_passages() -> None:
+    search = widen_hits(read_hits(start(ranked=2)))
+    assert [passage.text for passage in search.passages] == TEXTS[:2]
+
+
+@pytest.mark.parametrize("stage", [filter_legs, boost_newer, rerank_candidates, promote_matches])
+def test_a_stage_without_work_returns_the_search_it_was_given(stage: object) -> None:
+    search = start(ranked=3)
+    assert callable(stage)
+    assert stage(search) is search
+
+
+def test_a_known_word_is_no_mistake() -> None:
+    assert correct_query(start()).query == "who eats krill?"
+
+
+def test_a_search_reads_each_chunk_once() -> None:
+    searcher = MemorySearcher(CHUNKS, langs=("en", "vi"))
+    parameters = PARAMETERS._replace(reranking=RERANKING, recency=BY_TIME)
+    request = SearchRequest(query='who eats "krill eat algae"')
+    result = run_search(request, parameters=parameters, searcher=searcher)
+    assert result[0].text == "Krill eat algae."
+    read = [key for keys in searcher.reads for key in keys]
+    assert sorted(read) == [1, 2, 3, 4]
+
+
+def test_the_times_are_those_of_the_stages_with_work() -> None:
+    result = run_search(
+        SearchRequest(query="krill?"), parameters=PARAMETERS, searcher=MemorySearcher(CHUNKS)
+    )
+    assert set(result.timings_ms or {}) == {
+        "spelling", "bm25", "embed", "dense", "retrieve", "fuse", "hits", "widen",
+    }  # fmt: skip
+
+
+def test_a_filter_that_no_document_meets_is_explained() -> None:
+    request = SearchRequest(query="krill?", where={"yaer": 2020})
+    result = run_search(request, parameters=PARAMETERS, searcher=MemorySearcher(CHUNKS))
+    assert result.notes == ('nothing found: no document has the field "yaer"; did you mean year?',)

@@ -1,0 +1,165 @@
+"""A searcher over chunks in memory, which meets the ports of retrieval and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crx.retrieve.ports import Found, Keys, Legs
+
+
+@dataclass(frozen=True)
+class MemoryChunk:
+    key: int
+    text: str
+    doc: int = 1
+    uri: str = "mem:1"
+    title: str = ""
+    lang: str = "en"
+    ordinal: int = 0
+    start: int = 0
+    end: int = 0
+    token_start: int = 0
+    token_end: int = 0
+    outline: str = ""
+    context: str = ""
+
+
+@dataclass(frozen=True)
+class MemoryDocument:
+    source_mtime_ns: int = 0
+    metadata: str = "{}"
+
+
+@dataclass(frozen=True)
+class MemoryPassage:
+    hits: list[int]
+    text: str
+    score: float
+    start: int = 0
+    end: int = 0
+    tokens: int = 0
+    lines: tuple[int, int] = (1, 1)
+    marks: str = "[]"
+    uri: str = "mem:1"
+    metadata: str = "{}"
+
+
+@dataclass(frozen=True)
+class MemorySearcher:
+    """Both legs find all chunks, in their order, unless a filter is given: then none.
+
+    `reads` are the keys of the chunks that were read, a list for each call.
+    """
+
+    rows: Sequence[MemoryChunk]
+    langs: Sequence[str] = ("en",)
+    reads: list[list[int]] = field(default_factory=list)
+    faults: Sequence[str] = ()
+    times: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def documents(self) -> MemorySearcher:
+        return self
+
+    @property
+    def terms(self) -> MemoryTerms:
+        return MemoryTerms(self._found())
+
+    def legs(self, where: Mapping[str, object] | None) -> Legs:
+        if where is None:
+            return Legs(MemoryTerms(self._found()), MemoryDense(self._found()))
+        none = (np.empty(0, np.int64), np.empty(0, np.float32))
+        return Legs(MemoryTerms(none), MemoryDense(none))
+
+    def has_document(self, where: Mapping[str, object]) -> bool:
+        return False
+
+    def metadata_fields(self) -> set[str]:
+        return {"year"}
+
+    def document_by_id(self, doc: int) -> MemoryDocument:
+        return MemoryDocument(source_mtime_ns=self.times.get(doc, 0))
+
+    def chunks(self, keys: Iterable[int] | Keys) -> list[MemoryChunk]:
+        wanted = list(map(int, keys))
+        self.reads.append(wanted)
+        return [row for key in wanted for row in self.rows if row.key == key]
+
+    def select_passages(
+        self,
+        keys: Keys,
+        scores: NDArray[np.float32],
+        *,
+        budget_tokens: int,
+        within_section: bool = False,
+        order: Literal["score", "document"] = "score",
+    ) -> list[MemoryPassage]:
+        text_of = {row.key: row.text for row in self.rows}
+        return [
+            MemoryPassage([at], text_of[key], float(score))
+            for at, (key, score) in enumerate(zip(keys.tolist(), scores, strict=True))
+        ]
+
+    def expand_passages(
+        self,
+        keys: Keys,
+        scores: NDArray[np.float32],
+        *,
+        budget_tokens: int | None = None,
+        window: int | None = None,
+        within_section: bool = False,
+        order: Literal["score", "document"] = "score",
+    ) -> list[MemoryPassage]:
+        return self.select_passages(keys, scores, budget_tokens=0)
+
+    def _found(self) -> Found:
+        keys = np.array([row.key for row in self.rows], np.int64)
+        return keys, np.linspace(1, 0.5, len(keys), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class MemoryDense:
+    found: Found
+    faults: Sequence[str] = ()
+
+    def search(self, query: NDArray[np.float32], *, k: int) -> Found:
+        keys, scores = self.found
+        return keys[:k], scores[:k]
+
+
+@dataclass(frozen=True)
+class MemoryTerms:
+    found: Found
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int,
+        name: str = "",
+        langs: Sequence[str] | None = None,
+        k1: float = 1.2,
+        b: float = 0.75,
+        weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    ) -> Found:
+        keys, scores = self.found
+        return keys[:k], scores[:k]
+
+    def query_terms(
+        self, texts: Sequence[str], *, langs: Sequence[str]
+    ) -> list[list[tuple[str, float]]]:
+        return [[(word, 1.0) for word in text.split()] for text in texts]
+
+    def has_term(self, term: str) -> bool:
+        return True
+
+    def similar_terms(self, word: str, *, k: int) -> list[str]:
+        return []
+
+    def holding(self, keys: Keys, *, words: Sequence[str], langs: Sequence[str]) -> Keys:
+        return keys
