@@ -19,6 +19,8 @@ pub enum Error {
     Incompatible(String),
     /// The disk is full or read-only, or memory ran out.
     NoRoom(String),
+    /// The interrupt of the thread ended a search.
+    Interrupted,
     /// Any other error of the operating system or of a library.
     System(String),
 }
@@ -36,6 +38,7 @@ impl Error {
             Error::Damaged(_) => "Damaged",
             Error::Incompatible(_) => "Incompatible",
             Error::NoRoom(_) => "NoRoom",
+            Error::Interrupted => "Interrupted",
             Error::System(_) => "SystemFailure",
         }
     }
@@ -66,6 +69,7 @@ impl Error {
             Error::Damaged(text) => Error::Damaged(name(text)),
             Error::Incompatible(text) => Error::Incompatible(name(text)),
             Error::NoRoom(text) => Error::NoRoom(name(text)),
+            Error::Interrupted => Error::Interrupted,
             Error::System(text) => Error::System(name(text)),
         }
     }
@@ -100,6 +104,7 @@ impl From<rusqlite::Error> for Error {
                 Code::DatabaseCorrupt | Code::NotADatabase => {
                     Error::Damaged(format!("{error}; `crx verify` lists every fault"))
                 }
+                Code::OperationInterrupted => Error::Interrupted,
                 Code::DatabaseBusy | Code::DatabaseLocked => Error::Locked(format!(
                     "{error}; wait for the other process and run the same command again"
                 )),
@@ -120,6 +125,7 @@ impl std::fmt::Display for Error {
             | Error::Incompatible(text)
             | Error::NoRoom(text)
             | Error::System(text) => f.write_str(text),
+            Error::Interrupted => f.write_str("the search was given up; ask for less"),
         }
     }
 }

@@ -46,7 +46,6 @@ def test_a_search_loads_neither_a_reader_nor_what_indexes() -> None:
         "crx.ingest.repair",
         "crx.ingest.report",
         "crx.models.source_folder",
-        "pathspec",
         "importlib.metadata",
         "rich",
         "socket",

@@ -17,12 +17,17 @@ __all__ = [
     "Dense",
     "DocumentRow",
     "Filter",
+    "Glob",
+    "IgnorePatterns",
+    "Interrupt",
     "Lexical",
     "PassageRow",
     "PassageSpan",
     "PassageText",
     "Store",
     "analyze",
+    "check_interrupt",
+    "current_interrupt",
     "dense_topk",
     "detect_lang",
     "digest",
@@ -35,6 +40,56 @@ __all__ = [
     "split",
     "unspaced_spans",
 ]
+
+# patterns of paths
+
+@final
+class Glob:
+    """A glob: `*`, `?` and `[...]` stay within a folder, `**` crosses folders.
+
+    Raises `ValueError` for a "[" without "]", and for more than 1,000 characters. A match takes
+    time proportional to the lengths of the pattern and of the text.
+    """
+
+    def __new__(cls, pattern: str) -> Glob: ...
+    def matches(self, text: str) -> bool:
+        """Return whether the whole text matches."""
+
+@final
+class IgnorePatterns:
+    """The patterns of the lines of an ignore file, with the meaning that Git gives them.
+
+    Raises `ValueError` for a line of more than 1,000 characters. An invalid pattern matches
+    nothing.
+    """
+
+    def __new__(cls, lines: Sequence[str]) -> IgnorePatterns: ...
+    def check(self, path: str) -> bool | None:
+        """Return whether the last pattern that matches a path ignores it, None without one.
+
+        The path is relative to the folder of the file, and ends with "/" if it is a folder's.
+        """
+
+# interrupts of searches
+
+@final
+class Interrupt:
+    """A flag that ends the searches of the threads that have entered it, as a context manager.
+
+    It is set by `set`, or by itself after some seconds. A search then raises `Interrupted`.
+    """
+
+    def __new__(cls, seconds: float | None = None) -> Interrupt: ...
+    def __enter__(self) -> Interrupt: ...
+    def __exit__(self, *_args: object) -> None: ...
+    def set(self) -> None:
+        """End the searches."""
+
+def current_interrupt() -> Interrupt | None:
+    """Return the interrupt of this thread, to enter it in another one."""
+
+def check_interrupt() -> None:
+    """Raise `Interrupted` if the interrupt of this thread is set."""
 
 # text: analyze and split
 

@@ -14,6 +14,7 @@
   - NoRoom (6)
   - SystemFailure (6)
     - Busy
+    - Interrupted
   - ModelError (7)
     - Unavailable
   - BudgetSpent (0)
@@ -99,6 +100,10 @@ class SystemFailure(CrxError):
 
 class Busy(SystemFailure):
     """A server answers as many questions at a time as it can."""
+
+
+class Interrupted(SystemFailure):
+    """A search was given up: its time was over, or nobody waits for its answer."""
 
 
 class ModelError(CrxError):

@@ -23,6 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 pub use source::Source;
 
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::seal::Key;
 use crate::store::Filter;
 use generation::{Folder, Generation, VECTORS};
@@ -184,6 +185,7 @@ impl Dense {
         }
         check_dim(query.len(), live.dim)?;
         let mut found = search::nearest(&live, query, k, only)?.into_sorted();
+        interrupt::check()?;
         found.truncate(k);
         Ok(found)
     }
@@ -207,6 +209,7 @@ impl Dense {
         }
         check_dim(dim, live.dim)?;
         let found = search::nearest_batch(&live, queries, k, only)?;
+        interrupt::check()?;
         let ranked = found.into_iter().map(|best| {
             let mut found = best.into_sorted();
             found.truncate(k);

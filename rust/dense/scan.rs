@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::kernels::{Aligned, QUERIES, kernel_f16, kernel_f16_batch, kernel_f32};
 use super::row_set::Selection;
+use crate::interrupt::{self, Interrupt};
 use crate::pool;
 
 /// Rows that one task scans: 3 MB of 384 f16, small enough to balance the load of the threads.
@@ -154,6 +155,8 @@ fn whole_rows(values: usize, dim: usize) -> usize {
 }
 
 /// Returns the `k` allowed rows of largest score; `key_of` returns a row's key.
+///
+/// Rows that an interrupt leaves out are missing.
 fn best_rows(
     rows: usize,
     k: usize,
@@ -161,7 +164,11 @@ fn best_rows(
     allowed: &impl Selection,
     key_of: impl Fn(usize) -> i64 + Sync,
 ) -> TopRows {
+    let interrupt = interrupt::current();
     let scan_block = |mut best: TopRows, start: usize| {
+        if interrupt.as_ref().is_some_and(Interrupt::is_due) {
+            return best;
+        }
         for row in allowed.within(start..rows.min(start + BLOCK)) {
             best.push(score(row), || key_of(row));
         }
@@ -183,6 +190,8 @@ fn best_rows(
 
 /// Scans all allowed rows once for several queries, each of `dim` values; returns for each what
 /// [`scan`] does, to the last bit.
+///
+/// Rows that an interrupt leaves out are missing.
 ///
 /// A row is read from memory once, and converted to single precision once for [`QUERIES`] of them.
 ///
@@ -208,7 +217,11 @@ pub(super) fn scan_batch(
         .map(|group| std::array::from_fn(|at| &**group.get(at).unwrap_or(&group[0])))
         .collect();
     let none = || vec![TopRows::new(k); count];
+    let interrupt = interrupt::current();
     let scan_block = |mut best: Vec<TopRows>, start: usize| {
+        if interrupt.as_ref().is_some_and(Interrupt::is_due) {
+            return best;
+        }
         let rows: Vec<usize> = allowed
             .within(start..rows.min(start + BATCH_BLOCK))
             .collect();

@@ -35,6 +35,7 @@ pub use writer::ChunkFields;
 
 use crate::analyze::{QueryAnalyzer, QueryTerm};
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::store::{Filter, Store};
 use bm25::{Bm25, FIELDS};
 use commit::{damaged, error_of};
@@ -263,8 +264,10 @@ impl Lexical {
         if parameters.k == 0 {
             return Err(Error::Invalid("k: 0 is not 1 or more".into()));
         }
-        topk::search(&self.snapshot(), &self.fields, parameters)
-            .map_err(|error| error_of(&self.folder, error))
+        let found = topk::search(&self.snapshot(), &self.fields, parameters)
+            .map_err(|error| error_of(&self.folder, error))?;
+        interrupt::check()?;
+        Ok(found)
     }
 
     /// Returns at most `k` terms of the index that are spelled like a word or its stem, those with
@@ -273,6 +276,7 @@ impl Lexical {
         let word: Vec<char> = word.chars().collect();
         let mut found = HashMap::new();
         for scored in &self.snapshot().segments {
+            interrupt::check()?;
             spelling::collect(&scored.segment, &word, &mut found)
                 .map_err(|error| error_of(&self.folder, error))?;
         }

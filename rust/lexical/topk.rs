@@ -19,6 +19,7 @@ use super::snapshot::Snapshot;
 use super::statistics::TermStatistics;
 use super::sums::Sums;
 use crate::analyze::QueryTerm;
+use crate::interrupt;
 use crate::store::Filter;
 
 /// Scores are summed in fixed point; the largest possible sum is this number of units. So a sum
@@ -53,6 +54,8 @@ pub(super) enum Weighting {
 }
 
 /// Returns the best k chunks and their scores, best first; equal scores in ascending order of key.
+///
+/// What it returns after an interrupt is not complete.
 pub(super) fn search(
     snapshot: &Snapshot,
     fields: &Fields,
@@ -172,6 +175,9 @@ struct Scan<'a> {
 impl Scan<'_> {
     fn run(&mut self, sums: &mut Sums, best: &mut TopChunks) {
         for (window, start) in (0..self.segment.max_doc).step_by(WINDOW).enumerate() {
+            if interrupt::is_due() {
+                return;
+            }
             let mut first = self.order_terms(window, best.threshold());
             if first == self.terms.len() {
                 continue;

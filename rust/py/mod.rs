@@ -5,6 +5,8 @@
 
 mod dense;
 mod error;
+mod glob;
+mod interrupt;
 mod lexical;
 mod passages;
 mod store;
@@ -16,6 +18,8 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     text::register(module)?;
+    glob::register(module)?;
+    interrupt::register(module)?;
     passages::register(module)?;
     store::register(module)?;
     lexical::register(module)?;

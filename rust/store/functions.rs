@@ -6,8 +6,8 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
 use super::base::Base;
-use super::glob::Glob;
 use crate::error::Result;
+use crate::glob::Glob;
 
 /// Registers `crx_glob(pattern, text)`, `crx_source(uri)` and `crx_absolute(stored, base)` with a
 /// connection.

@@ -14,7 +14,6 @@ mod durability;
 mod filter;
 mod functions;
 mod gc;
-mod glob;
 mod locate;
 mod lock;
 mod log_flag;
@@ -32,6 +31,7 @@ mod text;
 mod upsert;
 mod vectors;
 mod verify;
+mod watched;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicI64;

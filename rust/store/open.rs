@@ -8,7 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{functions, piece_index, schema, schema_check};
+use super::{functions, piece_index, schema, schema_check, watched};
 use crate::error::{Error, Result};
 use crate::files;
 
@@ -106,7 +106,7 @@ pub(super) fn writer(index: &Path, create: bool) -> Result<Connection> {
     }
     set(&db, "journal_mode", "wal")?;
     set_synchronous(&db, Synchronous::Commits)?;
-    common(&db)?;
+    common(&mut db)?;
     db.pragma_update(None, "journal_size_limit", 64 << 20)?;
     if blank {
         db.execute_batch(&format!(
@@ -144,7 +144,7 @@ pub(super) fn reader(index: &Path) -> Result<Connection> {
         }
     };
     let uri = format!("{}{immutable}", uri_of(&database(index)));
-    let db = Connection::open_with_flags(uri, flags)?;
+    let mut db = Connection::open_with_flags(uri, flags)?;
     distrust(&db)?;
     db.busy_timeout(BUSY)?;
     if blank(&db)? {
@@ -152,7 +152,7 @@ pub(super) fn reader(index: &Path) -> Result<Connection> {
     }
     check_format(&db, index)?;
     schema_check::check(&db, index)?;
-    common(&db)?;
+    common(&mut db)?;
     Ok(db)
 }
 
@@ -274,12 +274,13 @@ fn distrust(db: &Connection) -> Result<()> {
 }
 
 /// Applies the settings of readers and writers.
-fn common(db: &Connection) -> Result<()> {
+fn common(db: &mut Connection) -> Result<()> {
     set(db, "foreign_keys", "1")?;
     db.pragma_update(None, "cache_size", -16_384)?;
     // Without it a statement is planned again whenever a bound value could change its plan.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.set_prepared_statement_cache_capacity(64);
+    watched::watch(db)?;
     functions::register(db)
 }
 

@@ -9,11 +9,12 @@ use serde_json::{Map, Value};
 
 use super::base::{Base, RELATIVE};
 use super::filter::Filter;
-use super::glob::Glob;
 use super::row::{all, check};
 use super::schema::DOCUMENT;
+use super::watched::Watched;
 use super::{Store, changes};
 use crate::error::{Error, Result};
+use crate::glob::Glob;
 
 impl Store {
     /// Returns the documents that match `where_`: a JSON object of field -> condition, all of which
@@ -41,6 +42,7 @@ impl Store {
         }
         let sql = format!("SELECT doc FROM document{}", condition.sql);
         let docs = self.read(|db| {
+            let _watched = Watched::new();
             self.check_documents(db)?;
             all(db, &sql, params_from_iter(&condition.params), |row| {
                 Ok(row.get::<_, i64>(0)?)

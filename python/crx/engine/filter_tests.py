@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
@@ -47,10 +46,14 @@ class Prefixed:
 
 @dataclass(frozen=True, slots=True)
 class Globbed:
-    """Some element of the field is a text that the whole of a pattern matches."""
+    """Some element of the field is a text that the whole of a glob matches."""
 
     field: str
-    pattern: re.Pattern[str]
+    pattern: str
+
+    def matches(self, text: str) -> bool:
+        """Return whether the pattern matches a text."""
+        return compile_glob(self.pattern).matches(text)
 
 
 FilterTest: TypeAlias = AnyOf | Ordered | Prefixed | Globbed
@@ -87,9 +90,10 @@ def _parse(field: str, name: str, value: object) -> FilterTest:
         return Prefixed(field, value)
     if name == "glob" and isinstance(value, str):
         try:
-            return Globbed(field, compile_glob(value))
+            compile_glob(value)
         except ValueError as error:
             _refuse(field, f'{error}; use {{"=": ...}} for a text without wildcards')
+        return Globbed(field, value)
     if name in (*_ORDER, "in", "prefix", "glob"):
         _refuse(field, f'"{name}" does not accept {orjson.dumps(value).decode()}')
     fact = f'no operator "{name}"; the operators are {_OPERATORS}'

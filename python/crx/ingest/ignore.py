@@ -8,16 +8,24 @@ they take back with `!` is not left out as a folder of build products either.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
-from pathspec import GitIgnoreSpec
-
-from crx.ingest.paths import escape_path
+from crx import _native
+from crx.ingest.path_filter import compile_glob
+from crx.ingest.paths import escape_path, readable
 
 IGNORE_FILES = (".gitignore", ".ignore", ".crxignore")
+# Bytes of the largest ignore file: what a walk takes grows with it, for each entry.
+LARGEST = 1_000_000
+
+
+def matches_name(pattern: str, name: str) -> bool:
+    """Return whether a pattern with `*`, `?` and `[...]` matches the name of a file or folder."""
+    return compile_glob(pattern).matches(readable(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +41,13 @@ class _Patterns:
     """The patterns of one ignore file or of `exclude`, relative to a folder."""
 
     folder: str
-    spec: GitIgnoreSpec
+    patterns: _native.IgnorePatterns
     origin: str
 
     def includes(self, path: str, *, folder: bool) -> bool | None:
         """Return True if a pattern matches a path, False if it takes it back, None without one."""
         relative = path[len(self.folder) :].replace(os.sep, "/").lstrip("/")
-        return self.spec.check_file(relative + "/" if folder else relative).include
+        return self.patterns.check(readable(relative + "/" if folder else relative))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +72,9 @@ class FolderPatterns:
     def match(self, name: str, *, inside: Sequence[str], beside: Sequence[str]) -> str:
         """Return the pattern that a folder matches, given the names in and beside it, or ""."""
         for pattern, entry, is_beside in self.patterns:
-            if fnmatchcase(name, pattern):
+            if matches_name(pattern, name):
                 names = beside if is_beside else inside
-                if not entry or any(fnmatchcase(each, entry) for each in names):
+                if not entry or any(matches_name(entry, each) for each in names):
                     parts = (pattern, ".." if is_beside else "", entry)
                     return "/".join(part for part in parts if part)
         return ""
@@ -83,9 +91,10 @@ class IgnoreRules:
     def at_root(root: str, exclude: Sequence[str]) -> IgnoreRules:
         """Return the rules above a root: `exclude`, and the ignore files of its repository.
 
-        Raises `OSError` for an ignore file that cannot be read.
+        Raises `OSError` for an ignore file that cannot be read, and `ValueError` for a pattern
+        that is too long.
         """
-        excluded = _Patterns(root, GitIgnoreSpec.from_lines(exclude), "excluded")
+        excluded = _Patterns(root, _native.IgnorePatterns(list(exclude)), "excluded")
         return IgnoreRules(excluded, _patterns_above(root))
 
     def enter(self, folder: str, names: Sequence[str]) -> IgnoreRules:
@@ -117,9 +126,33 @@ def _read_patterns(folder: str, names: Sequence[str]) -> Iterator[_Patterns]:
     for name in IGNORE_FILES:
         if name in names:
             path = os.path.join(folder, name)
-            with open(path, encoding="utf-8", errors="replace") as file:
-                spec = GitIgnoreSpec.from_lines(file.read().splitlines())
-            yield _Patterns(folder, spec, f"ignored by {escape_path(path)}")
+            lines = _read(path).decode("utf-8", errors="replace").splitlines()
+            try:
+                patterns = _native.IgnorePatterns(lines)
+            except ValueError as why:
+                raise OSError(errno.EINVAL, str(why), path) from None
+            yield _Patterns(folder, patterns, f"ignored by {escape_path(path)}")
+
+
+def _read(path: str) -> bytes:
+    """Return the bytes of an ignore file.
+
+    Raises `OSError` for a link, whose target nobody asked to be read, for what is no file, which
+    may have no end, and for more than `LARGEST` bytes.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError as failed:
+        if failed.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "is a link; links are not followed", path) from None
+        raise
+    with open(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "is not a file", path)
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise OSError(errno.EFBIG, f"has more than {LARGEST:,} bytes", path)
+    return content
 
 
 def _patterns_above(root: str) -> tuple[_Patterns, ...]:

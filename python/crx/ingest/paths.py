@@ -38,6 +38,13 @@ def candidate_uris(name: str) -> tuple[str, ...]:
     return typed, uri_of(name), uri_of(path_of(typed))
 
 
+def readable(path: str) -> str:
+    """Return a path with U+FFFD in place of bytes that are not UTF-8, as a text file is read."""
+    if path.isascii():
+        return path
+    return os.fsencode(path).decode("utf-8", errors="replace")
+
+
 def is_below(uri: str, folder: str) -> bool:
     """Return True if a URI is that of a folder or lies below it."""
     return uri == folder or uri.startswith(folder.rstrip("/") + "/")

@@ -61,7 +61,7 @@ def _find(store: _native.Store, name: str, folders: Sequence[str]) -> list[str]:
     return [
         row.uri
         for row in rows
-        if any(glob.fullmatch(text) for glob in globs for text in (row.uri, _path_of_row(row)))
+        if any(glob.matches(text) for glob in globs for text in (row.uri, _path_of_row(row)))
     ]
 
 

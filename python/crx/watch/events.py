@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
-from crx.ingest.ignore import IGNORE_FILES, FolderPatterns
+from crx.ingest.ignore import IGNORE_FILES, FolderPatterns, matches_name
 
 
 class EventFilter:
@@ -35,7 +34,7 @@ class EventFilter:
         *folders, name = ["", *path[len(root) :].strip(os.sep).split(os.sep)]
         if any(folder.startswith(".") for folder in folders):
             return ""
-        if name in IGNORE_FILES or any(fnmatchcase(name, marker) for marker in self._markers):
+        if name in IGNORE_FILES or any(matches_name(marker, name) for marker in self._markers):
             return os.path.dirname(path)
         return "" if name.startswith(".") else path
 

@@ -135,4 +135,4 @@ def _holds(test: FilterTest, elements: Sequence[object]) -> bool:
     if isinstance(test, Prefixed):
         return any(text.startswith(test.prefix) for text in texts)
     assert isinstance(test, Globbed), "a test that Milvus makes"
-    return any(test.pattern.fullmatch(text) for text in texts)
+    return any(test.matches(text) for text in texts)

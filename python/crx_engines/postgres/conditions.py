@@ -11,6 +11,7 @@ import orjson
 
 from crx.engine.filter_tests import AnyOf, FilterTest, Globbed, Ordered, Prefixed, parse_filter
 from crx.engine.protocol import Conditions
+from crx_engines.postgres.glob_expression import glob_expression
 
 _COLUMNS = {
     "uri": "document.uri",
@@ -54,7 +55,8 @@ class SqlCondition:
         if isinstance(test, Prefixed):
             return f"{is_text} AND starts_with({text}, {self._bind(test.prefix)}::text)"
         if isinstance(test, Globbed):
-            return f"{is_text} AND {text} ~ {self._bind(f'^(?:{test.pattern.pattern})$')}::text"
+            expression = self._bind(f"^(?:{glob_expression(test.pattern)})$")
+            return f"{is_text} AND {text} ~ {expression}::text"
         return self._order_test(test, text=text, is_text=is_text)
 
     def _order_test(self, test: Ordered, *, text: str, is_text: str) -> str:
