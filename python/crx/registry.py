@@ -106,10 +106,16 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
 # Modules that a plugin may import by their former names, and their names today.
 _MOVED = {
+    "crx.backends.process": "crx.backends.model_process",
     "crx.context.text_window": "crx.context.token_limit",
     "crx.context.window_prompt": "crx.context.group_prompt",
     "crx.context.window_requests": "crx.context.group_requests",
     "crx.context.windows": "crx.context.chunk_groups",
+    "crx.process": "crx.workers",
+    "crx.workers.context_job": "crx.jobs.contexts",
+    "crx.workers.context_workers": "crx.jobs.contexts",
+    "crx.workers.embedding_job": "crx.jobs.embedding",
+    "crx.workers.embedding_workers": "crx.jobs.embedding",
 }
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from crx.context.compute_usage import ComputeUsage, Pace
 from crx.context.context_pool import DocumentTask
 from crx.context.prompt import Prompt
 from crx.errors import ModelError
-from crx.jobs import context_job
-from crx.jobs.context_job import ContextJob, NumberedTask, WrittenContext, decode_context_job
+from crx.jobs import contexts
+from crx.jobs.contexts import ContextJob, NumberedTask, WrittenContext, decode_context_job
 from crx.types import Chunk, Context, Document, Mark
 
 TEXT = "# Terms\n\nThe buyer pays.\n\nThe seller delivers."
@@ -61,7 +61,7 @@ def _long(self: Fake, document: Document, chunks: Sequence[Chunk]) -> Iterator[C
 def test_a_contextualizer_gives_each_chunk_one_context(
     monkeypatch: pytest.MonkeyPatch, situate: Callable[..., Iterator[Context]]
 ) -> None:
-    monkeypatch.setattr(context_job, "use_threads", lambda threads: None)
+    monkeypatch.setattr(contexts, "use_threads", lambda threads: None)
     monkeypatch.setattr(Fake, "situate", situate)
     task = NumberedTask(0, DocumentTask(DOCUMENT, CHUNKS))
     with pytest.raises(ModelError, match=r"did not give each chunk of terms.md one context"):

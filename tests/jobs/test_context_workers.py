@@ -17,8 +17,14 @@ from crx.backends.fake.contextualizer import Fake
 from crx.context.context_pool import DocumentTask
 from crx.context.report import ContextProgress, ContextReport
 from crx.errors import ModelError, UsageError
-from crx.jobs.context_job import ContextJob, NumberedTask, WrittenContext
-from crx.jobs.context_workers import DOCUMENTS_AHEAD, MAX_LOST_CHUNKS, ContextWorkers
+from crx.jobs.contexts import (
+    DOCUMENTS_AHEAD,
+    MAX_LOST_CHUNKS,
+    ContextJob,
+    ContextWorkers,
+    NumberedTask,
+    WrittenContext,
+)
 from crx.types import Chunk, Context, Document
 from crx.workers.child import Child
 from crx.workers.pool import MAX_LOSSES, WorkerPool

@@ -10,8 +10,7 @@ import pytest
 from crx.errors import ModelError
 from crx.ingest.embed import Situated
 from crx.ingest.embedding_pool import TextBatch, TextsLost
-from crx.jobs.embedding_job import EmbeddedRows, EmbeddingJob
-from crx.jobs.embedding_workers import EmbeddingWorkers
+from crx.jobs.embedding import EmbeddedRows, EmbeddingJob, EmbeddingWorkers
 from crx.workers.pool import MAX_FAILED_STARTS, WorkerPool
 from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 

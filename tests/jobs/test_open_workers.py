@@ -15,7 +15,7 @@ from equal_indexes import read_tables
 import crx
 from crx import registry
 from crx.errors import Offline, UsageError
-from crx.jobs import embedding_job
+from crx.jobs import embedding
 from crx.workers.job import Job
 from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 
@@ -84,7 +84,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[OwnThread]:
         return transports[-1]
 
     install(monkeypatch, open_thread)
-    monkeypatch.setattr(embedding_job, "use_threads", lambda threads: None)
+    monkeypatch.setattr(embedding, "use_threads", lambda threads: None)
     return transports
 
 

@@ -11,10 +11,8 @@ from crx.config.settings import refuse_offline
 from crx.context.prompt import Prompt
 from crx.context.routing import ContextRouter
 from crx.errors import Offline, UsageError
-from crx.jobs.context_job import ContextJob
-from crx.jobs.context_workers import DOCUMENTS_AHEAD, ContextWorkers
-from crx.jobs.embedding_job import EmbeddingJob
-from crx.jobs.embedding_workers import BATCHES_AHEAD, EmbeddingWorkers
+from crx.jobs.contexts import DOCUMENTS_AHEAD, ContextJob, ContextWorkers
+from crx.jobs.embedding import BATCHES_AHEAD, EmbeddingJob, EmbeddingWorkers
 from crx.models.threads import thread_count
 from crx.protocols import Closeable, Embedder, Remote
 from crx.remote.destination import Destination

@@ -1,4 +1,4 @@
-"""The job of embedding: a worker loads an embedder and embeds the texts that it is given."""
+"""Embedding in workers: the job that each of them runs, and the pool that is given batches."""
 
 from __future__ import annotations
 
@@ -10,17 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import registry
-from crx.errors import Incompatible
+from crx.errors import Incompatible, ModelError
 from crx.ingest.embed import Situated, SituatedEmbedder
-from crx.ingest.embedding_pool import TextBatch
+from crx.ingest.embedding_pool import EmbeddedBatch, TextBatch, TextsLost
+from crx.remote.destination import Destination
 from crx.workers.child import child_command
 from crx.workers.job import serve_job, use_threads
 from crx.workers.messages import Message
+from crx.workers.pool import MAX_LOSSES, WAIT_S, TaskAnswer, TaskLost, WorkerPool
 
 # A worker that loads its model or embeds a batch is silent. It is taken for lost after these
 # seconds and one for each thousand characters that it was sent: far slower than any model.
 _SILENT_S = 300.0
 _CHARS_A_SECOND = 1000
+
+# Batches that a worker is given ahead: the process that submits them also parses and commits, for
+# seconds at a time.
+BATCHES_AHEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ class EmbeddingJob:
 
     @property
     def command(self) -> Sequence[str]:
-        return child_command("crx.jobs.embedding_job")
+        return child_command("crx.jobs.embedding")
 
     def with_threads(self, threads: int) -> EmbeddingJob:
         return replace(self, threads=threads)
@@ -102,6 +108,53 @@ class EmbeddingWorker:
     def run(self, task: TextBatch) -> Iterator[EmbeddedRows]:
         """Yield the rows of the texts."""
         yield EmbeddedRows(*self._situated.embed(task.texts))
+
+
+class EmbeddingWorkers:
+    """Workers with an embedder of `dimensions`."""
+
+    def __init__(self, pool: WorkerPool[TextBatch, EmbeddedRows], *, dimensions: int) -> None:
+        self._pool = pool
+        self._dimensions = dimensions
+        self._finished: list[EmbeddedBatch] = []
+
+    @property
+    def destination(self) -> Destination:
+        """The host that texts are sent to."""
+        return Destination(self._pool.host)
+
+    def submit(self, batch: TextBatch) -> None:
+        """Accept a batch, once there is room for it."""
+        while self._pool.is_full:
+            self._advance(WAIT_S)
+        self._pool.submit(batch)
+        self._advance(0)
+
+    def take_finished(self) -> Sequence[EmbeddedBatch]:
+        """Return what is finished now."""
+        finished, self._finished = self._finished, []
+        return finished
+
+    def wait_finished(self) -> Sequence[EmbeddedBatch]:
+        """Return what is finished as soon as there is something; empty when all was taken."""
+        while not self._finished and len(self._pool):
+            self._advance(WAIT_S)
+        return self.take_finished()
+
+    def _advance(self, timeout_s: float) -> None:
+        for event in self._pool.advance(timeout_s=timeout_s):
+            match event:
+                case TaskAnswer(_, batch, EmbeddedRows(rows, windowed)):
+                    self._require_rows(rows, len(batch.keys))
+                    self._finished.append(EmbeddedBatch(batch.keys, rows, windowed))
+                case TaskLost(batch, why):
+                    lost = f"{MAX_LOSSES} workers were lost at this text, the last one {why}"
+                    raise TextsLost(lost, keys=batch.keys)
+
+    def _require_rows(self, rows: NDArray[np.float32], count: int) -> None:
+        wanted = (count, self._dimensions)
+        if rows.shape != wanted or rows.dtype != np.float32:
+            raise ModelError(f"a worker gave {rows.dtype} {rows.shape}, not float32 {wanted}")
 
 
 def main() -> None:
