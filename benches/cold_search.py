@@ -43,11 +43,11 @@ folder, query = sys.argv[1:]
 import crx.__main__
 crx.__main__.set_up_process()
 import crx.cli.search
-import crx.index
+from crx.index.reader import open_reader
 from crx.cli.copies import fold_copies
 from crx.cli.passages import print_passages
 mark()
-index = crx.index.open(folder, create=False)
+index = open_reader(folder)
 with index.searcher():
     pass
 mark()

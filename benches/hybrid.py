@@ -37,8 +37,8 @@ from harness import commit, processor, write_results
 from numpy.typing import NDArray
 
 from crx.config import resolve
-from crx.index import Index
-from crx.index import open as open_index
+from crx.index.handle import Index
+from crx.index.handle import open as open_index
 from crx.types import Document, Mark
 
 DIM, INTRINSIC, DEPTH, K = 384, 30, 150, 20

@@ -37,7 +37,7 @@ def _described(directive: re.Match[str]) -> str:
 
 def _entries(name: str, value: object) -> Iterator[str]:
     yield f"### {name}{_signature(value)}\n\n{inspect.getdoc(value) or ''}".rstrip()
-    for member, each in vars(value).items() if _has_members(value) else ():
+    for member, each in _members(value).items() if _has_members(value) else ():
         if not member.startswith("_") and _is_own(each, value):
             yield from _entries(f"{name}.{member}", each)
 
@@ -51,6 +51,14 @@ def _signature(value: object) -> str:
 
 def _has_members(value: object) -> bool:
     return inspect.ismodule(value) or (inspect.isclass(value) and not issubclass(value, Exception))
+
+
+def _members(value: object) -> dict[str, object]:
+    """Return the members of a module, or those of a class and of the classes it extends."""
+    if not inspect.isclass(value):
+        return dict(vars(value))
+    own = [each for each in value.__mro__ if each.__module__.partition(".")[0] == "crx"]
+    return {name: member for each in reversed(own) for name, member in vars(each).items()}
 
 
 def _is_own(member: object, value: object) -> bool:

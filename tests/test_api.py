@@ -34,10 +34,11 @@ def test_import_crx_loads_neither_numpy_nor_a_step() -> None:
 
 
 def test_a_search_loads_neither_a_reader_nor_what_indexes() -> None:
-    loaded = modules_after("import crx.cli.search, crx.index, crx.backends.onnx")
+    loaded = modules_after("import crx.cli.search, crx.index.reader, crx.backends.onnx")
     unwanted = {
         "crx.context.cache",
         "crx.context.names",
+        "crx.index.handle",
         "crx.ingest.embed",
         "crx.ingest.embed_pending",
         "crx.ingest.indexer",
@@ -54,5 +55,5 @@ def test_a_search_loads_neither_a_reader_nor_what_indexes() -> None:
 
 
 def test_a_search_without_a_model_loads_no_model_store_and_no_threads() -> None:
-    loaded = modules_after("import crx.cli.search, crx.index")
+    loaded = modules_after("import crx.cli.search, crx.index.reader")
     assert not loaded & {"concurrent.futures", "crx.models.store", "hashlib"}

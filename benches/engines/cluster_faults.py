@@ -38,7 +38,7 @@ from postgres_server import PostgresServer, running_server, url_of_all  # noqa: 
 from crx.engine.copy import open_engine  # noqa: E402
 from crx.engine.protocol import EngineSnapshot, Saturation, StoredDocument  # noqa: E402
 from crx.errors import SystemFailure  # noqa: E402
-from crx.index import open as open_index  # noqa: E402
+from crx.index.handle import open as open_index  # noqa: E402
 from crx.types import Result  # noqa: E402
 from crx_engines.postgres.connection import Connection, parse_address  # noqa: E402
 

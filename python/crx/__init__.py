@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         SystemFailure,
         UsageError,
     )
-    from crx.index import Index, open
+    from crx.index.handle import Index, open
     from crx.ingest.report import Failure, Progress, Report
     from crx.types import (
         Anchor,
@@ -79,7 +79,7 @@ __all__ = [
 # Names by module. All other names are in `errors`.
 _MODULE_NAMES = {
     "ingest.report": ("Failure", "Progress", "Report"),
-    "index": ("Index", "open"),
+    "index.handle": ("Index", "open"),
     "types": (
         "Anchor",
         "Answer",

@@ -13,12 +13,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from crx import index as handle
 from crx.cli.copies import fold_copies
 from crx.cli.index import summarize
 from crx.cli.output import display_path, print_line
 from crx.cli.passages import print_passages
 from crx.cli.progress import show_build
+from crx.index import handle
 
 REPOSITORY_PATHS = ("README.md", "ARCHITECTURE.md", "rust", "python")
 LIBRARY_PATHS = (

@@ -120,3 +120,8 @@ class BudgetSpent(CrxError):
     """The run reached its budget and stopped; completed work is kept."""
 
     exit_code = 0
+
+
+def fact(message: str) -> str:
+    """Return an error message without its next step."""
+    return message.partition("; ")[0]

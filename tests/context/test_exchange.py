@@ -16,7 +16,7 @@ from crx.evaluate import run as evaluate
 from crx.evaluate.ablate import add_other_spans, apply_file_spans
 from crx.evaluate.query_runner import QueryRunner, run_queries
 from crx.evaluate.timed_models import QueryVectors
-from crx.index import Index
+from crx.index.handle import Index
 from crx.types import Document
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 120}

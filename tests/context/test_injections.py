@@ -17,7 +17,7 @@ from crx.cli.passages import GENERATED_CONTEXT
 from crx.context.controls import has_controls
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
-from crx.index import Index
+from crx.index.handle import Index
 from crx.types import Chunk
 
 INJECTIONS = make_injections()

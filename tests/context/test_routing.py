@@ -13,7 +13,7 @@ from crx.config import resolve, trust, write
 from crx.context.prompt import Prompt
 from crx.context.routing import ContextRouter
 from crx.errors import UsageError
-from crx.index import Index
+from crx.index.handle import Index
 from crx.registry import load_router
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 120}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crx import registry
-from crx.engine.address import is_engine_address
+from crx.address import is_engine_address
 from crx.engine.copy import open_engine
 from crx.engine.local import LocalEngine
 from crx.errors import UsageError

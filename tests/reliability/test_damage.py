@@ -38,7 +38,7 @@ def make_index(folder: Path, *, ann_above: int) -> None:
 def edit_and_die(folder: Path) -> None:
     """Commit a change, and end without closing the index: the change is in the log alone."""
     index = crx.open(folder)
-    with index._open_folder().derived.writing() as writer:
+    with index._open_folder().writing() as writer:
         writer.store.remove_documents(["mem:5"])
         os._exit(0)
 
@@ -156,7 +156,7 @@ def drop_notes() -> None:
     def search_silently(self: crx.Index, query: str, **options: Any) -> crx.Result:
         return replace(search(self, query, **options), notes=())
 
-    crx.Index.search = search_silently  # type: ignore[method-assign]
+    crx.Index.search = search_silently  # type: ignore[method-assign, assignment]
 
 
 def test_the_harness_finds_answers_that_change_silently(

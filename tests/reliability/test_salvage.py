@@ -14,7 +14,7 @@ import crx
 from crx.config import fixed_settings, resolve
 from crx.context.salvage import salvage_with_archive
 from crx.errors import Damaged
-from crx.index import Index
+from crx.index.handle import Index
 from crx.ingest.salvage import Salvaged, salvage_index
 from crx.types import Document
 

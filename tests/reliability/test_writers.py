@@ -16,7 +16,8 @@ from fault_injection.effort import Effort
 from fault_injection.processes import Command, Process
 
 import crx
-from crx import _native, derived
+from crx import _native
+from crx.index import snapshot, writer
 from crx.ingest.open_store import open_store
 
 DOCUMENTS = 12
@@ -80,7 +81,8 @@ def remove_lock() -> None:
             (folder / "lock").unlink(missing_ok=True)
         return open_store(folder, write=write)
 
-    vars(derived)["open_store"] = open_unlocked
+    vars(writer)["open_store"] = open_unlocked
+    vars(snapshot)["open_store"] = open_unlocked
 
 
 def test_the_harness_finds_writers_without_a_lock(index: Path) -> None:

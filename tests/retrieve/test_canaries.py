@@ -10,8 +10,8 @@ import pytest
 import crx
 from crx import _native
 from crx.cli import run
-from crx.derived import Writer
 from crx.errors import Damaged
+from crx.index.writer import Writer
 from crx.retrieve.canaries import require_found
 
 SETTINGS = {"embedder": "hashed"}

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from crx import index as handle
 from crx.bundle.install import require_new, system_error
 from crx.bundle.licences import write_licences
 from crx.bundle.manifest import (
@@ -29,6 +28,7 @@ from crx.bundle.wheel import WheelFacts
 from crx.bundle.wheelhouse import WheelSources, collect_wheels
 from crx.config import Settings
 from crx.errors import Incompatible
+from crx.index import handle
 from crx.models import ModelCard, find_model, list_models, verify_model
 from crx.models.card import CARD_FILE
 from crx.models.pinned_wheels import is_pullable

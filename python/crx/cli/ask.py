@@ -6,7 +6,6 @@ from dataclasses import asdict
 
 import click
 
-from crx import index as handle
 from crx.answer.stream import AnswerStream
 from crx.cli import INTERRUPTED
 from crx.cli.filters import parse_where, parse_window
@@ -33,6 +32,7 @@ from crx.cli.passages import location
 from crx.cli.prompt import refuse_choice_of_whole
 from crx.cli.screen import own_screen
 from crx.errors import ModelError
+from crx.index import handle
 from crx.types import Answer
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from crx import index as handle
 from crx.cli.options import (
     context_workers_options,
     existing_index,
@@ -32,6 +31,7 @@ from crx.context.prompt import Prompt
 from crx.context.refresh import DEFAULT_REFRESH, REFRESH, Refresh
 from crx.context.report import ContextReport, OutcomeCounts
 from crx.errors import InputError
+from crx.index import handle
 from crx.registry import is_context_file
 from crx.remote.metering import ServiceUsage
 

@@ -250,7 +250,7 @@ def _extras() -> Iterator[tuple[State, str]]:
 
 
 def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
-    from crx.index import open as open_index
+    from crx.index.handle import open as open_index
 
     if path is None:
         yield "ok", "none here or above"

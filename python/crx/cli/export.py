@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import display_path, print_json, print_line
+from crx.index import handle
 
 
 @click.command()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import print_json, print_line
+from crx.index import handle
 
 
 @click.command()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import display_path, print_json, print_line, print_note
 from crx.context.exchange import Imported
 from crx.errors import InputError
+from crx.index import handle
 
 # Spans without a chunk that are named one by one; the rest is counted.
 SPANS_NAMED = 20

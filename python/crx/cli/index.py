@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crx import index as handle
 from crx.cli.contextualize import as_object, note_failed, print_notes, print_report
 from crx.cli.disk_room import DiskRoom
 from crx.cli.options import (
@@ -26,6 +25,7 @@ from crx.cli.options import (
 from crx.cli.output import NotePrinter, display_path, print_json, print_line, print_note
 from crx.cli.progress import Form, show_build, show_contexts
 from crx.errors import InputError, UsageError
+from crx.index import handle
 from crx.registry import NO_EMBEDDER, parse_contexts
 from crx.serve.nearest_index import FOLDER
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from crx import index as handle
 from crx.cli.options import (
     embedder_option,
     find_index,
@@ -18,6 +17,7 @@ from crx.cli.options import (
 from crx.cli.output import display_path, print_line, print_note
 from crx.config import ARGUMENT, PROJECT_FILE, parse, write
 from crx.errors import UsageError
+from crx.index import handle
 from crx.serve.nearest_index import FOLDER
 
 

@@ -6,7 +6,6 @@ from dataclasses import asdict
 
 import click
 
-from crx import index as handle
 from crx.cli.filters import parse_where, parse_window
 from crx.cli.options import (
     answer_window_option,
@@ -20,6 +19,7 @@ from crx.cli.options import (
 )
 from crx.cli.output import print_json, print_note, print_notes, print_text
 from crx.errors import UsageError
+from crx.index import handle
 
 
 @click.command()

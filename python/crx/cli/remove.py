@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import display_path, print_json, print_line, print_note
+from crx.index import handle
 from crx.ingest.remove import refreshed_folders
 
 

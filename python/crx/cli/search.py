@@ -206,9 +206,9 @@ def _search_here(
     place: Path | str, query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
 ) -> Result:
     # Imported here: a search by a server is over before this is.
-    from crx import index as handle
+    from crx.index.reader import open_reader
 
-    with handle.open(place, create=False, settings=settings) as index:
+    with open_reader(place, settings=settings) as index:
         return index.search(query, **arguments)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import bold, dim, print_json, print_line, print_text
 from crx.cli.passages import GENERATED_CONTEXT
 from crx.cli.value_completion import complete_file
 from crx.errors import UsageError
+from crx.index.reader import open_reader
 from crx.ingest.paths import candidate_uris
 
 
@@ -23,7 +23,7 @@ from crx.ingest.paths import candidate_uris
 @json_option
 def command(*, uri: str, folder: str | None, chunks: bool, contexts: bool, as_json: bool) -> None:
     """Print the stored text of the document URI: a path, or path#id."""
-    with handle.open(existing_index(folder), create=False) as index:
+    with open_reader(existing_index(folder)) as index:
         store = index.store
         found = (store.document(each) for each in candidate_uris(uri))
         row = next((row for row in found if row is not None), None)

@@ -6,7 +6,6 @@ from dataclasses import asdict
 
 import click
 
-from crx import index as handle
 from crx.answer.corpus import MAX_CORPUS_TOKENS
 from crx.cli.options import index_option, json_option, searchable_index
 from crx.cli.output import (
@@ -19,6 +18,7 @@ from crx.cli.output import (
 )
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
+from crx.index.reader import open_reader
 from crx.ingest.open_store import BASE
 from crx.ingest.roots import MOUNTS, ROOTS
 from crx.ingest.skipped import read_skipped
@@ -42,7 +42,7 @@ MAX_LANGUAGES_SHOWN = 8
 def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool) -> None:
     """Print what the index holds, what it was built with and what it lacks."""
     place = searchable_index(folder)
-    with handle.open(place, create=False) as index:
+    with open_reader(place) as index:
         status = index.status()
         rows = index.store.documents() if documents else []
         passed_over = []

@@ -6,10 +6,10 @@ from dataclasses import asdict
 
 import click
 
-from crx import index as handle
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import display_path, print_json, print_line, print_note
 from crx.errors import Damaged
+from crx.index import handle
 
 
 @click.command()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crx import index as handle
 from crx.cli.index import choose_index, name_failures, summarize
 from crx.cli.options import (
     embedder_option,
@@ -20,6 +19,7 @@ from crx.cli.options import (
     set_option,
 )
 from crx.cli.output import print_json_line, print_line, print_note
+from crx.index import handle
 
 if TYPE_CHECKING:
     from crx.watch import Visit

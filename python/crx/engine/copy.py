@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crx import registry
+from crx.address import ENGINES, is_engine_address, without_password
 from crx.config import FIXED
-from crx.engine.address import ENGINES, is_engine_address, without_password
 from crx.engine.local import LocalEngine
 from crx.engine.protocol import Conditions, Engine, EngineSnapshot, StoredDocument, batches
 from crx.errors import Damaged, Incompatible, NotAnIndex, UsageError

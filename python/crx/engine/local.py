@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.config import resolve
-from crx.derived import OpenFiles, VectorFiles
 from crx.engine.protocol import (
     OUTCOME,
     CollectionStatistics,
@@ -30,6 +29,8 @@ from crx.engine.protocol import (
     StoredDocument,
 )
 from crx.errors import NotAnIndex
+from crx.index.files import OpenFiles
+from crx.index.leg_files import VectorFiles
 from crx.ingest.create import create_index, is_complete
 from crx.ingest.open_store import BASE
 from crx.ingest.roots import MOUNTS, ROOTS
@@ -243,23 +244,23 @@ class LocalEngine:
 
     def upsert(self, documents: Sequence[StoredDocument]) -> int:
         """Put documents, each in a transaction of its own; return how many were not there."""
-        with self._open().derived.writing() as writer:
+        with self._open().writing() as writer:
             return sum(_put(writer.store, document) for document in documents)
 
     def delete(self, uris: Sequence[str]) -> int:
         """Remove documents; return how many there were."""
-        with self._open().derived.writing() as writer:
+        with self._open().writing() as writer:
             return writer.store.remove_documents(uris)
 
     def publish(self) -> None:
         """Bring the legs up to the store and write out their files."""
-        with self._open().derived.writing() as writer:
+        with self._open().writing() as writer:
             writer.publish()
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[LocalSnapshot]:
         """Give the last committed state."""
-        with self._open().derived.searching() as (searcher, _):
+        with self._open().searching() as (searcher, _):
             yield LocalSnapshot(searcher.store, searcher.lexical, searcher.dense)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from crx.errors import NotAnIndex
 
 
 class OpenEngine:
-    """What `Index` keeps open; the counterpart of `derived.OpenFiles`."""
+    """What `Index` keeps open; the counterpart of `index.files.OpenFiles`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -27,11 +27,6 @@ class OpenEngine:
             opened.close()
             raise
         return opened
-
-    @property
-    def derived(self) -> OpenEngine:
-        """What searches: the database does it itself."""
-        return self
 
     def settings(self) -> dict[str, str]:
         """Return the settings that the index was built with."""

@@ -36,8 +36,8 @@ from crx.evaluate.query_runner import (
 from crx.evaluate.results import MAX_K, IndexingStats, Values
 from crx.evaluate.score_file import SCORES_FILE, ScoreFile
 from crx.evaluate.timed_models import QueryVectors, TimedReranker
-from crx.index import Index
-from crx.index import open as open_index
+from crx.index.handle import Index
+from crx.index.handle import open as open_index
 from crx.ingest.report import Progress
 from crx.protocols import Generator, Reranker
 from crx.registry import parse_contexts

@@ -19,7 +19,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from crx.index import Index
+from crx.index.handle import Index
 from crx.integrations.located_hits import (
     LocatedHit,
     locate_hits,

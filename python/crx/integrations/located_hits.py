@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crx import index as handle
-from crx.index import Index
+from crx.index import handle
+from crx.index.handle import Index
 from crx.ingest.embedding_prefix import embedding_prefix
 from crx.protocols import Reranker
 from crx.registry import load_reranker

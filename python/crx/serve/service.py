@@ -17,7 +17,7 @@ import orjson
 from crx import _native, registry
 from crx.answer.prompt import QuotedPassages, quote
 from crx.errors import CrxError, IndexFailure, NotAnIndex, NotFound, UsageError
-from crx.index import Index
+from crx.index.handle import Index
 from crx.protocols import Embedder, Generator
 from crx.retrieve.request import check_query
 from crx.retrieve.score_cache import score_checked

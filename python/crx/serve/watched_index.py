@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 from crx.errors import CrxError
-from crx.index import Index
+from crx.index.handle import Index
 from crx.ingest.report import Progress
 from crx.serve.responses import WatchStatus
 from crx.serve.served_index import ServedIndex

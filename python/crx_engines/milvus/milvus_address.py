@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from crx.engine.address import without_password
+from crx.address import without_password
 from crx.errors import UsageError
 from crx_engines.url_parameters import parse_parameters, parse_timeout
 

@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 import orjson
 
-from crx.engine.address import without_password
+from crx.address import without_password
 from crx.errors import (
     CrxError,
     Incompatible,

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from crx.engine.address import is_engine_address, without_password
+from crx.address import is_engine_address, without_password
 from crx.errors import UsageError
 from crx_engines.milvus.milvus_address import MilvusAddress, parse_milvus_address
 

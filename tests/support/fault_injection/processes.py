@@ -24,7 +24,7 @@ _PRELOADED = [
     "crx.cli.contextualize",
     "crx.cli.index",
     "crx.context.run",
-    "crx.index",
+    "crx.index.handle",
     "crx.ingest.indexer",
     "fault_injection.corpus",
     # What the modules of the tests import, and the script that runs them.

@@ -19,7 +19,7 @@ from crx.evaluate.questions import (
     read_documents,
     sample_chunks,
 )
-from crx.index import open as open_index
+from crx.index.reader import open_reader
 from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.read import read_file
 from crx.ingest.worker.isolated_reader import IsolatedReader
@@ -176,5 +176,5 @@ def _read(paths: Sequence[Path]) -> list[Document]:
 
 
 def _stored(folder: str | None) -> list[Document]:
-    with open_index(existing_index(folder), create=False) as index:
+    with open_reader(existing_index(folder)) as index:
         return read_documents(index.store)

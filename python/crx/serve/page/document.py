@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import orjson
 
 from crx import _native
-from crx.index import Index
+from crx.index.handle import Index
 from crx.ingest.formats import LANGUAGES, is_as_written
 from crx.retrieve.marks import read_marks
 from crx.serve.page.form import SearchForm, document_url

@@ -1,0 +1,81 @@
+"""The handle for answers: prompts with the passages that a search finds, and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from crx import registry
+from crx.answer.corpus import read_corpus
+from crx.answer.prompt import QuotedPassages, quote
+from crx.answer.stream import AnswerStream
+from crx.index.reader import IndexReader
+from crx.protocols import Generator
+from crx.retrieve.request import Where
+from crx.types import Answer, Window
+
+
+class AnsweringIndex(IndexReader):
+    """An index opened for reading whose passages a model answers from."""
+
+    def prompt(
+        self,
+        question: str,
+        *,
+        k: int | None = None,
+        window: Window = "auto",
+        where: Where | None = None,
+    ) -> QuotedPassages:
+        """Return the prompt that asks for an answer from the passages that `search` finds."""
+
+        result = self.search(question, k=k, window=window, where=where)
+        return quote(question, result.passages, notes=result.notes)
+
+    def corpus_prompt(self, question: str, *, where: Where | None = None) -> QuotedPassages:
+        """Return the prompt that asks for an answer from the whole corpus, in a fixed order.
+
+        Raises `UsageError` if the corpus is too long for a prompt.
+        """
+        from crx.answer.prompt import quote
+
+        budget = self._settings.window_tokens
+        passages = read_corpus(self.store, where=where, budget_tokens=budget)
+        return quote(question, passages, shared=True)
+
+    def ask(
+        self,
+        question: str | QuotedPassages,
+        *,
+        with_: str | Generator = "",
+        on_text: Callable[[str], None] | None = None,
+    ) -> Answer:
+        """Return the answer to a question, or to a prompt of `prompt` or `corpus_prompt`.
+
+        `with_` is a generator or a specification of one (see `crx.registry`), by default the
+        setting `generator`. `on_text` receives the text as it is generated. Raises `UsageError`
+        if no generator is named, and `ModelError` if its answer breaks off.
+        """
+        answer = self.stream_answer(question, with_=with_)
+        for text in answer:
+            if on_text is not None:
+                on_text(text)
+        return answer.answer
+
+    def stream_answer(
+        self,
+        question: str | QuotedPassages,
+        *,
+        with_: str | Generator = "",
+        on_notice: Callable[[str], None] | None = None,
+    ) -> AnswerStream:
+        """Return the answer as an iterator over its text. See `ask`.
+
+        `on_notice` is called with the host and the size before texts are sent to another machine;
+        the notes of the answer repeat it.
+        """
+        from crx.answer.stream import AnswerStream
+
+        generator = registry.require_named_generator(with_ or self._settings.generator)
+        prompt = self.prompt(question) if isinstance(question, str) else question
+        opened = partial(registry.open_generator, generator)
+        return AnswerStream(prompt, opened, on_notice=on_notice)

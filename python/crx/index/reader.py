@@ -1,0 +1,244 @@
+"""The handle for reading an index: searches, models, status."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from crx import _native, registry
+from crx.address import is_engine_address, without_password
+from crx.config import Resolved, Settings, require_agreement, resolve
+from crx.errors import UsageError
+from crx.index.files import OpenFiles, OpenIndex
+from crx.index.leg_files import VectorFiles
+from crx.ingest.create import require_utf_8
+from crx.ingest.file_systems import require_local_disk
+from crx.per_process import PerProcess
+from crx.protocols import Embedder, Reranker
+from crx.retrieve.canaries import check_documents
+from crx.retrieve.dense_languages import describe_unread_documents
+from crx.retrieve.file_searcher import FileSearcher
+from crx.retrieve.request import SearchRequest, Where
+from crx.retrieve.search import run_search
+from crx.retrieve.search_models import SearchModels
+from crx.types import LEGS, Leg, Result, Status, Window
+
+Reader = TypeVar("Reader", bound="IndexReader")
+
+
+class IndexReader:
+    """An index opened for reading; `open_reader` returns one.
+
+    It may be used from several threads. Reading takes no lock. In a forked child it opens its files
+    again at the first use.
+    """
+
+    def __init__(
+        self, path: Path | str, resolved: Resolved, *, embedder: Embedder | None = None
+    ) -> None:
+        """`path` is a folder, or the URL of a database, which is opened for searching."""
+        self._path = path
+        self._settings = resolved.settings
+        self._templates = resolved.templates
+        self._files = PerProcess(partial(_open_files, path, VectorFiles.of(resolved.settings)))
+        self._embedder = PerProcess(partial(_load_embedder, self.name, self._files), made=embedder)
+        self._models = SearchModels(
+            resolved.settings,
+            embedder=self._embedder,
+            load_reranker=partial(_load_reranker, resolved.settings.reranker),
+        )
+        self._built: Mapping[str, str] = self._files.get().settings()
+        require_agreement(self.name, built=self._built, resolved=resolved)
+
+    def __enter__(self: Reader) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the files."""
+        self._files.get().close()
+
+    @property
+    def path(self) -> Path:
+        """The folder; raises `UsageError` for an index in a database."""
+        if isinstance(self._path, str):
+            raise UsageError(f"{self.name}: is in a database and has no folder")
+        return self._path
+
+    @property
+    def name(self) -> str:
+        """The path of the folder, or the URL of the database without a password."""
+        return without_password(self._path) if isinstance(self._path, str) else str(self._path)
+
+    @property
+    def store(self) -> _native.Store:
+        """The store, for reading; raises `UsageError` for an index in a database."""
+        return self._open_folder().store
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The settings that the index was built with, by name."""
+        return self._built
+
+    @property
+    def configuration(self) -> Settings:
+        """The settings in effect, those of a search among them."""
+        return self._settings
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder the index was built with, loaded on first use; raises `ModelError`."""
+        return self._embedder.get()
+
+    @property
+    def search_models(self) -> SearchModels:
+        """The models that a search runs, their caches, and the weights of its stages."""
+        return self._models
+
+    @property
+    def reranker(self) -> Reranker:
+        """The reranker that is set, or the shipped one, loaded on first use; `ModelError`."""
+        return self._models.reranker
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int | None = None,
+        window: Window = "auto",
+        budget_tokens: int | None = None,
+        where: Where | None = None,
+        legs: Sequence[Leg] = LEGS,
+        within_section: bool = False,
+        order: Literal["score", "document"] = "score",
+        rerank: bool | None = None,
+    ) -> Result:
+        """Return the passages that answer a query, best first.
+
+        `window` is "auto" (the stretches worth most, within `budget_tokens` together), "grow"
+        (each hit up to `window_tokens`), or how many chunks to add on each side.
+        `where` filters documents: {"lang": "en"}, {"year": {">=": 2020}}, {"path": "/docs/**"}.
+        `rerank` turns reranking on or off; None reranks a search of both legs if the setting
+        `reranker` is not empty. A reranker that fails while it reads leaves the fused order, and
+        a note.
+
+        An embedder on a server that is down leaves BM25 alone, and a note, unless `legs` names the
+        dense leg alone.
+
+        The answer is that of one committed state of the index. Raises `ValueError` for an argument
+        that is not valid (see `SearchRequest`), `ModelError` for a reranker that cannot be loaded,
+        `UsageError` for a `min_relevance` without one.
+        """
+        request = SearchRequest(
+            query=query,
+            k=k,
+            window=window,
+            budget_tokens=budget_tokens,
+            where=where,
+            legs=legs,
+            within_section=within_section,
+            order=order,
+        )
+        has_vectors = registry.has_vectors(self._built, legs=legs, path=self.name)
+        parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)
+        with self._files.get().searching() as (searcher, notes):
+            result = run_search(request, parameters=parameters, searcher=searcher)
+        return replace(result, notes=(*notes, *result.notes))
+
+    @contextlib.contextmanager
+    def searcher(self) -> Iterator[FileSearcher]:
+        """Give both legs and the store in one read transaction, which ends with the block.
+
+        The legs are brought up to the store if that is possible. Raises `UsageError` for an index
+        in a database.
+        """
+        files = self._files.get()
+        if not isinstance(files, OpenFiles):
+            raise UsageError(f"{self.name}: is in a database; an evaluation needs an index folder")
+        with files.searching() as (searcher, _):
+            yield searcher
+
+    def status(self) -> Status:
+        """Return what the index holds and what is still to be embedded."""
+        with self._files.get().searching() as (searcher, notes):
+            unread = describe_unread_documents(self._built, langs=searcher.langs)
+            return Status(
+                path=self.name,
+                counts=searcher.counts(),
+                settings=self._built,
+                notes=(*notes, unread) if unread else tuple(notes),
+                failures=tuple(searcher.failures()),
+                exact=searcher.exact,
+                reranker=self._settings.reranker,
+                lag=searcher.lag,
+            )
+
+    def check_canaries(self) -> None:
+        """Look up a chunk of three documents in both legs; raises `Damaged` if one is not found.
+
+        Vectors are looked up only if every chunk has one. Raises `ModelError` if the embedder
+        cannot be loaded.
+        """
+        with self._open_folder().searching() as (searcher, _):
+            pending = bool(len(searcher.store.pending(limit=1)))
+            check_documents(searcher, dimensions=0 if pending else self.embedder.dimensions)
+
+    def _open_folder(self) -> OpenFiles:
+        """Return the files of the folder; raises `UsageError` for an index in a database."""
+        files = self._files.get()
+        if not isinstance(files, OpenFiles):
+            raise UsageError(
+                f"{self.name}: this needs an index folder; work on one, and carry it over with "
+                '"crx copy"'
+            )
+        return files
+
+
+def open_reader(
+    path: str | os.PathLike[str], *, settings: Mapping[str, object] | None = None
+) -> IndexReader:
+    """Open an index for reading; see `crx.open`, which also writes.
+
+    Raises `NotAnIndex` if there is none, and what `crx.open` raises.
+    """
+    resolved = resolve(settings)
+    return IndexReader(check_location(path, resolved.settings), resolved)
+
+
+def check_location(path: str | os.PathLike[str], settings: Settings) -> Path | str:
+    """Return the absolute path of an index folder, or the URL of a database as it is.
+
+    Raises `UsageError` for a path that is not UTF-8, and `SystemFailure` for a folder on a network
+    file system, unless the setting `network_disk` is 1.
+    """
+    if isinstance(path, str) and is_engine_address(path):
+        return path
+    folder = Path(os.path.abspath(path))
+    require_utf_8(folder)
+    if not settings.network_disk:
+        require_local_disk(folder)
+    return folder
+
+
+def _open_files(path: Path | str, vectors: VectorFiles) -> OpenIndex:
+    if isinstance(path, Path):
+        return OpenFiles.open(path, vectors)
+    # By name, as a backend: an index folder needs no engine of a database.
+    opened: OpenIndex = import_module("crx.engine.opened").OpenEngine.open(path)
+    return opened
+
+
+def _load_embedder(name: str, files: PerProcess[OpenIndex]) -> Embedder:
+    return registry.load_embedder_of_index(name, built=files.get().settings())
+
+
+def _load_reranker(spec: str) -> Reranker:
+    return registry.load_reranker(spec or registry.SHIPPED_RERANKER)

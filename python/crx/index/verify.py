@@ -1,0 +1,83 @@
+"""Verification of an index folder, and repair of what can be made anew."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+
+from crx.context.archive import FILE, drop_damaged_lines, read_archive
+from crx.errors import Damaged, fact
+from crx.index.files import OpenFiles, describe_lost_log
+from crx.index.snapshot import describe_older_store
+from crx.index.writer import CATCH_UP_S, open_locked_store
+from crx.ingest.repair import name_vectors, repair_vectors
+from crx.protocols import Embedder
+from crx.retrieve.canaries import describe_unfound
+from crx.types import Verification
+
+
+def verify_files(
+    files: OpenFiles, *, load_embedder: Callable[[], Embedder], deep: bool
+) -> Verification:
+    """Check every row against its hash; repair damaged vectors, then derived files.
+
+    See `Index.verify`. After a repair the files must be opened again.
+    """
+    faults = files.store.verify()
+    repaired: list[str] = []
+    if name_vectors(faults):
+        with files.recovering() as writer:
+            faults, repaired = repair_vectors(writer.store, load_embedder=load_embedder)
+            writer.sync()
+    if faults:
+        return Verification(tuple(fact(fault) for fault in faults), tuple(repaired))
+    if damaged := find_damaged(files):
+        with files.recovering() as writer:
+            writer.publish()
+    if deep and not damaged and (damaged := find_unfound(files)):
+        rebuild_files(files)
+    rebuilt = [f"{fact(line)}; made anew" for line in damaged]
+    return Verification((), (*repaired, *rebuilt))
+
+
+def verify_archive(files: OpenFiles, found: Verification) -> Verification:
+    """Remove the damaged lines of the archive of contexts; returns what was found with them."""
+    folder = files.legs.path
+    damaged = read_archive(folder).damaged
+    if not damaged:
+        return found
+    with files.writing():
+        drop_damaged_lines(folder)
+    line = f"{folder / FILE}: {damaged} damaged lines; removed"
+    return replace(found, repaired=(*found.repaired, line))
+
+
+def find_damaged(files: OpenFiles) -> list[str]:
+    """Return the derived files that do not match their hashes or their store, a line each."""
+    store, legs = files.store, files.legs
+    faults = [describe_lost_log(legs.path)] if store.log_lost else []
+    try:
+        lexical = legs.open_lexical(write=False)
+        if lexical.seq > store.seq:
+            faults.append(describe_older_store(legs.path, store, lexical.seq))
+    except Damaged as error:
+        faults.append(str(error))
+    dense = legs.open_dense(write=False)
+    dense.check(store)
+    return [*faults, *dense.faults]
+
+
+def find_unfound(files: OpenFiles) -> list[str]:
+    """Look up every chunk in BM25; return a line for each that is not found."""
+    return describe_unfound(files.store, lexical=files.legs.open_lexical(write=False))
+
+
+def rebuild_files(files: OpenFiles) -> None:
+    """Delete the derived files and make them anew from the store, under the writer's lock."""
+    with contextlib.closing(open_locked_store(files.legs.path, wait_s=CATCH_UP_S)):
+        for path in files.legs.folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with files.recovering() as writer:
+        writer.publish()

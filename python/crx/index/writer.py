@@ -1,0 +1,242 @@
+"""The one writer of an index folder: its lock, its commits, and the catch-up of a search."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol
+from weakref import WeakSet, WeakValueDictionary
+
+from crx import _native
+from crx.errors import Locked, NoRoom, SystemFailure
+from crx.index.leg_files import LegFiles
+from crx.ingest.open_store import open_store
+from crx.retrieve.bm25_files import record_files
+from crx.retrieve.canaries import require_found
+
+# Age that a snapshot may have while a thread of the process writes: each new one is a commit.
+SECONDS_BETWEEN_COMMITS = 0.5
+# Age of a lock that a search of another process may hold while it catches up; an older one is that
+# of a writer, beside which another is refused at once.
+CATCH_UP_S = 0.5
+LOCK_POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The store under the writer's lock, and both legs opened for writing."""
+
+    store: _native.Store
+    lexical: _native.Lexical
+    dense: _native.Dense
+    on_commit: Callable[[], None] = lambda: None
+    on_bm25_commit: Callable[[], None] = lambda: None
+    _committing: threading.Lock = field(default_factory=threading.Lock)
+
+    def sync(self) -> None:
+        """Bring the legs up to the store."""
+        self.commit_lexical(self.store)
+        self.dense.sync(self.store)
+        self.on_commit()
+
+    def publish(self) -> None:
+        """Bring the legs up to the store and write out their files, as at the end of a build."""
+        self.commit_lexical(self.store)
+        self.dense.publish(self.store)
+
+    def commit_lexical(self, store: _native.Store) -> None:
+        """Commit to BM25 what it lacks of `store`, which may be a snapshot."""
+        with self._committing:
+            if self.lexical.seq < store.seq or store is self.store:
+                # After a loss of power, BM25 must not be newer than the store.
+                self.store.flush()
+                self.lexical.sync(store)
+                self.on_bm25_commit()
+
+    def check_canaries(self, docs: Iterable[int], *, dimensions: int) -> None:
+        """Look up documents in both legs; raises `Damaged` if one does not find them."""
+        require_found(
+            self.store,
+            docs,
+            lexical=self.lexical,
+            dense=self.dense,
+            dimensions=dimensions,
+        )
+
+    def close(self) -> None:
+        """Wait for background merges, then release the lock."""
+        try:
+            self.lexical.close()
+            self.on_bm25_commit()
+        finally:
+            self.store.close()
+
+
+class SnapshotHolder(Protocol):
+    """A reader of this process that keeps a snapshot between searches."""
+
+    def release_idle(self) -> None:
+        """Release the snapshot if no search reads it."""
+
+
+class WriteAccess:
+    """Which thread of this process writes to a folder. One object a folder: `WriteAccess.to`."""
+
+    _known: ClassVar[WeakValueDictionary[str, WriteAccess]] = WeakValueDictionary()
+    _guard: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._holder: Literal["", "writer", "catch-up"] = ""
+        self._writer: Writer | None = None
+        self._next_commit = 0.0
+        self._readers: WeakSet[SnapshotHolder] = WeakSet()
+
+    @staticmethod
+    def to(folder: Path) -> WriteAccess:
+        """Return the access to a folder, whatever path leads to it."""
+        with WriteAccess._guard:
+            return WriteAccess._known.setdefault(os.path.realpath(folder), WriteAccess())
+
+    @staticmethod
+    def forget_parent() -> None:
+        """Drop what a forked child inherited: the writer is the parent's."""
+        WriteAccess._guard = threading.Lock()
+        WriteAccess._known = WeakValueDictionary()
+
+    def take(self, folder: Path) -> None:
+        """Become the writer. Waits for a catch-up of a search; `Locked` beside another writer."""
+        with self._changed:
+            while self._holder == "catch-up":
+                self._changed.wait()
+            if self._holder == "writer":
+                raise Locked(
+                    f"{folder}: another thread of this process (pid {os.getpid()}) is writing; "
+                    "wait for it to end"
+                )
+            self._holder = "writer"
+
+    def take_for_catch_up(self) -> bool:
+        """Become the writer for a moment, if nobody in this process is."""
+        with self._changed:
+            if self._holder:
+                return False
+            self._holder = "catch-up"
+            return True
+
+    def release(self) -> None:
+        """Let others write."""
+        with self._changed:
+            self._holder = ""
+            self._changed.notify_all()
+
+    def share(self, writer: Writer | None) -> None:
+        """Let searches of this process commit the open writer's changes to BM25, or no longer."""
+        with self._changed:
+            self._writer = writer
+        self.release_idle()
+
+    def watch(self, reader: SnapshotHolder) -> None:
+        """Release the snapshot of `reader`, if no search reads it, whenever a writer commits."""
+        with self._changed:
+            self._readers.add(reader)
+
+    def release_idle(self) -> None:
+        """Release the snapshots that no search reads, so that the write-ahead log can shrink."""
+        with self._changed:
+            readers = list(self._readers)
+        for reader in readers:
+            reader.release_idle()
+
+    def commit(self, store: _native.Store) -> bool:
+        """Commit to BM25 what the writer of this process has written, as far as `store` has it.
+
+        Returns False if no thread of this process writes.
+        """
+        with self._changed:
+            if self._writer is None:
+                return False
+            self._writer.commit_lexical(store)
+            self._next_commit = time.monotonic() + SECONDS_BETWEEN_COMMITS
+            return True
+
+    def has_just_committed(self) -> bool:
+        """Return whether a writer of this process committed for a search less than 0.5 s ago."""
+        with self._changed:
+            return self._writer is not None and time.monotonic() < self._next_commit
+
+    def is_writing(self) -> bool:
+        """Return whether a thread of this process writes."""
+        with self._changed:
+            return self._writer is not None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=WriteAccess.forget_parent)
+
+
+@contextlib.contextmanager
+def open_writer(files: LegFiles, access: WriteAccess) -> Iterator[Writer]:
+    """Hold the writer's lock; raises `Locked`, naming the process or thread that holds it."""
+    access.take(files.path)
+    try:
+        writer = replace(_open_writer(files, wait_s=CATCH_UP_S), on_commit=access.release_idle)
+        with contextlib.closing(writer):
+            access.share(writer)
+            try:
+                yield writer
+            finally:
+                access.share(None)
+    finally:
+        access.release()
+
+
+def catch_up(files: LegFiles, access: WriteAccess) -> str:
+    """Bring BM25 up to the store as a writer. Returns why that is not possible, or ""."""
+    if not access.take_for_catch_up():
+        return "another thread is writing"
+    try:
+        with contextlib.closing(_open_writer(files, wait_s=0.0)) as writer:
+            writer.sync()
+    except (Locked, NoRoom, SystemFailure) as error:
+        return str(error)
+    finally:
+        access.release()
+    return ""
+
+
+def open_locked_store(folder: Path, *, wait_s: float) -> _native.Store:
+    """Open the store for writing; waits for a lock that is younger than `wait_s`."""
+    latest = time.monotonic() + wait_s
+    while True:
+        try:
+            return open_store(folder, write=True)
+        except Locked:
+            if time.monotonic() >= latest or _lock_age_s(folder) >= wait_s:
+                raise
+        time.sleep(LOCK_POLL_S)
+
+
+def _lock_age_s(folder: Path) -> float:
+    """Return for how long the lock has been held: its file is written when it is taken."""
+    return time.time() - (folder / "lock").stat().st_mtime
+
+
+def _open_writer(files: LegFiles, *, wait_s: float) -> Writer:
+    store = open_locked_store(files.path, wait_s=wait_s)
+    try:
+        return Writer(
+            store,
+            files.open_lexical(write=True),
+            files.open_dense(write=True),
+            on_bm25_commit=partial(record_files, files.bm25),
+        )
+    except BaseException:
+        store.close()
+        raise
