@@ -34,7 +34,7 @@ from crx.index.leg_files import VectorFiles
 from crx.ingest.create import create_index, is_complete
 from crx.ingest.open_store import BASE
 from crx.ingest.roots import MOUNTS, ROOTS
-from crx.retrieve.dense_leg import search_dense
+from crx.retrieve.file_searcher import FileDense
 from crx.types import Ranking
 
 # Settings that belong to a folder on one machine.
@@ -89,7 +89,8 @@ class LocalSnapshot:
         self, vector: NDArray[np.float32], *, k: int, where: Conditions | None
     ) -> Ranking:
         """Return the k chunks of largest inner product with a vector."""
-        return search_dense(self._dense, self._store, vector, k=k, only=self._select(where))
+        leg = FileDense(self._dense, self._store, self._select(where))
+        return Ranking(*leg.search(vector, k=k))
 
     def sparse_topk(
         self,

@@ -9,8 +9,7 @@ import orjson
 
 from crx import _native
 from crx.errors import Damaged
-from crx.retrieve.dense_leg import search_dense
-from crx.retrieve.file_searcher import FileSearcher
+from crx.retrieve.file_searcher import FileDense, FileSearcher
 
 # Chunks that a document may have for its canary: more cost as much as a search of a whole index.
 MAX_CHUNKS = 2000
@@ -43,7 +42,7 @@ def require_found(
             _require(chunk.key, found, leg="BM25", uri=row.uri)
         if dimensions:
             vector = np.full(dimensions, dimensions**-0.5, np.float32)
-            found = search_dense(dense, store, vector, k=len(keys), only=only).keys
+            found, _ = FileDense(dense, store, only).search(vector, k=len(keys))
             _require(chunk.key, found, leg="the dense leg", uri=row.uri)
 
 

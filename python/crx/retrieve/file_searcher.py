@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.errors import Damaged
-from crx.retrieve.dense_leg import search_dense
 from crx.retrieve.ports import Found, Legs
 
 
@@ -39,7 +38,7 @@ class FilteredLexical(NamedTuple):
 
 
 class FileDense(NamedTuple):
-    """The dense leg, whose files are checked as they are read."""
+    """The dense leg, whose files are checked as they are read, among the documents of a filter."""
 
     dense: _native.Dense
     store: _native.Store
@@ -51,9 +50,16 @@ class FileDense(NamedTuple):
         return self.dense.faults
 
     def search(self, query: NDArray[np.float32], *, k: int) -> Found:
-        """Return the k chunks of largest inner product; see `search_dense`."""
-        found = search_dense(self.dense, self.store, query, k=k, only=self.only)
-        return found.keys, found.scores
+        """Return the k chunks whose vectors have the largest inner product with the (d,) query.
+
+        If a part of a file turns out to be damaged, what the file holds is read from the store, and
+        `faults` names the file.
+        """
+        try:
+            return self.dense.search(query, k=k, only=self.only)
+        except Damaged:
+            self.dense.sync(self.store)
+            return self.dense.search(query, k=k, only=self.only)
 
 
 class FileSearcher(NamedTuple):
