@@ -81,7 +81,7 @@ fuzz: build
 
 # llama.cpp is compiled here, for ten minutes; sentence-transformers brings several GB of torch.
 test-all: processor lint test-rust build model
-	$(BIN)/pip install 'llama-cpp-python>=0.3.36' gguf jinja2 'rapidocr>=3.10' 'sentence-transformers>=3' \
+	$(BIN)/pip install 'llama-cpp-python>=0.3.36' gguf 'rapidocr>=3.10' 'sentence-transformers>=3' \
 		selenium
 	$(BIN)/pip install --no-deps axe-playwright-python
 	$(BIN)/pytest -m "slow or not slow"

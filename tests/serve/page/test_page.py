@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from hostile_documents import ATTACK
+from jinja2 import UndefinedError
 from served import Client, serving_app
 
 import crx
 from crx.errors import UsageError
 from crx.serve.app import create_app
 from crx.serve.page.form import SearchForm, read_form
-from crx.serve.page.markup import join, tag
 from crx.serve.page.routes import page_extension
 from crx.serve.page.state import render_state
+from crx.serve.page.templates import escape_text, make_environment, render
 from crx.serve.page.text_lines import SHOWN_CHARS, TextLines
 from crx.serve.responses import IndexStatus, ServiceStatus
 from crx.serve.served_index import ServedIndex
@@ -54,11 +57,23 @@ def first_link(page: Client, query: str) -> str:
     return Elements(get(page, f"/?q={quote(query)}")).links("open")[0]
 
 
-def test_text_and_attributes_of_an_element_are_escaped() -> None:
-    assert tag("a", {"href": '"><b>', "hidden": True, "id": None}, "<i>", tag("br", {})) == (
-        '<a href="&quot;&gt;&lt;b&gt;" hidden>&lt;i&gt;<br></a>'
-    )
-    assert join("a\x00b\udce9\n") == "a\ufffdb\ufffd\n"
+def test_a_template_escapes_values_and_replaces_what_html_cannot_hold() -> None:
+    template = make_environment().from_string('<a href="{{ url }}">{{ text }}</a>')
+    values = {"url": '"><b>', "text": "<i>a\x00b\udce9\n"}
+    written = '<a href="&#34;&gt;&lt;b&gt;">&lt;i&gt;a\ufffdb\ufffd\n</a>'
+    assert template.render(values) == written
+    assert escape_text("<i>\x00") == "&lt;i&gt;\ufffd"
+
+
+def test_a_template_without_one_of_its_values_is_an_error() -> None:
+    with pytest.raises(UndefinedError, match="'message' is undefined"):
+        render("failure.html", {})
+
+
+def test_neither_the_package_nor_a_search_imports_jinja() -> None:
+    code = "import sys, crx, crx.cli.search, crx.serve.server; print('jinja2' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_a_search_without_a_script_shows_passages_with_the_words_of_the_query(page: Client) -> None:

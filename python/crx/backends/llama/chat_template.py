@@ -85,7 +85,7 @@ def _family(template: str) -> ChatTemplate | None:
 
 
 def _render(template: str, *, bos: str, eos: str) -> ChatTemplate:
-    # jinja2 comes with llama-cpp-python and is needed only where a model file is read.
+    # Needed only where a model file is read.
     from jinja2 import TemplateError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
+from markupsafe import Markup
 
 from crx import _native
 from crx.index.handle import Index
 from crx.ingest.formats import LANGUAGES, is_as_written
 from crx.retrieve.marks import read_marks
 from crx.serve.page.form import SearchForm, document_url
-from crx.serve.page.markup import Markup, Node, join, tag
 from crx.serve.page.places import text_lang
-from crx.serve.page.results import mark_words, render_context
+from crx.serve.page.templates import render
 from crx.serve.page.text_lines import TextLines
+from crx.serve.page.text_pieces import Piece, split_words
 from crx.types import Mark
 
 _MAX_OUTLINE = 400
@@ -52,6 +53,57 @@ class DocumentPage:
         return self.row.title or self.row.uri.rstrip("/").rpartition("/")[2]
 
 
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A heading of the outline, and where it leads."""
+
+    label: str
+    level: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ChunkContext:
+    """What situates a chunk; `rejected` is why a model's context was not taken, or ""."""
+
+    number: int
+    line: int
+    rejected: str
+    outline: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Contexts:
+    """The contexts of the chunks that are shown, and how many of all chunks have one."""
+
+    covered: int
+    total: int
+    is_cut: bool
+    chunks: Sequence[_ChunkContext]
+
+
+@dataclass(frozen=True, slots=True)
+class _Divider:
+    """A page, slide, chapter or sheet that begins."""
+
+    anchor: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ShownLine:
+    """A line: what is before the marked span, in it and after it; `span` is None outside of it."""
+
+    number: int
+    label: str
+    dividers: Sequence[_Divider]
+    before: str
+    span: Sequence[Piece] | None
+    is_first: bool
+    after: str
+
+
 def read_document(
     document_id: str,
     *,
@@ -81,89 +133,70 @@ def read_document(
 
 def render_document(page: DocumentPage, *, store: _native.Store) -> Markup:
     """Return the main part of the page of a document."""
-    return join(_head(page), _contexts(page, store), _outline(page), _text(page))
-
-
-def _head(page: DocumentPage) -> Markup:
-    uri = page.row.uri
-    source: Node = tag("bdi", {"class": "path"}, uri)
-    if uri.startswith(("https://", "http://")):
-        source = tag("a", {"href": uri, "rel": "noreferrer"}, source)
+    uri, chunk_count = page.row.uri, page.row.chunks
+    first, last = page.shown
     facts = [str(page.metadata.get("format", "")), page.row.lang]
-    facts += [f"{page.row.chunks:,} chunk{'s' * (page.row.chunks != 1)}"]
-    more = {k: v for k, v in page.metadata.items() if k not in _OWN_METADATA}
-    back = SearchForm(query=page.query).url()
-    text = "Back to the passages" if page.query else "Search"
-    return tag(
-        "header",
-        {"class": "document-head"},
-        tag("p", {"class": "back"}, tag("a", {"id": "back", "href": back}, f"← {text}")),
-        tag("h1", {"dir": "auto", "lang": page.row.lang or None}, page.title),
-        tag("p", {"class": "place"}, source),
-        tag("p", {"class": "facts"}, " · ".join(filter(None, facts))),
-        tag("dl", {"class": "metadata"}, *(_pair(*each) for each in more.items())) if more else "",
-    )
+    facts += [f"{chunk_count:,} chunk{'s' * (chunk_count != 1)}"]
+    sections = [mark for mark in page.marks if mark.is_section and mark.label]
+    text = page.lines.text[page.lines.span(first, last)[0] :]
+    values = {
+        "uri": uri,
+        "is_web_page": uri.startswith(("https://", "http://")),
+        "title": page.title,
+        "lang": page.row.lang,
+        "query": page.query,
+        "back_url": SearchForm(query=page.query).url(),
+        "facts": [fact for fact in facts if fact],
+        "metadata": [
+            (name, _describe_value(value))
+            for name, value in page.metadata.items()
+            if name not in _OWN_METADATA
+        ],
+        "contexts": _read_contexts(page, store),
+        "section_count": len(sections),
+        "outline": _outline(page, sections) if len(sections) > 1 else [],
+        "is_code": page.metadata.get("format") in LANGUAGES.values(),
+        "text_lang": text_lang(text, document_lang=page.row.lang),
+        "lines": _show_lines(page),
+        "earlier_url": _line_url(page, first - 1) if first > 1 else "",
+        "later_url": _line_url(page, last + 1) if last < len(page.lines.starts) else "",
+    }
+    return render("document.html", values)
 
 
-def _pair(name: str, value: object) -> Markup:
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return tag("div", {}, tag("dt", {}, name), tag("dd", {"dir": "auto"}, text))
+def _describe_value(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _contexts(page: DocumentPage, store: _native.Store) -> Node:
+def _read_contexts(page: DocumentPage, store: _native.Store) -> _Contexts | None:
     chunks = store.chunks(store.chunk_keys(page.row.doc))
     if not chunks:
-        return ""
-    covered = sum(each.outcome in _ACCEPTED for each in chunks)
-    first, last = page.shown
-    start, end = page.lines.span(first, last)
+        return None
+    start, end = page.lines.span(*page.shown)
     here = [each for each in chunks if each.start < end and each.end > start]
-    counted = f"{covered:,} of {len(chunks):,} chunks have one ({covered / len(chunks):.0%})"
-    cut = len(here) < len(chunks) or len(here) > _MAX_CONTEXTS
-    note = tag("p", {"class": "facts"}, "Of the text that is shown, the first ones.") if cut else ""
-    return tag(
-        "details",
-        {"class": "contexts"},
-        tag("summary", {}, f"Contexts: {counted}"),
-        note,
-        tag("ol", {}, *(_chunk(each, page) for each in here[:_MAX_CONTEXTS])),
+    return _Contexts(
+        covered=sum(each.outcome in _ACCEPTED for each in chunks),
+        total=len(chunks),
+        is_cut=len(here) < len(chunks) or len(here) > _MAX_CONTEXTS,
+        chunks=[
+            _ChunkContext(
+                number=each.ordinal + 1,
+                line=page.lines.line_at(each.start),
+                # A chunk that no model was asked about has no outcome.
+                rejected="" if each.outcome in _ACCEPTED else each.outcome,
+                outline=each.outline,
+                context=each.context,
+            )
+            for each in here[:_MAX_CONTEXTS]
+        ],
     )
 
 
-def _chunk(chunk: _native.ChunkRow, page: DocumentPage) -> Markup:
-    # A chunk that no model was asked about has no outcome.
-    state = "" if chunk.outcome in ("", *_ACCEPTED) else f" ({chunk.outcome})"
-    link = tag("a", {"href": f"#L{page.lines.line_at(chunk.start)}"}, f"Chunk {chunk.ordinal + 1}")
-    return tag(
-        "li",
-        {},
-        tag("p", {}, link, state),
-        render_context(outline=chunk.outline, context=chunk.context),
-    )
-
-
-def _outline(page: DocumentPage) -> Node:
-    sections = [mark for mark in page.marks if mark.is_section and mark.label]
-    if len(sections) < 2:
-        return ""
-    items = [
-        tag(
-            "li",
-            {"class": f"level{min(mark.level, 4)}"},
-            tag(
-                "a",
-                {"href": _line_url(page, page.lines.line_at(mark.start)), "dir": "auto"},
-                mark.label,
-            ),
-        )
+def _outline(page: DocumentPage, sections: Sequence[Mark]) -> list[_Section]:
+    return [
+        _Section(mark.label, min(mark.level, 4), _line_url(page, page.lines.line_at(mark.start)))
         for mark in sections[:_MAX_OUTLINE]
     ]
-    return tag(
-        "details",
-        {"class": "outline-list"},
-        tag("summary", {}, f"Outline: {len(sections):,} sections"),
-        tag("nav", {"aria-label": "Outline"}, tag("ol", {}, *items)),
-    )
 
 
 def _line_url(page: DocumentPage, line: int) -> str:
@@ -174,32 +207,19 @@ def _line_url(page: DocumentPage, line: int) -> str:
     return document_url(page.id, start=start, end=max(end, start + 1), query=page.query)
 
 
-def _text(page: DocumentPage) -> Markup:
+def _show_lines(page: DocumentPage) -> list[_ShownLine]:
     first, last = page.shown
     numbered = is_as_written(page.row.uri, page.metadata)
-    is_code = page.metadata.get("format") in LANGUAGES.values()
-    kind = "text code" if is_code else "text"
     dividers, beside = _marks_by_line(page)
     terms = set(_native.analyze(page.query)) if page.query else set()
     lines = []
     for line in range(first, last + 1):
-        lines += [_divider(mark) for mark in dividers.get(line, ())]
         label = str(line) if numbered else ""
         if marks := beside.get(line):
             label = marks[0].label
-        lines.append(_line(page, line, label=label, terms=terms))
-    lang = text_lang(
-        page.lines.text[page.lines.span(first, last)[0] :], document_lang=page.row.lang
-    )
-    return join(
-        _neighbour(page, first - 1, "Earlier text") if first > 1 else "",
-        tag("div", {"class": kind, "lang": lang, "tabindex": "-1"}, *lines),
-        _neighbour(page, last + 1, "Later text") if last < len(page.lines.starts) else "",
-    )
-
-
-def _neighbour(page: DocumentPage, line: int, text: str) -> Markup:
-    return tag("p", {"class": "more"}, tag("a", {"href": _line_url(page, line)}, text))
+        above = [_divider(mark) for mark in dividers.get(line, ())]
+        lines.append(_show_line(page, line, label=label, dividers=above, terms=terms))
+    return lines
 
 
 def _marks_by_line(page: DocumentPage) -> tuple[dict[int, list[Mark]], dict[int, list[Mark]]]:
@@ -213,39 +233,33 @@ def _marks_by_line(page: DocumentPage) -> tuple[dict[int, list[Mark]], dict[int,
     return dividers, beside
 
 
-def _divider(mark: Mark) -> Markup:
+def _divider(mark: Mark) -> _Divider:
     anchor = re.sub(r"\W+", "-", f"{mark.kind}-{mark.label}")
-    link = tag("a", {"href": f"#{anchor}"}, f"{mark.kind} {mark.label}")
-    return tag("p", {"class": "divider", "id": anchor}, link)
+    return _Divider(anchor, f"{mark.kind} {mark.label}")
 
 
-def _line(page: DocumentPage, line: int, *, label: str, terms: set[str]) -> Markup:
-    start, end = page.lines.starts[line - 1], page.lines.end(line)
-    aside = {"class": "number", "href": f"#L{line}", "tabindex": "-1", "aria-hidden": "true"}
-    number = tag("a", aside, label) if label else ""
-    return tag(
-        "div",
-        {"class": "line", "id": f"L{line}"},
-        number,
-        tag("p", {"dir": "auto"}, *_pieces(page, start, end, terms)),
-    )
-
-
-def _pieces(page: DocumentPage, start: int, end: int, terms: set[str]) -> Iterator[Node]:
-    """Yield a line, with the part that the span covers marked, and the query's words in it."""
+def _show_line(
+    page: DocumentPage, line: int, *, label: str, dividers: Sequence[_Divider], terms: set[str]
+) -> _ShownLine:
     text = page.lines.text
-    if page.span is None or not (page.span[0] < max(end, start + 1) and page.span[1] > start):
-        yield text[start:end]
-        return
-    span_start, span_end = max(start, page.span[0]), min(end, page.span[1])
-    yield text[start:span_start]
-    is_first = page.span[0] >= start
-    yield tag(
-        "span",
-        {"class": "span", "id": "passage" if is_first else None},
-        mark_words(text[span_start:span_end], terms),
+    start, end = page.lines.starts[line - 1], page.lines.end(line)
+    span_start, span_end = page.span or (-1, -1)
+    if not (span_start < max(end, start + 1) and span_end > start):
+        # The line lies outside of the span.
+        before, span, after = text[start:end], None, ""
+    else:
+        first, last = max(start, span_start), min(end, span_end)
+        before, after = text[start:first], text[last:end]
+        span = split_words(text[first:last], terms)
+    return _ShownLine(
+        number=line,
+        label=label,
+        dividers=dividers,
+        before=before,
+        span=span,
+        is_first=span_start >= start,
+        after=after,
     )
-    yield text[span_end:end]
 
 
 def parse_range(given: str, *, separator: str = "-") -> tuple[int, int] | None:

@@ -1,10 +1,11 @@
-"""The frame of every page: its head, its bar, its keys, and the headers it is sent with."""
+"""The frame of every page, and the headers it is sent with."""
 
 from __future__ import annotations
 
+from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from crx.serve.page.markup import Markup, Node, join, tag
+from crx.serve.page.templates import render
 
 # Nothing but the page's own files is loaded, no script or style in the markup runs, and no other
 # page may frame it.
@@ -16,47 +17,20 @@ SECURITY_HEADERS = {
     "cache-control": "no-store",
 }
 
-_KEYS = (("/", "search"), ("j k", "next, previous"), ("Enter", "open"), ("Esc", "back"))
 
-
-def render_page(title: str, *main: Node, state: Node = "", kind: str = "") -> Markup:
+def render_page(title: str, *main: Markup, state: Markup | str = "", kind: str = "") -> Markup:
     """Return a whole page; `kind` is the class of its body."""
-    return join(Markup("<!doctype html>"), open_page(title, state=state, kind=kind), *main, CLOSING)
+    return Markup("").join((render_start(title, state=state, kind=kind), *main, render_end()))
 
 
-def open_page(title: str, *, state: Node = "", kind: str = "") -> Markup:
+def render_start(title: str, *, state: Markup | str = "", kind: str = "") -> Markup:
     """Return a page up to the start of its main part, for a page that is sent as it is made."""
-    head = tag(
-        "head",
-        {},
-        tag("meta", {"charset": "utf-8"}),
-        tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
-        tag("meta", {"name": "color-scheme", "content": "light dark"}),
-        tag("title", {}, title),
-        tag("link", {"rel": "icon", "href": "/assets/icon.svg", "type": "image/svg+xml"}),
-        tag("link", {"rel": "stylesheet", "href": "/assets/page.css"}),
-        tag("script", {"src": "/assets/page.js", "defer": True}),
-    )
-    bar = tag(
-        "header",
-        {"class": "bar"},
-        tag("a", {"class": "skip", "href": "#main"}, "Skip to the content"),
-        tag("a", {"class": "brand", "href": "/"}, "crx"),
-        tag("nav", {"aria-label": "Pages"}, tag("a", {"href": "/status"}, "Status")),
-    )
-    opening = f'<html lang="en">{head}<body class="{kind}">{bar}{state}<main id="main">'
-    return Markup(opening)
+    return render("page_start.html", {"title": title, "state": state, "kind": kind})
 
 
-CLOSING = join(
-    Markup("</main>"),
-    tag(
-        "footer",
-        {"class": "keys"},
-        *(tag("span", {}, tag("kbd", {}, key), f" {what}") for key, what in _KEYS),
-    ),
-    Markup("</body></html>"),
-)
+def render_end() -> Markup:
+    """Return a page from the end of its main part on."""
+    return render("page_end.html", {})
 
 
 def html_response(markup: str, *, status: int = 200) -> HTMLResponse:

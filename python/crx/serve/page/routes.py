@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from importlib import resources
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -19,15 +20,15 @@ from crx.serve.page.document import find_span, parse_range, read_document, rende
 from crx.serve.page.facets import FacetReader
 from crx.serve.page.form import SearchForm, read_form
 from crx.serve.page.layout import (
-    CLOSING,
     SECURITY_HEADERS,
     html_response,
-    open_page,
+    render_end,
     render_page,
+    render_start,
 )
-from crx.serve.page.markup import Markup, join, tag
 from crx.serve.page.results import render_form, render_results
 from crx.serve.page.state import render_state, render_status
+from crx.serve.page.templates import render
 from crx.serve.requests import StatusQuery
 from crx.serve.service import SearchService
 from crx.serve.workers import Workers
@@ -75,13 +76,13 @@ class _PageRoutes:
             self._answerers.close()
 
     def respond(
-        self, render: Callable[[Request], Markup]
+        self, make: Callable[[Request], Markup]
     ) -> Callable[[Request], Awaitable[Response]]:
         """Return the endpoint of a function that renders a page or a part of one."""
 
         async def endpoint(request: Request) -> Response:
             try:
-                return html_response(await self._workers.run(render, request))
+                return html_response(await self._workers.run(make, request))
             except EXPECTED as error:
                 return _failure(error)
 
@@ -140,12 +141,12 @@ class _PageRoutes:
         )
 
     async def _answer_page(self, form: SearchForm) -> AsyncIterator[str]:
-        yield open_page(f"{form.query} - crx", kind="search")
+        yield render_start(f"{form.query} - crx", kind="search")
         yield await self._workers.run(self._form, form)
         ask = partial(self._service.ask, form.question())
-        async for part in stream_answer(form, ask, workers=self._answerers):
+        async for part in stream_answer(form.query, ask, workers=self._answerers):
             yield part
-        yield CLOSING
+        yield render_end()
 
     def _results(self, form: SearchForm, *, is_quick: bool = False) -> Markup:
         search = form.search(rerank=False if is_quick else None)
@@ -179,6 +180,6 @@ async def _asset(name: str, request: Request) -> Response:
 
 
 def _failure(error: Exception) -> Response:
-    message = join(tag("h1", {}, "That did not work"), tag("p", {"class": "note"}, str(error)))
-    page = render_page("Error - crx", tag("section", {"id": "results"}, message), kind="search")
+    main = render("failure.html", {"message": str(error)})
+    page = render_page("Error - crx", main, kind="search")
     return html_response(page, status=status_of(error))

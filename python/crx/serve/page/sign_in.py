@@ -9,6 +9,7 @@ from __future__ import annotations
 from http.cookies import SimpleCookie
 from urllib.parse import parse_qs
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -16,7 +17,7 @@ from starlette.routing import Route
 from crx.serve.access import SESSION_COOKIE, SIGN_IN, SIGN_OUT, AccessPolicy
 from crx.serve.app import Extension
 from crx.serve.page.layout import html_response, render_page
-from crx.serve.page.markup import Markup, Node, tag
+from crx.serve.page.templates import render
 
 
 def sign_in_extension(policy: AccessPolicy) -> Extension:
@@ -76,36 +77,10 @@ def _local_path(path: str) -> str:
 
 
 def _render_form(path: str, problem: str = "") -> Markup:
-    return _render(
-        tag("p", {"class": "note", "role": "alert"}, problem) if problem else "",
-        tag(
-            "form",
-            {"action": SIGN_IN, "method": "post"},
-            tag("input", {"type": "hidden", "name": "next", "value": path}),
-            tag("label", {"for": "token"}, "Token of this server"),
-            tag(
-                "input",
-                {
-                    "id": "token",
-                    "name": "token",
-                    "type": "password",
-                    "autocomplete": "current-password",
-                    "required": True,
-                    "autofocus": True,
-                },
-            ),
-            tag("button", {}, "Sign in"),
-        ),
-    )
+    values = {"action": SIGN_IN, "path": path, "problem": problem}
+    return render_page("Sign in - crx", render("sign_in.html", values), kind="sign-in")
 
 
 def _render_signed_in() -> Markup:
-    return _render(
-        tag("p", {}, "This browser is signed in. ", tag("a", {"href": "/"}, "Search")),
-        tag("form", {"action": SIGN_OUT, "method": "post"}, tag("button", {}, "Sign out")),
-    )
-
-
-def _render(*content: Node) -> Markup:
-    main = tag("section", {"class": "sign-in"}, tag("h1", {}, "Sign in"), *content)
+    main = render("signed_in.html", {"action": SIGN_OUT})
     return render_page("Sign in - crx", main, kind="sign-in")
