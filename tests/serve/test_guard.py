@@ -8,7 +8,7 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from served import Client, serving_app
@@ -194,6 +194,32 @@ def impatient() -> Iterator[Client]:
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: lo"])
 def test_headers_that_never_arrive_end_the_connection(sent: bytes, impatient: Client) -> None:
     assert talk(impatient, sent) == b""
+
+
+def test_the_headers_of_a_second_request_on_a_connection_must_arrive_too(impatient: Client) -> None:
+    with open_connection(impatient) as connection:
+        connection.settimeout(4)  # without a request, uvicorn closes a connection after 5 seconds
+        connection.sendall(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        receive_until(connection, b"\r\n\r\nNot Found")
+        connection.sendall(b"GET / HTTP/1.1\r\nHo")
+        assert connection.recv(1) == b""
+
+
+def test_two_hundred_slow_clients_are_cut_while_another_is_answered() -> None:
+    class Patient(_Impatient):
+        headers_s = 0.5
+        max_connections = 256
+
+    async def hello(request: Request) -> Response:
+        return Response(b"hello")
+
+    app = Starlette(routes=[Route("/hello", hello)])
+    with serving_app(app, protocol=Patient) as client, ExitStack() as opened:
+        slow = [opened.enter_context(open_connection(client)) for _ in range(200)]
+        for connection in slow:
+            connection.sendall(b"GET /hello HTTP/1.1\r\nHost: lo")
+        assert client.get("/hello").body == b"hello"
+        assert {connection.recv(1) for connection in slow} == {b""}
 
 
 def test_a_client_that_never_reads_is_cut_off(impatient: Client) -> None:

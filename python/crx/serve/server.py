@@ -14,7 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from crx.errors import UsageError
-from crx.serve.connections import LimitedProtocol
+from crx.serve.connections import LimitedProtocol, report_requests
 
 # Seconds that requests may go on after a signal to stop.
 GRACE_S = 10
@@ -53,7 +53,7 @@ def make_server(
     """Return a server of an application; setting its `should_exit` ends it."""
     return _SignalledServer(
         uvicorn.Config(
-            app,
+            report_requests(app),
             log_config=None,
             log_level="error",
             access_log=False,
