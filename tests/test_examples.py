@@ -51,6 +51,7 @@ PRINTED = {
     "plugin/demo.py": (
         "contexts: 100% of 2 chunks",
         "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
+        f"memory:papers: 2 documents; {PLUGIN}/papers.bib#cormack2009",
     ),
 }
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import numpy as np
 import pytest
 
 import crx
-from crx import _native
+from crx.engine.contract.rules import RULES, Rule
 from crx.engine.copy import open_engine
-from crx.engine.protocol import Engine, EngineSnapshot, Saturation, StoredDocument
+from crx.engine.protocol import Engine, EngineSnapshot, Saturation
 from crx.types import Leg, Result, Window
 
 QUERIES = [
@@ -173,79 +172,13 @@ def test_terms_that_no_chunk_holds_find_nothing(engine: Engine) -> None:
             assert found.keys.tolist() == []
 
 
-class TestWriting:
-    """Puts and removals, each on an engine of its own."""
+@pytest.fixture(scope="module", params=["database", "cluster", "lite"])
+def new(request: pytest.FixtureRequest) -> Callable[[], Engine]:
+    """What makes an engine that holds no index yet."""
+    new_address: Callable[[], str] = request.getfixturevalue(f"new_{request.param}")
+    return lambda: open_engine(new_address())
 
-    @pytest.fixture(params=["folder", "database", "cluster", "lite"])
-    def copied(
-        self, request: pytest.FixtureRequest, folder: Path, tmp_path: Path
-    ) -> Iterator[tuple[Engine, list[StoredDocument]]]:
-        """An engine without documents, and documents."""
-        source = open_engine(str(folder))
-        with source.snapshot() as snapshot:
-            documents = [snapshot.read(uri) for uri in list(snapshot.digests(where=None))[-4:]]
-        settings = source.settings()
-        source.close()
-        is_local = request.param == "folder"
-        new = f"new_{request.param}"
-        name = str(tmp_path / "i.crx") if is_local else request.getfixturevalue(new)()
-        engine = open_engine(name)
-        engine.create(settings)
-        yield engine, [each for each in documents if each is not None]
-        engine.close()
 
-    def test_an_unchanged_document_is_not_put_again(
-        self, copied: tuple[Engine, list[StoredDocument]]
-    ) -> None:
-        engine, documents = copied
-        assert engine.upsert(documents) == 4
-        assert engine.upsert(documents) == 0
-
-    def test_a_changed_document_replaces_the_old_one(
-        self, copied: tuple[Engine, list[StoredDocument]]
-    ) -> None:
-        engine, documents = copied
-        engine.upsert(documents)
-        changed = replace(documents[0], title="Zanzibar", chunks=documents[0].chunks[:1])
-        assert engine.upsert([changed]) == 1
-        engine.publish()
-        with engine.snapshot() as snapshot:
-            assert snapshot.digests(where={"title": "Zanzibar"}) == {changed.uri: changed.digest()}
-            assert snapshot.has_document(where={"title": "Zanzibar"})
-            assert not snapshot.has_document(where={"title": "Zanzibar", "lang": "xx"})
-            assert snapshot.stats().documents == 4
-            kept = sum(len(each.chunks) for each in documents[1:])
-            assert snapshot.stats().chunks == kept + 1
-
-    def test_sums_are_exact_after_puts_and_removals(
-        self, copied: tuple[Engine, list[StoredDocument]]
-    ) -> None:
-        engine, documents = copied
-        terms = ["the", "index", "寺庙", "null", "none"]
-        engine.upsert(documents[:2])
-        engine.publish()
-        with engine.snapshot() as snapshot:
-            before = replace(snapshot.stats(), version=0)
-            freqs = snapshot.doc_freqs(terms, saturation=Saturation())
-        engine.upsert(documents[2:])
-        assert engine.delete([each.uri for each in documents[2:]]) == 2
-        assert engine.delete([documents[2].uri]) == 0
-        engine.publish()
-        with engine.snapshot() as snapshot:
-            assert replace(snapshot.stats(), version=0) == before
-            assert snapshot.doc_freqs(terms, saturation=Saturation()) == freqs
-
-    def test_terms_that_sql_would_read_otherwise_are_found(
-        self, copied: tuple[Engine, list[StoredDocument]]
-    ) -> None:
-        engine, documents = copied
-        text = 'search null NULL {curly} "quoted" back\\slash o\'brien a,b 100% $1 :name ⟨x⟩ c++ C#'
-        chunk = replace(documents[0].chunks[0], start=0, end=len(text), context=None)
-        odd = replace(documents[0], uri="odd", text=text, marks="[]", chunks=(chunk,))
-        engine.upsert([odd])
-        engine.publish()
-        with engine.snapshot() as snapshot:
-            (row,) = snapshot.rows(some_keys(snapshot, 5))
-            assert row.text == text
-            terms = sorted(set(_native.analyze(text, odd.lang)))
-            assert snapshot.doc_freqs(terms, saturation=Saturation()) == [1] * len(terms)
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_each_engine_keeps_the_contract(new: Callable[[], Engine], rule: Rule) -> None:
+    rule.check(new)

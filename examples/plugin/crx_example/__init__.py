@@ -1,1 +1,1 @@
-"""Plugins for crx: a reader for BibTeX, an embedder by letter triples, contexts by openings."""
+"""Plugins for crx: a reader for BibTeX, an embedder, contexts by openings, an engine in memory."""

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crx import _native
-from crx.engine.protocol import EngineSnapshot, Saturation
+from crx.engine.protocol import EngineSnapshot, Saturation, StoredDocument
 
 FIELDS = 3
 
@@ -43,6 +43,21 @@ def count_terms(fields: tuple[str, str, str], *, lang: str) -> TermCounts:
         for term, count in Counter(terms).items():
             counts.setdefault(term, [0] * FIELDS)[field] = count
     return TermCounts(counts, (lengths[0], lengths[1], lengths[2]))
+
+
+def count_chunks(document: StoredDocument) -> list[TermCounts]:
+    """Count the terms of each chunk of a document."""
+    return [
+        count_terms(
+            (
+                document.text[chunk.start : chunk.end],
+                chunk.outline,
+                chunk.context.text if chunk.context else "",
+            ),
+            lang=document.lang,
+        )
+        for chunk in document.chunks
+    ]
 
 
 def idf(chunks: int, doc_freq: int) -> float:

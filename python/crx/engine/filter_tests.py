@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, TypeAlias
+from operator import ge, gt, le, lt
+from typing import Any, NoReturn, TypeAlias
 
 import orjson
 
-from crx.engine.protocol import Conditions
+from crx.engine.protocol import Conditions, StoredDocument
 from crx.ingest.path_filter import compile_glob
 
 Scalar: TypeAlias = str | int | float
 
 _PATHS = ("uri", "source", "path")
 _OPERATORS = "=, !=, <, <=, >, >=, prefix, glob, in"
-_ORDER = ("<", "<=", ">", ">=")
+_ORDER: Mapping[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+_SOURCE_PART = re.compile(r"#[^#]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,51 @@ def parse_filter(where: Conditions) -> list[FilterTest]:
         for field, wanted in where.items()
         for name, value in _operators(field, wanted)
     ]
+
+
+def select_documents(
+    documents: Iterable[StoredDocument], where: Conditions | None
+) -> list[StoredDocument]:
+    """Return the documents that meet a filter; raises `ValueError` for an invalid one."""
+    tests = parse_filter(where or {})
+    return [document for document in documents if _meets_all(document, tests)]
+
+
+def _meets_all(document: StoredDocument, tests: Sequence[FilterTest]) -> bool:
+    fields = elements_of(document.uri, document.title, document.lang, document.metadata)
+    return all(meets(test, fields.get(test.field, ())) for test in tests)
+
+
+def elements_of(uri: str, title: str, lang: str, metadata: str) -> dict[str, list[object]]:
+    """Return the elements of each field of a document: one, or those of a list or an object."""
+    fields: dict[str, list[object]] = {}
+    for name, value in orjson.loads(metadata).items():
+        if isinstance(value, Mapping):
+            fields[name] = list(value.values())
+        else:
+            fields[name] = value if isinstance(value, list) else [value]
+    columns = {"uri": uri, "title": title, "lang": lang, "source": _SOURCE_PART.sub("", uri)}
+    return {**fields, **{name: [value] for name, value in columns.items()}}
+
+
+def meets(test: FilterTest, elements: Sequence[object]) -> bool:
+    """Return whether a document with these elements of the field of a test meets it."""
+    if isinstance(test, AnyOf):
+        wanted = {(_kind(value), value) for value in test.values}
+        scalars = (each for each in elements if isinstance(each, str | int | float))
+        return any((_kind(each), each) in wanted for each in scalars) != test.is_negated
+    if isinstance(test, Ordered):
+        kind, compare = _kind(test.value), _ORDER[test.operator]
+        return any(_kind(each) == kind and compare(each, test.value) for each in elements)
+    texts = (each for each in elements if isinstance(each, str))
+    if isinstance(test, Prefixed):
+        return any(text.startswith(test.prefix) for text in texts)
+    return any(test.matches(text) for text in texts)
+
+
+def _kind(element: object) -> type:
+    """Return the type among whose values an element has its equals and its order."""
+    return float if type(element) is int else type(element)
 
 
 def _operators(field: str, wanted: object) -> list[tuple[str, object]]:

@@ -1,4 +1,10 @@
-"""The protocol of engines, and the rows that cross it.
+"""The protocol of engines, and the rows that cross it: what a package implements to add an engine.
+
+An engine is a class with the methods of `Engine`, and a class with those of `EngineSnapshot`. An
+entry point of the group `crx.engines` opens it: named by a scheme, called with an address of it.
+`bm25` counts terms for engines, `filter_tests` tests filters, `sums` adds up statistics, and
+`contract.rules` checks what an engine promises. The folder `examples/plugin` of the source
+repository has an engine in memory.
 
 A document crosses the protocol whole, with its chunks, contexts and vectors, and an engine puts or
 removes it in one transaction, which may be that of other documents, too. BM25 crosses it as sparse
@@ -25,6 +31,9 @@ from crx.types import Ranking
 # Conditions on documents, as `Index.search` takes them: field -> value, list or operators.
 Conditions: TypeAlias = Mapping[str, object]
 
+# The sparse vector of a query: terms and their weights.
+QueryWeights: TypeAlias = Sequence[tuple[str, float]]
+
 # What the names of counts by outcome begin with, in `_native.Store.stats`.
 OUTCOME = "outcome:"
 
@@ -44,6 +53,14 @@ class Saturation:
     k1: float = 1.2
     b: float = 0.75
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+    def weigh(self, numbers: Sequence[int]) -> float:
+        """Return the weighted sum of a number for each field: frequencies of a term, or lengths."""
+        return sum(w * n for w, n in zip(self.weights, numbers, strict=True))
+
+    def norm(self, lengths: Sequence[int], *, mean_length: float) -> float:
+        """Return `k1 (1 - b + b len' / mean len')` of a chunk with these lengths of fields."""
+        return self.k1 * (1 - self.b + self.b * self.weigh(lengths) / mean_length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +128,54 @@ class StoredDocument:
             parts += [b"" if context is None else b"context", vector]
         return digest_of(*parts)
 
+    def find_chunk(self, ordinal: int, *, key: int, doc: int) -> FoundChunk:
+        """Return a chunk as a search reads it from an engine that keeps whole documents."""
+        chunk = self.chunks[ordinal]
+        return FoundChunk(
+            key=key,
+            doc=doc,
+            uri=self.uri,
+            title=self.title,
+            lang=self.lang,
+            ordinal=ordinal,
+            start=chunk.start,
+            end=chunk.end,
+            token_start=chunk.token_start,
+            token_end=chunk.token_end,
+            section=chunk.section,
+            text=self.text[chunk.start : chunk.end],
+            outline=chunk.outline,
+            context=chunk.context.text if chunk.context else "",
+            outcome=chunk.context.outcome if chunk.context else "",
+        )
+
+    def find_layout(self, ordinal: int, *, each_side: int) -> list[tuple[int, ...]]:
+        """Return the rows of `EngineSnapshot.neighbours` around a chunk, without the document."""
+        first = max(0, ordinal - each_side)
+        chunks = self.chunks[first : ordinal + each_side + 1]
+        return [
+            (at, c.start, c.end, c.token_start, c.token_end, c.section)
+            for at, c in enumerate(chunks, first)
+        ]
+
+    def find_document(self, *, doc: int) -> FoundDocument:
+        """Return the document as a search reads it."""
+        return FoundDocument(
+            doc=doc, uri=self.uri, metadata=self.metadata, source_mtime_ns=self.source_mtime_ns
+        )
+
+    def find_span(self, start: int, end: int) -> FoundSpan:
+        """Return a span as a search reads it from an engine that keeps whole documents."""
+        text, line = self.text[start:end], 1 + self.text.count("\n", 0, start)
+        marks = [m for m in orjson.loads(self.marks) if m["start"] < end and m["end"] > start]
+        return FoundSpan(
+            text=text,
+            lines=(line, line + text[:-1].count("\n")),
+            marks=orjson.dumps(marks).decode(),
+            uri=self.uri,
+            metadata=self.metadata,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundChunk:
@@ -175,8 +240,7 @@ class CollectionStatistics:
 
     def mean_length(self, saturation: Saturation) -> float:
         """Return the mean weighted length of a chunk."""
-        total = sum(w * n for w, n in zip(saturation.weights, self.lengths, strict=True))
-        return total / max(1, self.chunks)
+        return saturation.weigh(self.lengths) / max(1, self.chunks)
 
 
 class EngineSnapshot(Protocol):
@@ -211,12 +275,7 @@ class EngineSnapshot(Protocol):
         ...
 
     def sparse_topk(
-        self,
-        weights: Sequence[tuple[str, float]],
-        *,
-        k: int,
-        saturation: Saturation,
-        where: Conditions | None,
+        self, weights: QueryWeights, *, k: int, saturation: Saturation, where: Conditions | None
     ) -> Ranking:
         """Return the k chunks of largest inner product of the query's terms and their saturations.
 

@@ -7,14 +7,15 @@ from functools import cached_property
 
 import orjson
 
-from crx.engine.bm25 import TermCounts, count_terms
+from crx.engine.bm25 import TermCounts, count_chunks
+from crx.engine.filter_tests import elements_of
 from crx.engine.protocol import StoredContext, StoredDocument
+from crx.engine.sums import sums_of
 from crx.errors import UsageError
 from crx_engines.milvus.milvus_collections import NO_VECTOR, fitting
-from crx_engines.milvus.milvus_condition import elements_of, ranges_of, token, tokens_of
+from crx_engines.milvus.milvus_condition import ranges_of, token, tokens_of
 from crx_engines.milvus.milvus_connection import StoredRow
 from crx_engines.milvus.term_rows import encode_counts, sparse_vector
-from crx_engines.sums import sums_of
 
 # Code points of a piece: at most 4 bytes each in UTF-8.
 PIECE_CHARS = 8_000
@@ -48,18 +49,7 @@ class DocumentRows:
     @cached_property
     def terms(self) -> list[TermCounts]:
         """The terms of each chunk."""
-        document = self.document
-        return [
-            count_terms(
-                (
-                    document.text[chunk.start : chunk.end],
-                    chunk.outline,
-                    chunk.context.text if chunk.context else "",
-                ),
-                lang=document.lang,
-            )
-            for chunk in document.chunks
-        ]
+        return count_chunks(self.document)
 
     @cached_property
     def counts(self) -> list[str]:

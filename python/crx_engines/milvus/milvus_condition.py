@@ -8,15 +8,13 @@ element is less than x if the least is, more if the most is. Prefixes and globs 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 
-from crx.engine.filter_tests import AnyOf, FilterTest, Globbed, Ordered, Prefixed, parse_filter
+from crx.engine.filter_tests import AnyOf, Globbed, Ordered, Prefixed, meets, parse_filter
 from crx.engine.protocol import Conditions, digest_of
 
-_SOURCE_PART = re.compile(r"#[^#]*\Z")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
 _MOST_INT64 = 2**63 - 1
 
@@ -39,19 +37,7 @@ class MilvusCondition:
 
     def holds(self, fields: Mapping[str, Sequence[object]]) -> bool:
         """Return whether a document with these elements meets what is left to crx."""
-        return all(_holds(test, fields.get(test.field, ())) for test in self._rest)
-
-
-def elements_of(uri: str, title: str, lang: str, metadata: str) -> dict[str, list[object]]:
-    """Return the elements of each field of a document: one, or those of a list or an object."""
-    fields: dict[str, list[object]] = {}
-    for name, value in orjson.loads(metadata).items():
-        if isinstance(value, Mapping):
-            fields[name] = list(value.values())
-        else:
-            fields[name] = value if isinstance(value, list) else [value]
-    columns = {"uri": uri, "title": title, "lang": lang, "source": _SOURCE_PART.sub("", uri)}
-    return {**fields, **{name: [value] for name, value in columns.items()}}
+        return all(meets(test, fields.get(test.field, ())) for test in self._rest)
 
 
 def tokens_of(fields: Mapping[str, Sequence[object]]) -> list[str]:
@@ -128,11 +114,3 @@ def _expression(test: AnyOf | Ordered) -> str:
 def _quote(text: str) -> str:
     """Return a text as a literal, which nothing in it can end."""
     return '"' + "".join(_ESCAPES.get(sign, sign) for sign in text) + '"'
-
-
-def _holds(test: FilterTest, elements: Sequence[object]) -> bool:
-    texts: Iterator[str] = (each for each in elements if isinstance(each, str))
-    if isinstance(test, Prefixed):
-        return any(text.startswith(test.prefix) for text in texts)
-    assert isinstance(test, Globbed), "a test that Milvus makes"
-    return any(test.matches(text) for text in texts)

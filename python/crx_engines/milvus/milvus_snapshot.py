@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from crx.engine.filter_tests import elements_of
 from crx.engine.protocol import (
     CollectionStatistics,
     Conditions,
@@ -20,6 +21,7 @@ from crx.engine.protocol import (
     StoredChunk,
     StoredDocument,
 )
+from crx.engine.sums import make_statistics
 from crx.errors import SystemFailure
 from crx.types import Ranking
 from crx_engines.milvus.committed_state import IndexState, counted_rows, read_state
@@ -30,7 +32,7 @@ from crx_engines.milvus.document_rows import (
     text_piece,
 )
 from crx_engines.milvus.milvus_collections import CHUNK, DOCUMENT, FREQ, HNSW, PIECE, VECTOR
-from crx_engines.milvus.milvus_condition import MilvusCondition, elements_of, token
+from crx_engines.milvus.milvus_condition import MilvusCondition, token
 from crx_engines.milvus.milvus_connection import MOST_RESULTS, MilvusConnection, StoredRow
 from crx_engines.milvus.milvus_writer import GRACE_S
 from crx_engines.milvus.term_rows import (
@@ -41,9 +43,7 @@ from crx_engines.milvus.term_rows import (
     doc_freq,
     hash_term,
     most_increase,
-    norm_of,
 )
-from crx_engines.sums import make_statistics
 
 # Candidates of the sparse vectors for each result, at first.
 _OVERSAMPLE = 4
@@ -208,7 +208,7 @@ class MilvusSnapshot:
             held = terms[at] == hashes if len(terms) else np.zeros(len(hashes), bool)
             frequencies = counts[at[held]] @ np.array(saturation.weights)
             lengths = [row["text_length"], row["outline_length"], row["context_length"]]
-            norm = norm_of(saturation, lengths, mean_length=mean_length)
+            norm = saturation.norm(lengths, mean_length=mean_length)
             positive = frequencies > 0
             saturations = frequencies[positive] / (frequencies[positive] + norm)
             scores[row["chunk"]] = float(shares[held][positive] @ saturations)

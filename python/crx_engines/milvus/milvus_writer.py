@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from crx.engine.protocol import StoredDocument
+from crx.engine.sums import make_statistics
 from crx.errors import NotAnIndex, SystemFailure
 from crx_engines.milvus.committed_state import (
     BEGUN,
@@ -44,7 +45,6 @@ from crx_engines.milvus.milvus_condition import token
 from crx_engines.milvus.milvus_connection import MilvusConnection, StoredRow
 from crx_engines.milvus.term_rows import STORED, TermSums, count_fields, decode_counts
 from crx_engines.milvus.writer_flag import WriterFlag, writing
-from crx_engines.sums import make_statistics
 
 # How long the rows of a removed document stay for readers of earlier states.
 GRACE_S = 600

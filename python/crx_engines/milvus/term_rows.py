@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -67,19 +67,13 @@ def decode_counts(written: str) -> tuple[NDArray[np.uint64], NDArray[np.float64]
 
 def sparse_vector(terms: TermCounts, *, mean_length: float) -> dict[int, float]:
     """Return the saturation of each term of a chunk with the parameters `STORED`."""
-    norm = norm_of(STORED, terms.lengths, mean_length=mean_length)
+    norm = STORED.norm(terms.lengths, mean_length=mean_length)
     vector: Counter[int] = Counter()
     for term, counts in terms.counts.items():
-        frequency = _weighted(STORED, counts)
+        frequency = STORED.weigh(counts)
         if frequency > 0:
             vector[dimension(hash_term(term))] += frequency / (frequency + norm)  # type: ignore[assignment]
     return dict(vector) or _EMPTY
-
-
-def norm_of(saturation: Saturation, lengths: Sequence[int], *, mean_length: float) -> float:
-    """Return `k1 (1 - b + b len' / mean len')` of a chunk."""
-    relative = _weighted(saturation, lengths) / mean_length
-    return saturation.k1 * (1 - saturation.b + saturation.b * relative)
 
 
 def most_increase(saturation: Saturation, *, mean_length: float, stored_mean: float) -> float:
@@ -132,10 +126,6 @@ def doc_freq(sums: Mapping[tuple[int, int], int], term: int, saturation: Saturat
     """Return how many chunks hold a term in a field of positive weight."""
     wanted = sum(1 << field for field, weight in enumerate(saturation.weights) if weight > 0)
     return sum(sums.get((term, fields), 0) for fields in range(1, 8) if fields & wanted)
-
-
-def _weighted(saturation: Saturation, numbers: Sequence[int]) -> float:
-    return sum(w * n for w, n in zip(saturation.weights, numbers, strict=True))
 
 
 def _encode(rows: NDArray[np.void]) -> str:

@@ -22,10 +22,10 @@ from crx.engine.protocol import (
     StoredDocument,
     digest_of,
 )
+from crx.engine.sums import make_statistics
 from crx.errors import SystemFailure
 from crx.types import Ranking
 from crx_engines.postgres.snapshot import PostgresSnapshot
-from crx_engines.sums import make_statistics
 
 _P = TypeVar("_P")
 _T = TypeVar("_T")

@@ -21,10 +21,10 @@ from crx.engine.protocol import (
     StoredContext,
     StoredDocument,
 )
+from crx.engine.sums import make_statistics
 from crx.types import Ranking
 from crx_engines.postgres.conditions import SqlCondition
 from crx_engines.postgres.connection import Connection, Row, as_json, numbers
-from crx_engines.sums import make_statistics
 
 # Candidates of the graph for each result, which are scored exactly.
 _OVERSAMPLE = 4

@@ -17,8 +17,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from crx.engine.bm25 import TermCounts, count_terms
+from crx.engine.bm25 import TermCounts, count_chunks
 from crx.engine.protocol import StoredChunk, StoredDocument, digest_of
+from crx.engine.sums import sums_of
 from crx.errors import UsageError
 from crx_engines.postgres.binary_rows import (
     encode_bigint,
@@ -29,7 +30,6 @@ from crx_engines.postgres.binary_rows import (
     rows_of_numbers,
 )
 from crx_engines.postgres.connection import Connection, as_json, numbers
-from crx_engines.sums import sums_of
 
 # Between folds a search adds up several rows for a frequent term; each fold reads all of them.
 ROWS_BETWEEN_FOLDS = 250_000
@@ -384,11 +384,8 @@ def _index_chunks(document: StoredDocument) -> list[_IndexedChunk]:
     ends = [*(chunk.start for chunk in chunks[1:]), len(document.text)]
     indexed = []
     lines = _head(document).count("\n")
-    for chunk, until in zip(chunks, ends, strict=True):
+    for chunk, until, terms in zip(chunks, ends, count_chunks(document), strict=True):
         text = document.text[chunk.start : until]
-        context = chunk.context.text if chunk.context else ""
-        fields = (document.text[chunk.start : chunk.end], chunk.outline, context)
-        terms = count_terms(fields, lang=document.lang)
         indexed.append(_IndexedChunk(chunk, text, lines, terms))
         lines += text.count("\n")
     return indexed

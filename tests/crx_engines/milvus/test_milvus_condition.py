@@ -10,9 +10,9 @@ import orjson
 import pytest
 
 from crx.engine.copy import open_engine
+from crx.engine.filter_tests import elements_of
 from crx_engines.milvus.milvus_condition import (
     MilvusCondition,
-    elements_of,
     ranges_of,
     token,
     tokens_of,

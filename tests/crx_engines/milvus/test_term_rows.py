@@ -19,7 +19,6 @@ from crx_engines.milvus.term_rows import (
     encode_counts,
     hash_term,
     most_increase,
-    norm_of,
     sparse_vector,
 )
 
@@ -71,7 +70,7 @@ def test_no_exact_saturation_exceeds_the_bound() -> None:
         stored = sparse_vector(TermCounts({"t": counts}, lengths), mean_length=stored_mean)
         frequency = sum(w * n for w, n in zip(wanted.weights, counts, strict=True))
         if frequency:
-            exact = frequency / (frequency + norm_of(wanted, lengths, mean_length=mean))
+            exact = frequency / (frequency + wanted.norm(lengths, mean_length=mean))
             bound = most_increase(wanted, mean_length=mean, stored_mean=stored_mean)
             assert exact <= stored[dimension(hash_term("t"))] * bound * (1 + 1e-9)
     assert most_increase(STORED, mean_length=50.0, stored_mean=50.0) == 1.0

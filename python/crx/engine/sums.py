@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from crx.engine.bm25 import TermCounts
+from crx.engine.bm25 import TermCounts, count_chunks
 from crx.engine.protocol import OUTCOME, CollectionStatistics, StoredDocument
 
 _FIELDS = ("text", "outline", "context")
@@ -32,6 +32,14 @@ def sums_of(document: StoredDocument, terms: Sequence[TermCounts]) -> dict[str, 
     if document.lang:
         sums[f"lang:{document.lang}"] += 1
     return {name: value for name, value in sums.items() if value}
+
+
+def statistics_of(documents: Iterable[StoredDocument], *, version: int) -> CollectionStatistics:
+    """Return the statistics of documents."""
+    totals: Counter[str] = Counter()
+    for document in documents:
+        totals.update(sums_of(document, count_chunks(document)))
+    return make_statistics(totals, version=version)
 
 
 def make_statistics(totals: Mapping[str, int], *, version: int) -> CollectionStatistics:
