@@ -17,8 +17,7 @@ from pathlib import Path
 from crx.backends.llama.chat_template import read_template
 from crx.backends.llama.model import LlamaModel, NativeLog
 from crx.backends.llama.prompt_tokens import PromptTokenizer
-from crx.context.chunk_groups import GroupContextualizer
-from crx.context.group_prompt import LINE_CHARS, GroupPrompt
+from crx.context.chunk_groups import LINE_CHARS, GroupContextualizer, GroupPrompt
 from crx.context.outline import Outliner
 from crx.context.vocabulary import DocumentVocabulary
 from crx.ingest.read import read_bytes

@@ -23,9 +23,9 @@ from crx.context.archive import (
     ContextArchive,
     drop_unused_contexts,
     read_archive,
+    salvage_with_archive,
 )
 from crx.context.records import Record, hash_of
-from crx.context.salvage import salvage_with_archive
 from crx.errors import Damaged, SystemFailure
 from crx.types import Verification
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from crx.context.chunk_groups import GroupContextualizer
-from crx.context.chunk_prompt import ChunkPrompt
-from crx.context.group_prompt import GroupPrompt
-from crx.context.line_counts import LineCounts
-from crx.context.ordering import Answers
+from crx.context.chunk_groups import GroupContextualizer, GroupPrompt, LineCounts
+from crx.context.chunk_prompt import Answers, ChunkPrompt
 from crx.types import Chunk, Context, Document
 
 SUBJECTS = ("herons", "egrets", "gulls", "storks", "terns", "owls", "swans", "geese")

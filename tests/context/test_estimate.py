@@ -91,7 +91,7 @@ def test_the_time_of_a_model_is_estimated_within_a_quarter(
     tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    timed = ("context.estimate", "context.trial", "context.run", "backends.fake.contextualizer")
+    timed = ("context.estimate", "context.run", "backends.fake.contextualizer")
     for module in timed:
         monkeypatch.setattr(f"crx.{module}.time", clock)
     estimated, taken = planned_and_taken(tmp_path, docs)

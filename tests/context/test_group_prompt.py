@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crx.context.group_prompt import (
+from crx.context.chunk_groups import (
     CHUNKS_PER_GROUP,
     GroupPrompt,
     format_chunks,

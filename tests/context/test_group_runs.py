@@ -10,10 +10,8 @@ from group_answers import answer_groups
 from surveys import SETTINGS, contexts_by_chunk, survey
 
 import crx
-from crx.context.chunk_groups import GroupContextualizer
-from crx.context.chunk_prompt import ChunkPrompt
-from crx.context.group_prompt import GroupPrompt
-from crx.context.ordering import Answers, restore_order
+from crx.context.chunk_groups import GroupContextualizer, GroupPrompt
+from crx.context.chunk_prompt import Answers, ChunkPrompt, restore_order
 from crx.errors import ModelError
 from crx.types import Chunk, Context, Document
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crx.context.licence_header import skip_licence_header
-from crx.context.outline import outline
+from crx.context.outline import outline, skip_licence_header
 from crx.types import Chunk, Document, Mark
 
 APACHE = """/*

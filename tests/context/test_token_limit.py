@@ -20,7 +20,7 @@ from remote_contexts import make_claude, make_openai
 
 from crx.backends.claude.pricing import ClaudePricing
 from crx.context.prompt import Prompt
-from crx.context.token_limit import TokenLimit
+from crx.context.remote_requests import TokenLimit
 from crx.errors import UsageError
 from crx.remote.metering import Price
 from crx.remote.retry import RetryPolicy

@@ -18,9 +18,8 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from crx.backends.chunk_round import ChunkRound
-from crx.context.chunk_prompt import ChunkPrompt
+from crx.context.chunk_prompt import Answers, ChunkPrompt
 from crx.context.compute_usage import ComputeUsage
-from crx.context.ordering import Answers
 from crx.errors import ModelError
 from crx.types import Context
 from crx.workers.child import Child

@@ -16,12 +16,15 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from crx.config import refuse_offline
-from crx.context.chunk_requests import ChunkRequests, validate_completion
-from crx.context.group_prompt import GroupPrompt, read_form
-from crx.context.group_requests import GroupRequests
-from crx.context.line_counts import LineCounts
+from crx.context.chunk_groups import GroupPrompt, LineCounts, read_form
 from crx.context.prompt import Prompt
-from crx.context.token_limit import DocumentRequests, TokenLimit
+from crx.context.remote_requests import (
+    ChunkRequests,
+    DocumentRequests,
+    GroupRequests,
+    TokenLimit,
+    validate_completion,
+)
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.remote.completion import Completion
@@ -124,7 +127,7 @@ class RemoteContextualizer(Generic[Client]):
 
     `cap_dollars` is never exceeded: `situate` raises `BudgetSpent` after the contexts that were
     paid for. `width` is the number of concurrent requests. `form` "window" asks for the lines of
-    about six chunks at a time behind a digest (`crx.context.group_prompt`), "document" for one
+    about six chunks at a time behind a digest (`crx.context.chunk_groups`), "document" for one
     context a request behind the document. Thread-safe for different documents.
 
     Raises `UsageError` for a cap without a known price, a width below 1 and another form.

@@ -16,8 +16,8 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -27,7 +27,10 @@ from crx.context.cache import Origin, with_older_origins
 from crx.context.controls import has_controls
 from crx.context.records import Record, parse_fields, to_fields, to_record
 from crx.context.refresh import REFRESH, Refresh
-from crx.errors import NoRoom, SystemFailure
+from crx.errors import Damaged, NoRoom, NotAnIndex, SystemFailure
+from crx.ingest.create import create_index
+from crx.ingest.open_store import open_stored_form
+from crx.ingest.salvage import Salvaged, salvage_index
 from crx.types import Context
 
 FILE = "contexts.jsonl"
@@ -242,3 +245,38 @@ def _named_errors(file: Path) -> Iterator[None]:
         reason = (error.strerror or str(error)).lower()
         kind = NoRoom if error.errno in _DISK_FULL else SystemFailure
         raise kind(f"{file}: {reason}") from error
+
+
+def salvage_with_archive(source: Path, target: Path, *, settings: Mapping[str, str]) -> Salvaged:
+    """Take the intact rows of the index `source`, and the archived contexts that they lack.
+
+    Chunks get these contexts when their documents are added again. If no row is intact or the
+    database is gone, the new index has the archived contexts alone. Raises as `salvage_index`, and
+    `SystemFailure` if the archive cannot be read.
+    """
+    archived = read_archive(source).contexts
+    found = _salvage_rows(source, target, settings=settings, required=not archived)
+    if not archived:
+        return found
+    store = open_stored_form(target, write=True)
+    try:
+        count = restore_contexts(store, archived)
+        with ContextArchive(target) as archive:
+            for each in archived:
+                archive.add(each)
+    finally:
+        store.close()
+    return replace(found, contexts_archived=count)
+
+
+def _salvage_rows(
+    source: Path, target: Path, *, settings: Mapping[str, str], required: bool
+) -> Salvaged:
+    """Return what was taken; without an intact row, an empty index is made unless `required`."""
+    try:
+        return salvage_index(source, target, settings=settings)
+    except (Damaged, NotAnIndex):
+        if required:
+            raise
+    create_index(target, settings)
+    return Salvaged(database_lost=True)

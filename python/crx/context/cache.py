@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import orjson
 
 from crx import _native
-from crx.context.opening import OPENING_CHARS
+from crx.context.excerpts import OPENING_CHARS
 from crx.context.refresh import REFRESH, Refresh
 from crx.ingest.split import labels_around
 from crx.types import Chunk, Context, Document

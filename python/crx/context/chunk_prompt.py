@@ -1,12 +1,37 @@
-"""The prompt of a chunk, or of a group of chunks, behind a prefix that others share."""
+"""Prompts of chunks behind a prefix that others share, and the order of their answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
-from crx.context.ordering import Answers
+from crx.errors import BudgetSpent, ModelError
 from crx.types import Context
+
+Answers = Generator[tuple[int, Context], None, None]
+
+
+def restore_order(answers: Answers) -> Iterator[Context]:
+    """Yield contexts by position, each as soon as all before it have arrived.
+
+    When the run ends early, the positions that are missing before an arrived context yield a
+    failed one, so that no arrived context is lost.
+    """
+    ready: dict[int, Context] = {}
+    next_position = 0
+    with contextlib.closing(answers):
+        try:
+            for at, context in answers:
+                ready[at] = context
+                while next_position in ready:
+                    yield ready.pop(next_position)
+                    next_position += 1
+        except (ModelError, BudgetSpent) as error:
+            for at in range(next_position, 1 + max(ready, default=-1)):
+                yield ready.get(at, Context.failed(error))
+            raise
+
 
 # The text of an answer and whether it ended before its token limit, to a context.
 Validate = Callable[[str, bool], Context]

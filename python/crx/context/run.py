@@ -19,8 +19,14 @@ from crx.context.compute_usage import ComputeUsage
 from crx.context.context_pool import ContextPool, DocumentTask
 from crx.context.contextualize import ContextSources
 from crx.context.controls import refuse_controls
-from crx.context.documents import link_context, load_document, to_chunk
-from crx.context.priority import PendingDocument, estimate_need, group_documents
+from crx.context.documents import (
+    PendingDocument,
+    estimate_need,
+    group_documents,
+    link_context,
+    load_document,
+    to_chunk,
+)
 from crx.context.records import Record, hash_of, name_kind
 from crx.context.report import (
     ContextProgress,

@@ -9,23 +9,134 @@ empty one in the index. `tests/data/contexts` has the corpus that they are measu
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
 
 from crx.context.controls import has_controls, is_unreadable
 from crx.context.outline import Outliner
-from crx.context.phrases import (
-    is_preamble,
-    is_refusal,
-    mentions_chunk,
-    names_other_chunk,
-    strip_label,
-)
 from crx.context.prompt import FIRMER, Prompt
-from crx.context.repetition import is_repetitive
-from crx.context.units import is_dense, ngrams, split_sentences, split_units
-from crx.context.vocabulary import DocumentVocabulary
+from crx.context.vocabulary import (
+    DocumentVocabulary,
+    is_dense,
+    ngrams,
+    split_sentences,
+    split_units,
+)
 from crx.types import Chunk, Context, Document
+
+_PREAMBLE = re.compile(
+    r"""
+    (here\ (is|are)|here's|this\ is|below\ is|following\ is)\ (a|an|the|my|your|some)\b[^.:]{0,60}
+        \b(context|summary|description|answer|response)\b
+    | (the\ )?(succinct\ |short\ |brief\ )*(context|answer|summary)\ ?(is\b|:)
+    | (sure|certainly|of\ course|absolutely|okay|ok|understood)\b\ ?[,!.:]
+    | (voici|ci-dessous)\b[^.:]{0,60}\b(contexte|résumé)\b | bien\ sûr\b | contexte\ ?:
+    | 以下是 | 好的[，,。！] | 当然[，,。！] | 上下文[：:]
+    | 以下は | 以下に | はい[、。] | もちろん | 文脈[：:]
+    | (dưới\ đây|sau\ đây|đây)\ là\b[^.:]{0,60}\b(ngữ\ cảnh|bối\ cảnh|tóm\ tắt)\b
+    | chắc\ chắn\ rồi | ngữ\ cảnh\ ?:
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+_REFUSAL = re.compile(
+    r"""
+    (i['’]m|i\ am)\ (sorry|unable|not\ able|afraid) | sorry\b[,.]
+    | (unfortunately[, ]+)?i\ (cannot|can['’]t|could\ not|couldn['’]t|won['’]t|do\ not|don['’]t)\b
+    | as\ an?\ (ai|artificial|language\ model|assistant)
+    | (please|could\ you)\ provide\b
+    | no\ (context|document|chunk)\ (was|is|has\ been)\ (provided|given)
+    | je\ (ne\ peux\ pas|suis\ désolée?) | désolée?\b | en\ tant\ qu['’](ia|assistant)
+    | (很)?抱歉 | 对不起 | 我(无法|不能) | 作为(一个)?(ai|人工智能)
+    | 申し訳 | すみません | お答えできません
+    | (tôi\ )?(rất\ )?xin\ lỗi | tôi\ (không\ thể|rất\ tiếc)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+# Reference to the chunk or document as such, in the languages that prompts are tested in.
+_CHUNK_REFERENCE = re.compile(
+    r"""
+    \b(this|the|that|given|provided|above|following)\ (\w+\ ){0,2}
+        (chunk|passage|excerpt|snippet|text|section|paragraph|document|documentation|file|page|part
+        |context|content|information|sentence|code|article|agreement)s?\b
+    | \b(ce|cet|cette|le|la|l['’])\ ?(\w+\ )?(extrait|passage|texte|document|section|partie|page)\b
+    | \b(diese\w?|der|das|die)\ (\w+\ )?(abschnitt|text|dokument|auszug|teil)\b
+    | [这該该本](一?段|片段|文档|文章|部分|节|章) | (この|本)(文書|部分|文章|節|段落|文)
+    | \b(đoạn|phần|văn\ bản|tài\ liệu)\ (\w+\ )?này\b
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+# Number of a chunk at the start of a line: "[3]", "Chunk 3:".
+_LABEL = re.compile(
+    r"\W{0,3}(?:\[(\d+)\]|(?:chunk|passage|excerpt|extrait|abschnitt|片段|đoạn)\s*\#?\(?(\d+)\)?)\W*",
+    re.IGNORECASE,
+)
+_BRACKETED = re.compile(r"\[\d+\]")
+
+
+def is_preamble(text: str) -> bool:
+    """Return whether a text opens with words about the answer itself."""
+    return _PREAMBLE.match(text) is not None
+
+
+def is_refusal(text: str) -> bool:
+    """Return whether a text opens as a refusal does."""
+    return _REFUSAL.match(text) is not None
+
+
+def mentions_chunk(sentence: str) -> bool:
+    """Return whether a sentence is about "this chunk" or "the document" by such words."""
+    return _CHUNK_REFERENCE.search(sentence) is not None
+
+
+def strip_label(text: str, number: int | None) -> str:
+    """Return a text without a label of this number at its start."""
+    label = _LABEL.match(text)
+    return text[label.end() :] if label and int(label[1] or label[2]) == number else text
+
+
+def names_other_chunk(text: str, document: str) -> bool:
+    """Return whether a text has the label of a chunk that is not a label of the document.
+
+    "[3]" is one anywhere, "Chunk 3" at the start.
+    """
+    label = _LABEL.match(text)
+    labels = [label[0].strip()] if label else []
+    return any(each not in document for each in (*labels, *_BRACKETED.findall(text)))
+
+
+# Loops as (words of a run, times that it occurs). Of 3,660 contexts by a large model one has such a
+# run; 0.3% have a run of four words twice (names of parties, file paths).
+_LOOPS = ((3, 3), (5, 2))
+# Han and kana characters of a run for each word.
+_CHARACTERS = 2
+# Units of a sentence that counts as repeated; shorter ones are labels and list marks.
+_SENTENCE_UNITS = 4
+
+
+def is_repetitive(text: str) -> bool:
+    """Return whether a sentence or a long run of words occurs twice, or a short run three times."""
+    return _has_repeated_sentence(text) or _has_loop(text)
+
+
+def _has_repeated_sentence(text: str) -> bool:
+    sentences = [tuple(split_units(sentence)) for sentence in split_sentences(text)]
+    counted = Counter(units for units in sentences if len(units) >= _SENTENCE_UNITS)
+    return max(counted.values(), default=0) > 1
+
+
+def _has_loop(text: str) -> bool:
+    units = split_units(text)
+    dense = sum(map(is_dense, units)) * 2 > len(units)
+    return any(
+        max(Counter(ngrams(units, words * (_CHARACTERS if dense else 1))).values(), default=0)
+        >= times
+        for words, times in _LOOPS
+    )
+
 
 # About 250 tokens of English. The prompt asks for a short context; the published ones have 50 to
 # 100 tokens.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crx.context.group_prompt import lines_grammar
+from crx.context.chunk_groups import lines_grammar
 from crx.context.prompt import Prompt
 from crx.errors import UsageError
 from crx.types import Chunk, Document

@@ -15,7 +15,7 @@ from typing import Any
 
 from crx.backends.claude.batch_queue import BatchQueue
 from crx.backends.claude.requests import DocumentPart, RequestSettings
-from crx.context.chunk_requests import validate_completion
+from crx.context.remote_requests import validate_completion
 from crx.context.validate import ContextValidator
 from crx.errors import BudgetSpent, ModelError
 from crx.remote.errors import TransientError, is_too_long

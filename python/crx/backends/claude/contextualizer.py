@@ -23,10 +23,10 @@ from crx.backends.claude.pricing import ClaudePricing
 from crx.backends.claude.requests import DocumentPart, request_settings
 from crx.backends.remote_contextualizer import PartRequests, RemoteContextualizer, Reply
 from crx.config import refuse_offline
-from crx.context.group_prompt import GroupPrompt
-from crx.context.ordering import restore_order
+from crx.context.chunk_groups import GroupPrompt
+from crx.context.chunk_prompt import restore_order
 from crx.context.prompt import Prompt
-from crx.context.token_limit import TokenLimit
+from crx.context.remote_requests import TokenLimit
 from crx.errors import UsageError
 from crx.remote.metering import Estimate, Price
 from crx.remote.pending_jobs import PendingJobs

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from crx.backends.claude.options import parse_options
 from crx.backends.claude.requests import request_settings
-from crx.context.group_prompt import read_form
-from crx.context.group_requests import estimate_groups
+from crx.context.chunk_groups import read_form
 from crx.context.prompt import Prompt
+from crx.context.remote_requests import estimate_groups
 from crx.remote.metering import Estimate, Price, ServiceUsage
 from crx.types import Chunk, Document
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from crx.backends.claude.catalog import ModelFacts, model_facts
 from crx.context.prompt import Prompt
-from crx.context.token_limit import TokenLimit
+from crx.context.remote_requests import TokenLimit
 from crx.errors import UsageError
 from crx.remote.completion import Completion
 from crx.remote.errors import (

@@ -19,9 +19,8 @@ from dataclasses import dataclass, fields
 
 from crx.backends.model_process import ModelProcess
 from crx.backends.options import refuse_cap
-from crx.context.chunk_prompt import ChunkPrompt, Validate
+from crx.context.chunk_prompt import ChunkPrompt, Validate, restore_order
 from crx.context.compute_usage import ComputeUsage
-from crx.context.ordering import restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError

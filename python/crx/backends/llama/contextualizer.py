@@ -26,13 +26,18 @@ from crx.backends.llama.model_file import check_model_file, file_digest
 from crx.backends.llama.options import OPTION_TYPES, LlamaOptions, make_options
 from crx.backends.model_process import ModelProcess
 from crx.backends.options import refuse_cap, typed_options
-from crx.context.chunk_groups import GROUP_ANSWER_TOKENS, GROUPS_TOGETHER, GroupContextualizer
-from crx.context.chunk_prompt import ChunkPrompt
+from crx.context.chunk_groups import (
+    GROUP_ANSWER_TOKENS,
+    GROUPS_TOGETHER,
+    TOKENS_PER_GROUP,
+    USUAL_DIGEST_CHARS,
+    GroupContextualizer,
+    GroupPrompt,
+    LineCounts,
+)
+from crx.context.chunk_prompt import Answers, ChunkPrompt, restore_order
 from crx.context.compute_usage import ComputeUsage, PromptLengths, estimate_seconds
 from crx.context.excerpts import Excerpt, excerpts
-from crx.context.group_prompt import TOKENS_PER_GROUP, USUAL_DIGEST_CHARS, GroupPrompt
-from crx.context.line_counts import LineCounts
-from crx.context.ordering import Answers, restore_order
 from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import ModelError

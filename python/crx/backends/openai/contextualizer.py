@@ -17,11 +17,10 @@ from crx.backends.openai.client import OpenAIClient
 from crx.backends.openai.completions import add_dollars, parse_completion
 from crx.backends.options import typed_options
 from crx.backends.remote_contextualizer import PartRequests, RemoteContextualizer, Reply
+from crx.context.chunk_groups import GroupPrompt
 from crx.context.excerpts import Excerpt
-from crx.context.group_prompt import GroupPrompt
-from crx.context.group_requests import estimate_groups
 from crx.context.prompt import Prompt
-from crx.context.token_limit import TokenLimit
+from crx.context.remote_requests import TokenLimit, estimate_groups
 from crx.remote.errors import refuse_below
 from crx.remote.metering import Estimate, Price, ServiceUsage, parse_price
 from crx.types import Chunk, Document
