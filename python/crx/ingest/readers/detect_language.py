@@ -12,7 +12,7 @@ from functools import cache
 
 from tree_sitter import Query, QueryCursor
 
-from crx.ingest.readers.code_queries import Unparsed, load_grammar, make_parser
+from crx.ingest.readers.code import Unparsed, load_grammar, make_parser
 
 # Tuned on 1,000 files of 27 formats, about half of them source files of these languages.
 _COUNTED = 40_000  # characters in which matches are counted

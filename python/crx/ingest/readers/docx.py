@@ -13,11 +13,19 @@ from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
 from crx.errors import InputError
-from crx.ingest.readers.archive import Archive
-from crx.ingest.readers.ooxml import NOT_TEXT, properties, related
-from crx.ingest.readers.tables import OpenTables
-from crx.ingest.readers.text_builder import TextBuilder
-from crx.ingest.readers.xml_walk import attribute, children, find, local_name, number, walk
+from crx.ingest.readers.text_builder import OpenTables, TextBuilder
+from crx.ingest.readers.xml_package import (
+    NOT_TEXT,
+    Archive,
+    attribute,
+    children,
+    find,
+    local_name,
+    number,
+    properties,
+    related,
+    walk,
+)
 from crx.types import Document
 
 extensions = (".docx", ".docm", ".dotx", ".dotm")

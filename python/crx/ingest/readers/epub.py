@@ -16,10 +16,9 @@ from xml.etree.ElementTree import Element
 
 from crx.errors import InputError, NotText
 from crx.ingest.readers import html
-from crx.ingest.readers.archive import Archive
 from crx.ingest.readers.file_title import squeeze, written_title
 from crx.ingest.readers.text_builder import TextBuilder
-from crx.ingest.readers.xml_walk import all_text, attribute, children, find, local_name
+from crx.ingest.readers.xml_package import Archive, all_text, attribute, children, find, local_name
 from crx.types import Document, Scalar
 
 extensions = (".epub",)

@@ -17,7 +17,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from crx.errors import InputError
 from crx.ingest.readers.boilerplate import find_boilerplate, find_main
 from crx.ingest.readers.decode import Decoded, decode, normalize
-from crx.ingest.readers.sections import Heading, sections
+from crx.ingest.readers.headings import Heading, sections
 from crx.types import Document, Scalar
 
 extensions = (".html", ".htm", ".xhtml")

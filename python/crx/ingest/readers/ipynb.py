@@ -14,7 +14,7 @@ import orjson
 
 from crx.errors import InputError
 from crx.ingest.readers import markdown
-from crx.ingest.readers.sections import Heading
+from crx.ingest.readers.headings import Heading
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.types import Document, Scalar
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from crx.ingest.readers.decode import decode
-from crx.ingest.readers.sections import Heading, sections
+from crx.ingest.readers.headings import Heading, sections
 from crx.types import Document, Mark, Scalar
 
 extensions = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from crx.ingest.formats import MARKUP
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.file_title import name_title
-from crx.ingest.readers.sections import Heading, sections
+from crx.ingest.readers.headings import Heading, sections
 from crx.types import Document, Mark, Scalar
 
 extensions = tuple(MARKUP)

@@ -12,11 +12,18 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from crx.errors import InputError
-from crx.ingest.readers.archive import Archive, parse_xml
 from crx.ingest.readers.file_title import squeeze, written_title
-from crx.ingest.readers.tables import OpenTables
-from crx.ingest.readers.text_builder import TextBuilder
-from crx.ingest.readers.xml_walk import all_text, attribute, find, local_name, number, walk
+from crx.ingest.readers.text_builder import OpenTables, TextBuilder
+from crx.ingest.readers.xml_package import (
+    Archive,
+    all_text,
+    attribute,
+    find,
+    local_name,
+    number,
+    parse_xml,
+    walk,
+)
 from crx.types import Document, Scalar
 
 extensions = (".odt", ".ott", ".fodt", ".odp", ".otp", ".fodp")

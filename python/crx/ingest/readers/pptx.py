@@ -10,10 +10,18 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from crx.errors import InputError
-from crx.ingest.readers.archive import Archive
-from crx.ingest.readers.ooxml import NOT_TEXT, properties, related, relationships
 from crx.ingest.readers.text_builder import TextBuilder
-from crx.ingest.readers.xml_walk import attribute, find, local_name, walk
+from crx.ingest.readers.xml_package import (
+    NOT_TEXT,
+    Archive,
+    attribute,
+    find,
+    local_name,
+    properties,
+    related,
+    relationships,
+    walk,
+)
 from crx.types import Document
 
 extensions = (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm")

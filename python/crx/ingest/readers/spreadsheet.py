@@ -27,13 +27,13 @@ from python_calamine import (
 )
 
 from crx.errors import InputError
-from crx.ingest.readers import odf, ooxml
-from crx.ingest.readers.archive import Archive
+from crx.ingest.readers import odf, xml_package
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.delimited import column_names
 from crx.ingest.readers.file_title import name_title
-from crx.ingest.readers.sections import in_order
+from crx.ingest.readers.headings import in_order
+from crx.ingest.readers.xml_package import Archive
 from crx.types import Document, Mark, Scalar
 
 extensions = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".xls", ".xlt", ".ods", ".ots")
@@ -71,7 +71,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
             odf.refuse_encrypted(archive)
             title, metadata = odf.properties(archive)
         else:
-            title, metadata = ooxml.properties(archive)
+            title, metadata = xml_package.properties(archive)
     text, bad = _read_sheets(data)
     if not text.sheets:
         raise InputError(_describe_bad(bad) if bad else "has no text")

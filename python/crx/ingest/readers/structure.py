@@ -31,7 +31,7 @@ def structure(source: str, *, name: str = "") -> tuple[str, tuple[Mark, ...]]:
         return "text", text.headings(source)
     # Imported here: tree-sitter is needed only if a text may be code.
     from crx.ingest.readers import code
-    from crx.ingest.readers.code_queries import Unparsed
+    from crx.ingest.readers.code import Unparsed
     from crx.ingest.readers.detect_language import detect_language
 
     language = LANGUAGES.get(extension) or detect_language(source)

@@ -12,9 +12,16 @@ import re
 from collections.abc import Iterator, Sequence
 
 from crx.ingest.readers.decode import decode
-from crx.ingest.readers.numbering import find_named, find_numbered, heading_starts
-from crx.ingest.readers.sections import Heading, sections
-from crx.ingest.readers.typography import find_capitals, find_underlined, is_capital_line
+from crx.ingest.readers.headings import (
+    Heading,
+    find_capitals,
+    find_named,
+    find_numbered,
+    find_underlined,
+    heading_starts,
+    is_capital_line,
+    sections,
+)
 from crx.types import Document, Mark
 
 extensions = (".txt", ".text", ".log")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.file_title import name_title
-from crx.ingest.readers.sections import Heading, in_order, sections
+from crx.ingest.readers.headings import Heading, in_order, sections
 from crx.types import AnchorKind, Document, Mark, MarkKind, Scalar
 
 _PARAGRAPH = "\n\n"
@@ -102,3 +102,46 @@ class TextBuilder:
     def _put(self, text: str) -> None:
         self._parts.append(text)
         self._length += len(text)
+
+
+class OpenTables:
+    """The rows so far of a table, and of the tables around it."""
+
+    def __init__(self) -> None:
+        self._tables: list[list[list[str]]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._tables)
+
+    def open_table(self) -> None:
+        """Begin a table."""
+        self._tables.append([])
+
+    def open_row(self) -> None:
+        """Begin a row of the innermost table."""
+        if self._tables:
+            self._tables[-1].append([])
+
+    def open_cell(self) -> None:
+        """Begin a cell of the innermost row."""
+        if self._tables and self._tables[-1]:
+            self._tables[-1][-1].append("")
+
+    def add(self, text: str) -> None:
+        """Add a paragraph to the innermost cell."""
+        row = self._tables[-1][-1] if self._tables[-1] else []
+        if row:
+            row[-1] = f"{row[-1]}\n{text}" if row[-1] else text
+
+    def close_table(self, text: TextBuilder) -> None:
+        """End the innermost table: add it to the cell around it, or else to the text."""
+        if not self._tables:
+            return
+        rows = self._tables.pop()
+        if self._tables:
+            self.add("\n".join(" ".join(row) for row in rows))
+        elif all(len(row) == 1 for row in rows):
+            for (cell,) in rows:  # a frame around text
+                text.add(cell)
+        else:
+            text.add_table(rows)

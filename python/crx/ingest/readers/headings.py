@@ -1,17 +1,112 @@
-"""Numbered and named headings of plain text: `3.2 Payment`, `ARTICLE IV`, `Section 3.2: Payment`.
+"""Headings of plain text, numbered or set off by capitals and lines, and the sections they open.
 
-A numbered heading must continue a numbering, and its title must be in capitals or Title Case.
+A numbered heading (`3.2 Payment`, `ARTICLE IV`, `Section 3.2: Payment`) must continue a numbering,
+and its title must be in capitals or Title Case.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from crx.ingest.readers.sections import Heading
-from crx.ingest.readers.typography import RECURRING, is_capital_line
+from crx.types import Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The position, label and level of a heading; level 1 is the outermost."""
+
+    start: int
+    label: str
+    level: int
+
+
+def sections(headings: Sequence[Heading], *, end: int) -> tuple[Mark, ...]:
+    """Return the section of each heading, in the order of the text.
+
+    A section runs to the next heading of its level or above, or to `end`, the end of the text.
+    """
+    ends = [end] * len(headings)
+    open_: list[int] = []
+    for i, heading in enumerate(headings):
+        while open_ and headings[open_[-1]].level >= heading.level:
+            ends[open_.pop()] = heading.start
+        open_.append(i)
+    return tuple(
+        Mark("heading", heading.start, stop, heading.label, heading.level)
+        for heading, stop in zip(headings, ends, strict=True)
+        if heading.start < stop
+    )
+
+
+def in_order(marks: Iterable[Mark]) -> tuple[Mark, ...]:
+    """Return marks by start, the outer before the inner."""
+    return tuple(sorted(marks, key=lambda mark: (mark.start, -mark.end, mark.level)))
+
+
+_COMPANY = re.compile(
+    r"\b(?:inc|ltd|llc|l\.l\.c|corp|corporation|limited|co|company|l\.p|lp|llp|gmbh|plc|n\.a|s\.a)\.?\s*$",
+    re.I,
+)
+_UNDERLINED = re.compile(r"\n[ \t]*([=\-~^\"*+#])\1{2,}[ \t]*(?=\n|\Z)")
+_CAPITAL = re.compile(r"\n[ \t\f]*([^\W\d_a-z][^a-z\n]{3,89})(?=\n|\Z)")
+_BLANK = re.compile(r"\n[^\S\n]*(?=\n|\Z)")
+_LONGEST = 100  # characters of a line that is a heading
+_INNER_NUMBER = re.compile(r"\s\d{1,3}(?:\s|$)")
+# A line that occurs so often is the head or foot of a page.
+RECURRING = 3
+
+
+def find_capitals(text: str) -> list[Heading]:
+    """Return lines in capitals that stand alone between blank lines."""
+    found = [
+        Heading(match.start(1), " ".join(match[1].split()), 1)
+        for match in _CAPITAL.finditer(text)
+        if is_capital_line(match[1].rstrip())
+        and not previous_line(text, match.start()).strip()
+        and (match.end() == len(text) or _BLANK.match(text, match.end()))
+    ]
+    seen = Counter(heading.label for heading in found)
+    return [heading for heading in found if seen[heading.label] < RECURRING]
+
+
+def previous_line(text: str, newline: int) -> str:
+    """Return the line before a newline; only its end if it is too long for a heading."""
+    return text[max(text.rfind("\n", 0, newline) + 1, newline - _LONGEST - 1) : newline]
+
+
+def is_capital_line(line: str) -> bool:
+    """Return True for a short line in capitals that is no company's name or row of numbers."""
+    if len(line) > 90 or len(words := line.split()) > 12 or not line.isupper():
+        return False
+    letters = sum(map(str.isalpha, line))
+    return (
+        letters >= 4
+        and letters * 10 >= 7 * sum(map(len, words))
+        and line[0].isalpha()
+        and line[-1] not in ",;:-(\"'"
+        and "   " not in line
+        and max(map(len, words)) > 2
+        and not _INNER_NUMBER.search(line)
+        and not _COMPANY.search(line)
+    )
+
+
+def find_underlined(text: str) -> list[Heading]:
+    """Return lines above a row of one punctuation mark of about their length."""
+    found: list[Heading] = []
+    order: dict[str, int] = {}
+    for match in _UNDERLINED.finditer(text):
+        line = previous_line(text, match.start())
+        label = line.strip()
+        fits = len(line) <= _LONGEST and abs(len(match[0].strip()) - len(label)) <= 2
+        if fits and label[:1].isalnum():
+            level = order.setdefault(match[1], len(order) + 1)
+            found.append(Heading(match.start() - len(line), label, level))
+    return found
+
 
 # A heading may start at a line's start or after a wide gap (texts extracted from paged formats
 # often have many paragraphs on one line, with gaps between). A pattern that begins with a literal
@@ -40,7 +135,6 @@ _SMALL = frozenset((
     "und", "via", "vs", "with", "within", "without", "not", "no", "its", "any", "all",
     "other", "than", "that",
 ))  # fmt: skip
-_INNER_NUMBER = re.compile(r"\s\d{1,3}(?:\s|$)")
 _NEXT_LINE = re.compile(r"[ \t]*\n\s*([^\n]{1,200})")
 _REFERS = re.compile(
     r"\b(?:sections?|articles?|clauses?|paragraphs?|exhibits?|schedules?)$", re.IGNORECASE

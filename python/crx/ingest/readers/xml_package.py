@@ -1,4 +1,4 @@
-"""Parts of documents that are ZIP archives of XML: Office Open XML, OpenDocument and EPUB.
+"""Documents that are ZIP archives of XML: Office Open XML, OpenDocument and EPUB.
 
 A part is decompressed in memory and never written to a file, so its path cannot lead anywhere. What
 is decompressed is counted, whatever sizes the archive declares. XML with entity declarations is
@@ -8,14 +8,19 @@ refused: none of these formats needs them, and they are how a small file expands
 from __future__ import annotations
 
 import lzma
+import posixpath
 import struct
 import zlib
+from collections.abc import Container, Iterator
 from copy import copy
+from dataclasses import dataclass
 from io import BytesIO
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from crx.errors import InputError
+from crx.ingest.readers.file_title import squeeze, written_title
+from crx.types import Scalar
 
 # Bytes of all parts that are read; an XML tree takes about ten times the memory of its text.
 MAX_BYTES = 64_000_000
@@ -108,3 +113,110 @@ def parse_xml(data: bytes, *, part: str) -> Element:
     except (ParseError, ValueError, LookupError) as failed:
         raise InputError(f"is damaged: part {part} is not well-formed XML") from failed
     return root
+
+
+def walk(root: Element, *, skip: Container[str] = ()) -> Iterator[tuple[Element, bool]]:
+    """Yield each element twice, before and after its children, with True the second time.
+
+    Elements whose local name is in `skip` are left out with all they contain. Not recursive, since
+    a file may nest deeper than Python's stack.
+    """
+    stack = [(root, False)]
+    while stack:
+        element, closing = stack.pop()
+        yield element, closing
+        if not closing:
+            stack.append((element, True))
+            stack.extend((e, False) for e in reversed(element) if local_name(e) not in skip)
+
+
+def local_name(element: Element) -> str:
+    """Return an element's name without its namespace; "" for a processing instruction."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def attribute(element: Element, name: str) -> str:
+    """Return the attribute of a local name, or ""."""
+    for key, value in element.attrib.items():
+        if key.rpartition("}")[2] == name:
+            return value
+    return ""
+
+
+def children(element: Element, name: str) -> Iterator[Element]:
+    """Yield the children of a local name."""
+    return (child for child in element if local_name(child) == name)
+
+
+def find(element: Element, *path: str) -> Element | None:
+    """Return the first descendant at a path of local names, or None."""
+    for name in path:
+        child = next(children(element, name), None)
+        if child is None:
+            return None
+        element = child
+    return element
+
+
+def all_text(element: Element) -> str:
+    """Return the text of an element and of all it contains, as one line."""
+    return " ".join("".join(element.itertext()).split())
+
+
+def number(written: str, *, default: int = 0) -> int:
+    """Return a whole number, or the default if it is none."""
+    return int(written) if written.isdecimal() and len(written) < 9 else default
+
+
+# Elements that are not part of the text: deletions that are tracked, fallbacks that repeat it.
+NOT_TEXT = frozenset(("del", "moveFrom", "Fallback", "instrText", "delText"))
+_PROPERTIES = {"creator": "author", "keywords": "keywords", "description": "description"}
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """A link from one part to another: its id, the last word of its type, and the path."""
+
+    id: str
+    type: str
+    path: str
+
+
+def relationships(archive: Archive, part: str) -> list[Relationship]:
+    """Return the links of a part to other parts of the archive; "" is the archive itself."""
+    folder, name = posixpath.split(part)
+    path = posixpath.join(folder, "_rels", f"{name}.rels")
+    if path not in archive:
+        return []
+    return [
+        Relationship(
+            attribute(link, "Id"),
+            attribute(link, "Type").rpartition("/")[2],
+            posixpath.normpath(posixpath.join("/", folder, attribute(link, "Target"))).lstrip("/"),
+        )
+        for link in children(archive.read_xml(path), "Relationship")
+        if attribute(link, "TargetMode") != "External"
+    ]
+
+
+def related(archive: Archive, part: str, type_: str) -> str:
+    """Return the path of the first part of a type that a part links to, or ""."""
+    links = relationships(archive, part)
+    return next((link.path for link in links if link.type == type_), "")
+
+
+def properties(archive: Archive) -> tuple[str, dict[str, Scalar | list[Scalar]]]:
+    """Return the title that the document's properties give, and its metadata."""
+    path = related(archive, "", "core-properties")
+    if path not in archive:
+        return "", {}
+    title, metadata = "", dict[str, Scalar | list[Scalar]]()
+    for element in archive.read_xml(path):
+        name, value = local_name(element), all_text(element)
+        if name == "title":
+            title = written_title(value)
+        elif name == "modified" and value:
+            metadata["date"] = value[:10]
+        elif name in _PROPERTIES and value:
+            metadata[_PROPERTIES[name]] = squeeze(value)
+    return title, metadata
