@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import warnings
-from gc import freeze  # the name `gc` is the command's module, once it is imported
+from gc import freeze
 from importlib import import_module
 from typing import Literal, TextIO
 
@@ -57,8 +57,16 @@ HELP_OPTIONS = ("-h", "--help")
 # The variable through which a shell asks for completions.
 COMPLETE_VARIABLE = "_CRX_COMPLETE"
 
-# Commands whose name is not that of a module.
-_MODULES = {"import": "import_"}
+# The module and the function of commands that share a module.
+_FUNCTIONS = {
+    "backup": ("maintenance", "back_up"),
+    "export": ("exchange", "export_contexts"),
+    "gc": ("maintenance", "delete_unused"),
+    "import": ("exchange", "import_contexts"),
+    "rebuild": ("maintenance", "rebuild"),
+    "salvage": ("maintenance", "salvage"),
+    "verify": ("maintenance", "verify"),
+}
 # Arguments that hold free text, which may begin with "-".
 _FREE_TEXT = frozenset({"query", "words", "question"})
 
@@ -72,7 +80,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"crx.cli.{_MODULES.get(cmd_name, cmd_name)}").command
+        module, function = _FUNCTIONS.get(cmd_name, (cmd_name, "command"))
+        command = getattr(import_module(f"crx.cli.{module}"), function)
         assert isinstance(command, click.Command)
         command.short_help = COMMANDS[cmd_name]
         return command

@@ -1,4 +1,4 @@
-"""`crx import`: read contexts that were made elsewhere."""
+"""`crx export` and `crx import`: contexts of an index as a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -12,6 +12,32 @@ from crx.cli.output import display_path, print_json, print_line, print_note
 from crx.context.exchange import Imported
 from crx.errors import InputError
 from crx.index import handle
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@index_option
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder that the paths in FILE are relative to.  [default: the current folder]",
+)
+@json_option
+def export_contexts(*, file: Path, folder: str | None, root: Path | None, as_json: bool) -> None:
+    """Write the contexts of the index to FILE, as JSON lines.
+
+    Each line is an object: {"path" | "doc_id", "start", "end", "context", "generator", "sha256"},
+    the hash being that of the chunk's text. "crx import" reads them into another index of the same
+    documents.
+    """
+    with handle.open(existing_index(folder), create=False) as index:
+        count = index.export_contexts(file, root=root)
+    if as_json:
+        print_json({"file": str(file), "contexts": count})
+    else:
+        print_line(f"{display_path(file)}: {count:,} contexts written")
+
 
 # Spans without a chunk that are named one by one; the rest is counted.
 SPANS_NAMED = 20
@@ -27,7 +53,7 @@ SPANS_NAMED = 20
     help="Folder that the paths in FILE are relative to.  [default: the current folder]",
 )
 @json_option
-def command(*, file: Path, folder: str | None, root: Path | None, as_json: bool) -> int:
+def import_contexts(*, file: Path, folder: str | None, root: Path | None, as_json: bool) -> int:
     """Give the chunks of the index the contexts in FILE and embed them again.
 
     A context belongs to the chunk of exactly its span and, if FILE holds a hash of it, its text.
