@@ -21,11 +21,6 @@ def test_importing_crx_loads_no_runtime() -> None:
     assert set(loaded) & RUNTIMES == set()
 
 
-def test_the_root_of_the_package_holds_at_most_twelve_files() -> None:
-    files = [path.name for path in ROOT.iterdir() if path.suffix in (".py", ".pyi", ".typed")]
-    assert len(files) <= 12, sorted(files)
-
-
 def test_no_class_name_is_defined_twice() -> None:
     names = Counter(
         node.name
@@ -34,11 +29,3 @@ def test_no_class_name_is_defined_twice() -> None:
         if isinstance(node, ast.ClassDef)
     )
     assert [name for name, count in names.items() if count > 1] == []
-
-
-def test_every_module_says_its_job_in_one_line() -> None:
-    for path in MODULES:
-        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-        assert docstring, path
-        first = docstring.splitlines()[0]
-        assert first.endswith("."), f"{path}: {first}"
