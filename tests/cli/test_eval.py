@@ -162,7 +162,7 @@ def test_gate_exits_with_1_under_a_bound_and_0_above(crx: Crx, saved: str) -> No
         (("gate", "run.npz", "--min", "recall@20"), "want METRIC=NUMBER"),
         (("gate", "run.npz", "--min", "recall@99=1"), "recall@99: no such metric"),
         (("gate", "run.npz", "--min", "mrr=1", "--row", "x"), "x: no such row; use one of:"),
-        (("compare", "run.npz", "set/corpus.jsonl"), "holds no saved results"),
+        (("compare", "run.npz", "set/corpus.jsonl"), "contains no saved results"),
         (("compare", "run.npz", "gone.npz"), "gone.npz: no such file"),
         (("compare", "run.npz", "run.npz", "--with-row", "x"), "--with-row x: needs --row"),
         (("compare", "run.npz", "run.npz", "--row", "x"), "x: no such row; use one of: outline"),

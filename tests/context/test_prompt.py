@@ -47,8 +47,8 @@ def test_a_glossary_without_a_placeholder_comes_first() -> None:
     [
         ("{document} {chunk} {title}", "unknown placeholder {title}"),
         ("{document} {chunk} {}", "unknown placeholder {}"),
-        ("{document}", "must hold {chunk} exactly once"),
-        ("{chunk} {chunk} {document}", "must hold {chunk} exactly once"),
+        ("{document}", "must contain {chunk} exactly once"),
+        ("{chunk} {chunk} {document}", "must contain {chunk} exactly once"),
         ("{chunk} {document}", "{document} must stand before {chunk}"),
     ],
 )

@@ -182,7 +182,7 @@ def test_saved_results_are_loaded_unchanged(measured: Results, tmp_path: Path) -
 def test_a_file_without_saved_results_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "results.npz"
     file.write_bytes(content)
-    with pytest.raises(UsageError, match="holds no saved results"):
+    with pytest.raises(UsageError, match="contains no saved results"):
         load(file)
 
 

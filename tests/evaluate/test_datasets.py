@@ -56,11 +56,11 @@ def test_a_question_set_is_read(tmp_path: Path) -> None:
         (
             [DOCUMENT],
             [{"query_id": "q1", "query": "one?"}, {"query_id": "q2", "query": "two?"}],
-            "queries.jsonl: no question has gold; list the places of each answer in",
+            "queries.jsonl: no question has gold; list the spans of the answers in",
         ),
         ([DOCUMENT], ["\ud800"], "queries.jsonl:1: not JSON"),
-        ([DOCUMENT], [], "queries.jsonl: holds no query"),
-        ([], [QUERY], "corpus.jsonl: holds no document"),
+        ([DOCUMENT], [], "queries.jsonl: contains no query"),
+        ([], [QUERY], "corpus.jsonl: contains no document"),
         ([{**DOCUMENT, "title": 7}], [QUERY], "corpus.jsonl:1: title must be a string"),
         (
             [DOCUMENT],

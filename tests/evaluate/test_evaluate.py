@@ -59,7 +59,7 @@ def test_an_index_with_other_documents_is_refused(folder: Path, tmp_path: Path) 
     place = tmp_path / "other.crx"
     with crx.open(place, settings={**SETTINGS, "chunk_chars": 800}) as index:
         index.add_documents([crx.Document("elsewhere", "text")])
-    with pytest.raises(UsageError, match="holds elsewhere, which is not in this set"):
+    with pytest.raises(UsageError, match="contains elsewhere, which is not in this set"):
         run(read_set(folder), options=Options(index=place, settings=SETTINGS))
 
 

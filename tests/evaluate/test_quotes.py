@@ -71,7 +71,7 @@ def test_a_question_whose_quote_is_in_no_file_is_left_out_and_named(tmp_path: Pa
         ([row("It starts")], "no quote is in a document below"),
         ([row("It"), row("")], "questions.jsonl:2: quote is missing or empty"),
         ([row("It", id="a"), row("It", id="a")], "questions.jsonl:2: id 'a' occurs twice"),
-        ([], "holds no question"),
+        ([], "contains no question"),
         ([{"query": "a?", "path": "a"}] * 2, "questions.jsonl: no question has a quote; give"),
     ],
 )

@@ -78,8 +78,8 @@ def test_every_path_is_accounted_for(crx: CrxHere) -> None:
     assert listed == [
         "docs/.gitignore: is hidden",
         "docs/.hidden: is hidden",
-        "docs/archive.tar.gz: is a tar archive; unpack it to index what it holds",
-        "docs/archive.zip: is a ZIP archive; unpack it to index what it holds",
+        "docs/archive.tar.gz: is a tar archive; unpack it to index what it contains",
+        "docs/archive.zip: is a ZIP archive; unpack it to index what it contains",
         "docs/broken.md: is a broken link to gone.md; links are not followed",
         f"docs/draft.tmp: ignored by {docs}/.gitignore",
         "docs/empty.md: is empty",

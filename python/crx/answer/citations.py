@@ -28,7 +28,7 @@ def escape_citations(text: str) -> str:
 class CitationFilter:
     """A streaming filter that removes citations of passages that do not exist.
 
-    `cited` holds the valid numbers in the order of their first mention; `removed` counts the
+    `cited` contains the valid numbers in the order of their first mention; `removed` counts the
     invalid ones. The output does not depend on how the answer is cut into pieces.
     """
 

@@ -1,4 +1,4 @@
-"""The whole corpus as passages, for models whose context window holds all of it."""
+"""The whole corpus as passages, for models whose context window contains all of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_corpus(
 ) -> list[Passage]:
     """Return all documents, in order of their URIs, as passages of about `budget_tokens`.
 
-    Passages end at the ends of chunks and hold every character, so the same corpus always gives the
+    Passages end at the ends of chunks and have every character, so the same corpus always gives the
     same passages. Raises `UsageError` if there is a filter or the corpus is over 200,000 tokens.
     """
     if where:

@@ -1,6 +1,6 @@
 """Prompt for an answer: passages between delimiters that do not occur in their text.
 
-Documents are untrusted input. The tags around a passage hold a word that occurs nowhere in the
+Documents are untrusted input. The tags around a passage contain a word that occurs nowhere in the
 quoted text, so no passage can close its own tags. Text that looks like a citation is changed, so
 that a number in an answer's brackets always refers to a passage of the prompt. The outline and
 context of a passage are kept apart from its source.
@@ -20,7 +20,7 @@ from crx.answer.citations import escape_citations
 from crx.retrieve.request import check_query
 from crx.types import Passage
 
-# The answer that the prompt asks for if the documents do not hold one.
+# The answer that the prompt asks for if the documents do not contain one.
 NO_ANSWER = "This is not in these documents."
 
 # Matches a passage in a prompt: its number and its source.
@@ -94,7 +94,7 @@ def quote(
 ) -> QuotedPassages:
     """Return the prompt that asks for an answer from passages, numbered from 1.
 
-    `head` depends on the passages alone. Raises `ValueError` for a question that is empty or holds
+    `head` depends on the passages alone. Raises `ValueError` for a question that is empty or has
     bytes that are not UTF-8.
     """
     check_query(question, name="the question")
@@ -120,7 +120,7 @@ def _quote_passage(number: int, passage: Passage, word: str) -> str:
 def _situating_lines(passage: Passage) -> list[str]:
     """Return the outlines and contexts of a passage's hits, else its title and headings.
 
-    Only the first line of an outline is used: the second holds terms for BM25.
+    Only the first line of an outline is used: the second contains terms for BM25.
     """
     situating = [
         text
@@ -149,7 +149,7 @@ def _texts(passage: Passage) -> Iterable[str]:
 
 
 def _choose_delimiter(texts: Iterable[str]) -> str:
-    """Return the first word of a fixed sequence that no text holds.
+    """Return the first word of a fixed sequence that no text contains.
 
     The sequence is fixed so that the same passages give the same prompt, which can be cached.
     """

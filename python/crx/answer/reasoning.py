@@ -13,17 +13,17 @@ def strip_reasoning(pieces: Iterable[str], *, starts_inside: bool = False) -> It
     `starts_inside` is for models whose prompt ends with the opening tag. Tags further on are kept,
     because an answer may be about them. If a leading block is not closed, nothing is yielded.
     """
-    held, started = f"<{_TAGS[0]}>" if starts_inside else "", False
+    waiting, started = f"<{_TAGS[0]}>" if starts_inside else "", False
     for piece in pieces:
         if started:
             yield piece
             continue
-        held = _skip_closed_blocks(held + piece)
-        started = bool(held) and not _may_open_block(held)
+        waiting = _skip_closed_blocks(waiting + piece)
+        started = bool(waiting) and not _may_open_block(waiting)
         if started:
-            yield held
-    if held and not started and not _opening_tag(held):
-        yield held
+            yield waiting
+    if waiting and not started and not _opening_tag(waiting):
+        yield waiting
 
 
 def _skip_closed_blocks(text: str) -> str:

@@ -19,7 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u2
 
 
 class AnswerStream:
-    """An answer in progress: iterating yields its text, `answer` holds what was received so far.
+    """An answer in progress: iterating yields its text, `answer` contains what was received so far.
 
     `load` opens the generator; it is not called if there are no passages. `on_notice` is called
     with the host and the size before texts are sent to another machine. Iterating raises
@@ -105,7 +105,7 @@ def _usage(generator: Generator) -> Mapping[str, int | float | None]:
 def _is_no_answer(text: str, *, cites: bool) -> bool:
     """Return whether a text is `NO_ANSWER`, up to case, quotes and markup.
 
-    So is one that cites nothing and holds its end, as in "The source is not in these documents."
+    So is one that cites nothing and contains its end, as in "The source is not in these documents."
     """
     bare = text.strip().strip("\"'“”*_`.。 ").casefold()
     whole = NO_ANSWER.rstrip(".").casefold()

@@ -1,6 +1,6 @@
 """Embedders and rerankers of the model store, run by ONNX Runtime.
 
-Each batch holds texts of one length and runs on one thread. Nothing is padded, so a row is
+Each batch contains texts of one length and runs on one thread. Nothing is padded, so a row is
 bit-identical whatever else is in its batch, and no thread pool outlives a call: on a CPU, a model
 also works in a fork of the process that loaded it.
 """
@@ -232,7 +232,7 @@ def _runtime(device: Device) -> ModuleType:
     if _PROVIDERS[device] not in runtime.get_available_providers():
         raise ModelError(
             f"{device}: this onnxruntime has no {_PROVIDERS[device]}; "
-            "install onnxruntime-gpu in its place, or take device=cpu"
+            "install onnxruntime-gpu instead, or take device=cpu"
         )
     return runtime
 

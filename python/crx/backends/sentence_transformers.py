@@ -39,7 +39,7 @@ def load_reranker(spec: str) -> SentenceTransformersReranker:
 class SentenceTransformersEmbedder:
     """A sentence-transformers model, loaded without the network and without its own code.
 
-    A batch holds texts of one length, so nothing is padded; a row agrees between batches to 1e-6.
+    A batch has texts of one length, so nothing is padded; a row agrees between batches to 1e-6.
     """
 
     def __init__(self, name: str, *, device: str = "cpu") -> None:

@@ -114,7 +114,7 @@ class ContextArchive:
 
 
 def read_archive(folder: Path) -> ArchiveContent:
-    """Return what the archive of an index folder holds; nothing if there is none.
+    """Return what the archive of an index folder contains; nothing if there is none.
 
     Raises `SystemFailure` if it cannot be read.
     """

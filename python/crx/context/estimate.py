@@ -297,11 +297,11 @@ def _sample(texts: Texts) -> list[tuple[Document, list[Chunk]]]:
 
 
 def _pieces(texts: Texts, n: int) -> list[Document]:
-    """Return documents of a few chunks each, from `n` places that are spread evenly."""
-    places = [(document, chunks, at) for document, chunks in texts for at in range(len(chunks))]
+    """Return documents of a few chunks each, from `n` positions that are spread evenly."""
+    positions = [(document, chunks, at) for document, chunks in texts for at in range(len(chunks))]
     pieces = []
-    for nth in range(min(n, len(places))):
-        document, chunks, at = places[(2 * nth + 1) * len(places) // (2 * n)]
+    for nth in range(min(n, len(positions))):
+        document, chunks, at = positions[(2 * nth + 1) * len(positions) // (2 * n)]
         taken = chunks[at : at + PIECE_CHUNKS]
         start, end = taken[0].start, max(chunk.end for chunk in taken)
         spans = tuple((chunk.start - start, chunk.end - start) for chunk in taken)

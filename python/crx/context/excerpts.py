@@ -1,7 +1,7 @@
 """Excerpts of documents longer than a model's token limit.
 
 Consecutive chunks that fit together share one excerpt, so that its tokens are computed once. An
-excerpt holds the title and headings of the document, then the span of the chunks, extended to both
+excerpt has the title and headings of the document, then the span of the chunks, extended to both
 sides, first within their section, then beyond. Omissions are marked, and no chunk is cut.
 """
 

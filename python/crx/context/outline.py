@@ -110,8 +110,8 @@ class Outliner:
             below = labels[1:] if labels[:1] == (self._document.title,) else labels
             self._headings[chunk.section] = " > ".join(below)
         around = self._headings[chunk.section]
-        place = ", ".join(part for part in (around, *self._defined_in(chunk)) if part)
-        first = " | ".join(part for part in (self._head, place) if part)
+        location = ", ".join(part for part in (around, *self._defined_in(chunk)) if part)
+        first = " | ".join(part for part in (self._head, location) if part)
         lines = (first, self._rest)
         return strip_controls("\n".join(part for part in lines if part))
 

@@ -122,7 +122,7 @@ def _check(names: list[str], template: str) -> None:
             )
     for needed in ("document", "chunk"):
         if names.count(needed) != 1:
-            raise UsageError(f"{template}: must hold {{{needed}}} exactly once")
+            raise UsageError(f"{template}: must contain {{{needed}}} exactly once")
     if names.index("document") > names.index("chunk"):
         raise UsageError(
             f"{template}: {{document}} must stand before {{chunk}}, so that chunks can share it"

@@ -173,7 +173,7 @@ def parse_fields(line: bytes) -> dict[str, object]:
 
 
 def to_record(fields: Mapping[str, object]) -> Record:
-    """Return the record that the fields of a line hold. Raises `ValueError` with the fault."""
+    """Return the record that the fields of a line make. Raises `ValueError` with the fault."""
     named_by = _name(fields)
     start, end = _offset(fields, "start"), _offset(fields, "end")
     if start >= end:
@@ -219,7 +219,7 @@ def _offset(fields: Mapping[str, object], field: str) -> int:
 
 
 def to_fields(record: Record) -> dict[str, str | int]:
-    """Return the fields of a record by name, as a line holds them."""
+    """Return the fields of a record by name, as a line has them."""
     fields: dict[str, str | int] = {
         record.named_by: record.document,
         "start": record.start,

@@ -144,7 +144,7 @@ _AROUND = 64
 # Tokens are estimated from bytes. An estimate that is too high costs some of the text around a
 # chunk, one that is too low a rejected request.
 _SLACK = 1.25
-# Besides a chunk, an excerpt holds marks of omission and some of the text around the chunk.
+# Besides a chunk, an excerpt contains marks of omission and some of the text around the chunk.
 _LEAST_AROUND = 64
 
 Emit = Callable[[Context], None]
@@ -324,7 +324,7 @@ def estimate_groups(
     priced: Callable[[ServiceUsage], ServiceUsage],
     thinking_tokens: int = 0,
 ) -> Estimate:
-    """Estimate tokens and dollars of digests and groups, which share nothing a cache could hold.
+    """Estimate tokens and dollars of digests and groups, which share nothing a cache could contain.
 
     `priced` adds the dollars of a request; `thinking_tokens` are those of a request besides its
     answer.

@@ -144,7 +144,7 @@ MAX_CHARS = 1000
 # Words of a prompt in a row that a context must not contain; characters of Han or kana.
 ECHO_WORDS = 5
 ECHO_CHARACTERS = 10
-# Words of a context that must be specific to its place in the document, and the share of its words
+# Words of a context that must be specific to its part of the document, and the share of its words
 # that must be specific to the document. Of 3,660 contexts by a large model 0.3% have fewer.
 MIN_SPECIFIC = 2
 MIN_SPECIFIC_SHARE = 0.25

@@ -184,10 +184,10 @@ class DocumentVocabulary:
                 yield name
 
     def specific_words(self, text: str, *, outline: str = "") -> set[str]:
-        """Return the words of a text that are specific to its place in the document.
+        """Return the words of a text that are specific to its part of the document.
 
         They are in the vocabulary (in any form), not generic, and not in the outline. Of Han and
-        kana, pairs of characters take the place of words.
+        kana, pairs of characters count as words.
         """
         units, outlined = split_units(text), split_units(outline)
         words = {unit for unit in units if len(unit) >= SPECIFIC_LETTERS} - set(outlined)

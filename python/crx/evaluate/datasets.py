@@ -66,11 +66,11 @@ def read_set(folder: Path) -> QuestionSet:
             raise UsageError(f"{folder}: not a question set; {name} is missing")
     documents = tuple(_documents(folder / "corpus.jsonl"))
     if not documents:
-        raise UsageError(f"{folder / 'corpus.jsonl'}: holds no document")
+        raise UsageError(f"{folder / 'corpus.jsonl'}: contains no document")
     sizes = {document.uri: len(document.text) for document in documents}
     queries = tuple(_queries(folder / "queries.jsonl", sizes))
     if not queries:
-        raise UsageError(f"{folder / 'queries.jsonl'}: holds no query")
+        raise UsageError(f"{folder / 'queries.jsonl'}: contains no query")
     return QuestionSet(folder.resolve().name, documents, queries)
 
 
@@ -104,7 +104,7 @@ def _queries(path: Path, sizes: dict[str, int]) -> Iterator[Query]:
     rows = list(read_rows(path))
     if rows and not any(row.get("gold") for _, row in rows):
         raise UsageError(
-            f'{path}: no question has gold; list the places of each answer in "gold", or a quote '
+            f'{path}: no question has gold; list the spans of the answers in "gold", or a quote '
             "of it in questions.jsonl"
         )
     for where, row in rows:
@@ -167,7 +167,7 @@ def _spans(spans: Any, size: int, where: str) -> tuple[tuple[int, int], ...] | N
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the place ("file:line") and the object of each line of a file of JSON lines."""
+    """Yield the location ("file:line") and the object of each line of a file of JSON lines."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():

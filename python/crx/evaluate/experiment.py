@@ -226,13 +226,13 @@ def _reranking(
 
 
 def _refuse_other_documents(index: Index, documents: Sequence[Document]) -> None:
-    held = index.store.documents()
-    others = {row.uri for row in held} - {each.uri for each in documents}
+    stored = index.store.documents()
+    others = {row.uri for row in stored} - {each.uri for each in documents}
     if others:
         raise UsageError(
-            f"{index.path}: holds {min(others)}, which is not in this set; name another folder"
+            f"{index.path}: contains {min(others)}, which is not in this set; name another folder"
         )
-    for row in held:
+    for row in stored:
         if "path" in orjson.loads(row.metadata):
             raise UsageError(
                 f"{index.path}: an index of files, which an evaluation would overwrite; "

@@ -10,7 +10,7 @@ from crx.evaluate.datasets import Gold, GoldSpan, Query
 from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig
 from crx.retrieve.rows import ChunkRow
 
-# Bounds of what is kept: questions of a row, gold items and places of a question, hits, characters.
+# Bounds of what is kept: questions of a row, gold items and spans of a question, hits, characters.
 MAX_QUESTIONS = 30
 MAX_GOLD = 5
 MAX_PLACES = 2
@@ -31,7 +31,7 @@ class QuotedSpan:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedGold:
-    """A gold item: the rank at which it is found, None beyond the first 20, and its places."""
+    """A gold item: the rank at which it is found, None beyond the first 20, and its spans."""
 
     rank: int | None
     places: tuple[QuotedSpan, ...]
@@ -39,7 +39,7 @@ class ExpectedGold:
 
 @dataclass(frozen=True, slots=True)
 class RankedSpan:
-    """A hit, its rank from 1, and whether it overlaps a place of the gold."""
+    """A hit, its rank from 1, and whether it overlaps a span of the gold."""
 
     rank: int
     span: QuotedSpan
@@ -48,7 +48,7 @@ class RankedSpan:
 
 @dataclass(frozen=True, slots=True)
 class FailedQuery:
-    """A question with a gold item that the first chunks do not hold, and the first hits."""
+    """A question with a gold item that the first chunks do not contain, and the first hits."""
 
     id: str
     query: str

@@ -108,8 +108,8 @@ def _failed_query(failed: FailedQuery) -> str:
 
 
 def _quoted(span: QuotedSpan) -> str:
-    place = escape(f"{span.uri} {span.start}-{span.end}")
-    return f"<code>{place}</code> {escape(span.text)}"
+    location = escape(f"{span.uri} {span.start}-{span.end}")
+    return f"<code>{location}</code> {escape(span.text)}"
 
 
 def _row(cells: Sequence[str], tag: str) -> str:

@@ -44,16 +44,16 @@ def ndcg_at_k(ranks: Sequence[int | None], k: int) -> float:
 
 
 def coverage(passages: Sequence[GoldSpan], gold: Sequence[Gold]) -> float:
-    """Return the share of a query's gold characters that passages hold, from 0 to 1.
+    """Return the share of a query's gold characters that passages contain, from 0 to 1.
 
     Of the spans of a gold item, the one with the largest share counts.
     """
-    held = [max((_held_chars(passages, span) for span in item.any), key=_share) for item in gold]
-    return sum(chars for chars, _ in held) / sum(size for _, size in held)
+    found = [max((_found_chars(passages, span) for span in item.any), key=_share) for item in gold]
+    return sum(chars for chars, _ in found) / sum(size for _, size in found)
 
 
-def _held_chars(passages: Sequence[GoldSpan], gold: GoldSpan) -> tuple[int, int]:
-    """Return how many characters of a gold span passages hold, and how many it has."""
+def _found_chars(passages: Sequence[GoldSpan], gold: GoldSpan) -> tuple[int, int]:
+    """Return how many characters of a gold span passages contain, and how many it has."""
     spans = [
         (max(each.start, gold.start), min(each.end, gold.end))
         for each in passages
@@ -62,8 +62,8 @@ def _held_chars(passages: Sequence[GoldSpan], gold: GoldSpan) -> tuple[int, int]
     return _union([span for span in spans if span[0] < span[1]]), gold.end - gold.start
 
 
-def _share(held: tuple[int, int]) -> float:
-    chars, size = held
+def _share(found: tuple[int, int]) -> float:
+    chars, size = found
     return chars / size
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 from crx.registry import parse_contexts
 
 Legs = Literal["dense", "bm25", "hybrid", "hyde", "summary-index"]
-# What the prompt holds: the best chunks that fit its budget, passages, or a number of chunks.
+# What the prompt contains: the best chunks that fit its budget, passages, or a number of chunks.
 PromptFill = Literal["chunks", "auto"] | int
 CHUNKS: PromptFill = "chunks"
 CHUNK_COUNTS = (5, 10, 20)
@@ -20,7 +20,7 @@ SUMMARY = "summary"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineConfig:
-    """A row of an evaluation: source of contexts, legs, later steps, and what the prompt holds.
+    """A row of an evaluation: source of contexts, legs, later steps, and what the prompt contains.
 
     `recency` raises newer documents after fusion, before reranking.
     """

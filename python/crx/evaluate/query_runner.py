@@ -227,13 +227,13 @@ def _sized_span(row: ChunkRow) -> SizedSpan:
 
 def _fit_budget(spans: Sequence[SizedSpan], budget: int) -> list[GoldSpan]:
     """Return the best spans that fit whole into a prompt of `budget` tokens, in order."""
-    held, used = [], 0
+    fitting, used = [], 0
     for span in spans:
         used += span.tokens
         if used > budget:
             break
-        held.append(span.span)
-    return held
+        fitting.append(span.span)
+    return fitting
 
 
 def _ms_since(started: float) -> float:

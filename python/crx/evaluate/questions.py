@@ -27,7 +27,7 @@ CHUNK_CHARS = 800
 MIN_CHUNK_CHARS = 200
 # Users type shorter questions.
 MAX_QUESTION_CHARS = 300
-# Characters of the start of the document that the prompt holds besides the chunk.
+# Characters of the start of the document that the prompt contains besides the chunk.
 OPENING_CHARS = 500
 SEED = 7
 
@@ -108,7 +108,7 @@ class QuestionFile:
     def __init__(self, folder: Path, documents: Iterable[Document]) -> None:
         """Create the folder, or continue the question set in it.
 
-        Raises `UsageError` if it holds questions about other documents.
+        Raises `UsageError` if it contains questions about other documents.
         """
         folder.mkdir(parents=True, exist_ok=True)
         corpus = folder / "corpus.jsonl"

@@ -67,9 +67,9 @@ def read_quoted_set(file: Path, folder: Path) -> QuestionSet:
     """
     quotes = read_quotes(file)
     documents, failed = read_folder(folder, without=file)
-    places = find_quotes(documents, quotes)
-    found = [quote for quote in quotes if places[quote.id]]
-    missing = [quote for quote in quotes if not places[quote.id]]
+    spans = find_quotes(documents, quotes)
+    found = [quote for quote in quotes if spans[quote.id]]
+    missing = [quote for quote in quotes if not spans[quote.id]]
     if not found:
         raise UsageError(f"{file}: no quote is in a document below {folder}; --files names another")
     notes = []
@@ -85,7 +85,7 @@ def read_quoted_set(file: Path, folder: Path) -> QuestionSet:
         file.resolve().parent.name,
         tuple(documents),
         tuple(
-            Query(each.id, each.query, (Gold(tuple(places[each.id])),), each.lang) for each in found
+            Query(each.id, each.query, (Gold(tuple(spans[each.id])),), each.lang) for each in found
         ),
         tuple(notes),
     )
@@ -107,7 +107,7 @@ def read_quotes(file: Path) -> list[Quote]:
         query, path = (required_text(row, name, where) for name in ("query", "path"))
         quotes[id_] = Quote(id_, query, path, text, question_language(row, where))
     if not quotes:
-        raise UsageError(f"{file}: holds no question")
+        raise UsageError(f"{file}: contains no question")
     return list(quotes.values())
 
 
@@ -135,16 +135,16 @@ def read_folder(folder: Path, *, without: Path) -> tuple[list[Document], list[st
 def find_quotes(
     documents: Iterable[Document], quotes: Sequence[Quote]
 ) -> dict[str, list[GoldSpan]]:
-    """Return the places of each quote, by the question's id; a quote in no document has none."""
-    places: dict[str, list[GoldSpan]] = {quote.id: [] for quote in quotes}
+    """Return the spans of each quote, by the question's id; a quote in no document has none."""
+    spans: dict[str, list[GoldSpan]] = {quote.id: [] for quote in quotes}
     for document in documents:
         collapsed, starts = _collapse(document.text)
         for quote in quotes:
             for at in _occurrences(collapsed, quote.text):
                 start = _offset(starts, at)
                 end = _offset(starts, at + len(quote.text) - 1) + 1
-                places[quote.id].append(GoldSpan(document.uri, start, end))
-    return places
+                spans[quote.id].append(GoldSpan(document.uri, start, end))
+    return spans
 
 
 def _occurrences(text: str, quote: str) -> Iterator[int]:

@@ -181,7 +181,7 @@ def load(file: Path) -> Results:
             )
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
         raise UsageError(
-            f'{file}: holds no saved results; "crx eval run SET --save FILE" writes them'
+            f'{file}: contains no saved results; "crx eval run SET --save FILE" writes them'
         ) from None
 
 

@@ -1,7 +1,7 @@
 """File of reranker scores beside an evaluation's index, so that an interrupted run can continue.
 
 Scores are stored under a digest of the reranker's fingerprint, the question and the situated text.
-The file holds neither questions nor texts.
+The file contains neither questions nor texts.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def interval(
     """Return the percentile bootstrap interval of the mean.
 
     For simulated differences of recall with at least 100 questions of which more than five differ,
-    it holds the true mean in 93 to 96 of 100 trials (the bias-corrected and accelerated interval in
+    it has the true mean in 93 to 96 of 100 trials (the bias-corrected and accelerated interval in
     90 to 95). If fewer differ, both are too narrow (91 of 100).
     """
     distinct, counts = np.unique(values, return_counts=True)

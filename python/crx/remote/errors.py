@@ -61,7 +61,7 @@ def refuse_bad_key(key: str, *, variable: str, service: str) -> None:
     """Raise `ModelError` for a key that no HTTP header can carry, without showing the key."""
     if not (key.isascii() and key.isprintable()):
         raise ModelError(
-            f"{service}: {variable} is not a valid key: it holds a line end or a character "
+            f"{service}: {variable} is not a valid key: it contains a line end or a character "
             f"outside ASCII; set it again"
         )
 

@@ -169,7 +169,7 @@ def test_a_model_whose_slots_do_not_reuse_a_prompt_faithfully_shares_nothing(
         monkeypatch.setattr(session, "_common_prefix", lambda one, other: min(len(one), len(other)))
     parent = Recorder()
     opening = {
-        **asdict(LlamaOptions(threads=1, prompt="window", places=8)),
+        **asdict(LlamaOptions(threads=1, prompt="window", slots=8)),
         "path": str(models / "sliding.gguf"),
         "extra_buffers": True,
         "max_tokens": 480,

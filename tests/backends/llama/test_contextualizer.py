@@ -68,7 +68,7 @@ def test_contexts_come_in_order_and_the_document_is_computed_once(parrot: Llama)
 def test_the_estimated_work_is_the_work_done(
     models: Path, window: int, alike: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = LlamaOptions(threads=1, max_tokens=24, token_limit=window, places=4)
+    settings = LlamaOptions(threads=1, max_tokens=24, token_limit=window, slots=4)
     document, chunks = Document("u", TEXT * 3), heron_chunks(TEXT * 3)
     with Llama(models / "parrot.gguf", settings=settings) as model:
         assert model.estimate_seconds([(document, chunks)], asks=1) == 0, "nothing is known yet"
@@ -166,7 +166,7 @@ def test_a_killed_child_is_replaced(parrot: Llama) -> None:
 def test_a_repeated_run_gives_the_same_texts(models: Path) -> None:
     texts = []
     for places in (2, 5):
-        settings = LlamaOptions(threads=1, max_tokens=24, places=places)
+        settings = LlamaOptions(threads=1, max_tokens=24, slots=places)
         with Llama(models / "random.gguf", settings=settings) as llama:
             texts.append([*llama.situate(DOCUMENT, CHUNKS[:4])])
     assert texts[0] == texts[1]
@@ -179,7 +179,7 @@ def test_the_fingerprint_changes_with_what_changes_the_text(models: Path) -> Non
             return llama.fingerprint
 
     same = fingerprint("parrot.gguf")
-    assert fingerprint("parrot.gguf", places=2) == same
+    assert fingerprint("parrot.gguf", slots=2) == same
     changed = [
         fingerprint("random.gguf"),
         fingerprint("parrot.gguf", Prompt.of(glossary="x")),

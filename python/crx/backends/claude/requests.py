@@ -21,7 +21,7 @@ from crx.remote.errors import (
 from crx.remote.metering import Price, ServiceUsage
 from crx.types import Chunk, Document
 
-# Tokens that the service adds to a message. A token holds at least one byte, so the bytes of a
+# Tokens that the service adds to a message. A token has at least one byte, so the bytes of a
 # text plus these bound its tokens.
 _MESSAGE_TOKENS = 64
 
@@ -35,7 +35,7 @@ class DocumentPart:
     """A document, or an excerpt of it, and the chunks whose contexts are requested with it.
 
     `cache_marked`: requests mark the prefix for the service's cache. `cache_warm`: requests may run
-    concurrently, because the cache holds the prefix or never will. `max_prefix_tokens` bounds the
+    concurrently, because the cache has the prefix or never will. `max_prefix_tokens` bounds the
     tokens before the chunk; the first answer tightens it.
     """
 

@@ -27,7 +27,7 @@ _REASONING_TAGS = ("<think>", "<thinking>", "<thought>")
 class ChatTemplate:
     """The text before and after the user's prompt, with the model's control tokens.
 
-    `includes_bos`: `head` already holds the token that every text of the model begins with.
+    `includes_bos`: `head` already contains the token that every text of the model begins with.
     """
 
     name: str
@@ -118,7 +118,7 @@ def _render(template: str, *, bos: str, eos: str) -> ChatTemplate:
     head, mark, tail = text.partition(_MARK)
     if not mark or _MARK in tail:
         raise ModelError(
-            "the model's chat template does not hold the user's message exactly once;"
+            "the model's chat template does not contain the user's message exactly once;"
             " use an instruct model with a common template"
         )
     return ChatTemplate("template", head, tail, includes_bos=bool(bos) and head.startswith(bos))

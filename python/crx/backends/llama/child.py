@@ -101,7 +101,7 @@ class Worker:
         wanted = settings["token_limit"] or self._cells
         self._token_limit = min(self._model.token_limit, wanted, self._cells)
         self._shares = self._can_share()
-        self._slots = settings["places"] if self._shares else 1
+        self._slots = settings["slots"] if self._shares else 1
         self._parent.send(
             {
                 "op": "ready",
@@ -176,7 +176,7 @@ class Worker:
             self._send_answer(answer)
 
     def _prepare_session(self) -> Session:
-        """Return an idle session that has room for the waiting chunks and holds the prefix."""
+        """Return an idle session that has room for the waiting chunks and contains the prefix."""
         self._slot_tokens = max(len(suffix) for _, suffix in self._waiting)
         self._slot_tokens += self._settings["max_tokens"]
         capacity, slots, separate = self._plan_session(len(self._prefix))

@@ -101,8 +101,8 @@ class Llama:
 
         The number of chunks decoded together is left out. It changes sums in their last bits (with
         Q8_0 weights a logit by up to 0.1) and so may decide a near tie between two tokens; but so
-        does the place of a chunk's cells in memory, which no setting controls. Equal fingerprints
-        mean equally good texts, not equal ones.
+        does the position of a chunk's cells in memory, which no setting controls. Equal
+        fingerprints mean equally good texts, not equal ones.
         """
         s = self._settings
         groups = self._groups
@@ -213,7 +213,7 @@ class Llama:
                 "extra_buffers": extra_buffers,
                 "max_tokens": self._answer_tokens,
                 "usual_tokens": USUAL_GROUP_TOKENS,
-                "places": self._places,
+                "slots": self._wanted_slots,
             }
             self._process = ModelProcess(
                 COMMAND, opening, timeout_s=self._settings.timeout_s, env=_ENV
@@ -246,9 +246,9 @@ class Llama:
         raise ModelError(f"{self._path}: {self.notes[0].partition(': ')[2]}; try another build")
 
     @property
-    def _places(self) -> int:
+    def _wanted_slots(self) -> int:
         in_groups = self._settings.prompt == "window"
-        return self._settings.places or (GROUPS_TOGETHER if in_groups else CHUNKS_TOGETHER)
+        return self._settings.slots or (GROUPS_TOGETHER if in_groups else CHUNKS_TOGETHER)
 
     @property
     def _answer_tokens(self) -> int:

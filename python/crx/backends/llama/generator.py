@@ -24,7 +24,7 @@ class LlamaGenerator:
     def __init__(self, path: str | Path, *, settings: LlamaOptions | None = None) -> None:
         self._name = f"llama:{path}"
         self._settings = settings or LlamaOptions(max_tokens=MAX_TOKENS)
-        self._llama = Llama(path, settings=replace(self._settings, places=1))
+        self._llama = Llama(path, settings=replace(self._settings, slots=1))
 
     @property
     def fingerprint(self) -> str:

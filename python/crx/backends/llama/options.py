@@ -15,11 +15,11 @@ class LlamaOptions:
 
     `prompt`: "document", one prompt a chunk behind the whole document, or "window", one prompt for
     about six chunks behind a digest of the document (`crx.context.chunk_groups`).
-    `places`: prompts decoded together, by default 16, or 8 of groups. `token_limit`: tokens
-    of a prompt (the option `window`), at most those that the model was trained for; by default
-    contexts are written from at most 8,192 without a GPU. `kv`: "f16", "f32", or "q8_0" (half the
-    memory, but prompts take four to five times as long without a GPU, for want of an attention
-    kernel for tiles of rows).
+    `slots`: prompts decoded together (the option `places`), by default 16, or 8 of groups.
+    `token_limit`: tokens of a prompt (the option `window`), at most those that the model was
+    trained for; by default contexts are written from at most 8,192 without a GPU. `kv`: "f16",
+    "f32", or "q8_0" (half the memory, but prompts take four to five times as long without a GPU,
+    for want of an attention kernel for tiles of rows).
     `gpu_layers`: -1 for all, if llama.cpp was built with a GPU. `kv_bytes`: memory for keys and
     values, by default 60% of the free memory; if it is short, fewer chunks are decoded together.
     `memory_bytes`: a limit on all memory of the child process. `timeout_s`: the longest silence of
@@ -27,7 +27,7 @@ class LlamaOptions:
     """
 
     prompt: str = "document"
-    places: int = 0
+    slots: int = 0
     token_limit: int = 0
     kv: str = "f16"
     threads: int = 0
@@ -42,8 +42,8 @@ class LlamaOptions:
             raise ValueError(f'prompt is "document" or "window", not "{self.prompt}"')
         if self.kv not in ("f16", "q8_0", "f32"):
             raise ValueError(f'kv is "f16", "q8_0" or "f32", not "{self.kv}"')
-        if not 0 <= self.places <= 62:
-            raise ValueError(f"places are 1 to 62, or 0 for the default, not {self.places}")
+        if not 0 <= self.slots <= 62:
+            raise ValueError(f"places= is 1 to 62, or 0 for the default, not {self.slots}")
         if self.max_tokens < 1 or self.timeout_s <= 0:
             raise ValueError("max_tokens and timeout_s are above 0")
         if min(self.token_limit, self.threads, self.kv_bytes, self.memory_bytes) < 0:
@@ -51,7 +51,7 @@ class LlamaOptions:
 
 
 # The name of an option in a specification, where it is not that of its field.
-_NAMES = {"token_limit": "window"}
+_NAMES = {"slots": "places", "token_limit": "window"}
 OPTION_TYPES: dict[str, type] = {
     _NAMES.get(field.name, field.name): type(field.default) for field in fields(LlamaOptions)
 }

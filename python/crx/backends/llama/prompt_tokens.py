@@ -1,4 +1,4 @@
-"""Tokens of prompts, in which only the chat template can place control tokens, and answer text."""
+"""Tokens of prompts, in which only the chat template can add control tokens, and answer text."""
 
 from __future__ import annotations
 

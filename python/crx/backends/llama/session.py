@@ -1,8 +1,8 @@
 """Decoding of many prompts at once, which begin alike.
 
-A sequence is a slot: it holds a prompt and decodes its answer, one token a step together with all
+A sequence is a slot: it has a prompt and decodes its answer, one token a step together with all
 other slots. A slot that has finished takes the next prompt. With one buffer for all, sequence 0
-holds the prefix of the prompts, whose cells the slots share. With separate buffers, a slot keeps
+contains the prefix of the prompts, whose cells the slots share. With separate buffers, a slot keeps
 the prompt that it has answered, and computes only what the next one has not in common with it. Uses
 the low-level interface of llama.cpp, in the child process.
 """
@@ -85,9 +85,9 @@ class Row:
 class Session:
     """A prefix and the slots that decode from it.
 
-    `capacity` is the number of tokens that all sequences together can hold; with `separate`, each.
+    `capacity` is the number of tokens that all sequences together can have; with `separate`, each.
     With `separate` every sequence has a buffer of its own. Attention then reads the cells of one
-    sequence in place of those of all, which pays where the prefix is the smaller part of the
+    sequence instead of those of all, which pays where the prefix is the smaller part of the
     prompts. With `shares` false, for a model whose memory cannot copy a sequence faithfully, every
     prompt is computed whole.
     """
@@ -122,7 +122,7 @@ class Session:
         self._prefix: list[int] = []
         self._computed: list[int] = []
         self._free = list(range(1, slots + 1))
-        # The tokens whose cells a slot with a buffer of its own still holds.
+        # The tokens whose cells a slot with a buffer of its own still has.
         self._held: dict[int, list[int]] = {}
         self._busy: list[Slot] = []
 
@@ -214,7 +214,7 @@ class Session:
         return [*rows, Row(tokens[-1], slot.position, sequence, slot)]
 
     def _take_alike(self, prompt: list[int]) -> tuple[int, int]:
-        """Return the free slot that holds most of a prompt's beginning, and how many tokens of it.
+        """Return the free slot that has most of a prompt's beginning, and how many tokens of it.
 
         The slot is cleared of the rest. At least the last token of a prompt is computed.
         """

@@ -101,7 +101,7 @@ class OpenAIContexts:
 
     def worst_dollars(self, text: str) -> float:
         """Return the most that a request can cost; 0 if the price is not known."""
-        # A token holds at least one byte; 64 for what the server adds to the prompt.
+        # A token has at least one byte; 64 for what the server adds to the prompt.
         most = ServiceUsage(input=len(text.encode()) + 64, output=self.max_tokens)
         return self._priced(most).dollars or 0.0
 

@@ -109,7 +109,7 @@ class OpenAIEmbedder:
 
     @property
     def batch_texts(self) -> int:
-        """How many texts one call of `embed` should hold, so that all requests are in use."""
+        """How many texts one call of `embed` should have, so that all requests are in use."""
         return self._batch * self._width
 
     @property

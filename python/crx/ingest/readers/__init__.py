@@ -1,7 +1,7 @@
 """Readers of file formats, one module a format.
 
 A reader has `extensions` (lower case, with the dot) and `read(data, *, name)`, which yields the
-documents that the bytes hold or raises `InputError`. Other packages add readers with the entry
+documents that the bytes contain or raises `InputError`. Other packages add readers with the entry
 point group `crx.readers`; for an extension that both claim, theirs is used.
 """
 
@@ -25,7 +25,7 @@ class Reader(Protocol):
     def extensions(self) -> Sequence[str]: ...
 
     def read(self, data: bytes, *, name: str) -> Iterator[Document]:
-        """Yield documents whose URI is `name`, or `name#<id>` if the bytes hold several."""
+        """Yield documents whose URI is `name`, or `name#<id>` if the bytes contain several."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Names of the kinds of files that hold no text to read, by their first bytes."""
+"""Names of the kinds of files that contain no text to read, by their first bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # The first bytes of PostScript: a program that draws pages, with fragments of words.
 POSTSCRIPT = b"%!PS"
-_ARCHIVE = "; unpack it to index what it holds"
+_ARCHIVE = "; unpack it to index what it contains"
 _BY_START = (
     (b"\x89PNG\r\n\x1a\n", "a picture (PNG)"),
     (b"\xff\xd8\xff", "a picture (JPEG)"),
@@ -21,7 +21,7 @@ _BY_START = (
     (b"PK\5\6", "an empty ZIP archive"),
     (b"7z\xbc\xaf\x27\x1c", f"a 7-Zip archive{_ARCHIVE}"),
     (b"Rar!\x1a\x07", f"a RAR archive{_ARCHIVE}"),
-    (b"\x28\xb5\x2f\xfd", "a Zstandard file; decompress it to index what it holds"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard file; decompress it to index what it contains"),
     (b"\x1f\x8b", "a gzip file without the extension .gz"),
     (b"\x7fELF", "a program (ELF)"),
     (b"MZ", "a program (Windows)"),

@@ -2,7 +2,7 @@
 
 It is recognised by HTML's own elements and roles (WAI-ARIA), by the class names and ids of common
 generators (DocBook, Publican, Sphinx, Texinfo, AsciiDoc, MkDocs, MediaWiki), and by links: a list
-that only links to places on the same page repeats its headings.
+that only links to anchors on the same page repeats its headings.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _LINK = "a[href]"
 _LISTS = "ul, ol, dl"
 _MAIN = "main, [role=main]"
-# The least share of a page's text that its main element holds if the rest is to be left out.
+# The least share of a page's text that its main element contains if the rest is to be left out.
 _MAIN_SHARE = 0.25
 _LINKED = 0.5  # share of the text that is in links
-# Links of a list to places on its own page that make it a table of contents.
+# Links of a list to anchors on its own page that make it a table of contents.
 _FEWEST_LINKS = 3
 
 
 def find_main(parser: LexborHTMLParser) -> LexborNode | None:
-    """Return the element that holds the page's content: its only `<main>`, or its body."""
+    """Return the element that contains the page's content: its only `<main>`, or its body."""
     body = parser.body or parser.root
     mains = parser.css(_MAIN)
     if body is None or len(mains) != 1:

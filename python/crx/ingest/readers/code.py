@@ -172,7 +172,7 @@ _LEADING = frozenset(("comment", "line_comment", "block_comment", "attribute_ite
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the source text with its definitions.
 
-    If they cannot be found, metadata `unstructured` holds the reason.
+    If they cannot be found, metadata `unstructured` contains the reason.
     """
     decoded = decode(data)
     extension = name[name.rfind(".") :].lower()

@@ -97,7 +97,7 @@ _BYTE_ORDER_MARKS = (
 )
 _SAMPLE = 128 * 1024
 _CONTROL = bytes(set(range(1, 32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
-# NUL bytes that a text may hold: programs leave some where they were killed while writing. A log
+# NUL bytes that a text may contain: programs leave some where they were killed while writing. A log
 # that was truncated while it was written begins with many.
 _FEW_NULS = 8
 _REMOVED = re.compile("\r(?=\n)|\0")

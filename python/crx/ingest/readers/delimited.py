@@ -1,6 +1,6 @@
 """Reader of tables as text, CSV and TSV: as written, under a heading of the columns' names.
 
-The names are those of the first row, unless it holds a number or an empty cell. They are the label
+The names are those of the first row, unless it has a number or an empty cell. They are the label
 of a heading over all rows, so that the outline of each chunk names the columns. Rows are marks,
 numbered from 1 without the row of names; a quoted cell may have several lines.
 """

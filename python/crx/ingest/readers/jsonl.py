@@ -3,7 +3,7 @@
     {"id", "title"?, "text", "lang"?, "chunks"?: [[start, end], ...], "metadata"?: {...}}
 
 `doc_id` is another name of `id`. A record's URI is `<file>#<id>`, or `<file>#<line>` without an id.
-Other fields that hold a text, a number or a boolean become metadata too.
+Other fields that contain a text, a number or a boolean become metadata too.
 
 The documents of all good lines are yielded first; then one `InputError` names the bad lines. A
 caller that keeps the documents yielded before the error has all of them.

@@ -72,7 +72,7 @@ def properties(archive: Archive) -> tuple[str, dict[str, Scalar | list[Scalar]]]
 
 
 def _parts(data: bytes, *, is_flat: bool) -> tuple[Element, Element | None]:
-    """Return the elements that hold the content and the properties."""
+    """Return the elements that contain the content and the properties."""
     if is_flat:
         root = parse_xml(data, part="the file")
         return root, root

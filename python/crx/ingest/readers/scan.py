@@ -1,6 +1,6 @@
 """Recognition of text in images (OCR): pages of a PDF without a text layer, and image files.
 
-It is off unless the setting `ocr` names an engine. `rapidocr` holds its models in its package and
+It is off unless the setting `ocr` names an engine. `rapidocr` has its models in its package and
 needs no network.
 """
 

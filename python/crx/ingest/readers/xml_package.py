@@ -70,7 +70,7 @@ class Archive:
         return data
 
     def refuse_large(self, limit: int) -> None:
-        """Raise `InputError` if the parts hold more bytes, or cannot be decompressed.
+        """Raise `InputError` if the parts contain more bytes, or cannot be decompressed.
 
         For readers that decompress them by other means. The sizes that the archive declares are
         not trusted.
