@@ -75,9 +75,9 @@ def command(
     answer, the model is asked to write that, and the exit code is 1.
     """
     refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions)
-    place = searchable_index(folder)
+    index_path = searchable_index(folder)
     notes = NotePrinter()
-    with handle.open(place, create=False, settings=parse_settings(assignments)) as index:
+    with handle.open(index_path, create=False, settings=parse_settings(assignments)) as index:
         prompt = (
             index.corpus_prompt(question)
             if whole
@@ -133,5 +133,5 @@ def _print_citations(answer: Answer) -> None:
     screen = own_screen()
     for citation in sorted(answer.citations, key=lambda each: each.number):
         title = ("  ", dim(citation.title)) if citation.title else ()
-        place = linked(location(citation), screen.link(citation))
-        print_line(f"[{citation.number}] ", place, *title)
+        cited = linked(location(citation), screen.link(citation))
+        print_line(f"[{citation.number}] ", cited, *title)

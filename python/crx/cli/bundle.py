@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PATH = click.Path(path_type=Path)
 
-# In place of a model: the bundle is to have none.
+# Instead of a model: the bundle is to have none.
 NO_MODEL = "none"
 
 
@@ -174,8 +174,8 @@ def install_command(*, bundle: Path, folder: Path, key: Path | None, as_json: bo
     done = install_bundle(bundle, folder, key=key)
     if as_json:
         index = str(done.index) if done.index else None
-        places = {"folder": str(folder), "program": str(done.program), "index": index}
-        print_json({**places, "manifest": asdict(done.bundle.manifest)})
+        paths = {"folder": str(folder), "program": str(done.program), "index": index}
+        print_json({**paths, "manifest": asdict(done.bundle.manifest)})
     else:
         print_line(f"{display_path(folder)}: crx {done.bundle.manifest.crx} installed")
         print_note(f"run {display_path(done.program)}")

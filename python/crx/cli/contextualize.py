@@ -96,11 +96,11 @@ def command(
     under [prompts]; the nearest folder wins, and --prompt is for all others. A changed prompt
     affects the contexts of its own documents only.
     """
-    place = existing_index(folder)
+    index_path = existing_index(folder)
     chosen = Prompt.read(prompt, glossary=glossary) if prompt or glossary else None
     notes = NotePrinter()
     with (
-        handle.open(place, create=False) as index,
+        handle.open(index_path, create=False) as index,
         show_contexts(progress, as_json=as_json) as show,
     ):
         report = index.contextualize(
@@ -114,9 +114,9 @@ def command(
             on_notice=notes.print,
         )
     if as_json:
-        print_json({"index": str(place), **as_object(report)})
+        print_json({"index": str(index_path), **as_object(report)})
     else:
-        print_report(report, place)
+        print_report(report, index_path)
     print_notes(report, notes)
     code = note_failed(report.made, source)
     report.require(min_coverage)
@@ -147,9 +147,9 @@ def as_object(report: ContextReport) -> dict[str, Any]:
     return {**asdict(report), "usage": usage}
 
 
-def print_report(report: ContextReport, place: Path) -> None:
+def print_report(report: ContextReport, index_path: Path) -> None:
     """Print what a run did, and what a service charged for."""
-    print_line(f"{display_path(place)}: {summarize(report)}")
+    print_line(f"{display_path(index_path)}: {summarize(report)}")
     if rejected := report.outcomes.describe_rejected():
         print_line(rejected)
     if report.usage and report.usage != ServiceUsage():

@@ -43,8 +43,8 @@ class DiskRoom:
         try:
             yield
         except (NoRoom, SystemFailure) as error:
-            place = next(each for each in (self._index, *self._index.parents) if each.exists())
-            free = _free_bytes(place)
+            existing = next(each for each in (self._index, *self._index.parents) if each.exists())
+            free = _free_bytes(existing)
             if free is None:
                 raise
             missing = _WORKING_BYTES + self._left * _BYTES_A_CHUNK - free
@@ -56,9 +56,9 @@ class DiskRoom:
             raise NoRoom("; ".join(part for part in (fact, room, step) if part)) from error
 
 
-def _free_bytes(place: Path) -> int | None:
+def _free_bytes(path: Path) -> int | None:
     """Return how much room a disk has; None if its file system does not tell."""
     try:
-        return shutil.disk_usage(place).free
+        return shutil.disk_usage(path).free
     except OSError:
         return None

@@ -141,7 +141,7 @@ def _offline() -> Iterator[tuple[State, str]]:
 def _seal_key() -> Iterator[tuple[State, str]]:
     path = user_file(os.environ).with_name("seal.key")
     if not path.exists():
-        above = next(place for place in path.parents if place.exists())
+        above = next(folder for folder in path.parents if folder.exists())
         if os.access(above, os.W_OK | os.X_OK):
             yield "ok", f"{path}: made with the first index"
         else:
@@ -159,10 +159,10 @@ def _models() -> Iterator[tuple[State, str]]:
     from crx.models.card import read_card
     from crx.models.store import search_path
 
-    for place in search_path():
-        here = [name for name, folder in list_models().items() if folder.parent == place]
-        none = "no models" if place.is_dir() else "no such folder"
-        yield "ok", f"{place}: {', '.join(here) or none}"
+    for models in search_path():
+        here = [name for name, folder in list_models().items() if folder.parent == models]
+        none = "no models" if models.is_dir() else "no such folder"
+        yield "ok", f"{models}: {', '.join(here) or none}"
     for name, folder in list_models().items():
         try:
             card = read_card(folder)
@@ -284,11 +284,11 @@ def _written_by(path: Path) -> str:
 
 
 def _disk(path: Path) -> Iterator[tuple[State, str]]:
-    place = next(each for each in (path, *path.absolute().parents) if each.exists())
-    free = shutil.disk_usage(place).free
-    room = f"{format_size(free)} free at {place}"
-    if not os.access(place, os.W_OK):
-        yield "warn", f"{place}: cannot be written to"
+    existing = next(each for each in (path, *path.absolute().parents) if each.exists())
+    free = shutil.disk_usage(existing).free
+    room = f"{format_size(free)} free at {existing}"
+    if not os.access(existing, os.W_OK):
+        yield "warn", f"{existing}: cannot be written to"
     if free < LITTLE_ROOM_BYTES // 10:
         yield "fail", f"{room}; free some"
     elif free < LITTLE_ROOM_BYTES:

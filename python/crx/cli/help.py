@@ -100,7 +100,7 @@ def files() -> str:
         ["settings of the project", str(project or f"{PROJECT_FILE} here or above")],
         ["trusted project files", str(user.with_name("trusted"))],
         ["key that seals derived files", str(user.with_name("seal.key"))],
-        *([["models" if n == 0 else "", str(place)] for n, place in enumerate(search_path())]),
+        *([["models" if n == 0 else "", str(folder)] for n, folder in enumerate(search_path())]),
     ]
     return _table(rows)
 

@@ -88,7 +88,7 @@ def command(
     nothing. After an interruption the same command resumes. The exit code is 3 if a file could not
     be read, or a chunk did not get its context.
     """
-    place = choose_index(paths, folder=folder, exclude=exclude)
+    index_path = choose_index(paths, folder=folder, exclude=exclude)
     settings = parse_settings(assignments)
     given = {"embedder": embedder, "workers": workers, "workers_on": workers_on}
     settings |= {name: value for name, value in given.items() if value is not None}
@@ -96,8 +96,8 @@ def command(
     if spec is not None and not spec.is_file:
         settings["contexts"] = contexts = "outline" if spec.outline else "none"
     sent = NotePrinter()
-    room = DiskRoom(place)
-    with room.named(), handle.open(place, settings=settings) as index:
+    room = DiskRoom(index_path)
+    with room.named(), handle.open(index_path, settings=settings) as index:
         with show_build("files" if verbose else progress, as_json=as_json) as show:
             on_progress = room.watch(show)
             if paths:
@@ -118,13 +118,13 @@ def command(
                 )
         if not as_json:
             done = summarize(report, embedder=index.settings["embedder"])
-            print_line(f"{display_path(place)}: {done}")
+            print_line(f"{display_path(index_path)}: {done}")
         name_failures(report)
         if report.skipped:
             print_note('"crx status --skipped" lists what was skipped, and why')
         source = parse_contexts(contexts or index.settings["contexts"]).source
         code = note_failed(report.contexts, source)
-        printed = {"index": str(place), **asdict(report)}
+        printed = {"index": str(index_path), **asdict(report)}
         try:
             if spec is not None and spec.source and not spec.is_file:
                 notes = NotePrinter()
@@ -134,7 +134,7 @@ def command(
                     )
                 printed["contextualized"] = as_object(made)
                 if not as_json:
-                    print_report(made, place)
+                    print_report(made, index_path)
                 print_notes(made, notes)
                 code = note_failed(made.made, spec.source)
         finally:  # what was indexed is printed also if the contexts fail

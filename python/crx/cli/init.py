@@ -36,16 +36,16 @@ def command(*, folder: str | None, embedder: str | None, assignments: tuple[str,
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
     values = {name: parse(name, value, origin=ARGUMENT) for name, value in settings.items()}
     above = find_index(None)
-    place = Path(folder or os.environ.get("CRX_INDEX") or FOLDER)
-    if (place / "crx.db").exists():
-        raise UsageError(f'{place}: exists already; "crx status" prints what it holds')
-    with handle.open(place, settings=settings) as index:
+    index_path = Path(folder or os.environ.get("CRX_INDEX") or FOLDER)
+    if (index_path / "crx.db").exists():
+        raise UsageError(f'{index_path}: exists already; "crx status" prints what it holds')
+    with handle.open(index_path, settings=settings) as index:
         built = index.settings
-    print_line(f"{display_path(place)}: an empty index with the embedder {built['embedder']}")
+    print_line(f"{display_path(index_path)}: an empty index with the embedder {built['embedder']}")
     if values:
         write(Path.cwd() / PROJECT_FILE, values)
         listed = ", ".join(f"{name} = {value}" for name, value in values.items())
         print_line(f"{PROJECT_FILE}: {listed}")
-    if above is not None and place == Path(FOLDER):
+    if above is not None and index_path == Path(FOLDER):
         print_note(f"used here from now on, instead of {display_path(above)}")
     print_note('"crx index PATH" adds documents; "crx config" prints the settings')

@@ -1,4 +1,4 @@
-"""Hyperlinks of a terminal (OSC 8) from a place that is printed to its file or web page.
+"""Hyperlinks of a terminal (OSC 8) from a citation that is printed to its file or web page.
 
 A file's link names the host, as the convention of terminals asks, so that the file of another
 machine is not opened here. The line goes into the fragment only for terminals that are known to
@@ -32,20 +32,20 @@ def links_of_terminal(environ: Mapping[str, str]) -> Links:
     return "lines" if reads_lines else "files"
 
 
-def link_url(place: Passage | Citation, *, links: Links, environ: Mapping[str, str]) -> str:
+def link_url(source: Passage | Citation, *, links: Links, environ: Mapping[str, str]) -> str:
     """Return the URL of a passage's web page or file, "" if there is neither or no links."""
     if links == "none":
         return ""
-    if place.uri.startswith(_WEB):
-        return place.uri + place.fragment
-    path = path_of(place.uri)
+    if source.uri.startswith(_WEB):
+        return source.uri + source.fragment
+    path = path_of(source.uri)
     if not os.path.isabs(path) or not os.path.exists(path):
         return ""
     # Visual Studio Code takes a host for that of a shared folder.
     host = "" if _is_vscode(environ) else platform.node()
     slashed = os.fsencode(path.replace(os.sep, "/"))
     rooted = slashed if slashed.startswith(b"/") else b"/" + slashed
-    line = f"#{place.lines[0]}" if links == "lines" and place.lines else ""
+    line = f"#{source.lines[0]}" if links == "lines" and source.lines else ""
     return f"file://{quote(host)}{quote(rooted)}{line}"
 
 

@@ -22,7 +22,7 @@ from crx.ingest.salvage import Salvaged
 @index_option
 @json_option
 def back_up(*, dest: Path, folder: str | None, as_json: bool) -> None:
-    """Copy the index, as of its last commit, into the new folder DEST.
+    """Copy the index, at its last commit, into the new folder DEST.
 
     Another process may write to the index meanwhile. The copy holds the database alone; what is
     derived from it is rebuilt when the copy is first searched, without running a model.
@@ -63,14 +63,16 @@ def rebuild(*, folder: str | None, as_json: bool) -> None:
     No model runs. "crx verify" rebuilds them only if they are damaged; this command is for files
     that somebody else may have changed, or that are larger than they need to be.
     """
-    place = existing_index(folder)
-    with handle.open(place, create=False) as index:
+    index_path = existing_index(folder)
+    with handle.open(index_path, create=False) as index:
         index.rebuild()
         counts = index.store.stats()
     if as_json:
-        print_json({"index": str(place), "chunks": counts["chunks"], "bytes": counts["bytes"]})
+        print_json({"index": str(index_path), "chunks": counts["chunks"], "bytes": counts["bytes"]})
     else:
-        print_line(f"{display_path(place)}: derived files of {counts['chunks']:,} chunks made anew")
+        print_line(
+            f"{display_path(index_path)}: derived files of {counts['chunks']:,} chunks made anew"
+        )
 
 
 @click.command()
@@ -85,8 +87,8 @@ def verify(*, folder: str | None, deep: bool, as_json: bool) -> int:
     Derived files are rebuilt from the rows, without running a model. Damaged vectors are embedded
     again from their text.
     """
-    place = existing_index(folder)
-    with handle.open(place, create=False) as index:
+    index_path = existing_index(folder)
+    with handle.open(index_path, create=False) as index:
         found = index.verify(deep=deep)
     if as_json:
         print_json(asdict(found))
@@ -94,11 +96,11 @@ def verify(*, folder: str | None, deep: bool, as_json: bool) -> int:
         for line in (*found.faults, *found.repaired):
             print_line(line)
         if not found.faults:
-            print_line(f"{display_path(place)}: every row matches its hash")
+            print_line(f"{display_path(index_path)}: every row matches its hash")
     if found.faults:
         print_note(
-            f'{display_path(place)}: damaged; "crx index PATH --rehash" writes the documents of '
-            'files again; "crx salvage DEST" takes what is intact into a new folder; otherwise '
+            f'{display_path(index_path)}: damaged; "crx index PATH --rehash" writes the documents '
+            'of files again; "crx salvage DEST" takes what is intact into a new folder; otherwise '
             "restore a copy of crx.db"
         )
     return Damaged.exit_code if found.faults else 0
@@ -127,9 +129,9 @@ def salvage(*, dest: Path, folder: str | None, as_json: bool) -> int:
 
 
 def _print_counts(found: Salvaged, target: Path) -> None:
-    place = display_path(target)
+    shown = display_path(target)
     print_line(
-        f"{place}: {found.documents:,} documents, {found.documents_in_part:,} in part, "
+        f"{shown}: {found.documents:,} documents, {found.documents_in_part:,} in part, "
         f"{found.chunks:,} chunks, {found.contexts:,} contexts, {found.vectors:,} vectors"
     )
     if found.contexts_archived:
@@ -143,7 +145,7 @@ def _print_counts(found: Salvaged, target: Path) -> None:
             f"{found.rows_damaged:,} rows and {found.pages_lost:,} pages are damaged"
         )
     if not found.is_whole:
-        print_note(f'"crx index PATH --index {place}" reads what was lost from the files again')
+        print_note(f'"crx index PATH --index {shown}" reads what was lost from the files again')
     if found.removed_may_be_back:
         print_note(
             "the list of free pages is lost: documents that were removed before may be back, or "

@@ -100,7 +100,7 @@ def _exit_at_once(number: int, frame: FrameType | None) -> None:
     "--file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File to write the entry into, in place of the one in the current folder.",
+    help="File to write the entry into, instead of the one in the current folder.",
 )
 def install(
     *,

@@ -68,10 +68,10 @@ def layout_passages(
 
     width = screen.columns - len(_INDENT)
     passages = [each.passage for each in found]
-    places = [_place(rank, each, screen) for rank, each in enumerate(passages, start=1)]
+    headings = [_heading(rank, each, screen) for rank, each in enumerate(passages, start=1)]
     reserved = _PROMPT_LINES - (-_HINT_COLUMNS // screen.columns) + notes
     height = (screen.lines - reserved) * max(len(found), SHOWN) // SHOWN
-    free = max(0, height - sum(-(-columns(place) // screen.columns) for place in places))
+    free = max(0, height - sum(-(-columns(heading) // screen.columns) for heading in headings))
     needed = [count_rows(passage, width=width) for passage in passages]
     # Blank lines between passages take no rows away from them.
     spaced = full or explain or sum(needed) + len(needed) <= free
@@ -82,7 +82,7 @@ def layout_passages(
     terms = set(_native.analyze(query))
     cut = False
     shown: set[str] = set()
-    for each, place, count in zip(found, places, shares, strict=True):
+    for each, heading, count in zip(found, headings, shares, strict=True):
         passage = each.passage
         lines, left = (
             (whole_lines(passage), "")
@@ -94,8 +94,8 @@ def layout_passages(
         copies = f"({len(each.others)} more like it)" if each.others else ""
         trail = "  ".join(part for part in (left, copies, trail) if part)
         if not full and screen.is_terminal:
-            trail = _cut(trail, screen.columns - columns(place) - 2)
-        write(bold(place, url=screen.link(passage)), *(("  ", dim(trail)) if trail else ()))
+            trail = _cut(trail, screen.columns - columns(heading) - 2)
+        write(bold(heading, url=screen.link(passage)), *(("  ", dim(trail)) if trail else ()))
         for line in lines:
             write(_INDENT if line.strip() else "", *marked(line))
         if full:
@@ -110,13 +110,13 @@ def layout_passages(
     return written, cut
 
 
-def _place(rank: int, passage: Passage, screen: Screen) -> str:
+def _heading(rank: int, passage: Passage, screen: Screen) -> str:
     """Return the rank and the location, without a text fragment that takes more than the row."""
-    place = f"{rank}. {location(passage, folder=screen.folder)}"
-    if passage.fragment and columns(place) > screen.columns:
+    heading = f"{rank}. {location(passage, folder=screen.folder)}"
+    if passage.fragment and columns(heading) > screen.columns:
         bare = replace(passage, fragment="")
         return f"{rank}. {location(bare, folder=screen.folder)}"
-    return place
+    return heading
 
 
 def _marked(line: str, terms: set[str]) -> Iterator[Text]:

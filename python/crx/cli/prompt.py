@@ -52,8 +52,8 @@ def command(
     caches the beginnings of prompts reads them once.
     """
     refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions)
-    place = searchable_index(folder)
-    with handle.open(place, create=False, settings=parse_settings(assignments)) as index:
+    index_path = searchable_index(folder)
+    with handle.open(index_path, create=False, settings=parse_settings(assignments)) as index:
         quoted = (
             index.corpus_prompt(question)
             if whole

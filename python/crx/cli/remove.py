@@ -17,18 +17,18 @@ from crx.ingest.remove import refreshed_folders
 def command(*, names: tuple[str, ...], folder: str | None, as_json: bool) -> int:
     """Remove documents by URI, file, folder or glob.
 
-    Files on the disk are not touched. A folder that was indexed is not refreshed any more. Quote a
+    Files on the disk are not changed. A folder that was indexed is not refreshed any more. Quote a
     glob: * stays within a folder, ** crosses folders.
     """
-    place = existing_index(folder)
-    with handle.open(place, create=False) as index:
+    index_path = existing_index(folder)
+    with handle.open(index_path, create=False) as index:
         removed = index.remove_matching(*names)
         refreshed = refreshed_folders(index.store, names)
     total = sum(removed.values())
     if as_json:
-        print_json({"index": str(place), "removed": total, "names": removed})
+        print_json({"index": str(index_path), "removed": total, "names": removed})
     else:
-        print_line(f"{display_path(place)}: {total} removed")
+        print_line(f"{display_path(index_path)}: {total} removed")
     for name, count in removed.items():
         if not count:
             print_note(f'{name}: nothing in the index; "crx status --documents" lists what is')

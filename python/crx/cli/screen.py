@@ -18,7 +18,7 @@ _COLUMNS, _LINES = 80, 24
 class Screen(NamedTuple):
     """Columns and lines, and whether it is a terminal and shows bold and dim text.
 
-    `link` returns the URL to which a place is linked, "" for none.
+    `link` returns the URL to which a citation is linked, "" for none.
     `folder` is the current folder: a path below it is shown relative to it.
     """
 

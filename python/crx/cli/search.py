@@ -160,7 +160,7 @@ def command(
     caller = caller or _make_caller()
     here = caller.screen.folder
     query = " ".join(words)
-    place = searchable_index(folder, environ=caller.environ, here=here)
+    index_path = searchable_index(folder, environ=caller.environ, here=here)
     flags = {"rerank_ms": rerank_ms, "min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
@@ -174,7 +174,7 @@ def command(
         "order": order,
         "rerank": rerank,
     }
-    result = caller.search(place, query, arguments, settings)
+    result = caller.search(index_path, query, arguments, settings)
     notes = complete_notes(result.notes, passages=len(result))
     if form == "text":
         limit = None if more and count is None else count or SHOWN
@@ -203,12 +203,12 @@ def _make_caller() -> Caller:
 
 
 def _search_here(
-    place: Path | str, query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
+    index_path: Path | str, query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
 ) -> Result:
     # Imported here: a search by a server is over before this is.
     from crx.index.reader import open_reader
 
-    with open_reader(place, settings=settings) as index:
+    with open_reader(index_path, settings=settings) as index:
         return index.search(query, **arguments)
 
 

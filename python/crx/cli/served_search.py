@@ -33,14 +33,14 @@ def answer_command(service: SearchService, given: LocalCommand) -> LocalAnswer:
     notes: list[str] = []
 
     def search_served(
-        place: Path | str,
+        index_path: Path | str,
         query: str,
         arguments: Mapping[str, Any],
         settings: Mapping[str, object],
     ) -> Result:
-        if isinstance(place, str):
+        if isinstance(index_path, str):
             raise Incompatible("the command searches a database by itself")
-        return _search(service, given, place, SearchQuery(query=query, **arguments), settings)
+        return _search(service, given, index_path, SearchQuery(query=query, **arguments), settings)
 
     caller = search.Caller(
         environ=given.environ,
@@ -63,13 +63,13 @@ def answer_command(service: SearchService, given: LocalCommand) -> LocalAnswer:
 def _search(
     service: SearchService,
     given: LocalCommand,
-    place: Path,
+    index_path: Path,
     query: SearchQuery,
     settings: Mapping[str, object],
 ) -> Result:
-    served = next((each for each in service.served if _is_same(each.path, place)), None)
+    served = next((each for each in service.served if _is_same(each.path, index_path)), None)
     if served is None:
-        raise NotFound(f"{place}: not served here")
+        raise NotFound(f"{index_path}: not served here")
     resolved, ignored = resolve_silently(settings, environ=given.environ, folder=Path(given.folder))
     same_home = all(given.environ.get(name) == os.environ.get(name) for name in _SHARED)
     same = is_offline(given.environ) == is_offline() and same_home and not ignored

@@ -41,12 +41,12 @@ MAX_LANGUAGES_SHOWN = 8
 @json_option
 def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool) -> None:
     """Print what the index holds, what it was built with and what it lacks."""
-    place = searchable_index(folder)
-    with open_reader(place) as index:
+    index_path = searchable_index(folder)
+    with open_reader(index_path) as index:
         status = index.status()
         rows = index.store.documents() if documents else []
         passed_over = []
-        if not isinstance(place, str):
+        if not isinstance(index_path, str):
             passed_over = read_skipped(index.store)
     if as_json:
         listed = [

@@ -1,4 +1,4 @@
-"""Passages as `path:line:column:text`, which Vim and other editors read as a list of places."""
+"""Passages as `path:line:column:text`, which Vim and other editors read as a list of locations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crx.ingest.paths import path_of
 from crx.retrieve.excerpt import find_excerpt, split_matches
 from crx.types import Passage
 
-# Lines of a passage of which those are given that hold a word of the query.
+# Lines of a passage of which those are given that have a word of the query.
 _LINES = 3
 # So wide that a line is one row.
 _WIDTH = 1 << 40
@@ -22,9 +22,9 @@ _WIDTH = 1 << 40
 def vimgrep_lines(passage: Passage, *, query: str, folder: str) -> Iterator[str]:
     """Yield the lines of a passage that answer, as `path:line:column:text`.
 
-    They are those of its best lines that hold a word of the query, or the first of these if none
-    does. Columns are counted in bytes, from 1, as Vim counts them. A passage without lines, as of
-    a PDF, yields nothing.
+    They are those of its best lines that have a word of the query, or the first of these if none
+    does. Columns are counted in bytes, from 1, as Vim counts them. A passage without lines, as
+    that of a PDF, yields nothing.
     """
     if passage.lines is None:
         return

@@ -58,7 +58,7 @@ def command(
     # Imported here: other commands do not need it.
     from crx.watch import Watcher
 
-    place = choose_index(paths, folder=folder, exclude=exclude)
+    index_path = choose_index(paths, folder=folder, exclude=exclude)
     settings = parse_settings(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
 
@@ -70,7 +70,7 @@ def command(
         elif not quiet:
             print_line(f"{datetime.now():%H:%M:%S} {summarize(visit.report)}")
 
-    with handle.open(place, settings=settings) as index:
+    with handle.open(index_path, settings=settings) as index:
         if paths:
             index.add(*paths, exclude=exclude or None, keep_missing=keep_missing)
         watcher = Watcher(

@@ -15,7 +15,7 @@ from crx.evaluate.results import COST_METRICS
 
 
 @click.command()
-@click.argument("place", metavar="SET", type=click.Path(path_type=Path))
+@click.argument("target", metavar="SET", type=click.Path(path_type=Path))
 @click.option(
     "--min",
     "minima",
@@ -32,7 +32,7 @@ from crx.evaluate.results import COST_METRICS
 @progress_options
 def command(
     *,
-    place: Path,
+    target: Path,
     minima: tuple[str, ...],
     row: str,
     contexts: str,
@@ -50,10 +50,10 @@ def command(
     whole pipeline, is judged unless --row names another.
     """
     wanted = [parse_minimum(text) for text in minima]
-    if place.is_file():
-        results = load(place)
+    if target.is_file():
+        results = load(target)
     else:
-        questions = read_questions(place, files=files)
+        questions = read_questions(target, files=files)
         with options_of(
             index=index,
             chunk_chars=chunk_chars,
