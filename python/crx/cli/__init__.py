@@ -65,6 +65,7 @@ _FUNCTIONS = {
     "import": ("exchange", "import_contexts"),
     "rebuild": ("maintenance", "rebuild"),
     "salvage": ("maintenance", "salvage"),
+    "trust": ("config", "trust_file"),
     "verify": ("maintenance", "verify"),
 }
 # Arguments that hold free text, which may begin with "-".

@@ -1,4 +1,4 @@
-"""`crx config`: print and change the settings."""
+"""`crx config` and `crx trust`: the settings, and which file of a project may choose models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ import click
 from crx.cli.options import json_option
 from crx.cli.output import display_path, format_table, print_json, print_line, print_text
 from crx.cli.value_completion import complete_setting
-from crx.config import PROJECT_FILE, describe, resolve, user_file, write
+from crx.config import (
+    PROJECT_FILE,
+    SettingsFile,
+    describe,
+    project_file,
+    resolve,
+    revoke,
+    trust,
+    user_file,
+    write,
+)
+from crx.errors import UsageError
 
 # Characters of a value that the table of settings shows; a longer one follows the table.
 LONGEST_VALUE = 60
@@ -78,3 +89,35 @@ def unset_value(*, name: str, project: bool) -> None:
 
 def _file(*, project: bool) -> Path:
     return Path.cwd() / PROJECT_FILE if project else user_file(os.environ)
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--revoke", "revoked", is_flag=True, help="Trust FILE no longer.")
+def trust_file(*, file: Path | None, revoked: bool) -> None:
+    """Let the settings file FILE choose models, URLs and prompts.
+
+    FILE is a crx.toml; the default is the nearest one, here or above. Until it is trusted, its
+    settings that name a model, a URL or a prompt are ignored, since the file may have come with a
+    folder that somebody else wrote; its other settings are in effect. Trust is given to the file
+    as it is now: when it changes, it has to be given again.
+    """
+    path = file or project_file(Path.cwd())
+    if path is None:
+        raise UsageError(f"no {PROJECT_FILE} here or above; name the file to trust")
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
+    if revoked:
+        was = "trusted no longer" if revoke(path) else "was not trusted"
+        print_line(f"{display_path(path)}: {was}")
+    else:
+        _print_trusted(trust(path))
+
+
+def _print_trusted(file: SettingsFile) -> None:
+    """Print what a file sets now that it is trusted."""
+    print_line(f"{display_path(file.path)}: trusted until it changes; it sets")
+    for name, value in file.values.items():
+        print_line(f"  {name} = {value}")
+    for folder, template in file.templates.items():
+        print_line(f"  prompt of {display_path(folder)} = {display_path(template)}")

@@ -20,8 +20,7 @@ from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
 from crx.index.reader import open_reader
 from crx.ingest.open_store import BASE
-from crx.ingest.roots import MOUNTS, ROOTS
-from crx.ingest.skipped import read_skipped
+from crx.ingest.roots import MOUNTS, ROOTS, read_skipped
 from crx.registry import NO_EMBEDDER
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
 from crx.retrieve.dense_languages import EMBEDDER_LANGUAGES

@@ -15,8 +15,7 @@ from crx.ingest.file_pass import FilePass
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.paths import uri_of
 from crx.ingest.report import Progress, Report, Tally
-from crx.ingest.roots import RememberedRoots
-from crx.ingest.skipped import record_skipped
+from crx.ingest.roots import RememberedRoots, record_skipped
 from crx.ingest.touched import TouchedPaths
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.worker.limits import DEFAULT_LIMITS, ReadLimits

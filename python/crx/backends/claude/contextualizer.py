@@ -18,8 +18,7 @@ from typing import Any
 from crx.backends.claude.batch_queue import BatchQueue
 from crx.backends.claude.batch_waves import BatchRun
 from crx.backends.claude.client import ClaudeClient
-from crx.backends.claude.options import parse_options
-from crx.backends.claude.pricing import ClaudePricing
+from crx.backends.claude.pricing import ClaudePricing, parse_options
 from crx.backends.claude.requests import DocumentPart, request_settings
 from crx.backends.remote_contextualizer import PartRequests, RemoteContextualizer, Reply
 from crx.config import refuse_offline

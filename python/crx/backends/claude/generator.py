@@ -11,8 +11,7 @@ from crx.backends.claude.client import ClaudeClient
 from crx.backends.claude.requests import request_settings
 from crx.backends.options import typed_options
 from crx.config import refuse_offline
-from crx.remote.answer_request import AnswerRequest, Emit
-from crx.remote.completion import Completion
+from crx.remote.completion import AnswerRequest, Completion, Emit
 from crx.remote.destination import Destination
 from crx.remote.errors import INCOMPLETE_RESPONSE, TransientError
 from crx.remote.metering import Meter, Price, ServiceUsage, parse_price

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from crx.backends.claude.options import parse_options
 from crx.backends.claude.requests import request_settings
+from crx.backends.options import typed_options
 from crx.context.chunk_groups import read_form
 from crx.context.prompt import Prompt
 from crx.context.remote_requests import estimate_groups
-from crx.remote.metering import Estimate, Price, ServiceUsage
+from crx.remote.metering import Estimate, Price, ServiceUsage, parse_price
 from crx.types import Chunk, Document
+
+
+def parse_options(rest: str) -> tuple[str, dict[str, Any]]:
+    """Parse what follows `claude:`; return the model and the keyword arguments of `Claude`."""
+    counts = dict.fromkeys(("batch", "width", "window", "max_tokens"), int)
+    model, given = typed_options(
+        rest, {**counts, "effort": str, "price": parse_price, "prompt": str}
+    )
+    form, limit = given.pop("prompt", "document"), given.pop("window", 0)
+    return model, given | {"batch": bool(given.get("batch")), "form": form, "token_limit": limit}
+
 
 # 737 contexts written for source files have about 290 characters on average. The tokens of
 # thinking at low effort are a guess.

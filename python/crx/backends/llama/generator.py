@@ -12,7 +12,7 @@ from crx.backends.model_process import PromptRejected, TokenLimitReached
 from crx.backends.options import typed_options
 from crx.context.compute_usage import ComputeUsage
 from crx.errors import ModelError
-from crx.remote.answer_request import token_limit_message
+from crx.remote.completion import token_limit_message
 
 # About 700 words, so that a small model that repeats itself is stopped.
 MAX_TOKENS = 1024

@@ -11,8 +11,7 @@ from crx.backends.openai.client import OpenAIClient
 from crx.backends.openai.completions import UNCOUNTED, add_dollars, parse_usage
 from crx.backends.options import typed_options
 from crx.config import refuse_offline
-from crx.remote.answer_request import AnswerRequest, Emit
-from crx.remote.completion import Completion
+from crx.remote.completion import AnswerRequest, Completion, Emit
 from crx.remote.destination import Destination
 from crx.remote.errors import (
     INCOMPLETE_RESPONSE,
