@@ -14,6 +14,7 @@ import crx
 from crx import registry
 from crx.cli import run
 from crx.errors import ModelError, UsageError
+from crx.plugins import MOVED, load_plugin
 
 MODULE = """
 from crx.types import Context
@@ -99,8 +100,17 @@ def test_a_plugin_that_imports_a_moved_module_is_told_its_new_name(
         registry.load_contextualizer("motto:")
 
 
+def test_a_reader_that_imports_a_moved_module_is_told_its_new_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "crx_old_reader.py").write_text("from crx.ingest.readers.sections import Heading")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ModelError, match=r"which is now crx\.ingest\.readers\.headings"):
+        load_plugin(EntryPoint("old", "crx_old_reader", "crx.readers"))
+
+
 def test_every_module_that_has_moved_is_where_the_message_says() -> None:
-    for former, present in registry._MOVED.items():
+    for former, present in MOVED.items():
         assert importlib.util.find_spec(present), present
         left = importlib.util.find_spec(former)
         assert left is None or left.origin is None, former  # a folder of compiled files

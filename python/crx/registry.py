@@ -33,9 +33,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from crx.errors import Incompatible, ModelError, UsageError
+from crx.plugins import load_plugin
 from crx.protocols import (
     Contextualizer,
     CostEstimator,
@@ -104,32 +105,6 @@ _EXTRAS = {
 # At least two characters: one is a drive of Windows.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
-# Modules that a plugin may import by their former names, and their names today.
-_MOVED = {
-    "crx.backends.process": "crx.backends.model_process",
-    "crx.context.chunk_requests": "crx.context.remote_requests",
-    "crx.context.generic_words": "crx.context.vocabulary",
-    "crx.context.licence_header": "crx.context.outline",
-    "crx.context.line_counts": "crx.context.chunk_groups",
-    "crx.context.opening": "crx.context.excerpts",
-    "crx.context.ordering": "crx.context.chunk_prompt",
-    "crx.context.phrases": "crx.context.validate",
-    "crx.context.priority": "crx.context.documents",
-    "crx.context.repetition": "crx.context.validate",
-    "crx.context.salvage": "crx.context.archive",
-    "crx.context.text_window": "crx.context.remote_requests",
-    "crx.context.trial": "crx.context.estimate",
-    "crx.context.units": "crx.context.vocabulary",
-    "crx.context.window_prompt": "crx.context.chunk_groups",
-    "crx.context.window_requests": "crx.context.remote_requests",
-    "crx.context.windows": "crx.context.chunk_groups",
-    "crx.process": "crx.workers",
-    "crx.workers.context_job": "crx.jobs.contexts",
-    "crx.workers.context_workers": "crx.jobs.contexts",
-    "crx.workers.embedding_job": "crx.jobs.embedding",
-    "crx.workers.embedding_workers": "crx.jobs.embedding",
-}
-
 T = TypeVar("T")
 
 
@@ -161,7 +136,7 @@ def load_embedder(spec: str = DEFAULT_EMBEDDER) -> Embedder:
     if kind in _EMBEDDERS:
         return _checked(import_module(_EMBEDDERS[kind]).load_embedder(rest), Embedder, kind)
     if not _is_installed(kind) and (plugin := _plugins("crx.embedders").get(kind)):
-        return _checked(_load_plugin(plugin)(rest), Embedder, kind)
+        return _checked(load_plugin(plugin)(rest), Embedder, kind)
     return _checked(import_module(_EMBEDDERS["onnx"]).load_embedder(spec), Embedder, kind)
 
 
@@ -215,7 +190,7 @@ def load_reranker(spec: str) -> Reranker:
     if kind in _RERANKERS:
         return _checked(import_module(_RERANKERS[kind]).load_reranker(rest), Reranker, kind)
     if not _is_installed(kind) and (plugin := _plugins("crx.rerankers").get(kind)):
-        return _checked(_load_plugin(plugin)(rest), Reranker, kind)
+        return _checked(load_plugin(plugin)(rest), Reranker, kind)
     return _checked(import_module(_RERANKERS["onnx"]).load_reranker(spec), Reranker, kind)
 
 
@@ -238,7 +213,7 @@ def load_contextualizer(
         raise UsageError(f"{source}: costs no dollars; give the budget as a time, such as 20m")
     if is_context_file(source):
         return _file(source)
-    return _checked(_load_plugin(_plugins("crx.contextualizers")[name])(rest), Contextualizer, name)
+    return _checked(load_plugin(_plugins("crx.contextualizers")[name])(rest), Contextualizer, name)
 
 
 def load_generator(spec: str) -> Generator:
@@ -256,7 +231,7 @@ def load_generator(spec: str) -> Generator:
         raise UsageError(
             f"{spec}: no such generator; known: {known}, as in llama:PATH or claude:MODEL"
         )
-    return _checked(_load_plugin(plugins[name])(rest), Generator, name)
+    return _checked(load_plugin(plugins[name])(rest), Generator, name)
 
 
 def require_named_generator(generator: str | Generator) -> str | Generator:
@@ -368,7 +343,7 @@ def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[..., obj
     fact = f"no installed package opens {scheme}: addresses"
     if scheme in plugins:
         try:
-            opener: Callable[..., object] = plugins[scheme].load()
+            opener: Callable[..., object] = load_plugin(plugins[scheme])
         except ModuleNotFoundError as error:
             fact = f"the package {error.name} is not installed"
         else:
@@ -450,18 +425,6 @@ def _checked(loaded: object, protocol: type[T], name: str) -> T:
             f'plugin "{name}" returned {type(loaded).__name__}, which is not {article} {wanted}'
         )
     return loaded
-
-
-def _load_plugin(plugin: EntryPoint) -> Any:
-    """Import the function of an entry point; `ModelError` if it imports a module that has moved."""
-    try:
-        return plugin.load()
-    except ModuleNotFoundError as error:
-        if error.name not in _MOVED:
-            raise
-        raise ModelError(
-            f'plugin "{plugin.name}" imports {error.name}, which is now {_MOVED[error.name]}'
-        ) from None
 
 
 def _plugins(group: str) -> dict[str, EntryPoint]:

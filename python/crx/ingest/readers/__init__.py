@@ -15,6 +15,7 @@ from typing import Protocol, cast
 
 from crx.errors import UsageError
 from crx.ingest.formats import LANGUAGES, MARKUP
+from crx.plugins import load_plugin
 from crx.types import Document
 
 
@@ -95,7 +96,7 @@ def _load_plugins() -> dict[str, Reader]:
     """Load the readers of other packages; return them by extension."""
     found: dict[str, tuple[str, Reader]] = {}
     for entry in sorted(entry_points(group="crx.readers"), key=lambda entry: entry.name):
-        reader = cast(Reader, entry.load())
+        reader = cast(Reader, load_plugin(entry))
         for extension in reader.extensions:
             if extension in found:
                 both = f"{found[extension][0]!r} and {entry.name!r}"
