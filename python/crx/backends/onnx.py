@@ -164,7 +164,7 @@ class OnnxReranker:
         one. Raises `ModelError` if the query fills the window or the model fails.
         """
         windows = self._pairs.encode_windows(query, texts)
-        pairs = [pair for each in windows for pair in each]
+        pairs = [pair for window in windows for pair in window]
         logits = np.empty(len(pairs), np.float32)
 
         def run(batch: Batch) -> None:

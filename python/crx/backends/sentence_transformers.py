@@ -117,7 +117,7 @@ class SentenceTransformersReranker:
         """Return (n,) float32 scores in (0, 1), in order; a text scores as its best window."""
         self._fork_guard.check(f"st:{self._name}")
         windows = self._pairs.encode_windows(query, texts)
-        pairs = [pair for each in windows for pair in each]
+        pairs = [pair for window in windows for pair in window]
         logits = np.empty(len(pairs), np.float32)
         for rows, ids in batch_by_length([pair.ids for pair in pairs], tokens=_BATCH_TOKENS):
             output = self._run(ids, np.stack([pairs[row].segment_ids for row in rows]))

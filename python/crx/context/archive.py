@@ -85,7 +85,7 @@ class ContextArchive:
             except BaseException:
                 os.close(self._descriptor)
                 raise
-        self._keys = {each.key for each in content.contexts}
+        self._keys = {context.key for context in content.contexts}
 
     def __enter__(self) -> ContextArchive:
         return self
@@ -135,11 +135,13 @@ def restore_contexts(store: _native.Store, contexts: Iterable[ArchivedContext]) 
 
     Returns how many there were.
     """
-    archived = {each.key: each for each in contexts}
+    archived = {context.key: context for context in contexts}
     known = store.contexts(list(archived))
-    missing = [each for each, row in zip(archived.values(), known, strict=True) if row is None]
+    missing = [
+        context for context, row in zip(archived.values(), known, strict=True) if row is None
+    ]
     store.put_contexts([(m.key, m.record.generator, m.outcome, m.record.context) for m in missing])
-    newest_first = [each.origin for each in reversed(archived.values())]
+    newest_first = [context.origin for context in reversed(archived.values())]
     store.set_settings({**store.settings(), **with_older_origins(store.settings(), newest_first)})
     return len(missing)
 
@@ -147,8 +149,10 @@ def restore_contexts(store: _native.Store, contexts: Iterable[ArchivedContext]) 
 def drop_unused_contexts(folder: Path, store: _native.Store) -> None:
     """Replace the archive by one of what the store has; the caller holds the writer's lock."""
     content = read_archive(folder)
-    known = store.contexts([each.key for each in content.contexts])
-    kept = [each for each, row in zip(content.contexts, known, strict=True) if row is not None]
+    known = store.contexts([context.key for context in content.contexts])
+    kept = [
+        context for context, row in zip(content.contexts, known, strict=True) if row is not None
+    ]
     if len(kept) < len(content.contexts):
         _replace(folder, kept)
 
@@ -262,8 +266,8 @@ def salvage_with_archive(source: Path, target: Path, *, settings: Mapping[str, s
     try:
         count = restore_contexts(store, archived)
         with ContextArchive(target) as archive:
-            for each in archived:
-                archive.add(each)
+            for context in archived:
+                archive.add(context)
     finally:
         store.close()
     return replace(found, contexts_archived=count)

@@ -136,7 +136,7 @@ def with_older_origins(settings: Mapping[str, str], origins: Iterable[Origin]) -
 
 
 def _origins_setting(origins: Iterable[Origin]) -> dict[str, str]:
-    listed = [[each.fingerprint, each.refresh] for each in origins]
+    listed = [[origin.fingerprint, origin.refresh] for origin in origins]
     return {ORIGINS: orjson.dumps(listed).decode()}
 
 

@@ -331,7 +331,7 @@ class GroupContextualizer:
             prefix = self.prompt.lines.prefix(digest.text or _head(document, chunks[0]))
             validator = ContextValidator(document, prompt=self.prompt.lines)
             reading = _Reading(at, chunks, validator, digest.text, prefix)
-            queue.extend(self._ask_group(reading, each, queue) for each in groups)
+            queue.extend(self._ask_group(reading, group, queue) for group in groups)
             return []
 
         return _Asked(prompt, accept)

@@ -35,9 +35,9 @@ class ContextSources:
         outlines = outline(document, chunks) if self.outline else [""] * len(chunks)
         if self.contextualizer is None:
             cached = find_best(store, document, chunks, origins=self.origins)
-            keys = [each.key if each else b"" for each in cached]
+            keys = [known.key if known else b"" for known in cached]
             return SituatedChunks(
-                outlines, keys, [each.context.text if each else "" for each in cached]
+                outlines, keys, [known.context.text if known else "" for known in cached]
             )
         contextualizer = self.contextualizer
         made = [refuse_controls(each) for each in contextualizer.situate(document, chunks)]

@@ -105,7 +105,9 @@ def try_contextualizer(
             router = ContextRouter(contextualizer)
             indexer = Indexer(store, embedder=embedder, situator=ContextSources(outline=True))
             ordered = sorted(documents, key=lambda each: len(each.text))
-            groups = [ordered[:1], ordered[1:]] if together else [[each] for each in ordered]
+            groups = (
+                [ordered[:1], ordered[1:]] if together else [[document] for document in ordered]
+            )
             for group in groups:
                 indexer.index_documents(group)
                 begun = time.monotonic()
@@ -333,7 +335,7 @@ def _embedding_seconds(embedder: Embedder, sample: Texts, texts: Texts, seconds:
     started, tokens, at = time.monotonic(), 0, 0
     while at < batches and (at == 0 or time.monotonic() - started < seconds):
         batch = sorted(situated[at::batches], key=lambda each: len(each[0].text))
-        embedded.embed([each for each, _ in batch])
+        embedded.embed([item for item, _ in batch])
         tokens += sum(chunk.token_end - chunk.token_start for _, chunk in batch)
         at += 1
     return (time.monotonic() - started) * _share(_tokens(texts), tokens)

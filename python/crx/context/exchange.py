@@ -124,7 +124,7 @@ class _UriIndex:
         path = path_below(self._folder, name)
         alike = self._by_id.get(name, [])
         candidates = [name, path, *(alike if len(alike) == 1 else [])]
-        return next((each for each in candidates if each in self._uris), name)
+        return next((candidate for candidate in candidates if candidate in self._uris), name)
 
 
 def _below(uri: str, folder: Path) -> str:

@@ -48,7 +48,7 @@ def skip_licence_header(text: str) -> str:
         stripped = line.strip()
         if not until and not _COMMENT.match(line):
             break
-        opening = next((each for each in _BLOCK_END if stripped.startswith(each)), "")
+        opening = next((opener for opener in _BLOCK_END if stripped.startswith(opener)), "")
         if until:
             until = "" if until in stripped else until
         elif opening and _BLOCK_END[opening] not in stripped[len(opening) :]:

@@ -46,7 +46,10 @@ class ContextRouter:
     @property
     def origins(self) -> list[Origin]:
         """All origins, the general one first."""
-        return [Origin(each.fingerprint, self.refresh) for each in self.contextualizers]
+        return [
+            Origin(contextualizer.fingerprint, self.refresh)
+            for contextualizer in self.contextualizers
+        ]
 
     def unused(self, uris: Iterable[str]) -> list[str]:
         """Return the folders that are the nearest one of none of the documents."""

@@ -177,9 +177,9 @@ class ContextRun:
     def _pending_jobs(self) -> Generator[None, None, None]:
         """Have remote jobs recorded in the index; forget them once all contexts are stored."""
         jobs: list[tuple[Resumable, PendingJobs]] = []
-        for each in self._router.contextualizers:
-            if isinstance(each, Resumable):
-                jobs.append((each, PendingJobs(self._store, each.fingerprint)))
+        for contextualizer in self._router.contextualizers:
+            if isinstance(contextualizer, Resumable):
+                jobs.append((contextualizer, PendingJobs(self._store, contextualizer.fingerprint)))
         for resumable, recorded in jobs:
             resumable.resume(recorded)
         try:
@@ -221,14 +221,14 @@ class ContextRun:
                 pending.append(PendingDocument(row, missing, need))
                 n_bytes += text_bytes(document.text)
         self._announce(pending, n_bytes)
-        self._report(total=sum(len(each.missing) for each in pending))
+        self._report(total=sum(len(document.missing) for document in pending))
         return sorted(pending, key=lambda each: (-each.need, each.row.uri))
 
     def _announce(self, pending: Sequence[PendingDocument], n_bytes: int) -> None:
         """Announce what will be sent off this machine, before the first request."""
         if not pending:
             return
-        chunks = sum(len(each.missing) for each in pending)
+        chunks = sum(len(document.missing) for document in pending)
         what = {"document": len(pending), "chunk": chunks}
         receiver = self._workers if isinstance(self._workers, Remote) else self._router.general
         self._notice = sending_notice(receiver, what, n_bytes=n_bytes)
@@ -249,7 +249,7 @@ class ContextRun:
 
     def _request(self, pending: PendingDocument) -> _ContextRequest:
         document, rows = load_document(self._store, pending.row)
-        chunks = [to_chunk(each) for each in rows]
+        chunks = [to_chunk(row) for row in rows]
         keys = context_keys(document, chunks, origin=self._router.origin_for(document.uri))
         return _ContextRequest(document, rows, keys, pending.missing)
 
@@ -266,7 +266,7 @@ class ContextRun:
         """Yield (request, position among its missing chunks, context), as they come."""
         size = GROUP_CHUNKS if isinstance(self._router.general, BatchContextualizer) else 1
         for group in group_documents(pending, size):
-            yield from self._situate([self._request(each) for each in group])
+            yield from self._situate([self._request(member) for member in group])
 
     def _situate(
         self, requests: Sequence[_ContextRequest]

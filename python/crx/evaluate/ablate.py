@@ -99,7 +99,7 @@ def measure(questions: QuestionSet, rows: Sequence[PipelineConfig], *, options: 
         settings=_settings_in_effect(settings, options),
         failed_at=options.failed_at,
         failures=experiment.failures,
-        values={name: np.concatenate([each[name] for each in values]) for name in METRICS},
+        values={name: np.concatenate([value[name] for value in values]) for name in METRICS},
     )
 
 
@@ -166,7 +166,9 @@ def _announce_baselines(
     summarised = "summary-index" in legs or any(
         parse_contexts(row.contexts).source == SUMMARY for row in rows
     )
-    openings = [each.text[:SUMMARY_CHARS] for each in questions.documents] if summarised else []
+    openings = (
+        [document.text[:SUMMARY_CHARS] for document in questions.documents] if summarised else []
+    )
     asked = [query.text for query in questions.queries] if "hyde" in legs else []
     what = {"document": len(openings), "question": len(asked)}
     n_bytes = sum(map(text_bytes, openings + asked))

@@ -227,7 +227,7 @@ def _reranking(
 
 def _refuse_other_documents(index: Index, documents: Sequence[Document]) -> None:
     stored = index.store.documents()
-    others = {row.uri for row in stored} - {each.uri for each in documents}
+    others = {row.uri for row in stored} - {document.uri for document in documents}
     if others:
         raise UsageError(
             f"{index.path}: contains {min(others)}, which is not in this set; name another folder"

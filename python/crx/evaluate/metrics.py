@@ -55,9 +55,9 @@ def coverage(passages: Sequence[GoldSpan], gold: Sequence[Gold]) -> float:
 def _found_chars(passages: Sequence[GoldSpan], gold: GoldSpan) -> tuple[int, int]:
     """Return how many characters of a gold span passages contain, and how many it has."""
     spans = [
-        (max(each.start, gold.start), min(each.end, gold.end))
-        for each in passages
-        if each.doc_id == gold.doc_id
+        (max(passage.start, gold.start), min(passage.end, gold.end))
+        for passage in passages
+        if passage.doc_id == gold.doc_id
     ]
     return _union([span for span in spans if span[0] < span[1]]), gold.end - gold.start
 

@@ -100,14 +100,14 @@ class QueryRunner:
         found = {**self._search_legs(query.text), **(baselines or {})}
         ranked: dict[tuple[str, bool, bool], TimedRanking] = {}
         values = []
-        for each in configurations:
-            key = (each.legs, each.recency, each.rerank)
+        for configuration in configurations:
+            key = (configuration.legs, configuration.recency, configuration.rerank)
             if key not in ranked:
-                timed = found[each.legs]
-                if each.recency:
+                timed = found[configuration.legs]
+                if configuration.recency:
                     timed = self._boost_newer(query.text, timed)
-                ranked[key] = self._rerank(query.text, timed) if each.rerank else timed
-            values.append(self._measure(query, each, ranked[key]))
+                ranked[key] = self._rerank(query.text, timed) if configuration.rerank else timed
+            values.append(self._measure(query, configuration, ranked[key]))
         return values
 
     def search_dense(self, text: str) -> TimedRanking:
@@ -217,7 +217,7 @@ def run_queries(
     table = np.empty((len(METRICS), len(configurations), len(queries)))
     for at, query in enumerate(queries):
         values = runner.run(query, configurations, baselines=baselines[at] if baselines else None)
-        table[:, :, at] = np.array([[each[m] for each in values] for m in METRICS])
+        table[:, :, at] = np.array([[value[m] for value in values] for m in METRICS])
     return dict(zip(METRICS, table, strict=True))
 
 

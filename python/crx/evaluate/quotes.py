@@ -85,7 +85,8 @@ def read_quoted_set(file: Path, folder: Path) -> QuestionSet:
         file.resolve().parent.name,
         tuple(documents),
         tuple(
-            Query(each.id, each.query, (Gold(tuple(spans[each.id])),), each.lang) for each in found
+            Query(quote.id, quote.query, (Gold(tuple(spans[quote.id])),), quote.lang)
+            for quote in found
         ),
         tuple(notes),
     )

@@ -26,7 +26,7 @@ def run(
     """
     options = options or Options()
     legs: tuple[Legs, ...] = ("bm25", "dense", "hybrid")
-    rows = [PipelineConfig(contexts=contexts, legs=each) for each in legs]
+    rows = [PipelineConfig(contexts=contexts, legs=leg) for leg in legs]
     recency = bool(resolve(options.settings).settings.recency)
     if recency:
         rows.append(PipelineConfig(contexts=contexts, recency=True))

@@ -175,7 +175,7 @@ class BatchRun:
             raise
         try:
             results = await self.queue.run(
-                [(each.state.content_hash(self.settings), each.body) for each in wave]
+                [(request.state.content_hash(self.settings), request.body) for request in wave]
             )
             self._accept(wave, results)
             self._shorten([state for state in pending if state.too_long])
@@ -183,8 +183,8 @@ class BatchRun:
             _emit_done(pending, emit)
             raise
         finally:
-            for each in wave:
-                each.reservation.release()
+            for request in wave:
+                request.reservation.release()
 
     def _next_wave(self, pending: Sequence[_ChunkState]) -> list[_BatchRequest]:
         """Return the next requests: all chunks of cached parts, one chunk of each other part.

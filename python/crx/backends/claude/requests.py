@@ -81,7 +81,8 @@ class RequestSettings:
             document, chunks, prompt=self.prompt, answer_tokens=self.max_tokens
         )
         return [
-            (each.first, self.part(each.text, chunks[each.first : each.last])) for each in excerpts
+            (excerpt.first, self.part(excerpt.text, chunks[excerpt.first : excerpt.last]))
+            for excerpt in excerpts
         ]
 
     def refuse(self, part: DocumentPart, chunks: Sequence[Chunk]) -> bool:

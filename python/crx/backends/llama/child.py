@@ -138,7 +138,7 @@ class Worker:
             )
             session.set_prefix(prefix)
             # A slot with a buffer of its own shares with the prompt that it had before.
-            groups = [[each] for each in suffixes] if session.separate else [suffixes]
+            groups = [[suffix] for suffix in suffixes] if session.separate else [suffixes]
             found.append([answer for group in groups for answer in session.admit(group)])
             session.close()
         # One of four may differ if two tokens were about equally likely.
@@ -153,7 +153,7 @@ class Worker:
             if len(suffix) > room:
                 why = f"the prompt takes {shared + len(suffix)} tokens of {self._token_limit}"
                 self._parent.send({"op": "fault", "number": number, "why": why})
-        self._waiting = deque(each for each in self._waiting if len(each[1]) <= room)
+        self._waiting = deque(chunk for chunk in self._waiting if len(chunk[1]) <= room)
 
     def _work(self) -> None:
         """Admit the chunks that fit, decode one step, and send what came of it."""

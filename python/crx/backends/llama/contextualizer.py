@@ -309,7 +309,9 @@ class Llama:
             prefix, *suffixes = self._count([self._prompt.prefix(excerpt.text), *texts])
             prefix += self._head
             shared = prefix if self._shares else 0
-            yield PromptLengths(shared, [prefix - shared + each + self._tail for each in suffixes])
+            yield PromptLengths(
+                shared, [prefix - shared + suffix + self._tail for suffix in suffixes]
+            )
 
     def _group_lengths(
         self,
@@ -335,9 +337,9 @@ class Llama:
         # Each slot computes the prefix of the document once.
         alone = digests + min(self._slots, len(grouped)) if self._shares else len(ends)
         whole, alike = ends[:alone], ends[alone:]
-        yield PromptLengths(0, [frame + each for each in whole], lines[:alone])
+        yield PromptLengths(0, [frame + length for length in whole], lines[:alone])
         if alike:
-            suffixes = [each - begin + self._tail for each in alike]
+            suffixes = [length - begin + self._tail for length in alike]
             yield PromptLengths(begin + self._head, suffixes, lines[alone:])
 
     def _count(self, texts: Sequence[str]) -> list[int]:

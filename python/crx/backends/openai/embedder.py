@@ -171,9 +171,7 @@ def _parse_rows(answer: Any, count: int) -> list[list[float]]:
     The SDK builds its objects unchecked, so a field may be missing or of another type.
     """
     try:
-        rows = {
-            int(each.index): [float(number) for number in each.embedding] for each in answer.data
-        }
+        rows = {int(row.index): [float(number) for number in row.embedding] for row in answer.data}
         return [rows[at] for at in range(count)]
     except (AttributeError, KeyError, TypeError, ValueError):
         raise TransientError(INVALID_RESPONSE, lost=True) from None

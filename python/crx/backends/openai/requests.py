@@ -94,8 +94,8 @@ class BatchRequests:
             try:
                 emit(list(await asyncio.gather(*running)))
             finally:
-                for each in running:
-                    each.cancel()
+                for task in running:
+                    task.cancel()
 
     def _count(self, tokens: int | None) -> None:
         used = ServiceUsage(requests=1, input=tokens or 0)

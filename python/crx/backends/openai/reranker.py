@@ -106,7 +106,9 @@ class CohereReranker:
 def _parse_scores(answer: Any, count: int) -> list[float]:
     """Return the scores in the order of the texts; `TransientError` if the answer is malformed."""
     try:
-        scores = {int(each["index"]): float(each["relevance_score"]) for each in answer["results"]}
+        scores = {
+            int(result["index"]): float(result["relevance_score"]) for result in answer["results"]
+        }
         return [scores[at] for at in range(count)]
     except (KeyError, TypeError, ValueError):
         raise TransientError(INVALID_RESPONSE, lost=True) from None
