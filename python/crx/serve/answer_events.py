@@ -16,21 +16,21 @@ from crx.serve.failures import EXPECTED, describe_failure, exception_response
 from crx.serve.requests import AskQuery
 from crx.serve.responses import AnswerCitation
 from crx.serve.service import SearchService
-from crx.serve.workers import Workers
+from crx.serve.threads import RequestThreads
 
 _decoder = msgspec.json.Decoder(AskQuery)
 
 
-def ask_route(service: SearchService, workers: Workers) -> Route:
+def ask_route(service: SearchService, threads: RequestThreads) -> Route:
     """Return the route that answers questions."""
 
     async def ask(request: Request) -> Response:
         try:
             question = _decoder.decode(await request.body())
-            events = await workers.run(service.ask, question)
+            events = await threads.run(service.ask, question)
         except EXPECTED as error:
             return exception_response(error)
-        return _EventStream(events, workers)
+        return _EventStream(events, threads)
 
     return Route("/v1/ask", ask, methods=["POST"])
 
@@ -38,25 +38,25 @@ def ask_route(service: SearchService, workers: Workers) -> Route:
 class _EventStream(StreamingResponse):
     """An answer as events; the model stops when the client has gone."""
 
-    def __init__(self, events: AnswerEvents, workers: Workers) -> None:
+    def __init__(self, events: AnswerEvents, threads: RequestThreads) -> None:
         super().__init__(
-            _encode_events(events, workers),
+            _encode_events(events, threads),
             media_type="text/event-stream",
             headers={"cache-control": "no-store", "x-accel-buffering": "no"},
         )
         self._events = events
-        self._workers = workers
+        self._threads = threads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            await asyncio.shield(self._workers.run(self._events.close))
+            await asyncio.shield(self._threads.run(self._events.close))
 
 
-async def _encode_events(events: AnswerEvents, workers: Workers) -> AsyncIterator[bytes]:
+async def _encode_events(events: AnswerEvents, threads: RequestThreads) -> AsyncIterator[bytes]:
     try:
-        while (item := await workers.run(_next_item, events)) is not None:
+        while (item := await threads.run(_next_item, events)) is not None:
             yield _encode_item(item)
         yield _encode("done", events.finished)
     except EXPECTED as error:

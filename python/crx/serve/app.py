@@ -23,7 +23,7 @@ from crx.serve.openapi import describe_operations
 from crx.serve.operation import Operation
 from crx.serve.operations import OWN
 from crx.serve.service import SearchService
-from crx.serve.workers import Workers
+from crx.serve.threads import RequestThreads
 
 JSON = "application/json"
 
@@ -39,30 +39,32 @@ class Extension:
 def create_app(service: SearchService, *, extensions: Sequence[Extension] = ()) -> Starlette:
     """Return the application for a service, without its guard."""
     operations = (*OWN, *COMPATIBLE)
-    workers, answerers = Workers(), Workers(count=REMOTE_ANSWERS)
-    routes: list[BaseRoute] = [_operation_route(service, workers, each) for each in operations]
+    threads, answerers = RequestThreads(), RequestThreads(count=REMOTE_ANSWERS)
+    routes: list[BaseRoute] = [_operation_route(service, threads, each) for each in operations]
     routes += [
         ask_route(service, answerers),
         Route("/health", partial(_health, service)),
-        Route("/metrics", partial(_metrics, service, workers)),
+        Route("/metrics", partial(_metrics, service, threads)),
         Route("/openapi.json", partial(_openapi, describe_operations(operations))),
     ]
     for extension in extensions:
         routes += extension.routes
     return Starlette(
         routes=routes,
-        lifespan=partial(_lifespan, extensions, (workers, answerers)),
+        lifespan=partial(_lifespan, extensions, (threads, answerers)),
         exception_handlers={HTTPException: _http_failure},
     )
 
 
-def _operation_route(service: SearchService, workers: Workers, operation: Operation) -> Route:
+def _operation_route(
+    service: SearchService, threads: RequestThreads, operation: Operation
+) -> Route:
     decoder = msgspec.json.Decoder(operation.body)
 
     async def answer(request: Request) -> Response:
         try:
             given = await _read(request, operation, decoder)
-            result = await workers.run(operation.run, service, given, request.path_params)
+            result = await threads.run(operation.run, service, given, request.path_params)
         except EXPECTED as error:
             return exception_response(error)
         return Response(msgspec.json.encode(result), media_type=JSON)
@@ -85,8 +87,8 @@ async def _health(service: SearchService, request: Request) -> Response:
     return Response(msgspec.json.encode({"status": state}), media_type=JSON)
 
 
-async def _metrics(service: SearchService, workers: Workers, request: Request) -> Response:
-    lines = await workers.run(service.metric_lines)
+async def _metrics(service: SearchService, threads: RequestThreads, request: Request) -> Response:
+    lines = await threads.run(service.metric_lines)
     return Response("\n".join([*lines, ""]), media_type="text/plain; version=0.0.4")
 
 
@@ -108,12 +110,12 @@ async def _http_failure(request: Request, error: Exception) -> Response:
 
 @contextlib.asynccontextmanager
 async def _lifespan(
-    extensions: Sequence[Extension], workers: Sequence[Workers], app: Starlette
+    extensions: Sequence[Extension], threads: Sequence[RequestThreads], app: Starlette
 ) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as stack:
         for each in extensions:
             if each.lifespan is not None:
                 await stack.enter_async_context(each.lifespan())
-        for pool in workers:
+        for pool in threads:
             stack.callback(pool.close)
         yield

@@ -16,7 +16,7 @@ from crx.serve.app import Extension
 from crx.serve.command_client import COMMAND_PATH
 from crx.serve.failures import EXPECTED, exception_response
 from crx.serve.socket_places import installation
-from crx.serve.workers import Workers
+from crx.serve.threads import RequestThreads
 
 # As it was when the server started: an upgrade changes the command's.
 _INSTALLATION = installation()
@@ -48,7 +48,7 @@ def command_extension(answer: Callable[[LocalCommand], LocalAnswer]) -> Extensio
 
     A command of another installation is refused, and then runs by itself.
     """
-    workers = Workers()
+    threads = RequestThreads()
     decoder = msgspec.json.Decoder(LocalCommand)
 
     async def endpoint(request: Request) -> Response:
@@ -56,7 +56,7 @@ def command_extension(answer: Callable[[LocalCommand], LocalAnswer]) -> Extensio
             given = decoder.decode(await request.body())
             if given.installation != _INSTALLATION:
                 raise Incompatible("the command has another version than the server")
-            answered = await workers.run(answer, given)
+            answered = await threads.run(answer, given)
         except EXPECTED as error:
             return exception_response(error)
         return Response(msgspec.json.encode(answered), media_type="application/json")
@@ -66,7 +66,7 @@ def command_extension(answer: Callable[[LocalCommand], LocalAnswer]) -> Extensio
         try:
             yield
         finally:
-            workers.close()
+            threads.close()
 
     route = Route(COMMAND_PATH, endpoint, methods=["POST"])
     return Extension(routes=(route,), lifespan=lifespan)

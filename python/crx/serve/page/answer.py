@@ -12,11 +12,11 @@ from crx.serve.page.form import document_url
 from crx.serve.page.places import describe_place
 from crx.serve.page.templates import escape_text, render
 from crx.serve.responses import AnswerCitation
-from crx.serve.workers import Workers
+from crx.serve.threads import RequestThreads
 
 
 async def stream_answer(
-    query: str, ask: Callable[[], AnswerEvents], *, workers: Workers
+    query: str, ask: Callable[[], AnswerEvents], *, threads: RequestThreads
 ) -> AsyncIterator[Markup]:
     """Yield the section of an answer: its text as it comes, then the passages it cites.
 
@@ -26,14 +26,14 @@ async def stream_answer(
     citations: Sequence[AnswerCitation] = ()
     failure = ""
     try:
-        events = await workers.run(ask)
+        events = await threads.run(ask)
         try:
-            while (item := await workers.run(next, events, None)) is not None:
+            while (item := await threads.run(next, events, None)) is not None:
                 if isinstance(item, str):
                     yield escape_text(item)
             citations = events.finished.citations
         finally:
-            await workers.run(events.close)
+            await threads.run(events.close)
     except EXPECTED as error:
         failure = str(error)
     listed = [

@@ -31,7 +31,7 @@ from crx.serve.page.state import render_state, render_status
 from crx.serve.page.templates import render
 from crx.serve.requests import StatusQuery
 from crx.serve.service import SearchService
-from crx.serve.workers import Workers
+from crx.serve.threads import RequestThreads
 
 _ASSETS = {
     "page.css": "text/css",
@@ -63,8 +63,8 @@ class _PageRoutes:
     def __init__(self, service: SearchService) -> None:
         self._service = service
         self._facets = FacetReader(service)
-        self._workers = Workers()
-        self._answerers = Workers(count=REMOTE_ANSWERS)
+        self._threads = RequestThreads()
+        self._answerers = RequestThreads(count=REMOTE_ANSWERS)
 
     @contextlib.asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
@@ -72,7 +72,7 @@ class _PageRoutes:
         try:
             yield
         finally:
-            self._workers.close()
+            self._threads.close()
             self._answerers.close()
 
     def respond(
@@ -82,7 +82,7 @@ class _PageRoutes:
 
         async def endpoint(request: Request) -> Response:
             try:
-                return html_response(await self._workers.run(make, request))
+                return html_response(await self._threads.run(make, request))
             except EXPECTED as error:
                 return _failure(error)
 
@@ -142,9 +142,9 @@ class _PageRoutes:
 
     async def _answer_page(self, form: SearchForm) -> AsyncIterator[str]:
         yield render_start(f"{form.query} - crx", kind="search")
-        yield await self._workers.run(self._form, form)
+        yield await self._threads.run(self._form, form)
         ask = partial(self._service.ask, form.question())
-        async for part in stream_answer(form.query, ask, workers=self._answerers):
+        async for part in stream_answer(form.query, ask, threads=self._answerers):
             yield part
         yield render_end()
 

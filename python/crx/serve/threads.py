@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 Returned = TypeVar("Returned")
 
 
-class Workers:
+class RequestThreads:
     """Runs functions in threads, so that the event loop goes on.
 
     A caller that gives up leaves a function that has begun to its thread: no more threads are made.
