@@ -1,15 +1,19 @@
 """Tables and a drawing of the results in `benches/results`, written to `BENCHMARKS.md`.
 
-    python benches/report.py
+    python benches/report.py            # write them, and what other documents quote of them
+    python benches/report.py --check    # exit with 1 if a document is not as it would be written
 
 Each benchmark writes its results with `--json`; this command only lays them out. Where an engine is
-ahead of crx, the reason is taken from `REASONS`; it is an error if there is none.
+ahead of crx, the reason is taken from `REASONS`; it is an error if there is none. A document quotes
+a section between the lines `<!-- BENCHMARKS.md#TITLE -->` and `<!-- end -->`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +50,81 @@ class Section:
     # The file of a drawing of the growth with the chunks, if there are several sizes.
     drawing: str = ""
 
+
+@dataclass(frozen=True)
+class Ratio:
+    """A line of the first table: by how much rivals take longer than crx, from one file."""
+
+    what: str
+    file: str
+    key: str
+    rivals: tuple[str, ...]
+    ours: str = "crx"
+
+
+RATIOS = (
+    Ratio(
+        "BM25, 100,000 chunks, median query",
+        "bm25-100000.json",
+        "cpu_p50",
+        ("bm25s, numba", "bm25s, numpy", "tantivy-py"),
+    ),
+    Ratio(
+        "BM25, 1M chunks, median query",
+        "bm25-1000000.json",
+        "cpu_p50",
+        ("bm25s, numba", "tantivy-py"),
+    ),
+    Ratio(
+        "scan of 100,000 vectors",
+        "dense.json",
+        "cpu_ms",
+        ("faiss fp16", "numpy f32"),
+        ours="crx f16",
+    ),
+    Ratio(
+        "whole search, 11,500 chunks",
+        "hybrid-11500.json",
+        "cpu_p50",
+        ("script", "LanceDB", "txtai"),
+    ),
+    Ratio(
+        "whole search, 115,000 chunks",
+        "hybrid-115000.json",
+        "cpu_p50",
+        ("script", "LanceDB", "txtai"),
+    ),
+    Ratio(
+        "whole search, 1M chunks",
+        "hybrid-1000000.json",
+        "cpu_p50",
+        ("script", "LanceDB", "txtai"),
+    ),
+    Ratio(
+        "indexing of 100,000 paragraphs, with outlines",
+        "indexing-100000.json",
+        "index_cpu_s",
+        ("script", "LlamaIndex"),
+    ),
+)
+
+IN_SHORT = "In short"
+RECALL = "What contexts bring"
+# What has no file of results: the commands and machines are in benches/README.md.
+OTHER_RATIOS = (
+    ("embedding", "sentence-transformers on torch: 1.8 times faster, with `minilm@int8` 3.2"),
+    ("reranking", "sentence-transformers on torch: 1.6 times faster, in int8 2.7"),
+    (
+        "contexts by a model of 135M, ten a document",
+        "llama-cpp-python, each prompt whole: 3.2 times faster, in windows 12; its class `Llama`, "
+        "which reuses the document: no faster on two cores, in windows 4.1",
+    ),
+    (
+        "a search in a new process",
+        "`minilm`, without reranking: 0.5 s, most of it to load the model; about 15 ms in a "
+        "process that has loaded it",
+    ),
+)
 
 SECTIONS = (
     Section(
@@ -222,6 +301,59 @@ def table(section: Section, results: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
+def in_short() -> Iterator[str]:
+    """Yield the table of ratios."""
+    yield f"## {IN_SHORT}"
+    yield ""
+    yield (
+        "Times of the CPU beside rivals in the same run. The *script* is what one would write in "
+        "an afternoon: bm25s and faiss, or for indexing tantivy-py and SQLite."
+    )
+    yield ""
+    yield "| what | crx is, beside each |"
+    yield "|---|---|"
+    for each in RATIOS:
+        figures = load(each.file)["figures"]
+        ours = float(figures[each.ours][each.key])
+        compared = (
+            f"{rival}: {times(float(figures[rival][each.key]) / ours)}" for rival in each.rivals
+        )
+        yield f"| {each.what} | {'; '.join(compared)} |"
+    for what, compared_by_hand in OTHER_RATIOS:
+        yield f"| {what} | {compared_by_hand} |"
+    yield ""
+
+
+def times(ratio: float) -> str:
+    """Return in words how much faster crx is if a rival takes `ratio` times as long."""
+    if 1 - MARGIN < ratio < 1 + MARGIN:
+        return "as fast"
+    larger, word = (ratio, "faster") if ratio > 1 else (1 / ratio, "slower")
+    return f"{larger:.{0 if larger >= 10 else 1}f} times {word}"
+
+
+def recall() -> Iterator[str]:
+    """Yield the table of the failure rates of searches with and without contexts."""
+    results = load("recall.json")
+    sets = results["questions"]
+    yield f"## {RECALL}"
+    yield ""
+    yield (
+        "Failure rates (1 - recall@20, in percent) on questions whose answers are known, with the "
+        "default settings (`crx eval ablate`). An answer is found if the first 20 chunks cover at "
+        "least half of its characters."
+    )
+    yield ""
+    yield f"| | {' | '.join(f'{name}, {count:,} questions' for name, count in sets.items())} |"
+    yield f"|---|{'---:|' * len(sets)}"
+    for step, failures in results["figures"].items():
+        shown = (f"{failures[name]:.1f}" if name in failures else "" for name in sets)
+        yield f"| {step} | {' | '.join(shown)} |"
+    yield ""
+    yield results["conclusion"]
+    yield ""
+
+
 def cell(figures: Mapping[str, Any], column: Column) -> str:
     value = figures[column.key]
     return f"{float(value):,.{column.digits}f}" if value != "" else ""
@@ -350,7 +482,7 @@ SQLite FTS5 with more than 10,000 chunks.
 
 def report() -> str:
     """Return `BENCHMARKS.md`."""
-    lines = [INTRODUCTION]
+    lines = [INTRODUCTION, *in_short(), *recall()]
     ahead: dict[tuple[str, str], list[str]] = {}
     for section in SECTIONS:
         lines += [f"## {section.title}", "", section.about, ""]
@@ -368,11 +500,41 @@ def report() -> str:
     return "\n".join([*lines, NOT_MEASURED])
 
 
+def quoted(document: str, source: str) -> str:
+    """Return a document with the sections of `BENCHMARKS.md` that it quotes as they are now."""
+
+    def section(found: re.Match[str]) -> str:
+        title = re.escape(found[2])
+        text = re.search(rf"^## {title}\n\n(.*?)\n(?=^## )", source, re.MULTILINE | re.DOTALL)
+        if text is None:
+            raise SystemExit(f"BENCHMARKS.md has no section {found[2]}, which is quoted")
+        return f"{found[1]}\n{text[1]}{found[3]}"
+
+    pattern = r"^(<!-- BENCHMARKS\.md#([^\n]+) -->)\n.*?^(<!-- end -->)$"
+    return re.sub(pattern, section, document, flags=re.MULTILINE | re.DOTALL)
+
+
+def documents() -> dict[Path, str]:
+    """Return each document and drawing as it should be."""
+    benchmarks = report()
+    readme = ROOT / "README.md"
+    drawn = {RESULTS / each.drawing: drawing(each) for each in SECTIONS if each.drawing}
+    return {
+        ROOT / "BENCHMARKS.md": benchmarks,
+        readme: quoted(readme.read_text(encoding="utf-8"), benchmarks),
+        **drawn,
+    }
+
+
 def main() -> None:
-    (ROOT / "BENCHMARKS.md").write_text(report(), encoding="utf-8")
-    for section in SECTIONS:
-        if section.drawing:
-            (RESULTS / section.drawing).write_text(drawing(section), encoding="utf-8")
+    parser = argparse.ArgumentParser(description="lay out the results of the benchmarks")
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check: bool = parser.parse_args().check
+    for path, text in documents().items():
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
+            raise SystemExit(f"{path.name} is not up to date; run python benches/report.py")
 
 
 if __name__ == "__main__":

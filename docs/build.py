@@ -27,6 +27,8 @@ else:
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 CONFIG = "zensical.toml"
+# Made by docs/pictures.py.
+PICTURES = "pictures"
 
 _SECTION = re.compile(r"^\{\{ ([\w.]+)#(.+) \}\}$", re.MULTILINE)
 _LINK_INTO_DOCS = re.compile(r"(?<=\]\()docs/(?=[\w/.-]+\.md)")
@@ -48,6 +50,7 @@ def build(into: Path) -> int:
         page = into / project["docs_dir"] / path
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(text, encoding="utf-8")
+    shutil.copytree(DOCS / PICTURES, into / project["docs_dir"] / PICTURES)
     shutil.copy(DOCS / CONFIG, into / CONFIG)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "-f", str(into / CONFIG)]
     code = subprocess.run(command, check=False, cwd=into).returncode

@@ -1,4 +1,4 @@
-"""The README's requests are answered by a server, and they are all its routes."""
+"""The requests of the guide are answered by a server, and they are all its routes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from crx.serve.operations import OWN
 from crx.serve.served_index import ServedIndex
 from crx.serve.service import SearchService
 
-README = (Path(__file__).parent.parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent.parent
+GUIDE = (ROOT / "docs/guides/server.md").read_text(encoding="utf-8")
 TEXT = "# Contract\n\nThe supplier delivers the goods. Either party may end the agreement.\n"
-COMMANDS = re.findall(r"^curl localhost:8000(\S+)(.*)$", README, re.MULTILINE)
+COMMANDS = re.findall(r"^curl localhost:8000(\S+)(.*)$", GUIDE, re.MULTILINE)
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def server(tmp_path: Path) -> Iterator[tuple[Client, str]]:
 
 
 @pytest.mark.parametrize(("path", "options"), COMMANDS, ids=[path for path, _ in COMMANDS])
-def test_a_request_of_the_readme_is_answered(
+def test_a_request_of_the_guide_is_answered(
     path: str, options: str, server: tuple[Client, str]
 ) -> None:
     client, document = server
@@ -51,7 +52,7 @@ def test_a_request_of_the_readme_is_answered(
     assert re.search(rb"goods|agreement|ontract|ready|loading|crx|embedding|score", answer.body)
 
 
-def test_the_readme_has_a_request_for_each_route() -> None:
+def test_the_guide_has_a_request_for_each_route() -> None:
     shown = {re.sub("ID$", "{id}", path).replace("NAME", "{id}") for path, _ in COMMANDS}
     shown = {path.partition("?")[0] for path in shown}
     routes = {each.path for each in (*OWN, *COMPATIBLE)} - {"/v2/rerank"}
