@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crx.bundle.wheel import WheelFacts, normalize_name
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from crx.bundle.wheel import WheelFacts
 from crx.models import ModelCard
 
 SBOM_FILE = "sbom.cdx.json"
@@ -104,12 +106,13 @@ def _dependencies(wheels: Sequence[WheelFacts], extras: Sequence[str]) -> list[d
     ]
 
 
-def _required(requirement: str, extras: Sequence[str]) -> str:
-    """Return the normalized name that a requirement is for, "" if it is for another extra."""
-    wanted = re.search(r"""extra\s*==\s*['"]([^'"]+)""", requirement)
-    if wanted and normalize_name(wanted[1]) not in map(normalize_name, extras):
+def _required(text: str, extras: Sequence[str]) -> str:
+    """Return the normalized name that a requirement is for, "" if it does not apply here."""
+    requirement = Requirement(text)
+    marker = requirement.marker
+    if marker and not any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
         return ""
-    return normalize_name(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
+    return canonicalize_name(requirement.name)
 
 
 def _purl(wheel: WheelFacts) -> str:

@@ -12,6 +12,8 @@ from email.parser import BytesParser
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 from crx.bundle.verify import file_sha256
 from crx.errors import UsageError
 
@@ -49,7 +51,7 @@ class WheelFacts:
     @property
     def key(self) -> str:
         """The normalized name, by which packages refer to each other."""
-        return normalize_name(self.name)
+        return canonicalize_name(self.name)
 
 
 def read_wheel(path: Path) -> WheelFacts:
@@ -70,17 +72,12 @@ def read_wheel(path: Path) -> WheelFacts:
                 licences=_named_licences(fields),
                 licence_files=tuple(name for name in names if _is_licence(name, about)),
                 requires=tuple(fields.get_all("Requires-Dist") or ()),
-                extras=tuple(map(normalize_name, fields.get_all("Provides-Extra") or ())),
+                extras=tuple(map(canonicalize_name, fields.get_all("Provides-Extra") or ())),
                 components=tuple(_read_components(archive, about, names)),
                 unpacked_bytes=sum(each.file_size for each in members),
             )
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise UsageError(f"{path}: not a wheel ({error}); name a file that ends in .whl") from None
-
-
-def normalize_name(name: str) -> str:
-    """Return the name of a package with its separators and case normalized (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _named_licences(fields: Message) -> tuple[str, ...]:

@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from crx.bundle.manifest import REQUIREMENTS_FILE, WHEELS_FOLDER
 from crx.bundle.own_wheel import pack_wheel
-from crx.bundle.wheel import WheelFacts, normalize_name, read_wheel
+from crx.bundle.wheel import WheelFacts, read_wheel
 from crx.config import refuse_offline
 from crx.errors import NoRoom, SystemFailure, UsageError
 
@@ -81,7 +83,7 @@ def _check_own(wheel: WheelFacts, extras: Sequence[str]) -> None:
     if wheel.key != _NAME:
         raise UsageError(f"{wheel.path}: a wheel of {wheel.name}, not of {_NAME}")
     for extra in extras:
-        if normalize_name(extra) not in wheel.extras:
+        if canonicalize_name(extra) not in wheel.extras:
             known = ", ".join(wheel.extras) or "none"
             raise UsageError(f"{extra}: no such extra of {_NAME} {wheel.version}; known: {known}")
 
