@@ -258,7 +258,8 @@ def _label(word: str, captures: dict[str, list[Node]]) -> str:
 def _plain(node: Node) -> str:
     """Return a name on one line, without its type parameters."""
     text = " ".join((node.text or b"").decode("utf-8", errors="replace").split())
-    return re.sub(r"<.*>", "", text)[:120]
+    start, end = text.find("<"), text.rfind(">")
+    return (text[:start] + text[end + 1 :] if 0 <= start < end else text)[:120]
 
 
 def _declared_name(node: Node) -> str:

@@ -27,7 +27,7 @@ _WRONG = 0.15
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|^[ \t]*(?://|#(?![a-z!\[])).*?$", re.DOTALL | re.MULTILINE)
 _PREPROCESSOR = r"^[ \t]*#[ \t]*(?:include|define|ifdef|ifndef|endif|if|pragma)\b"
 _SCRIPT = (
-    r"\b(?:const|let|var) [\w{\[][^=\n]*=",
+    r"\b(?:const|let|var) [\w{\[][^=\n]{0,100}=",
     r"=> ",
     r"\bfunction\b ?\w*\(",
     r"^import .* from ['\"]",
@@ -46,7 +46,7 @@ _PATTERNS = {
     "rust": (
         r"^[ \t]*(?:pub(?:\(\w+\))? )?(?:unsafe )?fn \w+",
         r"^[ \t]*(?:pub )?use (?:\w+::|\{)",
-        r"\blet (?:mut )?\w+.*=",
+        r"\blet (?:mut )?\w{1,100}.{0,100}=",
         r"^[ \t]*(?:pub )?(?:struct|enum|trait|mod|const|static) \w+",
         r"^[ \t]*impl\b.*\{",
         r"^[ \t]*#!?\[\w+",
@@ -79,13 +79,13 @@ _PATTERNS = {
     "java": (
         r"^package [\w.]+;",
         r"^import (?:static )?[\w.*]+;",
-        r"\b(?:public|private|protected) [\w<>\[\], ?.]+(?:[({;=]|$)",
+        r"\b(?:public|private|protected) [\w<>\[\], ?.]{1,100}(?:[({;=]|$)",
         r"@Override|@Test",
-        r"\bnew \w+(?:<.*>)?\(",
+        r"\bnew \w+(?:<.{0,100}>)?\(",
         r"\) throws \w+",
         r"\b(?:class|interface) \w+ (?:extends|implements) \w+",
         r"^[ \t]*(?:final )?(?:int|String|long|byte(?:\[\])?|boolean|char(?:\[\])?) \w+ ?[=;(]",
-        r"\w\.\w+\(.*\);",
+        r"\w\.\w+\(.{0,200}\);",
     ),
     "c": (
         _PREPROCESSOR,
@@ -110,6 +110,8 @@ _PATTERNS = {
         r"\w->\w",
     ),
 }
+# What may be long is bounded where a pattern may begin anywhere in a line: it would be read again
+# from each such place.
 # A line that every file of the language has.
 _NEEDED = {"go": re.compile(r"^package \w+$", re.MULTILINE)}
 

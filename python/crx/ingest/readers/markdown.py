@@ -12,7 +12,7 @@ from crx.types import Document, Mark, Scalar
 extensions = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 # A line at which another block begins or ends: it is not the text of an underlined heading.
 _BLOCK = re.compile(
@@ -56,7 +56,7 @@ def headings(text: str, *, start: int = 0) -> tuple[Mark, ...]:
         elif fence or _FENCE.match(line):
             fence, paragraph = _next_fence(fence, line), []
         elif atx := _ATX.match(line):
-            found.append(Heading(here, strip_markup(atx[2] or ""), len(atx[1])))
+            found.append(Heading(here, strip_markup(_atx_label(line[atx.end() :])), len(atx[1])))
             paragraph = []
         elif len(paragraph) == 1 and (under := _UNDERLINE.match(line)):
             found.append(
@@ -68,6 +68,13 @@ def headings(text: str, *, start: int = 0) -> tuple[Mark, ...]:
         else:
             paragraph.append((here, line))
     return sections([heading for heading in found if heading.label], end=len(text))
+
+
+def _atx_label(written: str) -> str:
+    """Return the text behind the marks of a heading, without the marks that may close it."""
+    text = written.strip(" \t")
+    rest = text.rstrip("#")
+    return rest.rstrip(" \t") if rest.endswith((" ", "\t")) else text
 
 
 def _next_fence(fence: str, line: str) -> str:
@@ -83,7 +90,7 @@ def _next_fence(fence: str, line: str) -> str:
 
 def strip_markup(inline: str) -> str:
     """Return a heading's text without the markup of emphasis, code and links."""
-    return re.sub(r"[*`]|(?<!\w)_+|_+(?!\w)", "", _LINK.sub(r"\1", inline)).strip()
+    return re.sub(r"[*`]|(?<!\w)_+|(?<!_)_+(?!\w)", "", _LINK.sub(r"\1", inline)).strip()
 
 
 def front_matter(text: str) -> tuple[dict[str, Scalar | list[Scalar]], int]:

@@ -22,19 +22,22 @@ LARGEST = 20_000_000
 # Formats whose first heading is that of a part.
 _NAMED_ELSEWHERE = frozenset(("man", "mediawiki"))
 _LONGEST = 300  # characters of a line that is a heading
+_BLANKS = " \t"
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
-_ROLE = re.compile(r":[\w:.+-]+:`([^`]*)`")
-_ADOC = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*")
+_ROLE = re.compile(r":[\w:.+-]{1,40}:`([^`]*)`")
+_ADOC = re.compile(r"(={1,6}|#{1,6})[ \t]+(?=\S)")
 _ADOC_FENCE = re.compile(r"(-{4,}|\.{4,}|/{4,}|\+{4,}|`{3,})[\w,]*[ \t]*")
 # TODO and DONE are the states that Org puts before a headline.
-_ORG = re.compile(r"(\*+)[ \t]+(?:(?:TODO|DONE)[ \t]+)?(\S.*?)(?:[ \t]+:[\w@:]+:)?[ \t]*")
+_ORG = re.compile(r"(\*+)[ \t]+(?:(?:TODO|DONE)[ \t]+)?(?=\S)")
+_ORG_TAGS = re.compile(r":[\w@:]+:")
 _ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\n]*)", re.IGNORECASE | re.MULTILINE)
 _ORG_BLOCK = re.compile(r"[ \t]*#\+(begin|end)_\w+", re.IGNORECASE)
-_WIKI = re.compile(r"(={1,6})[ \t]*([^\s=](?:.*[^\s=])?)[ \t]*\1[ \t]*(?:<!--.*-->)?[ \t]*")
+_WIKI_COMMENT = re.compile(r"=[ \t]*<!--")
 _WIKI_LITERAL = re.compile(
-    r"<!--.*?-->|<(nowiki|pre|syntaxhighlight|source|math)\b[^>]*>.*?</\1\s*>",
-    re.DOTALL | re.IGNORECASE,
+    r"<!(--)|<(nowiki|pre|syntaxhighlight|source|math)\b|(--)>"
+    r"|</(nowiki|pre|syntaxhighlight|source|math)\s{0,9}>",
+    re.IGNORECASE,
 )
 _WIKI_TITLE = re.compile(r"\{\{\s*DISPLAYTITLE\s*:\s*([^{}|\n]+)", re.IGNORECASE)
 _WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
@@ -47,11 +50,11 @@ _TEX_LEVELS = {
 }
 _BRACED = r"((?:[^{}\n]|\n(?!\n)|\{[^{}]*\})*)"
 _TEX = re.compile(
-    rf"^[ \t]*\\({'|'.join(_TEX_LEVELS)})\*?[ \t]*(?:\[[^\[\]\n]*\])?[ \t]*\{{{_BRACED}\}}",
+    rf"^[ \t]*\\({'|'.join(_TEX_LEVELS)})\*?[ \t]*(?:\[[^\[\]\n]*\][ \t]*)?\{{{_BRACED}\}}",
     re.MULTILINE,
 )
 _TEX_TITLE = re.compile(
-    rf"^[ \t]*\\title[ \t]*(?:\[[^\[\]\n]*\])?[ \t]*\{{{_BRACED}\}}", re.MULTILINE
+    rf"^[ \t]*\\title[ \t]*(?:\[[^\[\]\n]*\][ \t]*)?\{{{_BRACED}\}}", re.MULTILINE
 )
 _TEX_COMMAND = re.compile(r"\\(?:label|footnote|index)\{[^{}]*\}|\\[a-zA-Z]+\*?[ \t]*|\\\\|[{}$]")
 _MAN = re.compile(r"^[.'](TH|Dt|S[hHsS])[ \t]+(\S[^\n]*)", re.MULTILINE)
@@ -126,8 +129,15 @@ def _asciidoc(text: str) -> Iterator[Heading]:
         if match := _ADOC_FENCE.fullmatch(line):
             if not fence or fence == match[1]:
                 fence = "" if fence else match[1]
-        elif not fence and (match := _ADOC.fullmatch(line)):
-            yield Heading(at, re.sub(r"[`*_]", "", match[2]), len(match[1]))
+        elif not fence and (match := _ADOC.match(line)):
+            label = _without_closing(line[match.end() :].rstrip(_BLANKS), match[1])
+            yield Heading(at, re.sub(r"[`*_]", "", label), len(match[1]))
+
+
+def _without_closing(label: str, marks: str) -> str:
+    """Return a label without the marks that may close it, after a blank."""
+    rest = label.removesuffix(marks)
+    return rest.rstrip(_BLANKS) if rest != label and rest.endswith((" ", "\t")) else label
 
 
 def _org(text: str) -> Iterator[Heading]:
@@ -135,8 +145,17 @@ def _org(text: str) -> Iterator[Heading]:
     for at, line in _lines(text):
         if match := _ORG_BLOCK.match(line):
             in_block = match[1].lower() == "begin"
-        elif (match := _ORG.fullmatch(line)) and not in_block:
-            yield Heading(at, re.sub(r"[=~]", "", match[2]), len(match[1]))
+        elif (match := _ORG.match(line)) and not in_block:
+            label = _without_tags(line[match.end() :].rstrip(_BLANKS))
+            yield Heading(at, re.sub(r"[=~]", "", label), len(match[1]))
+
+
+def _without_tags(label: str) -> str:
+    """Return a label without the tags at its end."""
+    words = label.split()
+    if len(words) < 2 or not _ORG_TAGS.fullmatch(words[-1]):
+        return label
+    return label.removesuffix(words[-1]).rstrip(_BLANKS)
 
 
 def _latex(text: str) -> Iterator[Heading]:
@@ -149,14 +168,58 @@ def _plain_tex(written: str) -> str:
 
 
 def _mediawiki(text: str) -> Iterator[Heading]:
-    literal = [match.span() for match in _WIKI_LITERAL.finditer(text) if "\n" in match[0]]
+    literal = [(start, end) for start, end in _wiki_literals(text) if "\n" in text[start:end]]
     next_literal = 0
     for at, line in _lines(text):
         while next_literal < len(literal) and literal[next_literal][1] <= at:
             next_literal += 1
         inside = next_literal < len(literal) and literal[next_literal][0] <= at
-        if not inside and line.startswith("=") and (match := _WIKI.fullmatch(line)):
-            yield Heading(at, _plain_wiki(match[2]), len(match[1]))
+        if not inside and line.startswith("=") and (label := _wiki_label(line)):
+            yield Heading(at, _plain_wiki(label), len(line) - len(line.lstrip("=")))
+
+
+def _wiki_label(line: str) -> str:
+    """Return what stands between the equal numbers of "=" of a heading, "" if it is none."""
+    line = line.rstrip(_BLANKS)
+    if line.endswith("-->"):
+        *_, comment = (None, *_WIKI_COMMENT.finditer(line, 0, len(line) - 3))
+        if comment is None:
+            return ""
+        line = line[: comment.start() + 1]
+    level = len(line) - len(line.lstrip("="))
+    if not 1 <= level <= 6 or level != len(line) - len(line.rstrip("=")) or 2 * level >= len(line):
+        return ""
+    label = line[level:-level].strip(_BLANKS)
+    return label if label == label.strip("= \t\n\r\f\v") else ""
+
+
+def _wiki_literals(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of comments and of elements whose content is no markup.
+
+    What is not closed is no literal. Openings and closings are found in one pass, so that a text of
+    openings alone takes no longer than another.
+    """
+    found = list(_WIKI_LITERAL.finditer(text))
+    # The next closing of each kind, and the end of the next tag, for each position from behind.
+    closings: dict[str, re.Match[str]] = {}
+    next_closing: list[re.Match[str] | None] = []
+    for match in reversed(found):
+        if match[3] or match[4]:
+            closings[(match[3] or match[4]).lower()] = match
+            next_closing.append(None)
+        else:
+            next_closing.append(closings.get((match[1] or match[2]).lower()))
+    reached = tag_end = 0
+    for match, closing in zip(found, reversed(next_closing), strict=True):
+        if closing is None or match.start() < reached:
+            continue
+        if match[2]:
+            if tag_end < match.end():
+                tag_end = text.find(">", match.end()) + 1 or len(text) + 1
+            if closing.start() < tag_end:
+                continue
+        reached = closing.end()
+        yield match.start(), reached
 
 
 def _plain_wiki(written: str) -> str:

@@ -21,7 +21,8 @@ extensions = (".srt", ".vtt")
 _TIMES = re.compile(
     r"^[ \t]*(?:(\d{1,3}):)?(\d{1,2}):(\d\d)[.,]\d{1,3}[ \t]*-->[ \t]*[\d:.,]+[^\n]*$", re.MULTILINE
 )
-_VOICE = re.compile(r"<v(?:\.[^ >]*)?[ \t]+([^>]*)>")
+# Longer names, and tags of more classes, are not those of a voice.
+_VOICE = re.compile(r"<v(?:\.[^ >]{0,200})?[ \t]{1,9}([^>]{0,200})>")
 _TAG = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 
 

@@ -1,0 +1,267 @@
+"""Growth of the time that readers take: twice the input takes about twice the time.
+
+Documents are hostile input. Each pattern is a text that made a reader, or could make one, read the
+same characters again from many places.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from crx.errors import InputError
+from crx.ingest.read import read_bytes
+
+MOST = 2.3
+# Seconds from which a time is measured well enough; a pattern that never takes so long is cheap.
+MEASURED_S = 0.04
+# Characters up to which a text is doubled: the quadratic ones took seconds below 100,000.
+LARGEST = 256_000
+CAPTION = "00:00:01.000 --> 00:00:02.000\n"
+# Texts that begin so, go on with one part as often as wanted, and end so.
+PATTERNS: dict[str, list[tuple[str, str, str]]] = {
+    ".md": [
+        ("", "# a" + 990 * " " + "b\n", ""),
+        ("", "a" + 300 * "_" + "b\n===\n", ""),
+        ("# ", "[a](", ""),
+        ("", "- - - x\n", ""),
+        ("", "```\n", ""),
+        ("", "# a #\n", ""),
+        ("", "> ", ""),
+        ("", "a\n", "==="),
+        ("---\n", "a: b\n", "---\n"),
+        ("", "1. a\n\n    b\n", ""),
+    ],
+    ".wiki": [
+        ("", "<!--\n", ""),
+        ("", "<pre ", ""),
+        ("", "<nowiki>\n", ""),
+        ("", "<pre>\n", "</math>"),
+        ("", "=" + 148 * " =" + "a\n", ""),
+        ("", "= a" + 140 * " <!--" + "-->\n", ""),
+        ("", "{{DISPLAYTITLE", ""),
+        ("{{DISPLAYTITLE:", "[[a|", "}}"),
+        ("", "== a ==\n", ""),
+        ("", "</pre>", "<pre>"),
+    ],
+    ".tex": [
+        ("\\section", " ", ""),
+        ("\\title[a]", "\t", ""),
+        ("\\section{", "{a}", ""),
+        ("", "\\section{\n", ""),
+        ("", "\\section[a", ""),
+        ("\\title{", "\\label{", "}"),
+        ("", "\\section{a}\n", ""),
+        ("", "\\section{{a}\n", ""),
+        ("", " \\section\n", ""),
+        ("", "\\section{a\n\n}\n", ""),
+    ],
+    ".vtt": [
+        (CAPTION, "<v ", ""),
+        (CAPTION, "<v.", ""),
+        (CAPTION, "<v.a ", ""),
+        (CAPTION, "<v\t\t\t", ""),
+        (CAPTION, "{\\", ""),
+        (CAPTION, "<", ""),
+        (CAPTION, "&amp", ""),
+        ("", CAPTION, ""),
+        ("", CAPTION + "a\n\n", ""),
+        ("", "00:00", ""),
+    ],
+    ".srt": [
+        (CAPTION, "<v ", ""),
+        (CAPTION, "<v.", ""),
+        (CAPTION, "a\n", ""),
+        (CAPTION, "&#", ""),
+        ("", "1\n" + CAPTION, ""),
+        ("", " ", CAPTION + "a"),
+        ("", "0", CAPTION + "a"),
+        ("", "0:", CAPTION + "a"),
+        (CAPTION, "{\\a", ""),
+        (CAPTION, "<<", ""),
+    ],
+    ".rst": [
+        ("", "a:" + 140 * "a:" + "\n" + 300 * "=" + "\n", ""),
+        ("", "=", ""),
+        ("", "a\n==\n", ""),
+        ("", "==\na\n==\n", ""),
+        ("", "`", "\n===="),
+        ("", "*a", "\n===="),
+        ("", " ", "\n===="),
+        ("", "a\n", "==="),
+        ("", ":a:`b`\n======\n", ""),
+        ("", "...\n", ""),
+    ],
+    ".adoc": [
+        ("", "= a" + 148 * " =" + "b\n", ""),
+        ("", "= a" + 290 * " " + "b\n", ""),
+        ("", "----\n", ""),
+        ("", "== a\n", ""),
+        ("", "=", ""),
+        ("", "# ", ""),
+        ("", "= a\n", ""),
+        ("", "`", ""),
+        ("", "....\n= a\n", ""),
+        ("", "= *a_\n", ""),
+    ],
+    ".org": [
+        ("", "* a" + 140 * " :" + "b\n", ""),
+        ("", "* a" + 290 * " " + "b\n", ""),
+        ("", "*", ""),
+        ("", "* TODO ", ""),
+        ("", "* a :b:\n", ""),
+        ("", "#+begin_a\n", ""),
+        ("", "#+title:", ""),
+        ("#+title:", " ", ""),
+        ("", "* ~=\n", ""),
+        ("", "  #+\n", ""),
+    ],
+    ".man": [
+        (".TH a 1\n", ".SH ", ""),
+        (".TH a 1\n", ".SH a\n", ""),
+        (".TH a 1\n.SH ", "\\f[", ""),
+        (".TH a 1\n.SH ", "\\f", ""),
+        ("", ".TH a\n", ""),
+        ("", ".\n", ""),
+        (".TH ", " ", ""),
+        (".TH ", '"', ""),
+        (".SH ", "\\s", "\n.TH a"),
+        (".SH ", "\\-", "\n.TH a"),
+    ],
+    ".txt": [
+        ("", "ARTICLE I\n\n", ""),
+        ("", "1.1 A", ""),
+        ("", "1. A" + 200 * "\t" + "\n", ""),
+        ("ARTICLE I\n", " \n", ""),
+        ("", "   A", ""),
+        ("", "A B C D\n", ""),
+        ("", "A B C D\n\n", ""),
+        ("", "a\n===\n", ""),
+        ("\n", "=", ""),
+        ("\nA", " ", "b"),
+    ],
+    ".csv": [
+        ("a,b\n", '"', ""),
+        ("", '"a', ""),
+        ("", ",", ""),
+        ("a,b\n", "1,2\n", ""),
+        ("a,b\n", '"a\n', ""),
+        ("", " ", "a,b"),
+        ("", "1", ",b"),
+        ("", '""', ""),
+        ("a;b\n", "\n", ""),
+        ("", "a\t", ""),
+    ],
+    # A format that is detected, of a text without an extension.
+    "": [
+        ("", "let a ", ""),
+        ("", "const a", ""),
+        ("", "new a<", ""),
+        ("", "a.b(", ""),
+        ("", "public a ", ""),
+        ("", "/*", ""),
+        ("", "#", ""),
+        ("", "**a", ""),
+        ("", "](", ""),
+        ("", "impl a", ""),
+    ],
+    ".jsonl": [
+        ('{"text":"', "let a ", '"}'),
+        ('{"id":"a.tex","text":"\\\\section', " ", '"}'),
+        ('{"id":"a.wiki","text":"', "<!--", '"}'),
+        ('{"id":"a.md","text":"# a', " ", 'b"}'),
+        ("", '{"text":"a"}\n', ""),
+        ("", "{\n", ""),
+        ('{"text":"a","chunks":[[0,1]', ",[0,1]", "]}"),
+        ('{"text":"', "\\r\\n", 'a"}'),
+        ("", '{"text":"let a let a let a"}\n', ""),
+        ('{"text":"', "\\u0000", 'a"}'),
+    ],
+    ".html": [
+        ("", "<p>a", ""),
+        ("", "<h1>a</h1>", ""),
+        ("", "<table><tr><td>a", ""),
+        ("", "&amp", ""),
+        ("", "<!--", ""),
+        ("", "<a href=b>", ""),
+        ("", "<li>a", ""),
+        ("", "</p>", ""),
+        ("", "<b>a</b> ", ""),
+        ("<pre>", "\n", "</pre>"),
+    ],
+}
+# The patterns that were quadratic, or took seconds for 100 kB.
+QUICK = {
+    ".md": (0, 1),
+    ".wiki": (0, 1, 2, 3, 4, 5),
+    ".tex": (0, 1),
+    ".vtt": (0, 1),
+    ".adoc": (0,),
+    ".org": (0,),
+    "": (0, 1, 2, 3),
+    ".jsonl": (0, 1, 2),
+}
+
+
+def cases(chosen: Mapping[str, Sequence[int]]) -> list[ParameterSet]:
+    return [
+        pytest.param(extension, *pattern, id=f"{extension} {''.join(pattern)[:24]!r}")
+        for extension, numbers in chosen.items()
+        for pattern in (PATTERNS[extension][number] for number in numbers)
+    ]
+
+
+def texts(start: str, part: str, end: str) -> Iterator[bytes]:
+    """Yield texts, each twice as long as the one before."""
+    chars = 4_000
+    while chars <= LARGEST:
+        yield f"{start}{part * (chars // len(part) + 1)}{end}".encode()
+        chars *= 2
+
+
+def seconds(data: bytes, extension: str) -> float:
+    """Return the time of the processor that a file takes to be read."""
+    gc.collect()
+    gc.disable()  # its pauses depend on what the tests before have left
+    started = time.process_time()
+    try:
+        for _ in read_bytes(data, name=f"a{extension}"):
+            pass
+    except InputError:
+        pass
+    finally:
+        spent = time.process_time() - started
+        gc.enable()
+    return spent
+
+
+def growth(extension: str, start: str, part: str, end: str) -> float:
+    """Return by how much the time grows with the last doubling, 0 if it is too short to tell."""
+    shorter = b""
+    for data in texts(start, part, end):
+        if shorter and seconds(shorter, extension) >= MEASURED_S:
+            pairs = [(seconds(shorter, extension), seconds(data, extension)) for _ in range(3)]
+            return min(long for _, long in pairs) / min(short for short, _ in pairs)
+        shorter = data
+    return 0.0
+
+
+@pytest.mark.parametrize(("extension", "start", "part", "end"), cases(QUICK))
+def test_twice_the_text_takes_about_twice_the_time(
+    extension: str, start: str, part: str, end: str
+) -> None:
+    assert growth(extension, start, part, end) <= MOST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("extension", "start", "part", "end"), cases({each: range(10) for each in PATTERNS})
+)
+def test_twice_the_text_takes_about_twice_the_time_in_all_formats(
+    extension: str, start: str, part: str, end: str
+) -> None:
+    assert growth(extension, start, part, end) <= MOST
