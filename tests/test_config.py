@@ -19,6 +19,7 @@ from crx.config import (
     untrusted_names,
     write,
 )
+from crx.config.settings import ARGUMENT, parse
 from crx.errors import UsageError
 
 VARIABLE = re.compile(r'"(CRX_[A-Z_]+[A-Z]|[A-Z]+_API_KEY)"')
@@ -195,6 +196,11 @@ def test_trust_ends_when_the_file_changes_moves_or_is_revoked(
     path.write_text(HOSTILE)
     assert revoke(path, environ=environ)
     assert not trusted(path)
+
+
+def test_a_whole_number_that_the_core_cannot_take_is_refused() -> None:
+    with pytest.raises(UsageError, match="k must be at most 2147483647, not 99999999999999999999"):
+        parse("k", "9" * 20, origin=ARGUMENT)
 
 
 def test_a_change_by_the_user_keeps_trust_and_gives_none_to_what_was_there(

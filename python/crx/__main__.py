@@ -20,6 +20,9 @@ def set_up_process() -> None:
     # multiplies little with it.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(COLLECT_AFTER)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, as by `>&-`: what is printed is wanted by nobody
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -84,6 +85,14 @@ def test_the_process_exits_with_the_code(here: Path) -> None:
     done = subprocess.run(process("search", "x"), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("search", "krill"), ("status",), ("--help",)])
+def test_a_closed_standard_output_is_no_error(indexed: Path, arguments: tuple[str, ...]) -> None:
+    words = [sys.executable, "-m", "crx", *arguments]
+    command = f"{shlex.join(words)} >&-"
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "help"])

@@ -40,6 +40,14 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[crx.Index
         yield index
 
 
+def test_a_record_may_name_a_format_that_is_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"id": "x", "text": "Krill.", "metadata": {"format": ["a"]}}\n')
+    with crx.open(tmp_path / "i.crx", settings={"embedder": "hashed"}) as index:
+        index.add(file)
+        assert [passage.lines for passage in index.search("krill")] == [None]
+
+
 def test_lines_are_given_only_if_they_are_those_of_the_file(index: crx.Index) -> None:
     passages = {passage.uri.rpartition("/")[2]: passage for passage in index.search("krill")}
     assert {name: passage.lines for name, passage in passages.items()} == {

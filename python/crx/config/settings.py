@@ -228,6 +228,10 @@ def describe_removed(name: str) -> str:
     return f"{name} is no longer a setting: {REMOVED[name]}"
 
 
+# The native core takes whole numbers of 32 bits.
+MOST_WHOLE = 2**31 - 1
+
+
 def parse(name: str, value: object, *, origin: str) -> Value:
     """Return the value in its setting's type.
 
@@ -250,8 +254,10 @@ def parse(name: str, value: object, *, origin: str) -> Value:
         raise UsageError(f"{source}{name} wants {_KINDS[wanted]}, not {value!r}") from None
     if least is not None and isinstance(parsed, int | float) and not parsed >= least:
         raise UsageError(f"{source}{name} must be at least {least:g}, not {value}")
+    if most is None and wanted is int:
+        most = MOST_WHOLE
     if most is not None and isinstance(parsed, int | float) and not parsed <= most:
-        raise UsageError(f"{source}{name} must be at most {most:g}, not {value}")
+        raise UsageError(f"{source}{name} must be at most {most:.10g}, not {value}")
     return parsed
 
 

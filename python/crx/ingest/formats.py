@@ -38,5 +38,6 @@ def is_as_written(uri: str, metadata: Mapping[str, object]) -> bool:
     path = metadata.get("path")
     if path is None:
         return True
-    written = metadata.get("as_written", metadata.get("format") in _AS_WRITTEN)
+    format_ = metadata.get("format")  # of JSON lines, whatever the record says
+    written = metadata.get("as_written", isinstance(format_, str) and format_ in _AS_WRITTEN)
     return bool(written) and path == uri

@@ -165,14 +165,17 @@ class Child:
 
         Returns which of the two is ready, neither after `timeout_s` seconds.
         """
+        waiting = select.poll()  # `select.select` takes no descriptor from 1,024
+        waiting.register(self._out, select.POLLIN)
+        if writing:
+            waiting.register(self._in, select.POLLOUT)
         deadline = time.monotonic() + timeout_s
         while True:
             left = max(0.0, deadline - time.monotonic())
-            inputs = [self._in] if writing else []
             # A signal that comes just before the call does not end it, and is handled after it.
-            readable, writable, _ = select.select([self._out], inputs, [], min(left, _SIGNAL_S))
-            if readable or writable or left <= _SIGNAL_S:
-                return bool(readable), bool(writable)
+            ready = {handle for handle, _ in waiting.poll(1000 * min(left, _SIGNAL_S))}
+            if ready or left <= _SIGNAL_S:
+                return self._out in ready, self._in in ready
 
     def _read(self) -> None:
         try:

@@ -90,8 +90,10 @@ class LocalProcesses(Generic[Task, Answer]):
         # What was read while something was sent is no longer in a pipe.
         events = self._take_events()
         if not events and self._processes:
-            outputs = [each.child for each in self._processes.values()]
-            select.select(outputs, [], [], timeout_s)
+            outputs = select.poll()
+            for each in self._processes.values():
+                outputs.register(each.child, select.POLLIN)
+            outputs.poll(1000 * timeout_s)
             events = self._take_events()
         return events
 

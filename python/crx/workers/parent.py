@@ -61,7 +61,9 @@ class Parent:
 
     def has_input(self) -> bool:
         """Return True if there is something to read, a message or the end."""
-        return bool(self._buffer) or bool(select.select([self._in], [], [], 0)[0])
+        waiting = select.poll()
+        waiting.register(self._in, select.POLLIN)
+        return bool(self._buffer) or bool(waiting.poll(0))
 
 
 def run_child(serve: Callable[[Parent], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -49,6 +50,21 @@ def test_one_worker_reads_all_files() -> None:
                 list(reader.read(data, name=name))
                 pids.add(reader.pid)
         assert len(pids) == 1
+
+
+def test_a_worker_is_heard_by_a_process_with_many_open_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 1200:
+        pytest.skip("so many files may not be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1200), hard))
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        with IsolatedReader() as reader:
+            assert len(list(reader.read(PAGE, name="a.html"))) == 1
+    finally:
+        for handle in opened:
+            os.close(handle)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize(
