@@ -135,11 +135,17 @@ def command(
             for watch in watches.values():
                 watch.start()
             threading.Thread(target=service.warm, name="crx-warm", daemon=True).start()
-            run_server(app, [listening, *sockets])
+            run_server(app, [listening, *sockets], on_overdue=_end_process)
     finally:
         service.close()
     print_note("stopped")
     return 0
+
+
+def _end_process() -> None:
+    """End the process as it is: an index is consistent after every end."""
+    print_note("stopped")
+    os._exit(0)
 
 
 def _make_watches(

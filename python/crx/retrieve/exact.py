@@ -19,7 +19,7 @@ from crx.types import Ranking
 # Candidates of a ranking whose texts are read: a chunk with all words of a phrase ranks high.
 EXACT_DEPTH = 50
 _SHORTEST = 4
-_QUOTED = re.compile(r"[\"“«]([^\"”»]{2,})[\"”»]")
+_QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,})[\"”»]")
 # A word that is no ordinary one: parseArgs, snake_case, v1.2.3, TS-999, --amend, $HOME.
 _IDENTIFIER = re.compile(r"\S*(?:[\w)][._/:@=-]+\w|[a-z][A-Z]|\d|__|[A-Z]{3})\S*|[-$%@/]+\w\S*")
 # BM25 has no term for the whole of a longer word.

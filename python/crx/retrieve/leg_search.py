@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crx import _native
 from crx.errors import Unavailable
 from crx.ingest.source_code import is_source_code
 from crx.protocols import Embedder
@@ -27,7 +29,7 @@ from crx.retrieve.stage_timer import StageTimer
 from crx.types import Ranking
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 
 class NamedRanking(NamedTuple):
@@ -61,7 +63,7 @@ def search_legs(search: Search) -> Search:
     search_bm25 = partial(_search_bm25, search, timer=timer)
     is_bm25 = "bm25" in search.request.legs and weights.bm25_depth > 0
     if "dense" in search.request.legs and weights.dense_depth and embedder is not None:
-        named = _bm25_threads().submit(search_bm25) if is_bm25 else None
+        named = _submit(search_bm25) if is_bm25 else None
         with timer.stage("embed"):
             vector = _embed(search.query, embedder)
             if named and (name := named.result().name):
@@ -128,6 +130,17 @@ def _embed(query: str, embedder: Embedder) -> NDArray[np.float32]:
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(vector / (np.linalg.norm(vector) or 1), np.float32)
+
+
+def _submit(search: Callable[[], NamedRanking]) -> Future[NamedRanking]:
+    """Search in another thread, with the interrupt of this one."""
+    interrupt = _native.current_interrupt()
+
+    def run() -> NamedRanking:
+        with interrupt or contextlib.nullcontext():
+            return search()
+
+    return _bm25_threads().submit(run)
 
 
 @cache

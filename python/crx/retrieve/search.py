@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from crx import _native
 from crx.retrieve.exact import promote_matches
 from crx.retrieve.filter_fields import describe_filter, filter_legs
 from crx.retrieve.fusion import fuse_legs
@@ -47,8 +48,12 @@ def run_search(
 
 
 def run_stages(search: Search, stages: Sequence[tuple[str, Stage]]) -> Search:
-    """Run stages one after another; the time of each that had something to do is kept."""
+    """Run stages one after another; the time of each that had something to do is kept.
+
+    Raises `Interrupted` if the interrupt of this thread is set.
+    """
     for name, stage in stages:
+        _native.check_interrupt()
         started = time.perf_counter()
         after = stage(search)
         if after is not search:

@@ -28,7 +28,11 @@ _SHORTEST_PART = 3
 # Two words, of which the second may be the first of the next pair.
 _PART = rf"{_LETTER}{{{_SHORTEST_PART},}}"
 _PAIR = re.compile(rf"{_START}({_PART})(?= ({_PART}){_END})")
-_QUOTED = re.compile(r"[\"“«][^\"”»]*[\"”»]")
+_QUOTED = re.compile(r"[\"“«][^\"“”«»]*[\"”»]")
+# A longer query was not typed, and of more unknown words not all are looked up: each takes a pass
+# over the terms of the index.
+_LONGEST_QUERY = 1000
+_MOST_REPLACED = 8
 # If more than one word of so many is unknown, the query may be in another language.
 _UNKNOWN_SHARE = 3
 # Terms that are looked up in the documents, and the chunks that are read for each.
@@ -75,6 +79,8 @@ def correct_spelling(
     quoted is left as it is, and so is a query with many unknown words of which one is like no word
     of the documents: it is in another language.
     """
+    if len(query) > _LONGEST_QUERY:
+        return None
     asked = _QUOTED.sub(" ", query)
     is_known = cache(partial(_is_known, terms=terms, langs=langs))
     replaced = _join_parts(asked, is_known)
@@ -86,11 +92,11 @@ def correct_spelling(
     ]
     unknown = [word for word in words if not is_known(word)]
     may_be_foreign = len(unknown) > max(1, len(words) // _UNKNOWN_SHARE)
-    for word in unknown:
+    for word in unknown[:_MOST_REPLACED]:
         replaced[word] = _replacement(word, terms, documents, is_known)
         if may_be_foreign and not replaced[word]:
             return None
-    for name in dict.fromkeys(_IDENTIFIER.findall(rest)):
+    for name in list(dict.fromkeys(_IDENTIFIER.findall(rest)))[:_MOST_REPLACED]:
         replaced[name] = _similar_identifier(name, terms, documents, is_known)
     replaced = {word: found for word, found in replaced.items() if found}
     if not replaced:

@@ -106,7 +106,7 @@ class AccessPolicy:
     def _is_foreign(self, method: str, headers: Headers, host: str) -> bool:
         origin = headers.get("origin")
         if origin is not None:
-            return urlsplit(origin).netloc != host
+            return _netloc(origin) != host
         site = headers.get("sec-fetch-site", "none")
         # A link on another page may lead to a page of this server.
         followed = method == "GET" and headers.get("sec-fetch-mode") == "navigate"
@@ -161,6 +161,14 @@ def _hostname(host: str) -> str:
     """Return the name in a Host header, without its port; "" if there is none."""
     found = _HOST.fullmatch(host.lower())
     return (found["address"] or found["name"]) if found else ""
+
+
+def _netloc(origin: str) -> str:
+    """Return the host and port of an origin, "" if it is no URL."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # an open bracket
+        return ""
 
 
 def _content_type(headers: Headers) -> str:

@@ -124,30 +124,36 @@ class Guard:
         self._running += 1
         exchange.on_stream = self._end_running
         try:
-            await self._run(scope, _replay(body, receive), exchange)
+            await self._run(scope, _replay(body, receive), exchange, receive)
         finally:
             exchange.release()
 
     def _end_running(self) -> None:
         self._running -= 1
 
-    async def _run(self, scope: Scope, receive: Receive, exchange: _Exchange) -> None:
-        """Run the application; its answer must begin in time."""
+    async def _run(
+        self, scope: Scope, receive: Receive, exchange: _Exchange, disconnected: Receive
+    ) -> None:
+        """Run the application; its answer must begin in time, and while the client is there."""
         task = asyncio.ensure_future(self._app(scope, receive, exchange.send))
         begun = asyncio.ensure_future(exchange.begun.wait())
+        gone = asyncio.ensure_future(disconnected())
         try:
             await asyncio.wait(
-                (task, begun),
+                (task, begun, gone),
                 timeout=self._limits.answer_s,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             if not task.done() and not exchange.begun.is_set():
+                if gone.done():
+                    raise _Refused(Refusal(400, "the client has gone"))
                 raise _Refused(
                     Refusal(504, f"no answer within {self._limits.answer_s:g} s; ask for less")
                 )
             await task
         finally:
             begun.cancel()
+            gone.cancel()
             if not task.done():
                 exchange.closed = True
                 task.cancel()

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from crx.errors import Incompatible
-from crx.serve.app import Extension
+from crx.serve.app import Extension, decode_body
 from crx.serve.command_client import COMMAND_PATH
 from crx.serve.failures import EXPECTED, exception_response
 from crx.serve.socket_places import installation
@@ -53,7 +53,7 @@ def command_extension(answer: Callable[[LocalCommand], LocalAnswer]) -> Extensio
 
     async def endpoint(request: Request) -> Response:
         try:
-            given = decoder.decode(await request.body())
+            given = decode_body(decoder, await request.body())
             if given.installation != _INSTALLATION:
                 raise Incompatible("the command has another version than the server")
             answered = await threads.run(answer, given)

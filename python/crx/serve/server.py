@@ -7,7 +7,7 @@ import errno
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
 import uvicorn
@@ -17,7 +17,9 @@ from crx.errors import UsageError
 from crx.serve.connections import LimitedProtocol, report_requests
 
 # Seconds that requests may go on after a signal to stop.
-GRACE_S = 10
+GRACE_S = 1
+# Seconds after a signal in which the process must have ended.
+END_S = 1.8
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -42,16 +44,25 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
-def run_server(app: ASGIApp, sockets: Sequence[socket.socket]) -> None:
-    """Serve until SIGTERM or SIGINT; requests in progress are finished first."""
-    make_server(app).run(list(sockets))
+def run_server(
+    app: ASGIApp, sockets: Sequence[socket.socket], *, on_overdue: Callable[[], None]
+) -> None:
+    """Serve until SIGTERM or SIGINT; requests in progress have a second to finish.
+
+    `on_overdue` is called by a thread if the process still runs `END_S` after the signal.
+    """
+    make_server(app, on_overdue=on_overdue).run(list(sockets))
 
 
 def make_server(
-    app: ASGIApp, *, protocol: type[LimitedProtocol] = LimitedProtocol
+    app: ASGIApp,
+    *,
+    protocol: type[LimitedProtocol] = LimitedProtocol,
+    on_overdue: Callable[[], None] | None = None,
 ) -> uvicorn.Server:
     """Return a server of an application; setting its `should_exit` ends it."""
     return _SignalledServer(
+        on_overdue,
         uvicorn.Config(
             report_requests(app),
             log_config=None,
@@ -64,12 +75,16 @@ def make_server(
             proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE_S,
-        )
+        ),
     )
 
 
 class _SignalledServer(uvicorn.Server):
     """A server for which a signal to stop is an orderly end and not a failure."""
+
+    def __init__(self, on_overdue: Callable[[], None] | None, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._on_overdue = on_overdue
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -87,4 +102,9 @@ class _SignalledServer(uvicorn.Server):
     def _stop(self, number: int, frame: FrameType | None) -> None:
         # A second signal does not wait for requests.
         self.force_exit = self.should_exit
+        if self._on_overdue is not None and not self.should_exit:
+            # What a thread does in a model or in Python cannot be interrupted.
+            overdue = threading.Timer(END_S, self._on_overdue)
+            overdue.daemon = True
+            overdue.start()
         self.should_exit = True
