@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from crx.context_registry import ContextSpec, load_contextualizer, parse_contexts
 from crx.errors import ModelError, UsageError
-from crx.registry import ContextSpec, load_contextualizer, parse_contexts
 
 
 @pytest.mark.parametrize(

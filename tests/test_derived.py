@@ -201,7 +201,7 @@ def test_beside_another_writer_no_model_is_loaded(
 
     index.close()
     monkeypatch.setattr("crx.registry.load_embedder", load)
-    monkeypatch.setattr("crx.registry.load_router", load)
+    monkeypatch.setattr("crx.context_registry.load_router", load)
     with (
         contextlib.closing(_native.Store.open(str(index.path), write=True)),
         crx.open(index.path) as other,

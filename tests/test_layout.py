@@ -29,3 +29,29 @@ def test_no_class_name_is_defined_twice() -> None:
         if isinstance(node, ast.ClassDef)
     )
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def function_imports() -> list[tuple[Path, int]]:
+    """Return the file and line of each import within a function."""
+    return sorted(
+        {
+            (path, statement.lineno)
+            for path in ROOT.rglob("*.py")
+            for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+            for statement in ast.walk(function)
+            if isinstance(statement, (ast.Import, ast.ImportFrom))
+        }
+    )
+
+
+def test_at_most_forty_imports_are_within_functions() -> None:
+    found = function_imports()
+    assert len(found) <= 40, [f"{path}:{line}" for path, line in found]
+
+
+def test_an_import_within_a_function_has_its_reason_beside_it() -> None:
+    for path, line in function_imports():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        beside = lines[max(0, line - 5) : line]
+        assert any("# " in each for each in beside), f"{path}:{line}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx import registry
+from crx import context_registry, plugins
 from crx.cli import run
 from crx.errors import ModelError, UsageError
 from crx.plugins import MOVED, load_plugin
@@ -74,20 +74,20 @@ def test_an_installed_contextualizer_is_named_as_a_source(
     ],
 )
 def test_an_address_has_a_scheme_and_a_path_has_none(address: str, scheme: str) -> None:
-    assert registry.scheme_of(address) == scheme
+    assert plugins.scheme_of(address) == scheme
 
 
 def test_a_missing_package_of_an_address_is_named_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     installed = {"ray": EntryPoint("ray", "crx_memory:open", "crx.workers")}
-    monkeypatch.setattr(registry, "_plugins", lambda group: installed)
+    monkeypatch.setattr("crx.plugins.find_plugins", lambda group: installed)
     hidden = 'ray://h: the package crx_memory is not installed; pip install "crx[ray]"'
     with pytest.raises(UsageError, match=re.escape(hidden)):
-        registry.load_for_scheme("crx.workers", "ray", shown="ray://h")
+        plugins.load_for_scheme("crx.workers", "ray", shown="ray://h")
     none = "s3://b: no installed package opens s3: addresses; install one that does; known: ray"
     with pytest.raises(UsageError, match=re.escape(none)):
-        registry.load_for_scheme("crx.workers", "s3", shown="s3://b")
+        plugins.load_for_scheme("crx.workers", "s3", shown="s3://b")
 
 
 def test_a_plugin_that_imports_a_moved_module_is_told_its_new_name(
@@ -97,7 +97,7 @@ def test_a_plugin_that_imports_a_moved_module_is_told_its_new_name(
     (tmp_path / "site" / "crx_motto.py").write_text("from crx.context.window_prompt import Motto")
     new_name = r'plugin "motto" imports crx\.context\.window_prompt, which is now crx\.context\.'
     with pytest.raises(ModelError, match=new_name):
-        registry.load_contextualizer("motto:")
+        context_registry.load_contextualizer("motto:")
 
 
 def test_a_reader_that_imports_a_moved_module_is_told_its_new_name(

@@ -31,6 +31,7 @@ def main() -> None:
     code = answer_by_server(sys.argv[1:])
     if code is not None:
         sys.exit(code)
+    # Imported here: a search that a server answers needs none of it.
     from crx.cli import main as run_here
 
     run_here()

@@ -1,13 +1,31 @@
-"""Loading of the code that other distributions add by entry points."""
+"""Plugins: code that other distributions add by entry points, found by name or by scheme."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from crx.errors import ModelError
+from crx.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+# The entry points that open an address: named by its scheme, called with it, they return an engine.
+ENGINES = "crx.engines"
+
+# The extras of crx that install what addresses need, by group of entry points and scheme.
+_EXTRAS = {
+    "crx.engines": {
+        "milvus": "milvus",
+        "milvus-lite": "milvus",
+        "postgres": "postgres",
+        "postgresql": "postgres",
+    },
+    "crx.workers": {"ray": "ray"},
+}
+# At least two characters: one is a drive of Windows.
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
 # Modules by their former names, and their names today.
 MOVED = {
@@ -28,6 +46,8 @@ MOVED = {
     "crx.context.window_prompt": "crx.context.chunk_groups",
     "crx.context.window_requests": "crx.context.remote_requests",
     "crx.context.windows": "crx.context.chunk_groups",
+    "crx.derived": "crx.index.files",
+    "crx.engine.address": "crx.plugins",
     "crx.ingest.compressed": "crx.ingest.read",
     "crx.ingest.readers.archive": "crx.ingest.readers.xml_package",
     "crx.ingest.readers.code_queries": "crx.ingest.readers.code",
@@ -48,6 +68,8 @@ MOVED = {
     "crx.workers.embedding_workers": "crx.jobs.embedding",
 }
 
+T = TypeVar("T")
+
 
 def load_plugin(plugin: EntryPoint) -> Any:
     """Import what an entry point names; `ModelError` if it imports a module that has moved."""
@@ -59,3 +81,69 @@ def load_plugin(plugin: EntryPoint) -> Any:
         raise ModelError(
             f'plugin "{plugin.name}" imports {error.name}, which is now {MOVED[error.name]}'
         ) from None
+
+
+def find_plugins(group: str) -> dict[str, EntryPoint]:
+    # Imported here: it takes a tenth of a cold start, and models of the store do not need it.
+    from importlib.metadata import entry_points
+
+    return {plugin.name: plugin for plugin in entry_points(group=group)}
+
+
+def require_protocol(loaded: object, protocol: type[T], name: str) -> T:
+    """Return a loaded plugin; `ModelError` if it does not implement the protocol."""
+    if not isinstance(loaded, protocol):
+        wanted = protocol.__name__
+        article = "an" if wanted[0] in "AEIO" else "a"
+        raise ModelError(
+            f'plugin "{name}" returned {type(loaded).__name__}, which is not {article} {wanted}'
+        )
+    return loaded
+
+
+def scheme_of(address: str) -> str:
+    """Return the scheme of an address in lower case, "" if it has none."""
+    found = _SCHEME.match(address)
+    return found[1].lower() if found else ""
+
+
+def has_opener(group: str, scheme: str) -> bool:
+    """Return whether a package opens addresses of a scheme: an installed one, or an extra."""
+    return scheme in _EXTRAS.get(group, ()) or scheme in find_plugins(group)
+
+
+def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[..., object]:
+    """Return the entry point of a group that opens addresses of a scheme.
+
+    `shown` is the address as it may be shown. Raises `UsageError` that says what to install if
+    there is no such entry point, or its package is missing.
+    """
+    plugins = find_plugins(group)
+    fact = f"no installed package opens {scheme}: addresses"
+    if scheme in plugins:
+        try:
+            opener: Callable[..., object] = load_plugin(plugins[scheme])
+        except ModuleNotFoundError as error:
+            fact = f"the package {error.name} is not installed"
+        else:
+            return opener
+    advice = f"install one that does; known: {', '.join(sorted(plugins)) or 'none'}"
+    if extra := _EXTRAS.get(group, {}).get(scheme):
+        advice = f'pip install "crx[{extra}]"'
+    raise UsageError(f"{shown}: {fact}; {advice}")
+
+
+def is_engine_address(text: object) -> bool:
+    """Return whether a text is the address of an engine, and not the path of a folder.
+
+    Each URL is one, so that a scheme without an engine is refused; other paths with a colon are
+    addresses if an engine has their scheme.
+    """
+    if not isinstance(text, str) or not (scheme := scheme_of(text)):
+        return False
+    return text.startswith("//", len(scheme) + 1) or has_opener(ENGINES, scheme)
+
+
+def without_password(url: str) -> str:
+    """Return a URL as it may be shown."""
+    return re.sub(r"(//[^:@/]*):[^@/]*@", r"\1@", url)

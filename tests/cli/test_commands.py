@@ -221,7 +221,7 @@ def test_doctor_recommends_a_form_of_the_embedder_that_is_a_tenth_faster(
     def measure(*_: object, **__: object) -> list[FormSpeed]:
         return [FormSpeed("other", next(speeds)), FormSpeed("hashed", 100.0)]
 
-    monkeypatch.setattr("crx.cli.embedder_speed.measure_forms", measure)
+    monkeypatch.setattr("crx.cli.doctor.measure_forms", measure)
     assert advice not in crx("doctor", "--speed").out
     assert advice in crx("doctor", "--speed").out
 

@@ -17,8 +17,8 @@ from crx.context.compute_usage import ComputeUsage
 from crx.context.estimate import Plan
 from crx.context.estimate import plan as plan_costs
 from crx.context.prompt import Prompt
+from crx.context_registry import load_cost_model
 from crx.errors import ModelError, UsageError
-from crx.registry import load_cost_model
 from crx.remote.metering import Estimate
 from crx.types import Chunk, Context, Document
 

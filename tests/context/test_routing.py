@@ -12,9 +12,9 @@ from crx.cli import run
 from crx.config import resolve, trust, write
 from crx.context.prompt import Prompt
 from crx.context.routing import ContextRouter
+from crx.context_registry import load_router
 from crx.errors import UsageError
 from crx.index.handle import Index
-from crx.registry import load_router
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 120}
 TEMPLATE = "{document} {chunk} in the words of "

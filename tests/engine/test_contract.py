@@ -15,7 +15,6 @@ from crx_example.memory import MemoryEngine, MemorySnapshot
 from numpy.typing import NDArray
 
 import crx
-from crx import registry
 from crx.engine.contract.expectations import BrokenRule
 from crx.engine.contract.rules import RULES, Rule
 from crx.engine.copy import copy_documents, open_engine
@@ -46,7 +45,7 @@ def test_a_copy_in_the_example_is_searched_as_the_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plugin = EntryPoint("memory", "crx_example.memory:open_memory", "crx.engines")
-    monkeypatch.setattr(registry, "_plugins", lambda group: {"memory": plugin})
+    monkeypatch.setattr("crx.plugins.find_plugins", lambda group: {"memory": plugin})
     copy_documents(open_engine(str(folder)), open_engine("memory:copy"))
     with crx.open(folder) as local, crx.open("memory:copy") as copied:
         for query in ("how does the server answer a search", "龙头山的寺庙什么时候修复"):

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from crx import registry
-from crx.address import is_engine_address
 from crx.engine.copy import open_engine
 from crx.engine.local import LocalEngine
 from crx.errors import UsageError
+from crx.plugins import is_engine_address
 
 # Runs a command line as if the import package of the engines were not installed.
 WITHOUT_ENGINES = """
@@ -40,7 +39,7 @@ def without_engines(*arguments: object, cwd: Path) -> subprocess.CompletedProces
 def plugins(monkeypatch: pytest.MonkeyPatch) -> dict[str, EntryPoint]:
     """Entry points in place of those that are installed."""
     found: dict[str, EntryPoint] = {}
-    monkeypatch.setattr(registry, "_plugins", lambda group: found)
+    monkeypatch.setattr("crx.plugins.find_plugins", lambda group: found)
     return found
 
 

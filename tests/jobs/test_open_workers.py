@@ -13,7 +13,6 @@ import pytest
 from equal_indexes import read_tables
 
 import crx
-from crx import registry
 from crx.errors import Offline, UsageError
 from crx.jobs import embedding
 from crx.workers.job import Job
@@ -91,7 +90,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[OwnThread]:
 def install(monkeypatch: pytest.MonkeyPatch, opener: Callable[..., object]) -> None:
     monkeypatch.setattr(EntryPoint, "load", lambda self: opener)
     points = {"thread": EntryPoint("thread", "nowhere:open", "crx.workers")}
-    monkeypatch.setattr(registry, "_plugins", lambda group: points)
+    monkeypatch.setattr("crx.plugins.find_plugins", lambda group: points)
 
 
 def test_a_transport_of_a_third_party_makes_the_same_index_though_it_loses_a_worker(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import os
 import shlex
@@ -91,8 +92,6 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            import difflib  # not imported for a search
-
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
             raise UsageError(f'{args[0]}: no such command; {hint}"crx --help" lists them')
@@ -135,6 +134,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line; return its exit code. Every failure becomes one line on stderr."""
     if instruction := os.environ.get(COMPLETE_VARIABLE):
+        # Imported here: only a shell that completes a command line needs it.
         from click.shell_completion import shell_complete
 
         return shell_complete(cli, {}, "crx", COMPLETE_VARIABLE, instruction)

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crx.bundle.create import create_bundle, models_of
+from crx.bundle.install import install_bundle
+from crx.bundle.verify import check_bundle
+from crx.bundle.wheelhouse import WheelSources
 from crx.cli.options import json_option
-from crx.cli.output import display_path, format_size, print_json, print_line, print_note
+from crx.cli.output import display_path, print_json, print_line, print_note
+from crx.cli.tables import format_size
 from crx.cli.value_completion import complete_model
 from crx.config import resolve
 from crx.errors import Damaged
@@ -106,8 +111,6 @@ def create_command(
     registry has only as sources is built.
     """
     # Imported here: only this command needs pip and its like.
-    from crx.bundle.create import create_bundle, models_of
-    from crx.bundle.wheelhouse import WheelSources
 
     chosen = [name for name in models or models_of(resolve().settings) if name != NO_MODEL]
     made = create_bundle(
@@ -143,8 +146,6 @@ def verify_command(*, bundle: Path, key: Path | None, as_json: bool) -> int:
 
     Each file that differs, is missing or is extra is printed, and the exit code is then 4.
     """
-    from crx.bundle.verify import check_bundle
-
     checked = check_bundle(bundle, key=key)
     if as_json:
         print_json({"bundle": str(bundle), **asdict(checked)})
@@ -169,8 +170,6 @@ def install_command(*, bundle: Path, folder: Path, key: Path | None, as_json: bo
 
     On a machine that has no crx, "python3 BUNDLE/install.py FOLDER" does the same.
     """
-    from crx.bundle.install import install_bundle
-
     done = install_bundle(bundle, folder, key=key)
     if as_json:
         index = str(done.index) if done.index else None

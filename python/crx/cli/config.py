@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from crx.cli.options import json_option
-from crx.cli.output import display_path, format_table, print_json, print_line, print_text
+from crx.cli.output import display_path, print_json, print_line, print_text
+from crx.cli.tables import format_table
 from crx.cli.value_completion import complete_setting
 from crx.config import (
     PROJECT_FILE,

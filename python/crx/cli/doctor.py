@@ -13,11 +13,21 @@ from pathlib import Path
 from typing import Literal
 
 import click
+import numpy as np
 
+from crx.cli.embedder_speed import list_forms, measure_forms
 from crx.cli.options import find_index, index_option, json_option
-from crx.cli.output import colored, format_size, print_json, print_line
+from crx.cli.output import colored, print_json, print_line
+from crx.cli.tables import format_size
 from crx.config import is_offline, project_file, resolve, user_file
 from crx.errors import CrxError, Damaged, ModelError, NoRoom, SystemFailure
+from crx.index.handle import open as open_index
+from crx.models import list_models
+from crx.models.card import read_card
+from crx.models.processor import detect_processor
+from crx.models.store import search_path
+from crx.models.threads import thread_count
+from crx.registry import load_embedder, load_reranker
 
 State = Literal["ok", "warn", "fail"]
 
@@ -155,10 +165,6 @@ def _seal_key() -> Iterator[tuple[State, str]]:
 
 
 def _models() -> Iterator[tuple[State, str]]:
-    from crx.models import list_models
-    from crx.models.card import read_card
-    from crx.models.store import search_path
-
     for models in search_path():
         here = [name for name, folder in list_models().items() if folder.parent == models]
         none = "no models" if models.is_dir() else "no such folder"
@@ -181,10 +187,6 @@ def _models() -> Iterator[tuple[State, str]]:
 
 
 def _embedder() -> Iterator[tuple[State, str]]:
-    import numpy as np
-
-    from crx.registry import load_embedder
-
     spec = resolve().settings.embedder
     embedder = load_embedder(spec)
     if not embedder.dimensions:
@@ -199,9 +201,6 @@ def _embedder() -> Iterator[tuple[State, str]]:
 
 
 def _speed() -> Iterator[tuple[State, str]]:
-    from crx.cli.embedder_speed import list_forms, measure_forms
-    from crx.registry import load_embedder
-
     spec = resolve().settings.embedder
     fastest, *others = measure_forms(list_forms(spec), load=load_embedder)
     for each in (fastest, *others):
@@ -213,8 +212,6 @@ def _speed() -> Iterator[tuple[State, str]]:
 
 
 def _reranker() -> Iterator[tuple[State, str]]:
-    from crx.registry import load_reranker
-
     spec = resolve().settings.reranker
     if not spec:
         yield "ok", "none set; crx search --rerank uses the one included in crx"
@@ -226,9 +223,6 @@ def _reranker() -> Iterator[tuple[State, str]]:
 
 
 def _threads() -> Iterator[tuple[State, str]]:
-    from crx.models.processor import detect_processor
-    from crx.models.threads import thread_count
-
     source = " (CRX_THREADS)" if os.environ.get("CRX_THREADS") else ""
     yield "ok", f"{thread_count()} of {os.cpu_count()} processors{source}"
     processor = detect_processor()
@@ -250,8 +244,6 @@ def _extras() -> Iterator[tuple[State, str]]:
 
 
 def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
-    from crx.index.handle import open as open_index
-
     if path is None:
         yield "ok", "none here or above"
         return

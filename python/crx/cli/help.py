@@ -11,13 +11,15 @@ from pathlib import Path
 
 import click
 
-from crx import errors
+from crx import errors, registry
 from crx.cli import COMMANDS, HELP_OPTIONS, INTERRUPTED, cli
 from crx.cli.filters import HELP as FILTERS
-from crx.cli.output import format_table, print_line, print_text
+from crx.cli.output import print_line, print_text
+from crx.cli.tables import format_table
 from crx.cli.value_completion import beginning
 from crx.config import ENVIRONMENT, PROJECT_FILE, describe, project_file, user_file
 from crx.errors import UsageError
+from crx.models.store import search_path
 from crx.serve.nearest_index import FOLDER
 
 
@@ -90,8 +92,6 @@ def exit_codes() -> str:
 
 def files() -> str:
     """Return the files and folders that crx reads and writes, as they are on this machine."""
-    from crx.models.store import search_path  # needed by this topic alone
-
     user = user_file(os.environ)
     project = project_file(Path.cwd())
     rows = [
@@ -107,8 +107,6 @@ def files() -> str:
 
 def models() -> str:
     """Return how models are named, kind by kind."""
-    from crx import registry  # needed by this topic alone
-
     text = (registry.__doc__ or "").strip()
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
     table = _table([[cell.strip().replace("`", "") for cell in row] for row in rows])

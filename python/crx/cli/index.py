@@ -24,9 +24,10 @@ from crx.cli.options import (
 )
 from crx.cli.output import NotePrinter, display_path, print_json, print_line, print_note
 from crx.cli.progress import Form, show_build, show_contexts
+from crx.context_registry import parse_contexts
 from crx.errors import InputError, UsageError
 from crx.index import handle
-from crx.registry import NO_EMBEDDER, parse_contexts
+from crx.registry import NO_EMBEDDER
 from crx.serve.nearest_index import FOLDER
 
 if TYPE_CHECKING:

@@ -23,6 +23,8 @@ from crx.mcp.clients import (
     settings_json,
     uvx_program,
 )
+from crx.serve.served_index import open_indexes
+from crx.serve.service import SearchService
 
 _DONE = {"added": "crx added", "replaced": "the entry of crx replaced", "unchanged": "has it"}
 
@@ -62,9 +64,8 @@ def command(
         return
     if importlib.util.find_spec("mcp") is None:
         raise UsageError('mcp: the SDK is not installed; pip install "crx[mcp]"')
+    # Imported here: the SDK is an extra, which installing its entry does not need.
     from crx.mcp.stdio import run_stdio
-    from crx.serve.served_index import open_indexes
-    from crx.serve.service import SearchService
 
     specs = folders or (str(existing_index(None)),)
     service = SearchService(open_indexes(specs, settings=parse_settings(assignments)))

@@ -9,15 +9,8 @@ from pathlib import Path
 import click
 
 from crx.cli.options import json_option
-from crx.cli.output import (
-    display_path,
-    format_size,
-    format_table,
-    print_json,
-    print_line,
-    print_note,
-    print_text,
-)
+from crx.cli.output import display_path, print_json, print_line, print_note, print_text
+from crx.cli.tables import format_size, format_table
 from crx.cli.value_completion import complete_model, complete_pullable_model
 from crx.config import is_offline
 from crx.errors import ModelError

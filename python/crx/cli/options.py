@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
-from crx.address import is_engine_address
 from crx.cli.progress import FORMS
 from crx.cli.value_completion import complete_assignment, complete_model
 from crx.errors import UsageError
+from crx.plugins import is_engine_address
 from crx.serve.nearest_index import nearest_index
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, NamedTuple
 from urllib.parse import quote
 
 import click
@@ -19,11 +19,6 @@ from crx.cli.screen import shows_styles
 from crx.cli.visible import visible_json, visible_line, visible_text
 from crx.ingest.paths import uri_of
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-# Columns of a table whose text wraps are not made narrower than this.
-_NARROWEST = 20
 _URL_CHARACTERS = "%/:=&?~#+!$,;'@()*[]"
 
 
@@ -152,45 +147,6 @@ def display_path(path: str | os.PathLike[str], *, folder: str = ".") -> str:
         relative = os.path.relpath(text, uri_of(folder))
         text = text if relative.startswith("..") else relative
     return visible_line(text)
-
-
-def format_size(count: int) -> str:
-    """Return a number of bytes with its unit, in powers of 1,000."""
-    from rich.filesize import decimal
-
-    return decimal(count)
-
-
-def format_table(
-    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), width: int | None = None
-) -> str:
-    """Return rows as aligned columns; those that `right` names are flush right.
-
-    With a `width`, the last column wraps within it, if that leaves it room.
-    """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text as Cell
-
-    cells = [[Cell(visible_line(cell)) for cell in row] for row in rows]
-    widths = [max(row[at].cell_len for row in cells) for at in range(len(cells[0]))]
-    before = sum(widths[:-1]) + 2 * len(widths[:-1])
-    wraps = width is not None and width - before >= _NARROWEST
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for at, each in enumerate(widths):
-        last = at == len(widths) - 1
-        _add_column(table, width=None if last and wraps else each, right=at in right)
-    for row in cells:
-        table.add_row(*row)
-    # Plain text, as wide as it is: colors and the width of a terminal are not rich's concern here.
-    console = Console(color_system=None, width=width if wraps else before + widths[-1] + 2)
-    with console.capture() as captured:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-def _add_column(table: Table, *, width: int | None, right: bool) -> None:
-    table.add_column(width=width, justify="right" if right else "left", overflow="fold")
 
 
 def format_line(parts: Sequence[Text], *, is_styled: bool) -> str:

@@ -16,20 +16,15 @@ from crx.cli.options import (
     prompt_options,
     set_option,
 )
-from crx.cli.output import (
-    display_path,
-    format_table,
-    print_json,
-    print_line,
-    print_note,
-    print_text,
-)
+from crx.cli.output import display_path, print_json, print_line, print_note, print_text
+from crx.cli.tables import format_table
 from crx.config import resolve
 from crx.context.estimate import Plan, plan
 from crx.context.prompt import Prompt
 from crx.context.report import OutcomeCounts
+from crx.context_registry import load_cost_model
 from crx.protocols import Closeable
-from crx.registry import load_cost_model, load_embedder
+from crx.registry import load_embedder
 
 
 @click.command()

@@ -140,8 +140,11 @@ def _show(
     if form == "none":
         yield lambda _: None
     elif form == "bar":
-        with _bar() as draw:
-            yield lambda now: draw(view(now))
+        # Imported here: rich takes 50 ms, and most runs have no terminal.
+        from crx.cli.progress_bar import open_bar
+
+        with open_bar() as draw:
+            yield lambda now: draw(*view(now))
     elif form == "json":
         yield _every(JSON_EVERY_S, lambda now: print_json_line({"progress": asdict(now)}))
     else:
@@ -164,23 +167,3 @@ def _every(seconds: float, show: Callable[[Item], None]) -> Callable[[Item], Non
             show(item)
 
     return limited
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[View], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-    from rich.table import Column
-
-    text_column = Column(no_wrap=True, overflow="ellipsis")
-    columns = (
-        BarColumn(bar_width=16),
-        TextColumn("{task.fields[text]}", markup=False, table_column=text_column),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, text="")
-
-        def draw(view: View) -> None:
-            bar.update(task, completed=view.done, total=view.total or None, text=view.text)
-
-        yield draw

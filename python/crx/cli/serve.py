@@ -12,9 +12,22 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crx.cli.index import summarize
 from crx.cli.options import existing_index, parse_settings, set_option
 from crx.cli.output import print_json_line, print_note
+from crx.cli.served_search import answer_command
 from crx.errors import UsageError
+from crx.serve.access import make_policy
+from crx.serve.app import create_app
+from crx.serve.guard import Guard
+from crx.serve.local_command import command_extension
+from crx.serve.local_socket import local_sockets
+from crx.serve.page.routes import page_extension
+from crx.serve.page.sign_in import sign_in_extension
+from crx.serve.served_index import open_indexes
+from crx.serve.server import bind, run_server
+from crx.serve.service import SearchService
+from crx.serve.watched_index import IndexWatch
 
 if TYPE_CHECKING:
     from crx.serve.access import AccessPolicy
@@ -103,13 +116,6 @@ def command(
     --watch, changed files are indexed while the server runs.
     """
     # Imported here, as every web framework: other commands do not wait for them.
-    from crx.serve.access import make_policy
-    from crx.serve.app import create_app
-    from crx.serve.guard import Guard
-    from crx.serve.local_socket import local_sockets
-    from crx.serve.served_index import open_indexes
-    from crx.serve.server import bind, run_server
-    from crx.serve.service import SearchService
 
     if keep_missing and not watched:
         raise UsageError("--keep-missing wants --watch")
@@ -152,8 +158,6 @@ def _make_watches(
     opened: Sequence[ServedIndex], *, keep_missing: bool, quiet: bool
 ) -> dict[str, IndexWatch]:
     """Return the watches of indexes; raises `UsageError` for one without folders."""
-    from crx.serve.watched_index import IndexWatch
-
     for each in opened:
         if not each.get().roots:
             raise UsageError(
@@ -172,8 +176,6 @@ def _make_watches(
 
 
 def _report_visit(name: str, visit: Visit) -> None:
-    from crx.cli.index import summarize
-
     print_note(f"{name}: {summarize(visit.report)}")
 
 
@@ -183,16 +185,12 @@ def _report_nothing(name: str, visit: Visit) -> None:
 
 def _load_extensions(service: SearchService, policy: AccessPolicy) -> list[Extension]:
     """Return the routes of the page and of `crx search`, and `/mcp` if the SDK is installed."""
-    from crx.cli.served_search import answer_command
-    from crx.serve.local_command import command_extension
-    from crx.serve.page.routes import page_extension
-    from crx.serve.page.sign_in import sign_in_extension
-
     own = [page_extension(service), command_extension(partial(answer_command, service))]
     if policy.token:
         own.append(sign_in_extension(policy))
     if importlib.util.find_spec("mcp") is None:
         return own
+    # Imported here: the SDK is an extra.
     from crx.mcp.http import create_extension
 
     return [*own, create_extension(service)]

@@ -8,14 +8,8 @@ import click
 
 from crx.answer.corpus import MAX_CORPUS_TOKENS
 from crx.cli.options import index_option, json_option, searchable_index
-from crx.cli.output import (
-    display_path,
-    format_table,
-    print_json,
-    print_line,
-    print_note,
-    print_text,
-)
+from crx.cli.output import display_path, print_json, print_line, print_note, print_text
+from crx.cli.tables import format_table
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
 from crx.index.reader import open_reader

@@ -7,23 +7,22 @@ from collections.abc import Iterable
 import click
 from click.shell_completion import CompletionItem
 
+from crx.config import describe
+
 
 def complete_setting(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Return the settings whose names start with the input."""
-    from crx.config import describe
-
     return beginning((each.name for each in describe()), incomplete)
 
 
 def complete_assignment(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Return the settings whose names start with the input, as NAME=."""
-    from crx.config import describe
-
     return beginning((f"{each.name}=" for each in describe()), incomplete)
 
 
 def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Return the installed models whose names start with the input."""
+    # Imported here: every command has completions, and few list models.
     from crx.models import list_models
 
     return beginning(list_models(), incomplete)
@@ -31,6 +30,7 @@ def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> li
 
 def complete_pullable_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Return the pullable models whose names start with the input."""
+    # Imported here, as the model store.
     from crx.models.pinned_wheels import PINNED_WHEELS
 
     return beginning((pin.model for pin in PINNED_WHEELS), incomplete)

@@ -20,6 +20,7 @@ from crx.cli.options import (
 )
 from crx.cli.output import print_json_line, print_line, print_note
 from crx.index import handle
+from crx.watch import Watcher
 
 if TYPE_CHECKING:
     from crx.watch import Visit
@@ -56,7 +57,6 @@ def command(
     at the start, every 15 minutes and after an error. Other commands can write between two visits.
     """
     # Imported here: other commands do not need it.
-    from crx.watch import Watcher
 
     index_path = choose_index(paths, folder=folder, exclude=exclude)
     settings = parse_settings(assignments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -269,8 +270,6 @@ def is_harmless(name: str, value: Value) -> bool:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the known name that a misspelt one is closest to, "" if none is close."""
-    import difflib  # not imported for a search
-
     return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
 
 

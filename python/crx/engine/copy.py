@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crx import registry
-from crx.address import ENGINES, is_engine_address, without_password
+from crx import plugins
 from crx.config import FIXED
 from crx.engine.local import LocalEngine
 from crx.engine.protocol import Conditions, Engine, EngineSnapshot, StoredDocument, batches
 from crx.errors import Damaged, Incompatible, NotAnIndex, UsageError
+from crx.plugins import ENGINES, is_engine_address, without_password
 
 # Characters of the documents that are put, or verified, between two reports of progress.
 _BATCH = 1 << 20
@@ -55,8 +55,8 @@ def open_engine(name: str) -> Engine:
     """
     if not is_engine_address(name):
         return LocalEngine(Path(os.path.abspath(name)))
-    scheme, shown = registry.scheme_of(name), without_password(name)
-    opened = registry.load_for_scheme(ENGINES, scheme, shown=shown)(name)
+    scheme, shown = plugins.scheme_of(name), without_password(name)
+    opened = plugins.load_for_scheme(ENGINES, scheme, shown=shown)(name)
     if not isinstance(opened, Engine):
         found = type(opened).__name__
         raise UsageError(f'{shown}: the plugin "{scheme}" returned {found}, which is not an Engine')

@@ -12,7 +12,10 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from crx import _native
 from crx.config import Value, resolve
+from crx.context.file_contexts import FileContexts
+from crx.context_registry import load_context_sources, parse_contexts
 from crx.errors import UsageError
 from crx.evaluate.baselines import (
     SUMMARY_CHARS,
@@ -27,7 +30,6 @@ from crx.evaluate.pipeline_config import (
 )
 from crx.evaluate.results import METRICS, IndexingStats, Results, Values
 from crx.ingest.split import split
-from crx.registry import load_context_sources, parse_contexts
 from crx.remote.destination import sending_notice, text_bytes
 from crx.types import Document
 
@@ -116,8 +118,6 @@ def apply_file_spans(documents: Sequence[Document], contexts: str) -> list[Docum
 
     What the file has no context for, such as a chunk whose context was rejected, remains a chunk.
     """
-    from crx.context.file_contexts import FileContexts
-
     source = None if is_generated(contexts) else load_context_sources(contexts).contextualizer
     if not isinstance(source, FileContexts):
         return list(documents)
@@ -183,8 +183,6 @@ def _check_source(contexts: str) -> None:
 
 
 def _default_chunk_chars(documents: Sequence[Document]) -> int:
-    from crx import _native
-
     langs = [_native.detect_lang(document.text[:4000]) for document in documents]
     dense = sum(lang in DENSE_SCRIPT_LANGS for lang in langs)
     return CHUNK_CHARS // 2 if 2 * dense > len(langs) else CHUNK_CHARS

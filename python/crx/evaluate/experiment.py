@@ -13,6 +13,7 @@ import orjson
 
 from crx import _native
 from crx.config import Settings, resolve
+from crx.context_registry import parse_contexts
 from crx.errors import UsageError
 from crx.evaluate.baselines import (
     HypotheticalAnswers,
@@ -40,7 +41,6 @@ from crx.index.handle import Index
 from crx.index.handle import open as open_index
 from crx.ingest.report import Progress
 from crx.protocols import Generator, Reranker
-from crx.registry import parse_contexts
 from crx.retrieve.parameters import Reranking
 from crx.retrieve.score_cache import ScoreCache
 from crx.types import Document

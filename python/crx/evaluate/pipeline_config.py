@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from crx.registry import parse_contexts
+from crx.context_registry import parse_contexts
 
 Legs = Literal["dense", "bm25", "hybrid", "hyde", "summary-index"]
 # What the prompt contains: the best chunks that fit its budget, passages, or a number of chunks.

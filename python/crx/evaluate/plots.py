@@ -41,6 +41,7 @@ def draw_figures(results: Results) -> Mapping[str, Figure]:
     questions to tell which row is the best.
     """
     require_matplotlib()
+    # Imported here, as below: matplotlib is an extra.
     from matplotlib.figure import Figure
 
     figures = {}
@@ -69,6 +70,7 @@ def write_figures(figures: Mapping[str, Figure], folder: Path, *, kind: str) -> 
 
 def render_figure(figure: Figure, *, kind: str) -> bytes:
     """Return a figure as the bytes of a png or svg file; equal figures give equal bytes."""
+    # Imported here: matplotlib is an extra.
     import matplotlib as mpl
 
     names = ("Date", "Creator", "Format", "Type") if kind == "svg" else ("Software",)
@@ -147,6 +149,7 @@ def _plot_steps(axes: Axes, results: Results) -> None:
 
 
 def _plot_latency(axes: Axes, results: Results) -> None:
+    # Imported here: matplotlib is an extra.
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FuncFormatter
 

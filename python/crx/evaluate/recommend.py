@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from crx.config import Value
+from crx.context_registry import parse_contexts
 from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig
 from crx.evaluate.results import PRIMARY_METRIC, Results
 from crx.evaluate.statistics import Difference, difference, upper_bound_of_none
-from crx.registry import parse_contexts
 
 # The largest loss against the best row that a recommendation may leave open, of a metric in [0, 1].
 MAX_LOSS = 0.1

@@ -36,8 +36,6 @@ class AnsweringIndex(IndexReader):
 
         Raises `UsageError` if the corpus is too long for a prompt.
         """
-        from crx.answer.prompt import quote
-
         budget = self._settings.window_tokens
         passages = read_corpus(self.store, where=where, budget_tokens=budget)
         return quote(question, passages, shared=True)
@@ -73,8 +71,6 @@ class AnsweringIndex(IndexReader):
         `on_notice` is called with the host and the size before texts are sent to another machine;
         the notes of the answer repeat it.
         """
-        from crx.answer.stream import AnswerStream
-
         generator = registry.require_named_generator(with_ or self._settings.generator)
         prompt = self.prompt(question) if isinstance(question, str) else question
         opened = partial(registry.open_generator, generator)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import UnionType
 
-from crx import _native, registry
+from crx import _native, context_registry, registry
 from crx.config import fixed_settings, resolve
 from crx.context.archive import ContextArchive, drop_unused_contexts
 from crx.context.budget import Budget, parse_budget
@@ -154,7 +154,7 @@ class Index(AnsweringIndex):
             # First: beside another writer no model is loaded.
             writer = stack.enter_context(self._writing())
             files = self._templates if templates is None else templates
-            router = registry.load_router(
+            router = context_registry.load_router(
                 with_,
                 refresh=refresh,
                 prompt=prompt,
@@ -166,7 +166,7 @@ class Index(AnsweringIndex):
             embedder = self.embedder
             pool, embedding_workers = None, None
             if workers or workers_on:
-                prompts = [prompt, *registry.read_prompts(prompt, templates=files).values()]
+                prompts = [prompt, *context_registry.read_prompts(prompt, templates=files).values()]
                 pool = stack.enter_context(
                     open_context_workers(with_, router, prompts, count=workers, on=workers_on)
                 )
@@ -194,8 +194,6 @@ class Index(AnsweringIndex):
 
         Documents below `root` (the current folder) are named by their path below it.
         """
-        from crx.context.cache import read_origins
-
         origins = read_origins(self.store.settings())
         folder = Path(os.path.abspath(root or "."))
         return write_contexts(file, export_contexts(self.store, origins=origins, folder=folder))
@@ -207,8 +205,6 @@ class Index(AnsweringIndex):
 
         Raises `UsageError` where there is no such file, `InputError` where a line is no context.
         """
-        from crx.context.cache import Origin
-
         contexts = FileContexts(Path(file))
         origin = Origin(contexts.fingerprint, DEFAULT_REFRESH)
         with self._writing() as writer:
@@ -309,7 +305,7 @@ class Index(AnsweringIndex):
         *,
         keep_contexts: bool = True,
     ) -> Iterator[Indexer]:
-        sources = registry.load_context_sources(contexts or self._built["contexts"])
+        sources = context_registry.load_context_sources(contexts or self._built["contexts"])
         with self._writing() as writer, self._open_workers() as workers:
             embedder = self.embedder
             self._record(writer.store, **registry.record_embedder(embedder))

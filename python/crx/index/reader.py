@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from crx import _native, registry
-from crx.address import is_engine_address, without_password
 from crx.config import Resolved, Settings, require_agreement, resolve
 from crx.errors import UsageError
 from crx.index.files import OpenFiles, OpenIndex
@@ -20,6 +19,7 @@ from crx.index.leg_files import VectorFiles
 from crx.ingest.create import require_utf_8
 from crx.ingest.file_systems import require_local_disk
 from crx.per_process import PerProcess
+from crx.plugins import is_engine_address, without_password
 from crx.protocols import Embedder, Reranker
 from crx.retrieve.canaries import check_documents
 from crx.retrieve.dense_languages import describe_unread_documents

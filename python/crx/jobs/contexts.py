@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import Generic
 
-from crx import registry
+from crx import context_registry
 from crx.context.compute_usage import ComputeUsage
 from crx.context.context_pool import DocumentTask, Request
 from crx.context.prompt import Prompt
@@ -141,7 +141,7 @@ class ContextWorker:
     def __init__(self, job: ContextJob) -> None:
         """Load the model; raises `ModelError`, and `Incompatible` for another model or prompt."""
         use_threads(job.threads)
-        general = registry.load_contextualizer(job.source, prompt=job.prompts[0])
+        general = context_registry.load_contextualizer(job.source, prompt=job.prompts[0])
         self._contextualizers = [general]
         for prompt in job.prompts[1:]:
             assert prompt is not None

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
-from crx import registry
+from crx import context_registry, plugins
 from crx.config.settings import refuse_offline
 from crx.context.prompt import Prompt
 from crx.context.routing import ContextRouter
@@ -64,7 +64,7 @@ def open_context_workers(
             f"{router.general.fingerprint}: workers load a model by its specification, such as "
             "llama:PATH; give that, or no workers"
         )
-    if registry.is_context_file(source):
+    if context_registry.is_context_file(source):
         raise UsageError(f"{source}: is a file of contexts, which needs no workers")
     if isinstance(router.general, Remote):
         raise UsageError(
@@ -103,8 +103,8 @@ def _open_remote(job: Job[Task, Answer], address: str) -> WorkerTransport[Task, 
     host = _host_of(address)
     if host and not Destination(host).is_local:
         refuse_offline(shown)
-    scheme = registry.scheme_of(address) or shown
-    transport = registry.load_for_scheme(TRANSPORTS, scheme, shown=shown)(address, job)
+    scheme = plugins.scheme_of(address) or shown
+    transport = plugins.load_for_scheme(TRANSPORTS, scheme, shown=shown)(address, job)
     if not isinstance(transport, WorkerTransport):
         found = type(transport).__name__
         raise UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -114,8 +115,6 @@ def find_pinned_wheel(name: str) -> tuple[PinnedWheel, Precision]:
     base_name = name.lower().removesuffix(_INT8)
     pin = _pins_by_name().get(base_name)
     if pin is None:
-        import difflib  # not imported for a search
-
         near = difflib.get_close_matches(base_name, _pins_by_name(), n=1, cutoff=0.5)
         known = ", ".join(each.model for each in PINNED_WHEELS)
         hint = f"did you mean {near[0]}?" if near else f"known: {known}"

@@ -217,6 +217,7 @@ def writable_folder(into: Path | None) -> Path:
 def import_converter() -> ModuleType:
     """Import and return the conversion module; `ModelError` if its packages are missing."""
     try:
+        # Imported here: the store is read without the packages that convert a model.
         from crx.models.convert import convert
     except ModuleNotFoundError as error:
         raise ModelError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Mapping
 
@@ -62,8 +63,6 @@ def describe_unmet_filter(where: Mapping[str, object]) -> str:
 
 
 def _describe(name: str, fields: list[str]) -> str:
-    import difflib  # not imported for every search
-
     near = difflib.get_close_matches(name, fields, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the fields are {', '.join(fields)}"
     return f'nothing found: no document has the field "{name}"; {hint}'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -199,8 +200,6 @@ def _most_similar(word: str, terms: TermIndex, documents: DocumentReader) -> str
 
 def _likeness(word: str, other: str) -> float:
     """Return how alike two words are, from 0 to 1 (Ratcliff and Obershelp 1988)."""
-    from difflib import SequenceMatcher  # not imported for a query of known words
-
     return SequenceMatcher(None, word, other).ratio()
 
 

@@ -121,6 +121,7 @@ def _terminal_size() -> tuple[int, int] | None:
 
 def _post(place: str, body: bytes) -> tuple[int, bytes]:
     """Return the status and the body of an answer; raises `OSError` if there is none."""
+    # Imported here: a command without a server connects to none.
     import socket
 
     head = (

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from crx.address import without_password
 from crx.errors import UsageError
+from crx.plugins import without_password
 from crx_engines.url_parameters import parse_parameters, parse_timeout
 
 _DEFAULT_COLLECTION = "crx"

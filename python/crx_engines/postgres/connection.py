@@ -21,7 +21,6 @@ from urllib.parse import unquote, urlsplit
 
 import orjson
 
-from crx.address import without_password
 from crx.errors import (
     CrxError,
     Incompatible,
@@ -30,6 +29,7 @@ from crx.errors import (
     SystemFailure,
     UsageError,
 )
+from crx.plugins import without_password
 from crx_engines.url_parameters import parse_parameters, parse_timeout
 
 Row = list[Any]

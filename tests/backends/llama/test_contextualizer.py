@@ -26,7 +26,8 @@ from crx.backends.llama.contextualizer import Llama
 from crx.backends.llama.options import LlamaOptions
 from crx.context.compute_usage import Pace, Work
 from crx.context.estimate import plan
-from crx.registry import load_contextualizer, load_cost_model, load_generator
+from crx.context_registry import load_contextualizer, load_cost_model
+from crx.registry import load_generator
 
 pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
 

@@ -21,7 +21,7 @@ from crx.backends.llama.contextualizer import Llama
 from crx.backends.llama.options import LlamaOptions
 from crx.context.estimate import plan
 from crx.context.validate import MAX_CHARS
-from crx.registry import load_cost_model
+from crx.context_registry import load_cost_model
 from crx.types import Chunk, Context, Document
 
 pytestmark = pytest.mark.real_model

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from crx.address import is_engine_address, without_password
 from crx.errors import UsageError
+from crx.plugins import is_engine_address, without_password
 from crx_engines.milvus.milvus_address import MilvusAddress, parse_milvus_address
 
 

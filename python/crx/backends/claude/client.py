@@ -64,6 +64,7 @@ class ClaudeClient:
 
 def _load_sdk() -> ModuleType:
     try:
+        # Imported here: the SDK is an extra.
         import anthropic
     except ImportError:
         raise ModelError('claude: the SDK is not installed; pip install "crx[claude]"') from None

@@ -88,6 +88,7 @@ def _parse(address: str, scheme: str) -> tuple[str, str, str]:
 
 def _load_sdk() -> ModuleType:
     try:
+        # Imported here: the SDK is an extra.
         import openai
     except ImportError:
         raise ModelError('openai: the SDK is not installed; pip install "crx[openai]"') from None

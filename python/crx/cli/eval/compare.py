@@ -11,7 +11,8 @@ import click
 
 from crx.cli.eval.report import few_questions_notes, points, probability
 from crx.cli.options import json_option
-from crx.cli.output import format_table, print_json, print_line, print_note, print_text
+from crx.cli.output import print_json, print_line, print_note, print_text
+from crx.cli.tables import format_table
 from crx.config import Value
 from crx.errors import UsageError
 from crx.evaluate import Results, difference, load

@@ -15,7 +15,7 @@ from crx.cli.progress import Form, show_build
 from crx.config import resolve
 from crx.errors import UsageError
 from crx.evaluate import Options
-from crx.evaluate.results import MAX_K
+from crx.evaluate.results import MAX_K, check_metric
 from crx.registry import load_generator, load_reranker
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -112,8 +112,6 @@ def reranker_name(given: str | None, assignments: tuple[str, ...]) -> str:
 
 def parse_minimum(text: str) -> tuple[str, float]:
     """Return the metric and the least value of `recall@20=0.9`."""
-    from crx.evaluate.results import check_metric
-
     name, equals, value = text.partition("=")
     try:
         least = float(value)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from crx.cli.output import format_table
+from crx.cli.tables import format_table
+from crx.context_registry import parse_contexts
 from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig, contexts_name
 from crx.evaluate.recommend import MAX_LOSS, Recommendation
 from crx.evaluate.results import (
@@ -16,7 +17,6 @@ from crx.evaluate.results import (
     Results,
 )
 from crx.evaluate.statistics import RESAMPLES, Difference, smallest_significant_count
-from crx.registry import parse_contexts
 
 # The group of the questions without a language, in a set that names the language of others.
 UNNAMED_LANGUAGE = "other"

@@ -35,6 +35,7 @@ def convert_gguf(source: Path, target: Path) -> None:
 
 def main() -> int:
     """Convert the first argument into the second."""
+    # Imported here: llama-cpp-python is an extra.
     import llama_cpp as llama
 
     source, target = (path.encode() for path in sys.argv[1:])
