@@ -1,16 +1,8 @@
 //! Files and folders that only their owner may access, and durable renames, on each platform.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::DirBuilder;
 use std::io;
 use std::path::Path;
-
-/// Restricts a file that these options create to its owner. Windows has no such mode: a file there
-/// has the access rights of its folder.
-pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
-}
 
 /// Creates a folder, and those above it, that only their owner may access; it may exist already.
 pub fn create_private_folder(path: &Path) -> io::Result<()> {

@@ -8,6 +8,7 @@ pub mod error;
 mod files;
 pub mod fuse;
 pub mod glob;
+pub mod index_folder;
 mod interner;
 pub mod interrupt;
 pub mod lexical;

@@ -7,7 +7,8 @@
 //!
 //! So a page can be checked when it is first read, and a large file need not be read to be opened.
 
-use std::fs::{File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use memmap2::Mmap;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::files;
+use crate::index_folder::{Access, IndexFolder};
 use crate::pool;
 
 /// The key of seals: 32 bytes, one key for each user.
@@ -41,7 +42,9 @@ pub struct Draft {
     /// The hashes of the pages before.
     hashes: Vec<u8>,
     length: u64,
-    temporary: PathBuf,
+    folder: IndexFolder,
+    temporary: OsString,
+    name: OsString,
     path: PathBuf,
 }
 
@@ -51,15 +54,10 @@ impl Draft {
     /// # Errors
     /// [`Error::NoRoom`] or [`Error::System`] if it cannot be created.
     pub fn new(path: &Path, key: &Key) -> Result<Self> {
-        let mut temporary = path.as_os_str().to_owned();
+        let (folder, name) = IndexFolder::of_file(path)?;
+        let mut temporary = name.clone();
         temporary.push(".tmp");
-        let temporary = PathBuf::from(temporary);
-        let file = files::private(&mut OpenOptions::new())
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&temporary)
-            .map_err(|error| Error::io(&temporary, &error))?;
+        let file = folder.new_file(&temporary)?;
         Ok(Draft {
             out: Some(BufWriter::with_capacity(1 << 20, file)),
             key: *key,
@@ -67,7 +65,9 @@ impl Draft {
             page: Vec::with_capacity(PAGE),
             hashes: Vec::new(),
             length: 0,
+            folder,
             temporary,
+            name,
             path: path.to_owned(),
         })
     }
@@ -77,7 +77,8 @@ impl Draft {
     /// # Errors
     /// [`Error::NoRoom`] or [`Error::System`]; the file at the path is then unchanged.
     pub fn publish(mut self) -> Result<Seal> {
-        let failed = |path: &Path, error: &io::Error| Error::io(path, error);
+        let temporary = self.path.with_file_name(&self.temporary);
+        let failed = |error: io::Error| Error::io(&temporary, &error);
         if !self.page.is_empty() {
             self.end_page();
         }
@@ -87,15 +88,12 @@ impl Draft {
             let written = out.write_all(&end);
             let file = written
                 .and_then(|()| out.into_inner().map_err(io::IntoInnerError::into_error))
-                .map_err(|error| failed(&self.temporary, &error))?;
-            file.sync_all()
-                .map_err(|error| failed(&self.temporary, &error))?;
+                .map_err(failed)?;
+            file.sync_all().map_err(failed)?;
         }
-        std::fs::rename(&self.temporary, &self.path).map_err(|error| failed(&self.path, &error))?;
-        if let Some(folder) = self.path.parent() {
-            // The rename is durable after the folder is synced.
-            files::sync_folder(folder).map_err(|error| failed(folder, &error))?;
-        }
+        self.folder.rename(&self.temporary, &self.name)?;
+        // The rename is durable after the folder is synced.
+        self.folder.sync()?;
         Ok(*blake3::keyed_hash(&self.key, &end).as_bytes())
     }
 
@@ -134,7 +132,7 @@ impl Write for Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         // It does not exist after a publication; a file that remains is overwritten by the next draft.
-        let _ = std::fs::remove_file(&self.temporary);
+        let _ = self.folder.remove(&self.temporary);
     }
 }
 
@@ -159,7 +157,8 @@ impl Sealed {
     /// [`Error::Damaged`] if the file does not match its seal; [`Error::System`] if it cannot be
     /// read.
     pub fn open(path: &Path, key: &Key, seal: &Seal) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::io(path, &error))?;
+        let (folder, name) = IndexFolder::of_file(path)?;
+        let file = folder.file(&name, Access::Read)?;
         // SAFETY: a published file is never written again, only replaced by a rename or unlinked,
         // and only the user can access its folder (0700).
         let map = unsafe { Mmap::map(&file) }.map_err(|error| Error::io(path, &error))?;

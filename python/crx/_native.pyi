@@ -6,6 +6,7 @@ argument raises `ValueError`. Every call that loops or accesses a disk releases 
 object may be used from several threads.
 """
 
+import os
 from collections.abc import Sequence
 from typing import Any, final
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "AppendFile",
     "ChunkRow",
     "Dense",
     "DocumentRow",
@@ -27,6 +29,7 @@ __all__ = [
     "Store",
     "analyze",
     "check_interrupt",
+    "clear_folder",
     "current_interrupt",
     "dense_topk",
     "detect_lang",
@@ -35,6 +38,9 @@ __all__ = [
     "fuse",
     "fuse_scores",
     "query_terms",
+    "read_file",
+    "remove_file",
+    "replace_file",
     "salvage",
     "select_spans",
     "split",
@@ -135,6 +141,53 @@ def split(
 
 def digest(*parts: bytes) -> bytes:
     """Return the 32-byte BLAKE3 of the parts, each preceded by its length."""
+
+# files of an index folder: no link is followed, and nothing but a regular file is opened
+
+@final
+class AppendFile:
+    """A file of an index that grows at its end; every method raises `NoRoom` or `SystemFailure`."""
+
+    @staticmethod
+    def open(folder: str | os.PathLike[str], name: str) -> AppendFile:
+        """Open a file for reading and appending; it is created if there is none.
+
+        Raises `Damaged` if its name is that of a link, a pipe or a device.
+        """
+
+    def read(self) -> bytes:
+        """Return what the file holds."""
+
+    def truncate(self, size: int) -> None:
+        """Cut the file off after some bytes."""
+
+    def append(self, content: bytes) -> None:
+        """Write at the end."""
+
+    def sync(self) -> None:
+        """Put what was written on the disk."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+def read_file(folder: str | os.PathLike[str], name: str) -> bytes | None:
+    """Return what a file of an index holds, None if there is no such file.
+
+    `name` is a path below the folder. Raises `Damaged` if a part of it is a link, or if the file is
+    a pipe or a device; so do the functions below.
+    """
+
+def replace_file(folder: str | os.PathLike[str], name: str, content: bytes) -> None:
+    """Replace a file of an index; what it held is lost when the new content is on the disk."""
+
+def remove_file(folder: str | os.PathLike[str], name: str) -> None:
+    """Delete a file or a link in an index, if it is there."""
+
+def clear_folder(folder: str | os.PathLike[str], name: str) -> None:
+    """Delete all that is in a folder of an index, and nothing that a link in it leads to.
+
+    The folder is made if it is not there.
+    """
 
 # fusion and passages
 

@@ -15,6 +15,7 @@ use super::hnsw::{self, Hnsw};
 use super::matrix::{self, Matrix, Row};
 use super::source::Source;
 use crate::error::{Error, Result};
+use crate::index_folder::IndexFolder;
 use crate::seal::Key;
 use crate::store::Derived;
 
@@ -244,7 +245,8 @@ impl Folder {
         seq: i64,
         rows: &[Row<'_>],
     ) -> Result<(u64, Derived, Matrix)> {
-        std::fs::create_dir_all(&self.path).map_err(|error| Error::io(&self.path, &error))?;
+        let (index, name) = IndexFolder::of_file(&self.path)?;
+        index.make_below(&name)?;
         let numbers = self.files()?.into_iter().map(|(_, number)| number);
         let number = 1 + numbers.max().unwrap_or(0);
         let file = matrix_file(number);
@@ -272,11 +274,12 @@ impl Folder {
             let is_tail = name(&path).starts_with(TAIL);
             let is_codes = name(&path).starts_with(CODES);
             if Some(number) != kept || is_codes || (is_tail && tail.as_ref() != Some(&path)) {
-                match std::fs::remove_file(&path) {
+                let (folder, file) = IndexFolder::of_file(&path)?;
+                match folder.remove(&file) {
                     // Windows does not remove a file that a reader has mapped: it stays until the
                     // next generation.
                     Err(_) if cfg!(windows) => {}
-                    removed => removed.map_err(|error| Error::io(&path, &error))?,
+                    removed => removed?,
                 }
             }
         }

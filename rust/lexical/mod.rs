@@ -35,6 +35,7 @@ pub use writer::ChunkFields;
 
 use crate::analyze::{QueryAnalyzer, QueryTerm};
 use crate::error::{Error, Result};
+use crate::index_folder::IndexFolder;
 use crate::interrupt;
 use crate::store::{Filter, Store};
 use bm25::{Bm25, FIELDS};
@@ -86,7 +87,8 @@ impl Lexical {
         if !write {
             return Self::open_existing(folder, names, false);
         }
-        std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, &error))?;
+        let (derived, name) = IndexFolder::of_file(folder)?;
+        derived.make_below(&name)?;
         match Self::open_existing(folder, names, true) {
             Err(Error::Damaged(_)) => Self::create(folder, names),
             opened => opened,
@@ -95,6 +97,11 @@ impl Lexical {
 
     fn open_existing(folder: &Path, names: &[String], write: bool) -> Result<Lexical> {
         let (schema, fields) = schema::schema(names)?;
+        if folder.symlink_metadata().is_ok() {
+            // tantivy opens files by their paths, and follows links.
+            let (derived, name) = IndexFolder::of_file(folder)?;
+            derived.below(&name)?.require_files(0)?;
+        }
         let directory = MmapDirectory::open(folder)
             .map_err(|error| damaged(folder, &error.to_string().replace('\n', " ")))?;
         let index = Index::open(directory).map_err(|error| match error_of(folder, error) {
@@ -110,9 +117,8 @@ impl Lexical {
 
     fn create(folder: &Path, names: &[String]) -> Result<Lexical> {
         let (schema, fields) = schema::schema(names)?;
-        std::fs::remove_dir_all(folder)
-            .and_then(|()| std::fs::create_dir(folder))
-            .map_err(|error| Error::io(folder, &error))?;
+        let (derived, name) = IndexFolder::of_file(folder)?;
+        derived.make_below(&name)?.clear()?;
         let index = Index::builder()
             .schema(schema)
             .settings(tantivy::IndexSettings {

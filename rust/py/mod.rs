@@ -6,6 +6,7 @@
 mod dense;
 mod error;
 mod glob;
+mod index_folder;
 mod interrupt;
 mod lexical;
 mod passages;
@@ -22,6 +23,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     interrupt::register(module)?;
     passages::register(module)?;
     store::register(module)?;
+    index_folder::register(module)?;
     lexical::register(module)?;
     dense::register(module)
 }

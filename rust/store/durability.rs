@@ -6,7 +6,7 @@
 //! document is read again from its source, so it costs little; contexts and vectors are synced at
 //! once. Syncs keep the order of transactions: whatever is durable, all before it is, too.
 
-use std::fs::OpenOptions;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use rusqlite::Transaction;
 
 use super::{Store, open};
 use crate::error::{Error, Result};
+use crate::index_folder::{Access, IndexFolder};
 
 /// The longest time between the first and the last transaction of a group.
 pub(super) const GROUP: Duration = Duration::from_secs(1);
@@ -55,9 +56,8 @@ impl Store {
 
 /// Writes the write-ahead log of an index to the disk.
 fn sync_log(index: &Path) -> Result<()> {
-    let log = index.join("crx.db-wal");
     // SQLite's locks are on other files, so that closing this one releases none.
-    let file = OpenOptions::new().write(true).open(&log);
-    file.and_then(|file| file.sync_all())
-        .map_err(|error| Error::io(&log, &error))
+    let file = IndexFolder::open(index)?.file(OsStr::new("crx.db-wal"), Access::Write)?;
+    file.sync_all()
+        .map_err(|error| Error::io(&index.join("crx.db-wal"), &error))
 }

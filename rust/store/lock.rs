@@ -3,13 +3,15 @@
 //! The operating system releases the lock when its process ends, so a stale file never blocks. The
 //! content of the file is only used in the error message.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::ffi::OsStr;
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Result};
 use crate::files;
+use crate::index_folder::{Access, IndexFolder};
 
 /// The writer's lock, which is held until it is dropped.
 #[derive(Debug)]
@@ -32,13 +34,7 @@ impl Lock {
     pub(super) fn take(index: &Path) -> Result<Self> {
         let path = index.join("lock");
         let io = |error: std::io::Error| Error::io(&path, &error);
-        let mut file = files::private(&mut OpenOptions::new())
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(io)?;
+        let mut file = IndexFolder::open(index)?.file(OsStr::new("lock"), Access::Create)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(held(index, &mut file)),

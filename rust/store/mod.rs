@@ -90,6 +90,7 @@ impl Store {
     /// [`Error::NotAnIndex`], [`Error::Locked`] with the holder's process, [`Error::Incompatible`] for
     /// another format, [`Error::Damaged`], [`Error::NoRoom`].
     pub fn open(path: &Path, write: bool, create: bool) -> Result<Self> {
+        open::require_files(path)?;
         let missing = !open::exists(path)?;
         if missing && !create {
             return Err(open::not_an_index(path));

@@ -1,5 +1,6 @@
 //! Opening of the database: the folder, the format and SQLite's settings.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::{functions, piece_index, schema, schema_check, watched};
 use crate::error::{Error, Result};
 use crate::files;
+use crate::index_folder::IndexFolder;
 
 /// Older versions can lose commits when the WAL is reset during a read.
 const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
@@ -18,9 +20,51 @@ const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 /// The time that a statement waits for another process's checkpoint.
 const BUSY: Duration = Duration::from_secs(10);
 
+/// The name of an index's database.
+pub(super) const DATABASE: &str = "crx.db";
+
 /// Returns the path of an index's database.
 pub(super) fn database(index: &Path) -> PathBuf {
-    index.join("crx.db")
+    index.join(DATABASE)
+}
+
+/// The empty file by which the folder of an unfinished copy is known.
+pub(super) const UNFINISHED: &str = "unfinished-copy";
+
+/// The depth of the folders in an index: `derived/bm25`.
+const DEPTH: usize = 2;
+
+/// Checks that an index folder holds regular files alone, if it has a database. SQLite and tantivy
+/// open files by their names.
+///
+/// # Errors
+/// [`Error::Damaged`] with the first link, pipe or device.
+pub(super) fn require_files(index: &Path) -> Result<()> {
+    match database(index).symlink_metadata().is_ok() {
+        true => IndexFolder::open(index)?.require_files(DEPTH),
+        false => Ok(()),
+    }
+}
+
+/// Opens a database file, which is no link; the path of its folder may pass links. `parameters` are
+/// those of SQLite's URI.
+pub(super) fn connect(
+    index: &Path,
+    file: &str,
+    flags: OpenFlags,
+    parameters: &str,
+) -> Result<Connection> {
+    // SQLite refuses a link anywhere in the path, and Windows has another form of a path.
+    let folder = match cfg!(unix) {
+        true => fs::canonicalize(index).map_err(|error| Error::io(index, &error))?,
+        false => index.to_owned(),
+    };
+    let uri = format!("{}{parameters}", uri_of(&folder.join(file)));
+    let flags = flags
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | OpenFlags::SQLITE_OPEN_URI;
+    Ok(Connection::open_with_flags(uri, flags)?)
 }
 
 /// Creates the folder of an index, or uses an empty one.
@@ -57,6 +101,7 @@ pub(super) fn make_folder(index: &Path) -> Result<()> {
             "derived",
             "lock",
             ".gitignore",
+            UNFINISHED,
         ];
         if !ours.iter().any(|own| name == *own) {
             return Err(Error::NotAnIndex(format!(
@@ -89,9 +134,9 @@ pub(super) fn not_an_index(index: &Path) -> Error {
 /// Opens the database for writing; with `create`, creates its tables if there are none.
 pub(super) fn writer(index: &Path, create: bool) -> Result<Connection> {
     refuse_old_sqlite()?;
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
-    let mut db = Connection::open_with_flags(database(index), flags)?;
+    let mut db = connect(index, DATABASE, flags, "")?;
     distrust(&db)?;
     // SQLite would remove the log also where the mark could not be cleared: see `log_flag`.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -129,10 +174,7 @@ pub(super) fn writer(index: &Path, create: bool) -> Result<Connection> {
 /// Opens the database for reading, also on a read-only disk.
 pub(super) fn reader(index: &Path) -> Result<Connection> {
     refuse_old_sqlite()?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_URI;
-    let immutable = match access_to(index)? {
+    let parameters = match access_to(index)? {
         Access::Shared => "",
         Access::Immutable => "?immutable=1",
         Access::None => {
@@ -143,8 +185,12 @@ pub(super) fn reader(index: &Path) -> Result<Connection> {
             )));
         }
     };
-    let uri = format!("{}{immutable}", uri_of(&database(index)));
-    let mut db = Connection::open_with_flags(uri, flags)?;
+    let mut db = connect(
+        index,
+        DATABASE,
+        OpenFlags::SQLITE_OPEN_READ_ONLY,
+        parameters,
+    )?;
     distrust(&db)?;
     db.busy_timeout(BUSY)?;
     if blank(&db)? {
@@ -321,9 +367,9 @@ fn number(db: &Connection, pragma: &str) -> Result<i64> {
 
 /// Creates the folder `derived/`.
 pub(super) fn make_derived(index: &Path) -> Result<()> {
-    let path = index.join("derived");
-    let io = |error: std::io::Error| Error::io(&path, &error);
-    files::create_private_folder(&path).map_err(io)
+    let folder = IndexFolder::open(index)?.make_below(OsStr::new("derived"))?;
+    drop(folder);
+    Ok(())
 }
 
 /// Makes the entry of a path in its folder durable.

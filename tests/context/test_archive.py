@@ -21,12 +21,13 @@ from crx.context.archive import (
     ArchiveContent,
     ArchivedContext,
     ContextArchive,
+    drop_damaged_lines,
     drop_unused_contexts,
     read_archive,
     salvage_with_archive,
 )
 from crx.context.records import Record, hash_of
-from crx.errors import Damaged, SystemFailure
+from crx.errors import Damaged
 from crx.types import Verification
 
 FIXED = fixed_settings(resolve(SETTINGS).settings)
@@ -154,9 +155,9 @@ def test_any_other_line_is_damaged(tmp_path: Path, line: bytes) -> None:
 def test_what_is_no_regular_file_is_refused(tmp_path: Path, make: Callable[[Path], None]) -> None:
     (tmp_path / "target").write_text("mine\n")
     make(tmp_path / FILE)
-    with pytest.raises(SystemFailure, match=FILE):
+    with pytest.raises(Damaged, match=FILE):
         read_archive(tmp_path)
-    with pytest.raises(SystemFailure, match=FILE):
+    with pytest.raises(Damaged, match=FILE):
         ContextArchive(tmp_path)
     assert (tmp_path / "target").read_text() == "mine\n"
 
@@ -233,10 +234,14 @@ def test_a_rewrite_does_not_follow_a_link(index: crx.Index, tmp_path: Path) -> N
     index.contextualize("fake:")
     mine = tmp_path / "mine"
     mine.write_text("mine\n")
+    with (index.path / FILE).open("ab") as file:
+        file.write(b"damaged\n")
     (index.path / f"{FILE}.tmp").symlink_to(mine)
-    index.remove(index.store.documents()[0].uri)
-    index.gc(contexts=True)
+    with pytest.raises(Damaged, match="a link"):
+        index.gc(contexts=True)
+    drop_damaged_lines(index.path)
     assert mine.read_text() == "mine\n"
+    assert read_archive(index.path).damaged == 0
     assert archived(index.path) == stored(index)
 
 

@@ -17,6 +17,7 @@ from crx.cli.options import (
     find_index,
     index_option,
     json_option,
+    not_a_link,
     parse_settings,
     progress_options,
     set_option,
@@ -158,7 +159,7 @@ def choose_index(paths: tuple[Path, ...], *, folder: str | None, exclude: tuple[
             raise UsageError(f"{path}: no such file or folder; nothing was indexed{next_step}")
     if exclude and not paths:
         raise UsageError("--exclude wants a PATH; what was excluded before is remembered")
-    return (found or Path(FOLDER)) if paths else existing_index(folder)
+    return (found or not_a_link(Path(FOLDER))) if paths else existing_index(folder)
 
 
 def name_failures(report: Report) -> None:

@@ -198,7 +198,19 @@ def find_index(
             )
         return Path(here, named)
     found = nearest_index(here or os.getcwd())
-    return Path(found) if found else None
+    return not_a_link(Path(found)) if found else None
+
+
+def not_a_link(folder: Path) -> Path:
+    """Return the folder of an index that nobody named; raise `UsageError` if it is a link.
+
+    A link may have come with a project, and lead out of it.
+    """
+    if folder.is_symlink():
+        raise UsageError(
+            f"{folder}: a link, which is followed only if you name it: --index {folder}"
+        )
+    return folder
 
 
 def existing_index(

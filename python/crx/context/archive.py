@@ -12,11 +12,7 @@ takes contexts from an archive.
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import os
-import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +23,7 @@ from crx.context.cache import Origin, with_older_origins
 from crx.context.controls import has_controls
 from crx.context.records import Record, parse_fields, to_fields, to_record
 from crx.context.refresh import REFRESH, Refresh
-from crx.errors import Damaged, NoRoom, NotAnIndex, SystemFailure
+from crx.errors import Damaged, NotAnIndex
 from crx.ingest.create import create_index
 from crx.ingest.open_store import open_stored_form
 from crx.ingest.salvage import Salvaged, salvage_index
@@ -35,7 +31,6 @@ from crx.types import Context
 
 FILE = "contexts.jsonl"
 
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _KEY_BYTES = 32
 
 
@@ -74,17 +69,13 @@ class ContextArchive:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = folder / FILE
-        with _named_errors(self._file):
-            self._descriptor = _open(self._file, os.O_RDWR | os.O_CREAT)
-            try:
-                content = _parse(_read(self._descriptor))
-                os.ftruncate(self._descriptor, content.whole_bytes)  # cuts off a torn line
-                os.lseek(self._descriptor, 0, os.SEEK_END)
-                _sync_folder(folder)
-            except BaseException:
-                os.close(self._descriptor)
-                raise
+        self._file = _native.AppendFile.open(folder, FILE)
+        try:
+            content = _parse(self._file.read())
+            self._file.truncate(content.whole_bytes)  # cuts off a torn line
+        except BaseException:
+            self._file.close()
+            raise
         self._keys = {context.key for context in content.contexts}
 
     def __enter__(self) -> ContextArchive:
@@ -94,40 +85,27 @@ class ContextArchive:
         try:
             self.sync()
         finally:
-            os.close(self._descriptor)
+            self._file.close()
 
     def add(self, context: ArchivedContext) -> None:
         """Append a context, unless the archive has it or it has no text that may be read back."""
         text = context.record.context
         if not text or has_controls(text) or context.key in self._keys:
             return
-        rest = memoryview(_line(context))
-        with _named_errors(self._file):
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
+        self._file.append(_line(context))
         self._keys.add(context.key)
 
     def sync(self) -> None:
         """Put what was appended on the disk."""
-        with _named_errors(self._file):
-            os.fsync(self._descriptor)
+        self._file.sync()
 
 
 def read_archive(folder: Path) -> ArchiveContent:
     """Return what the archive of an index folder contains; nothing if there is none.
 
-    Raises `SystemFailure` if it cannot be read.
+    Raises `SystemFailure` if it cannot be read, and `Damaged` if it is a link or a pipe.
     """
-    file = folder / FILE
-    try:
-        with _named_errors(file):
-            descriptor = _open(file, os.O_RDONLY)
-            try:
-                return _parse(_read(descriptor))
-            finally:
-                os.close(descriptor)
-    except FileNotFoundError:
-        return ArchiveContent((), 0, 0)
+    return _parse(_native.read_file(folder, FILE) or b"")
 
 
 def restore_contexts(store: _native.Store, contexts: Iterable[ArchivedContext]) -> int:
@@ -165,15 +143,7 @@ def drop_damaged_lines(folder: Path) -> None:
 
 
 def _replace(folder: Path, contexts: Iterable[ArchivedContext]) -> None:
-    beside = folder / f"{FILE}.tmp"
-    with _named_errors(beside):
-        beside.unlink(missing_ok=True)
-        with os.fdopen(_open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as aside:
-            aside.writelines(map(_line, contexts))
-            aside.flush()
-            os.fsync(aside.fileno())
-        os.replace(beside, folder / FILE)
-        _sync_folder(folder)
+    _native.replace_file(folder, FILE, b"".join(map(_line, contexts)))
 
 
 def _parse(content: bytes) -> ArchiveContent:
@@ -215,40 +185,6 @@ def _line(context: ArchivedContext) -> bytes:
 
 def _hash(fields: dict[str, object]) -> str:
     return _native.digest(orjson.dumps(fields)).hex()
-
-
-def _open(file: Path, flags: int) -> int:
-    """Open a regular file; a folder from elsewhere may have a link or a pipe of that name."""
-    descriptor = os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "no regular file", str(file))
-    return descriptor
-
-
-def _read(descriptor: int) -> bytes:
-    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _named_errors(file: Path) -> Iterator[None]:
-    """Raise errors of the system as crx's own, with the path."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        kind = NoRoom if error.errno in _DISK_FULL else SystemFailure
-        raise kind(f"{file}: {reason}") from error
 
 
 def salvage_with_archive(source: Path, target: Path, *, settings: Mapping[str, str]) -> Salvaged:

@@ -118,28 +118,22 @@ class QuestionFile:
                 f"{corpus}: was made from other documents; name another folder with --out"
             )
         if not corpus.exists():
-            temporary = corpus.with_suffix(".tmp")
-            temporary.write_bytes(data)
-            temporary.replace(corpus)
-        self._path = folder / "queries.jsonl"
+            _native.replace_file(folder, corpus.name, data)
+        self._file = _native.AppendFile.open(folder, "queries.jsonl")
         self.ids = self._load_ids()
 
     def add(self, sampled: SampledChunk, question: str) -> None:
         """Append a question whose answer is the chunk."""
         span = {"doc_id": sampled.document.uri, "start": sampled.start, "end": sampled.end}
         row = {"query_id": sampled.id, "query": question, "gold": [{"any": [span]}]}
-        with self._path.open("ab") as file:
-            file.write(orjson.dumps(row) + b"\n")
+        self._file.append(orjson.dumps(row) + b"\n")
         self.ids.add(sampled.id)
 
     def _load_ids(self) -> set[str]:
         """Return the ids of the questions in the file, after dropping an incomplete last line."""
-        if not self._path.exists():
-            return set()
-        data = self._path.read_bytes()
+        data = self._file.read()
         complete = data[: data.rfind(b"\n") + 1]
-        if complete != data:
-            self._path.write_bytes(complete)
+        self._file.truncate(len(complete))
         return {orjson.loads(line)["query_id"] for line in complete.splitlines() if line.strip()}
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 
+from crx import _native
 from crx.context.archive import FILE, drop_damaged_lines, read_archive
 from crx.errors import Damaged, fact
 from crx.index.files import OpenFiles, describe_lost_log
@@ -77,7 +77,6 @@ def find_unfound(files: OpenFiles) -> list[str]:
 def rebuild_files(files: OpenFiles) -> None:
     """Delete the derived files and make them anew from the store, under the writer's lock."""
     with contextlib.closing(open_locked_store(files.legs.path, wait_s=CATCH_UP_S)):
-        for path in files.legs.folder.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        _native.clear_folder(files.legs.path, files.legs.folder.name)
     with files.recovering() as writer:
         writer.publish()

@@ -11,6 +11,9 @@ from crx.errors import NotAnIndex, UsageError
 from crx.ingest.open_store import open_stored_form
 from crx.ingest.paths import escape_path
 
+# The setting of an index into which a copy is under way or was interrupted: the copy's source.
+UNFINISHED_COPY = "copying_from"
+
 
 def require_utf_8(folder: Path) -> None:
     """Raise `UsageError` for a path with other bytes, which the files of an index cannot have."""
@@ -21,6 +24,17 @@ def require_utf_8(folder: Path) -> None:
             f"{escape_path(folder)}: the path of an index must be UTF-8; put the index elsewhere "
             "with --index DIR"
         ) from None
+
+
+def describe_unfinished_copy(settings: Mapping[str, str], *, name: str) -> list[str]:
+    """Return a note on an index that a copy has filled in part; none on any other."""
+    source = settings.get(UNFINISHED_COPY, "")
+    if not source:
+        return []
+    return [
+        f"holds a part of {source}: the copy is under way or was interrupted; "
+        f'"crx copy {source} {name}" goes on with it'
+    ]
 
 
 def is_complete(folder: Path) -> bool:
@@ -50,13 +64,6 @@ def create_index(folder: Path, settings: Mapping[str, str]) -> None:
             store.set_settings(dict(settings))
         derived = folder / "derived"
         _native.Lexical.open(str(derived / "bm25"), write=True).sync(store)
-        _ignore_in_git(folder / ".gitignore")
+        _native.replace_file(folder, ".gitignore", b"*\n")
     finally:
         store.close()
-
-
-def _ignore_in_git(file: Path) -> None:
-    try:
-        file.write_text("*\n", encoding="utf-8")
-    except OSError as error:  # that of a failed write has no name
-        raise OSError(error.errno, error.strerror, str(file)) from error

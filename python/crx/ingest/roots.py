@@ -8,10 +8,8 @@ part of what is searched, and may be deleted.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import orjson
 
@@ -101,9 +99,9 @@ FILE = "skipped.jsonl"
 def read_skipped(store: _native.Store) -> list[Skipped]:
     """Return the paths that were not indexed, by URI; none if there is no whole record."""
     try:
-        lines = (Path(store.path) / FILE).read_bytes().splitlines()
+        lines = (_native.read_file(store.path, FILE) or b"").splitlines()
         entries = [Skipped(**orjson.loads(line)) for line in lines]
-    except (FileNotFoundError, ValueError, TypeError):
+    except (ValueError, TypeError):
         return []
     return [replace(entry, uri=store.absolute_uri(entry.uri)) for entry in entries]
 
@@ -124,7 +122,5 @@ def record_skipped(
     ]
     stored = {replace(entry, uri=store.stored_uri(entry.uri)) for entry in (*kept, *skipped)}
     entries = sorted(stored, key=lambda entry: (entry.uri, entry.reason))
-    folder = Path(store.path)
-    beside = folder / f"{FILE}.tmp"
-    beside.write_bytes(b"".join(orjson.dumps(entry) + b"\n" for entry in entries))
-    os.replace(beside, folder / FILE)
+    lines = b"".join(orjson.dumps(entry) + b"\n" for entry in entries)
+    _native.replace_file(store.path, FILE, lines)

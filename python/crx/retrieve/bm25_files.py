@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +38,7 @@ def open_bm25(folder: Path, *, write: bool) -> _native.Lexical:
             if type(panic).__name__ != "PanicException":
                 raise
     if write:
-        shutil.rmtree(folder)
+        _native.clear_folder(folder.parent, folder.name)
         return _native.Lexical.open(str(folder), write=True)
     raise Damaged(
         f"{folder}: its files do not belong together; the next command that writes rebuilds it"
@@ -55,9 +54,7 @@ def record_files(folder: Path) -> None:
             ends[name] = known.get(name) or _read_end(folder / name)
     if ends == known:
         return
-    new = folder / f"{FILE_ENDS}.tmp"
-    new.write_bytes(orjson.dumps(ends))
-    new.replace(folder / FILE_ENDS)
+    _native.replace_file(folder.parent, f"{folder.name}/{FILE_ENDS}", orjson.dumps(ends))
 
 
 def _are_in_place(folder: Path) -> bool:
@@ -72,8 +69,9 @@ def _are_in_place(folder: Path) -> bool:
 def _recorded_ends(folder: Path) -> dict[str, str]:
     """Return the recorded ends by name; none if there is no record, or it cannot be read."""
     try:
-        ends = orjson.loads((folder / FILE_ENDS).read_bytes())
-    except (OSError, ValueError):
+        content = _native.read_file(folder.parent, f"{folder.name}/{FILE_ENDS}")
+        ends = orjson.loads(content or b"")
+    except ValueError:
         return {}
     is_record = isinstance(ends, dict) and all(isinstance(end, str) for end in ends.values())
     return ends if is_record else {}
@@ -99,7 +97,7 @@ def _remove_uncommitted_deletes(folder: Path) -> None:
     committed = {segment.deletes for segment in segments}
     for path in folder.glob("*.del"):
         if path.name not in committed:
-            path.unlink(missing_ok=True)
+            _native.remove_file(folder.parent, f"{folder.name}/{path.name}")
 
 
 def _committed_files(folder: Path) -> list[str]:

@@ -11,11 +11,12 @@ mod pages;
 mod staging;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::ffi::OsStr;
 use std::path::Path;
 
-use super::{Store, backup, open};
+use super::{Store, backup};
 use crate::error::{Error, Result};
+use crate::index_folder::IndexFolder;
 use pages::Pages;
 use staging::Staging;
 
@@ -34,22 +35,8 @@ pub fn salvage(
     target: &Path,
     settings: &[(String, String)],
 ) -> Result<BTreeMap<String, i64>> {
-    let pages = Pages::open(&open::database(source)).map_err(|error| error.at(source))?;
-    let partial = backup::partial(target);
-    let io = |error: std::io::Error| Error::io(&partial, &error);
-    if partial.exists() {
-        fs::remove_dir_all(&partial).map_err(io)?;
-    }
-    let taken = fill(&pages, source, &partial, settings).and_then(|counts| {
-        open::sync_folder(&partial)?;
-        fs::rename(&partial, target).map_err(io)?;
-        open::sync_parent(target)?;
-        Ok(counts)
-    });
-    if taken.is_err() {
-        // What is left of a failed copy is of no use; the first error is the one to report.
-        let _ = fs::remove_dir_all(&partial);
-    }
+    let pages = Pages::open(source).map_err(|error| error.at(source))?;
+    let taken = backup::make_whole(target, |partial| fill(&pages, source, partial, settings));
     taken.map_err(|error| error.at(target))
 }
 
@@ -60,8 +47,7 @@ fn fill(
     settings: &[(String, String)],
 ) -> Result<BTreeMap<String, i64>> {
     let store = Store::open(folder, true, true)?;
-    let staged = folder.join("staging.db");
-    let staging = Staging::create(&staged)?;
+    let staging = Staging::create(folder)?;
     let mut counts = stage(pages, &staging)?;
     if counts["rows"] == 0 {
         return Err(Error::Damaged(format!(
@@ -77,7 +63,7 @@ fn fill(
     counts.extend(documents::put(&staging, &store)?);
     store.flush()?;
     drop(staging);
-    fs::remove_file(&staged).map_err(|error| Error::io(&staged, &error))?;
+    IndexFolder::open(folder)?.remove(OsStr::new(staging::FILE))?;
     Ok(counts)
 }
 

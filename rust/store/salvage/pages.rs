@@ -3,11 +3,14 @@
 //! The formats are those of <https://sqlite.org/fileformat2.html>.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::index_folder::{Access, IndexFolder};
+use crate::store::open;
 
 /// The size that crx leaves to SQLite's default, for a file whose header is damaged.
 const USUAL_SIZE: usize = 4096;
@@ -32,19 +35,20 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Opens the files for reading.
-    pub(super) fn open(database: &Path) -> Result<Self> {
-        let io = |error: std::io::Error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => {
-                Error::NotAnIndex(format!("{}: no such file", database.display()))
-            }
-            _ => Error::io(database, &error),
-        };
-        let file = File::open(database).map_err(io)?;
-        let bytes = file.metadata().map_err(io)?.len();
-        let mut log_path = database.as_os_str().to_owned();
-        log_path.push("-wal");
-        let log = File::open(&log_path).ok();
+    /// Opens the files of an index for reading.
+    pub(super) fn open(index: &Path) -> Result<Self> {
+        let database = open::database(index);
+        if !database.exists() {
+            let database = database.display();
+            return Err(Error::NotAnIndex(format!("{database}: no such file")));
+        }
+        let folder = IndexFolder::open(index)?;
+        let file = folder.file(OsStr::new(open::DATABASE), Access::Read)?;
+        let metadata = file.metadata();
+        let bytes = metadata
+            .map_err(|error| Error::io(&database, &error))?
+            .len();
+        let log = folder.file(OsStr::new("crx.db-wal"), Access::Read).ok();
         let header = read_at(&file, 0, 100).filter(|header| header.starts_with(MAGIC));
         let in_header = header
             .as_deref()

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use rusqlite::types::ToSqlOutput;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, OpenFlags, params_from_iter};
 
 use super::cells::IntactRow;
 use crate::error::Result;
 use crate::store::contexts::ContextRow;
+use crate::store::open;
 use crate::store::row::{all, hash_of, value};
 use crate::store::schema::{
     BODY, CHUNK, CONTEXT, DOCUMENT, FAILURE, PIECE, SETTING, Table, VECTOR,
@@ -17,6 +18,9 @@ use crate::store::schema::{
 const STAGED: [&Table; 8] = [
     &SETTING, &BODY, &PIECE, &DOCUMENT, &CHUNK, &CONTEXT, &VECTOR, &FAILURE,
 ];
+
+/// The name of the database.
+pub(super) const FILE: &str = "staging.db";
 
 /// Rows that are read at once.
 const BATCH_ROWS: i64 = 1000;
@@ -33,9 +37,10 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    /// Creates the database; the caller deletes it.
-    pub(super) fn create(path: &Path) -> Result<Self> {
-        let db = Connection::open(path)?;
+    /// Creates the database [`FILE`] in a folder; the caller deletes it.
+    pub(super) fn create(folder: &Path) -> Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let db = open::connect(folder, FILE, flags, "")?;
         db.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;")?;
         for Table { name, columns, .. } in STAGED {
             let (key, rest) = columns.split_once(", ").unwrap_or((columns, ""));
