@@ -24,6 +24,7 @@ from crx.context.routing import ContextRouter
 from crx.errors import UsageError
 from crx.plugins import find_plugins, load_plugin, require_protocol
 from crx.protocols import Contextualizer, CostEstimator, Promptable
+from crx.registry import embedder_acts
 
 # The model whose prices are shown by default: the cheapest one with known prices.
 PRICED = "claude:claude-haiku-5-5"
@@ -151,6 +152,17 @@ def load_context_sources(text: str) -> ContextSources:
             f'run "crx contextualize --with {spec.source}"'
         )
     return ContextSources(spec.outline, load_contextualizer(spec.source) if spec.source else None)
+
+
+def context_acts(text: str) -> list[str]:
+    """Return what contexts of a specification do outside the index that names them."""
+    source = parse_contexts(text).source
+    return [f"read the contexts of {source}"] if source else []
+
+
+def index_acts(built: Mapping[str, str]) -> list[str]:
+    """Return what an index of these settings does outside its folder, besides reading roots."""
+    return [*embedder_acts(built["embedder"]), *context_acts(built["contexts"])]
 
 
 def is_context_file(source: str) -> bool:

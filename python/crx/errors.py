@@ -5,6 +5,7 @@
     - NotAnIndex
     - NotFound
     - Offline
+    - Untrusted
   - InputError (3)
     - NotText
   - IndexFailure (4)
@@ -50,6 +51,10 @@ class NotFound(UsageError):
 
 class Offline(UsageError):
     """`CRX_OFFLINE` is set and the command needs the network."""
+
+
+class Untrusted(UsageError):
+    """An index from elsewhere asks for what the user has not allowed it."""
 
 
 class InputError(CrxError):

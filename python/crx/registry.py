@@ -27,7 +27,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 
+from crx.config import require_allowed
 from crx.errors import Incompatible, ModelError, UsageError
 from crx.plugins import find_plugins, load_plugin, require_protocol
 from crx.protocols import (
@@ -85,6 +87,21 @@ def load_embedder(spec: str = DEFAULT_EMBEDDER) -> Embedder:
     return require_protocol(import_module(_EMBEDDERS["onnx"]).load_embedder(spec), Embedder, kind)
 
 
+def embedder_acts(spec: str) -> list[str]:
+    """Return what an embedder does outside the index that names it; none for a local model.
+
+    A local model is one of the model store. Anything else may send texts to another machine, load a
+    model from any folder, or run the code of a plugin.
+    """
+    kind, _, rest = spec.partition(":")
+    name = rest.partition(":")[0] if kind in ("onnx", "openvino") else kind
+    if kind in ("hashed", NO_EMBEDDER) or _is_installed(name):
+        return []
+    is_known = kind in _EMBEDDERS or Path(kind).exists() or kind in find_plugins("crx.embedders")
+    # A model that is not installed any more is no act: loading it says how to get it.
+    return [f"use the embedder {spec}"] if is_known or rest else []
+
+
 def load_embedder_of_new_index(spec: str) -> Embedder:
     """Return an embedder; the `ModelError` for a missing model also names `--embedder none`."""
     try:
@@ -96,8 +113,10 @@ def load_embedder_of_new_index(spec: str) -> Embedder:
 def load_embedder_of_index(folder: str, *, built: Mapping[str, str]) -> Embedder:
     """Return the embedder that an index was built with; `built` are the index's settings.
 
-    Raises `Incompatible` if the embedder of that name now has another fingerprint.
+    Raises `Incompatible` if the embedder of that name now has another fingerprint, `Untrusted` if
+    the user has not allowed the index to use it.
     """
+    require_allowed(folder, embedder_acts(built["embedder"]))
     embedder = load_embedder(built["embedder"])
     fingerprint = built.get("embedder_fingerprint", embedder.fingerprint)
     if fingerprint != embedder.fingerprint:

@@ -42,7 +42,7 @@ COMMANDS = {
     "bundle": "Carry crx and its models to a machine without a network.",
     "eval": "Measure retrieval on questions with known answers.",
     "config": "Print and change the settings.",
-    "trust": "Let a project's settings file choose models and URLs.",
+    "trust": "Let a project's settings, or an index, act outside their folder.",
     "verify": "Check every row and rebuild derived files.",
     "rebuild": "Make the derived files anew from the database.",
     "salvage": "Take what is intact out of a damaged index.",

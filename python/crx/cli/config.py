@@ -16,8 +16,11 @@ from crx.cli.value_completion import complete_setting
 from crx.config import (
     PROJECT_FILE,
     SettingsFile,
+    allow,
     describe,
+    forbid,
     project_file,
+    require_inside,
     resolve,
     revoke,
     trust,
@@ -25,6 +28,8 @@ from crx.config import (
     write,
 )
 from crx.errors import UsageError
+from crx.index import handle
+from crx.plugins import is_engine_address
 
 # Characters of a value that the table of settings shows; a longer one follows the table.
 LONGEST_VALUE = 60
@@ -89,23 +94,33 @@ def unset_value(*, name: str, project: bool) -> None:
 
 
 def _file(*, project: bool) -> Path:
-    return Path.cwd() / PROJECT_FILE if project else user_file(os.environ)
+    if project:
+        return require_inside(Path.cwd() / PROJECT_FILE, folder=Path.cwd())
+    return user_file(os.environ)
 
 
 @click.command()
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--revoke", "revoked", is_flag=True, help="Trust FILE no longer.")
-def trust_file(*, file: Path | None, revoked: bool) -> None:
-    """Let the settings file FILE choose models, URLs and prompts.
+@click.argument("file", metavar="[FILE|INDEX]", required=False)
+@click.option("--revoke", "revoked", is_flag=True, help="Trust it no longer.")
+def trust_file(*, file: str | None, revoked: bool) -> None:
+    """Let the settings file FILE choose models, URLs, prompts and limits, or let INDEX use them.
 
     FILE is a crx.toml; the default is the nearest one, here or above. Until it is trusted, its
-    settings that name a model, a URL or a prompt are ignored, since the file may have come with a
-    folder that somebody else wrote; its other settings are in effect. Trust is given to the file
-    as it is now: when it changes, it has to be given again.
+    settings that name a model, a URL or a prompt, or raise a limit, are ignored, since the file may
+    have come with a folder that somebody else wrote; its other settings are in effect. Trust is
+    given to the file as it is now: when it changes, it has to be given again.
+
+    INDEX is an index folder, or the URL of a database. What you name yourself while you make or
+    refresh an index is allowed to it: an embedder that is no model of this machine, a file of
+    contexts, folders besides the one that holds it. An index from elsewhere, or one that was
+    moved, has to be trusted once; then it may do what it asks for now, at this place.
     """
-    path = file or project_file(Path.cwd())
+    if file is not None and (is_engine_address(file) or Path(file).is_dir()):
+        _trust_index(file, revoked=revoked)
+        return
+    path = Path(file) if file else _own_project_file()
     if path is None:
-        raise UsageError(f"no {PROJECT_FILE} here or above; name the file to trust")
+        raise UsageError(f"no {PROJECT_FILE} here or above; name the file or the index to trust")
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
     if revoked:
@@ -113,6 +128,28 @@ def trust_file(*, file: Path | None, revoked: bool) -> None:
         print_line(f"{display_path(path)}: {was}")
     else:
         _print_trusted(trust(path))
+
+
+def _own_project_file() -> Path | None:
+    """Return the nearest project file; raise `UsageError` if it is a link out of its folder."""
+    path = project_file(Path.cwd())
+    return path and require_inside(path, folder=path.parent)
+
+
+def _trust_index(place: str, *, revoked: bool) -> None:
+    """Allow an index all that it asks for, or nothing any more; print what that is."""
+    with handle.open(place, create=False) as index:
+        name, acts = index.name, index.acts()
+    if revoked:
+        was = "trusted no longer" if forbid(name, acts) else "was not trusted"
+        print_line(f"{display_path(name)}: {was}")
+    elif acts:
+        allow(name, acts)
+        print_line(f"{display_path(name)}: trusted at this place; it may")
+        for act in acts:
+            print_line(f"  {act}")
+    else:
+        print_line(f"{display_path(name)}: asks for nothing outside its folder")
 
 
 def _print_trusted(file: SettingsFile) -> None:

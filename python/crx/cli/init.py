@@ -11,11 +11,12 @@ from crx.cli.options import (
     embedder_option,
     find_index,
     index_option,
+    not_a_link,
     parse_settings,
     set_option,
 )
 from crx.cli.output import display_path, print_line, print_note
-from crx.config import ARGUMENT, PROJECT_FILE, parse, write
+from crx.config import ARGUMENT, PROJECT_FILE, parse, require_inside, write
 from crx.errors import UsageError
 from crx.index import handle
 from crx.serve.nearest_index import FOLDER
@@ -36,14 +37,15 @@ def command(*, folder: str | None, embedder: str | None, assignments: tuple[str,
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
     values = {name: parse(name, value, origin=ARGUMENT) for name, value in settings.items()}
     above = find_index(None)
-    index_path = Path(folder or os.environ.get("CRX_INDEX") or FOLDER)
+    named = folder or os.environ.get("CRX_INDEX")
+    index_path = Path(named) if named else not_a_link(Path(FOLDER))
     if (index_path / "crx.db").exists():
         raise UsageError(f'{index_path}: exists already; "crx status" prints what it holds')
     with handle.open(index_path, settings=settings) as index:
         built = index.settings
     print_line(f"{display_path(index_path)}: an empty index with the embedder {built['embedder']}")
     if values:
-        write(Path.cwd() / PROJECT_FILE, values)
+        write(require_inside(Path.cwd() / PROJECT_FILE, folder=Path.cwd()), values)
         listed = ", ".join(f"{name} = {value}" for name, value in values.items())
         print_line(f"{PROJECT_FILE}: {listed}")
     if above is not None and index_path == Path(FOLDER):

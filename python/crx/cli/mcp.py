@@ -14,6 +14,7 @@ import click
 from crx.cli import INTERRUPTED
 from crx.cli.options import existing_index, parse_settings, set_option
 from crx.cli.output import display_path, print_line, print_note, print_text
+from crx.config import require_inside
 from crx.errors import UsageError
 from crx.mcp.clients import (
     CLIENTS,
@@ -124,7 +125,7 @@ def install(
     program = uvx_program() if uvx else installed_program()
     server = server_command(program, arguments, environ=os.environ)
     if merge or file:
-        path = file or Path(chosen.file)
+        path = file or require_inside(Path(chosen.file), folder=Path.cwd())
         done = merge_settings(path, chosen, server.entry(chosen))
         print_line(f"{display_path(path)}: {_DONE[done]}; restart {chosen.title}")
     elif client == "claude":

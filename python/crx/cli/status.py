@@ -13,6 +13,7 @@ from crx.cli.tables import format_table
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
 from crx.index.reader import open_reader
+from crx.ingest.create import UNFINISHED_COPY
 from crx.ingest.open_store import BASE
 from crx.ingest.roots import MOUNTS, ROOTS, read_skipped
 from crx.registry import NO_EMBEDDER
@@ -87,7 +88,7 @@ def _print(status: Status) -> None:
 
 
 def _built_with(status: Status) -> list[list[str]]:
-    hidden = (ORIGINS, PENDING_JOBS, BASE, ROOTS, MOUNTS, EMBEDDER_LANGUAGES)
+    hidden = (ORIGINS, PENDING_JOBS, BASE, ROOTS, MOUNTS, UNFINISHED_COPY, EMBEDDER_LANGUAGES)
     built = [[name, value] for name, value in status.settings.items() if name not in hidden]
     if languages := status.settings.get(EMBEDDER_LANGUAGES, "").split():
         few = len(languages) <= MAX_LANGUAGES_SHOWN

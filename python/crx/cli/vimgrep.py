@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from itertools import islice
-from pathlib import Path
 
 from crx import _native
 from crx.cli.output import display_path
 from crx.cli.visible import visible_text
-from crx.ingest.paths import path_of
+from crx.ingest.paths import is_below, path_of
 from crx.retrieve.excerpt import find_excerpt, split_matches
 from crx.types import Passage
 
@@ -17,6 +16,8 @@ from crx.types import Passage
 _LINES = 3
 # So wide that a line is one row.
 _WIDTH = 1 << 40
+# Of a file, to find a passage's column.
+_MOST_BYTES = 64_000_000
 
 
 def vimgrep_lines(passage: Passage, *, query: str, folder: str) -> Iterator[str]:
@@ -42,7 +43,7 @@ def vimgrep_lines(passage: Passage, *, query: str, folder: str) -> Iterator[str]
         number = passage.lines[0] + line
         column = 1 + len(lines[line][:start].encode())
         if line == 0:
-            column += _bytes_before(Path(path_of(passage.uri)), number, lines[0])
+            column += _bytes_before(path_of(passage.uri), number, lines[0], folder=folder)
         yield f"{path}:{number}:{column}:{visible_text(lines[line])}"
 
 
@@ -56,14 +57,18 @@ def _first_match(line: str, terms: set[str]) -> int | None:
     return None
 
 
-def _bytes_before(file: Path, number: int, text: str) -> int:
+def _bytes_before(file: str, number: int, text: str, *, folder: str) -> int:
     """Return how many bytes of a file's line stand before a text, 0 if it is not found there.
 
-    A passage can begin within a line.
+    A passage can begin within a line. The index names the file and may come from elsewhere, so only
+    a regular file below the current folder is read, and no more of it than `_MOST_BYTES`.
     """
+    place = os.path.realpath(file)
+    if not is_below(place, os.path.realpath(folder or ".")) or not os.path.isfile(place):
+        return 0
     try:
-        with file.open("rb") as opened:
-            line = next(islice(opened, number - 1, None), b"")
+        with open(place, "rb") as opened:
+            lines = opened.read(_MOST_BYTES).split(b"\n", number)
     except (OSError, ValueError):
         return 0
-    return max(0, line.find(text.encode()))
+    return max(0, lines[number - 1].find(text.encode())) if len(lines) >= number else 0

@@ -1,12 +1,15 @@
 """Settings: what there is, which value is in effect, and where it comes from."""
 
 from crx.config.agreement import FIXED, fixed_settings, require_agreement
+from crx.config.allowed import allow, allow_copy, forbid, require_allowed
 from crx.config.files import (
     PROJECT_FILE,
     PROMPTS,
     SettingsFile,
     project_file,
     read_settings,
+    replace_text,
+    require_inside,
     user_file,
 )
 from crx.config.resolve import ConfigWarning, Resolved, resolve, resolve_silently
@@ -39,14 +42,20 @@ __all__ = [
     "SettingsFile",
     "Value",
     "Variable",
+    "allow",
+    "allow_copy",
     "describe",
     "fixed_settings",
+    "forbid",
     "is_offline",
     "parse",
     "project_file",
     "read_settings",
     "refuse_offline",
+    "replace_text",
     "require_agreement",
+    "require_allowed",
+    "require_inside",
     "resolve",
     "resolve_silently",
     "revoke",

@@ -15,6 +15,8 @@ from crx.errors import UsageError
 PROJECT_FILE = "crx.toml"
 # The table of a settings file that gives folders prompts of their own.
 PROMPTS = "prompts"
+_MOST_BYTES = 1_000_000
+_USUAL_MODE = 0o644
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,21 @@ def project_file(folder: Path) -> Path | None:
     return None
 
 
+def leads_out(path: Path, *, folder: Path) -> bool:
+    """Return whether a path below a project's folder leads out of it, by way of a link."""
+    return not path.resolve().is_relative_to(folder.resolve())
+
+
+def require_inside(path: Path, *, folder: Path) -> Path:
+    """Return a path below a project's folder; raise `UsageError` if a link leads out of it."""
+    if leads_out(path, folder=folder):
+        raise UsageError(
+            f"{path}: a link that leads out of {folder}, which is not followed: it may have come "
+            "with the folder; delete it, or name the file that you mean"
+        )
+    return path
+
+
 def read_settings(path: Path) -> SettingsFile:
     """Read a settings file; raises `UsageError` if it is not TOML or holds a wrong setting."""
     # Most searches read no settings file.
@@ -59,7 +76,10 @@ def read_settings(path: Path) -> SettingsFile:
         import tomli as tomllib
 
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise UsageError(f"{path}: more than a million bytes, and no settings file is so long")
         table = tomllib.loads(content.decode("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: cannot be read as TOML: {error}") from None
@@ -87,12 +107,26 @@ def write_values(path: Path, changes: Mapping[str, Value | None]) -> None:
             document.pop(name, None)
         else:
             document[name] = parse(name, value, origin=str(path))
+    replace_text(path, tomlkit.dumps(document))
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace a file, which keeps its mode; what lies beside it is not touched."""
+    import tempfile  # not imported for a search
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_suffix(".tmp")
-    aside.write_text(tomlkit.dumps(document), encoding="utf-8", newline="")
-    if path.is_file():
-        shutil.copymode(path, aside)
-    aside.replace(path)
+    handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        if path.is_file():
+            shutil.copymode(path, aside)
+        else:
+            os.chmod(aside, _USUAL_MODE)
+        os.replace(aside, path)
+    except BaseException:
+        os.unlink(aside)
+        raise
 
 
 def _parse_templates(path: Path, table: object) -> dict[str, str]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from crx.config.files import SettingsFile, project_file, read_settings, user_file
+from crx.config.files import SettingsFile, leads_out, project_file, read_settings, user_file
 from crx.config.settings import (
     ARGUMENT,
     ENVIRONMENT,
@@ -96,7 +96,12 @@ def _files(environ: Mapping[str, str], folder: Path, ignored: list[str]) -> list
     if user.is_file():
         files.append(read_settings(user))
     path = project_file(folder)
-    if path is not None:
+    if path is not None and leads_out(path, folder=path.parent):
+        ignored.append(
+            f"{path}: ignored, because it is a link that leads out of its folder; "
+            "put the file itself there"
+        )
+    elif path is not None:
         files.append(_trusted_part(read_settings(path), environ, ignored))
     for file in files:
         ignored += (f"{file.path}: ignored: {describe_removed(name)}" for name in file.removed)

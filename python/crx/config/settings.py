@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -25,13 +26,15 @@ def _setting(
     least: float | None = None,
     most: float | None = None,
     harmless: tuple[str, ...] | None = (),
+    untrusted: tuple[float, float] = (-math.inf, math.inf),
 ) -> Any:
     """Return the field of a setting.
 
-    `harmless` are the texts that a project file may set although nobody trusts it; None: any.
-    Numbers are harmless; a text can name a model, a path or a URL.
+    `harmless` are the texts that a project file may set although nobody trusts it; None: any. A
+    text can name a model, a path or a URL. `untrusted` are the least and the most that such a file
+    may set for a number, so that it does not raise a limit of time, memory or processes.
     """
-    facts = {"least": least, "most": most, "harmless": harmless}
+    facts = {"least": least, "most": most, "harmless": harmless, "untrusted": untrusted}
     return field(default=default, metadata={"scope": scope, "help": help, **facts})
 
 
@@ -62,12 +65,22 @@ class Settings:
     chunk_overlap: int = _setting(
         0, "index", "overlap of neighbouring chunks, in the budget's unit", least=0
     )
-    max_file_mb: int = _setting(64, "run", "larger files fail, in millions of bytes", least=1)
+    max_file_mb: int = _setting(
+        64, "run", "larger files fail, in millions of bytes", least=1, untrusted=(1, 64)
+    )
     read_seconds: int = _setting(
-        60, "run", "CPU seconds that reading a PDF, HTML or office file may take", least=1
+        60,
+        "run",
+        "CPU seconds that reading a PDF, HTML or office file may take",
+        least=1,
+        untrusted=(1, 60),
     )
     read_memory_mb: int = _setting(
-        2000, "run", "memory that reading one of them may take, in millions of bytes", least=200
+        2000,
+        "run",
+        "memory that reading one of them may take, in millions of bytes",
+        least=200,
+        untrusted=(200, 2000),
     )
     ocr: str = _setting(
         "",
@@ -87,9 +100,11 @@ class Settings:
         "NAME/../ENTRY if it lies beside ENTRY",
         harmless=None,
     )
-    k: int = _setting(20, "run", "hits wanted", least=1)
-    bm25_depth: int = _setting(150, "run", "chunks taken from BM25", least=0)
-    dense_depth: int = _setting(150, "run", "chunks taken from the dense leg", least=0)
+    k: int = _setting(20, "run", "hits wanted", least=1, untrusted=(1, 1000))
+    bm25_depth: int = _setting(150, "run", "chunks taken from BM25", least=0, untrusted=(0, 10_000))
+    dense_depth: int = _setting(
+        150, "run", "chunks taken from the dense leg", least=0, untrusted=(0, 10_000)
+    )
     bm25_weight: float = _setting(0.7, "run", "weight of BM25 in the fusion", least=0)
     dense_weight: float = _setting(0.3, "run", "weight of the dense leg in the fusion", least=0)
     score_share: float = _setting(
@@ -126,12 +141,18 @@ class Settings:
         "reranker: crx, a model's name, onnx:FOLDER or st:FOLDER; empty: off",
         harmless=("", "crx"),
     )
-    rerank_depth: int = _setting(30, "run", "candidates that are reranked", least=1)
+    rerank_depth: int = _setting(
+        30, "run", "candidates that are reranked", least=1, untrusted=(1, 1000)
+    )
     rerank_weight: float = _setting(
         0.5, "run", "weight of the reranker against the fusion, 0 to 1", least=0, most=1
     )
     rerank_ms: float = _setting(
-        300.0, "run", "milliseconds that reranking may take; 0: no limit", least=0
+        300.0,
+        "run",
+        "milliseconds that reranking may take; 0: no limit",
+        least=0,
+        untrusted=(1, 300),
     )
     min_relevance: float = _setting(
         0.0, "run", "reranked hits that score less are dropped, 0 to 1", least=0, most=1
@@ -146,6 +167,7 @@ class Settings:
         "processes that embed while indexing, each with a model in memory; 0: the process itself, "
         "or as many as a Ray cluster has room for",
         least=0,
+        untrusted=(0, 0),
     )
     workers_on: str = _setting(
         "",
@@ -163,7 +185,12 @@ class Settings:
         100_000, "run", "rows above which HNSW replaces exact search", least=0
     )
     network_disk: int = _setting(
-        0, "run", "1: allow an index on a network file system (NFS, SMB, sshfs)", least=0, most=1
+        0,
+        "run",
+        "1: allow an index on a network file system (NFS, SMB, sshfs)",
+        least=0,
+        most=1,
+        untrusted=(0, 0),
     )
 
 
@@ -264,8 +291,11 @@ def parse(name: str, value: object, *, origin: str) -> Value:
 
 def is_harmless(name: str, value: Value) -> bool:
     """Return True if a project file that nobody trusts may set this value."""
-    harmless = _FIELDS[name].metadata["harmless"]
-    return not isinstance(value, str) or harmless is None or value in harmless
+    facts = _FIELDS[name].metadata
+    if isinstance(value, str):
+        return facts["harmless"] is None or value in facts["harmless"]
+    least, most = facts["untrusted"]
+    return bool(least <= value <= most)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Trust in project files: which of them may choose models, URLs and prompts.
+"""Trust in project files: which of them may choose models, URLs and prompts, and raise limits.
 
 A `crx.toml` can come with a cloned repository, or lie in a folder above that others can write to.
 Until the user has trusted it, only its harmless settings are in effect. Trust is given to a path

@@ -1,7 +1,8 @@
 """Copies of indexes between engines: resumable, and verified by reading back.
 
 A document that the target has already, with the same digest, is not copied again, so that a copy
-that was interrupted goes on where it stopped. Contexts that no chunk uses stay behind, and so does
+that was interrupted goes on where it stopped; until then a setting of the target says so. Contexts
+that no chunk uses stay behind, and so does
 the list of folders that were added: they are on the machine of the source.
 """
 
@@ -12,11 +13,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crx import plugins
-from crx.config import FIXED
+from crx import context_registry, plugins
+from crx.config import FIXED, allow_copy
 from crx.engine.local import LocalEngine
-from crx.engine.protocol import Conditions, Engine, EngineSnapshot, StoredDocument, batches
+from crx.engine.protocol import (
+    Conditions,
+    Engine,
+    EngineSnapshot,
+    SettingsWriter,
+    StoredDocument,
+    batches,
+)
 from crx.errors import Damaged, Incompatible, NotAnIndex, UsageError
+from crx.ingest.create import UNFINISHED_COPY
 from crx.plugins import ENGINES, is_engine_address, without_password
 
 # Characters of the documents that are put, or verified, between two reports of progress.
@@ -84,7 +93,11 @@ def copy_documents(
     existing = target.settings()
     if existing:
         _require_same(existing, settings, source=source, target=target)
-    target.create(settings)
+    mark = target if isinstance(target, SettingsWriter) else None
+    begun = {UNFINISHED_COPY: source.name} if mark else {}
+    target.create({**settings, **begun})
+    if mark:
+        mark.set_settings(begun)
     with source.snapshot() as held:
         wanted = held.digests(where=where)
         with target.snapshot() as present:
@@ -97,6 +110,9 @@ def copy_documents(
             on_progress(CopyProgress(step="copied", done=done, total=len(missing)))
         target.publish()
     chunks = _verify(target, wanted, on_progress=on_progress)
+    if mark:
+        mark.set_settings({UNFINISHED_COPY: ""})
+    allow_copy(source.name, target.name, context_registry.index_acts(settings))
     return CopyReport(
         source=source.name,
         target=target.name,

@@ -31,14 +31,14 @@ from crx.engine.protocol import (
 from crx.errors import NotAnIndex
 from crx.index.files import OpenFiles
 from crx.index.leg_files import VectorFiles
-from crx.ingest.create import create_index, is_complete
+from crx.ingest.create import UNFINISHED_COPY, create_index, is_complete
 from crx.ingest.open_store import BASE
 from crx.ingest.roots import MOUNTS, ROOTS
 from crx.retrieve.file_searcher import FileDense
 from crx.types import Ranking
 
 # Settings that belong to a folder on one machine.
-_OF_A_FOLDER = (BASE, ROOTS, MOUNTS)
+_OF_A_FOLDER = (BASE, ROOTS, MOUNTS, UNFINISHED_COPY)
 
 
 class LocalSnapshot:
@@ -242,6 +242,11 @@ class LocalEngine:
         """Make the folder with these settings, where there is none."""
         if not is_complete(self._folder):
             create_index(self._folder, settings)
+
+    def set_settings(self, settings: Mapping[str, str]) -> None:
+        """Set some settings of the index; all others stay. An empty text is as good as none."""
+        with self._open().writing() as writer:
+            writer.store.set_settings({**writer.store.settings(), **settings})
 
     def upsert(self, documents: Sequence[StoredDocument]) -> int:
         """Put documents, each in a transaction of its own; return how many were not there."""

@@ -363,6 +363,15 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class SettingsWriter(Protocol):
+    """An engine that can change the settings of its index."""
+
+    def set_settings(self, settings: Mapping[str, str]) -> None:
+        """Set some settings; all others stay. An empty text removes one."""
+        ...
+
+
+@runtime_checkable
 class GraphBuilder(Protocol):
     """An engine that can search its vectors by a graph, which is built on request."""
 

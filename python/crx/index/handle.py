@@ -10,7 +10,7 @@ from pathlib import Path
 from types import UnionType
 
 from crx import _native, context_registry, registry
-from crx.config import fixed_settings, resolve
+from crx.config import allow, allow_copy, fixed_settings, require_allowed, resolve
 from crx.context.archive import ContextArchive, drop_unused_contexts
 from crx.context.budget import Budget, parse_budget
 from crx.context.cache import Origin, read_origins, with_origin
@@ -33,7 +33,7 @@ from crx.ingest.ignore import FolderPatterns
 from crx.ingest.indexer import Indexer
 from crx.ingest.remove import remove_matching
 from crx.ingest.report import Progress, Report
-from crx.ingest.roots import read_root_paths
+from crx.ingest.roots import read_root_paths, remembered_acts, require_allowed_roots
 from crx.ingest.touched import TouchedPaths
 from crx.ingest.worker.limits import ReadLimits
 from crx.jobs.open_workers import open_context_workers, open_embedding_workers
@@ -54,6 +54,15 @@ class Index(AnsweringIndex):
         """The paths of the files and folders that were added, and that `refresh` visits."""
 
         return read_root_paths(self.store)
+
+    def require_allowed_roots(self) -> None:
+        """Raise `Untrusted` if a path of `roots` may not be read: see `crx.ingest.roots`."""
+        require_allowed_roots(self.store)
+
+    def acts(self) -> list[str]:
+        """Return what the index does outside its folder, if the user allows it; see `crx trust`."""
+        roots = [] if isinstance(self._path, str) else remembered_acts(self.store)
+        return [*context_registry.index_acts(self._built), *roots]
 
     def add(
         self,
@@ -278,6 +287,7 @@ class Index(AnsweringIndex):
         """
         target = Path(os.path.abspath(folder))
         copy_index(self.store, target)
+        allow_copy(self.name, str(target), self.acts())
         return target
 
     def gc(self, *, contexts: bool = False) -> dict[str, int]:
@@ -305,6 +315,8 @@ class Index(AnsweringIndex):
         *,
         keep_contexts: bool = True,
     ) -> Iterator[Indexer]:
+        if not contexts:
+            require_allowed(self.name, context_registry.context_acts(self._built["contexts"]))
         sources = context_registry.load_context_sources(contexts or self._built["contexts"])
         with self._writing() as writer, self._open_workers() as workers:
             embedder = self.embedder
@@ -377,8 +389,9 @@ def open(
     `UsageError`.
     `settings` go before `CRX_*` variables, the project file and the user file. Raises `NotAnIndex`,
     `Incompatible` (built with other settings than asked for), `Damaged`, `NoRoom`, and `ModelError`
-    for a new index whose embedder cannot be loaded; nothing is made then. Raises `SystemFailure`
-    for a folder on a network file system, unless the setting `network_disk` is 1.
+    for a new index whose embedder cannot be loaded; nothing is made then. What a new index is made
+    with is allowed to it, as by `crx trust`. Raises `SystemFailure` for a folder on a network file
+    system, unless the setting `network_disk` is 1.
     """
     resolved = resolve(settings)
     folder = check_location(path, resolved.settings)
@@ -387,4 +400,5 @@ def open(
     # Before anything is made: without its model, an index would be left behind empty.
     embedder = registry.load_embedder_of_new_index(resolved.settings.embedder)
     create_index(folder, fixed_settings(resolved.settings))
+    allow(str(folder), context_registry.index_acts(fixed_settings(resolved.settings)))
     return Index(folder, resolved, embedder=embedder)

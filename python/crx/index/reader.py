@@ -16,7 +16,7 @@ from crx.config import Resolved, Settings, require_agreement, resolve
 from crx.errors import UsageError
 from crx.index.files import OpenFiles, OpenIndex
 from crx.index.leg_files import VectorFiles
-from crx.ingest.create import require_utf_8
+from crx.ingest.create import describe_unfinished_copy, require_utf_8
 from crx.ingest.file_systems import require_local_disk
 from crx.per_process import PerProcess
 from crx.plugins import is_engine_address, without_password
@@ -95,7 +95,10 @@ class IndexReader:
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder the index was built with, loaded on first use; raises `ModelError`."""
+        """The embedder the index was built with, loaded on first use.
+
+        Raises `ModelError`, and `Untrusted` if the user has not allowed the index to use it.
+        """
         return self._embedder.get()
 
     @property
@@ -151,7 +154,13 @@ class IndexReader:
         parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)
         with self._files.get().searching() as (searcher, notes):
             result = run_search(request, parameters=parameters, searcher=searcher)
-        return replace(result, notes=(*notes, *result.notes))
+        return replace(result, notes=(*self._copy_notes(), *notes, *result.notes))
+
+    def _copy_notes(self) -> list[str]:
+        """Return a note if a copy has filled the index in part, as far as is known now."""
+        if not describe_unfinished_copy(self._built, name=self.name):
+            return []
+        return describe_unfinished_copy(self._files.get().settings(), name=self.name)
 
     @contextlib.contextmanager
     def searcher(self) -> Iterator[FileSearcher]:
@@ -174,7 +183,7 @@ class IndexReader:
                 path=self.name,
                 counts=searcher.counts(),
                 settings=self._built,
-                notes=(*notes, unread) if unread else tuple(notes),
+                notes=(*self._copy_notes(), *notes, *([unread] if unread else [])),
                 failures=tuple(searcher.failures()),
                 exact=searcher.exact,
                 reranker=self._settings.reranker,

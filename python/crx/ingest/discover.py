@@ -21,6 +21,8 @@ from crx.ingest.report import Failure, Skipped
 from crx.ingest.touched import TouchedPaths
 
 DEFAULT_SKIPPED_FOLDERS = FolderPatterns.parse(Settings().skip_folders)
+# The last time that the store can hold, in nanoseconds since 1970: in the year 2262.
+_LATEST_NS = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,7 @@ class _Walk:
         if path in self._seen:
             return
         self._seen.add(path)
-        size, mtime_ns = (status.st_size, status.st_mtime_ns) if status else (0, 0)
+        size, mtime_ns = (status.st_size, _storable(status.st_mtime_ns)) if status else (0, 0)
         file = FoundFile(Path(path), uri_of(path), self._root.uri, size, mtime_ns)
         self._discovery.files.append(file)
 
@@ -254,6 +256,11 @@ class _Walk:
 
     def _ignore(self, path: str, reason: str) -> None:
         self._discovery.ignored.append(Skipped(uri_of(path), reason))
+
+
+def _storable(nanoseconds: int) -> int:
+    """Return a file's time, or the nearest that the store can hold: a file may be dated 2300."""
+    return max(-_LATEST_NS - 1, min(nanoseconds, _LATEST_NS))
 
 
 def _describe_special(entry: os.DirEntry[str]) -> str:

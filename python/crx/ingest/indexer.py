@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import orjson
 
 from crx import _native
+from crx.config import allow
+from crx.errors import NoRoom
 from crx.ingest.discover import DEFAULT_SKIPPED_FOLDERS, Root, require_paths
 from crx.ingest.embed_pending import PendingChunks
 from crx.ingest.embedding_pool import EmbeddingPool
@@ -15,7 +18,12 @@ from crx.ingest.file_pass import FilePass
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.paths import uri_of
 from crx.ingest.report import Progress, Report, Tally
-from crx.ingest.roots import RememberedRoots, record_skipped
+from crx.ingest.roots import (
+    RememberedRoots,
+    record_skipped,
+    require_allowed_roots,
+    root_acts,
+)
 from crx.ingest.touched import TouchedPaths
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.worker.limits import DEFAULT_LIMITS, ReadLimits
@@ -98,6 +106,9 @@ class Indexer:
         require_paths(paths)
         remembered = RememberedRoots.read(self._store)
         roots = remembered.choose(map(uri_of, paths), exclude=exclude)
+        # A home that cannot be written to hinders the next run without paths, and not this one.
+        with contextlib.suppress(NoRoom):
+            allow(self._store.path, root_acts(roots, index=self._store.path))
         self._pass(roots, remembered, rehash=rehash, keep_missing=keep_missing)
 
     def refresh(
@@ -107,7 +118,11 @@ class Indexer:
         touched: TouchedPaths | None = None,
         keep_missing: bool = False,
     ) -> None:
-        """Make the store hold what the remembered roots hold; see `FilePass`."""
+        """Make the store hold what the remembered roots hold; see `FilePass`.
+
+        Raises `Untrusted` if one of them may not be read.
+        """
+        require_allowed_roots(self._store)
         remembered = RememberedRoots.read(self._store)
         self._pass(
             remembered.roots, remembered, rehash=rehash, touched=touched, keep_missing=keep_missing

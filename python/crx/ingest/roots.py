@@ -4,18 +4,23 @@ The setting `roots` has each file and folder that was given, with its excludes, 
 mount points that were met below them, both as JSON. The paths that were met and not indexed are in
 a file of JSON lines, `skipped.jsonl`, which the next pass over the same roots makes anew. It is no
 part of what is searched, and may be deleted.
+
+An index may come from elsewhere, so a root is read again only if it lies in the folder that has the
+index, or if the user has allowed it by naming it (see `crx.config.allowed`).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import orjson
 
 from crx import _native
+from crx.config import require_allowed
 from crx.ingest.discover import Discovery, Root
-from crx.ingest.paths import is_below, path_of
+from crx.ingest.paths import is_below, path_of, uri_of
 from crx.ingest.report import Skipped
 
 ROOTS = "roots"
@@ -86,6 +91,24 @@ class RememberedRoots:
             roots=tuple(r for r in self.roots if not any(is_below(r.uri, uri) for uri in removed)),
             mounts=tuple(m for m in self.mounts if not any(is_below(m, uri) for uri in removed)),
         )
+
+
+def root_acts(roots: Iterable[Root], *, index: str) -> list[str]:
+    """Return what refreshing some roots does outside the folder that holds the index."""
+    holder = os.path.realpath(os.path.dirname(os.path.realpath(index)))
+    paths = [path_of(root.uri) for root in roots]
+    outside = [path for path in paths if not is_below(os.path.realpath(path), holder)]
+    return [f"read {uri_of(path)}" for path in outside]
+
+
+def remembered_acts(store: _native.Store) -> list[str]:
+    """Return what refreshing the remembered roots does outside the folder that holds the index."""
+    return root_acts(RememberedRoots.read(store).roots, index=store.path)
+
+
+def require_allowed_roots(store: _native.Store) -> None:
+    """Raise `Untrusted` if a remembered root may not be read: see the top of this module."""
+    require_allowed(store.path, remembered_acts(store))
 
 
 def read_root_paths(store: _native.Store) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from crx.config import replace_text
 from crx.errors import UsageError
 
 # The name of the server in a client's settings.
@@ -114,12 +115,7 @@ def merge_settings(path: Path, client: McpClient, entry: Mapping[str, object]) -
     if before == entry:
         return "unchanged"
     servers[SERVER_NAME] = entry
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = target.with_name(target.name + ".tmp")
-    aside.write_text(_format(settings), encoding="utf-8")
-    if target.is_file():
-        shutil.copymode(target, aside)
-    aside.replace(target)
+    replace_text(target, _format(settings))
     return "added" if before is None else "replaced"
 
 

@@ -88,7 +88,8 @@ class Watcher:
         self._stopped.set()
 
     def run(self) -> None:
-        """Watch until stopped. Raises `UsageError` if no folder was added to the index.
+        """Watch until stopped. Raises `UsageError` if no folder was added to the index, and
+        `Untrusted` if one of them may not be read.
 
         Raises as `Index.refresh` does what another try cannot mend, such as `Damaged`.
         """
@@ -98,6 +99,7 @@ class Watcher:
                 raise UsageError(
                     f'{self._index.path}: no folder was indexed; "crx watch PATH" adds one'
                 )
+            self._index.require_allowed_roots()
             try:
                 self._follow(roots)
             except FileNotFoundError:

@@ -17,6 +17,7 @@ from crx_engines.milvus.committed_state import (
     VERSION_SETTING,
     IndexState,
     read_state,
+    state_key,
     state_row,
 )
 from crx_engines.milvus.milvus_address import MilvusAddress, parse_milvus_address
@@ -72,6 +73,15 @@ class MilvusEngine:
             # The last row: an index without it is none.
             last = _setting_row(VERSION_SETTING, str(VERSION))
             connection.insert(STATE, [last])
+
+    def set_settings(self, settings: Mapping[str, str]) -> None:
+        """Set some settings; all others stay. An empty text removes one."""
+        connection = self._connect()
+        with writing(connection):
+            for name, value in sorted(settings.items()):
+                connection.delete(STATE, f"key == {state_key(SETTING, name)}")
+                if value:
+                    connection.insert(STATE, [_setting_row(name, value)])
 
     def upsert(self, documents: Sequence[StoredDocument]) -> int:
         """Put documents, a few in each commit; return how many were not there."""

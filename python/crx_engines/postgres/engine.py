@@ -73,6 +73,16 @@ class PostgresEngine:
                         value=value,
                     )
 
+    def set_settings(self, settings: Mapping[str, str]) -> None:
+        """Set some settings; all others stay. An empty text removes one."""
+        with self._connected() as connection, connection.transaction():
+            for name, value in sorted(settings.items()):
+                connection.run("DELETE FROM setting WHERE name = :name", name=name)
+                if value:
+                    connection.run(
+                        "INSERT INTO setting VALUES (:name, :value)", name=name, value=value
+                    )
+
     def upsert(self, documents: Sequence[StoredDocument]) -> int:
         """Put documents, a few in each transaction; return how many were not there."""
         groups = batches(iter(documents), most_bytes=_TRANSACTION)

@@ -70,6 +70,10 @@ class ShardedEngine:
         """Make the tables of each server, and record settings where there are none."""
         self._on_each(lambda shard: shard.create(settings))
 
+    def set_settings(self, settings: Mapping[str, str]) -> None:
+        """Set some settings on each server; all others stay. An empty text removes one."""
+        self._on_each(lambda shard: shard.set_settings(settings))
+
     def upsert(self, documents: Sequence[StoredDocument]) -> int:
         """Put documents, a few in each transaction of a server; return how many were not there.
 
