@@ -178,6 +178,7 @@ NO_INDEX = {
     "rust/index_folder.rs": "the one way to open for writing",
     "rust/store/open.rs": "SQLite's own files, after the check of the folder",
     "rust/store/backup.rs": "the rename of a whole copy to its final name",
+    "python/crx/__main__.py": "the null device",
     "python/crx/backends/llama/child.py": "facts about memory, opened for reading",
     "python/crx/bundle": "bundles, in new folders",
     "python/crx/cli/__init__.py": "the null device",

@@ -14,8 +14,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from crx.config.files import user_file
-from crx.config.trust import TRUSTED
+from crx.config.trust import record_of
 from crx.errors import NoRoom, Untrusted
 
 
@@ -64,9 +63,5 @@ def require_allowed(
 
 
 def _record(place: str, act: str, environ: Mapping[str, str]) -> Path:
-    import hashlib  # of use to indexes with acts alone
-
     where = os.path.realpath(place) if os.path.isabs(place) else place
-    key = hashlib.blake2b(digest_size=32, person=b"crx index act")
-    key.update(os.fsencode(where) + b"\0" + os.fsencode(act))
-    return user_file(environ).parent / TRUSTED / key.hexdigest()
+    return record_of(b"act of an index", os.fsencode(where), os.fsencode(act), environ=environ)

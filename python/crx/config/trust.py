@@ -72,10 +72,14 @@ def revoke(path: Path, *, environ: Mapping[str, str] = os.environ) -> bool:
     return trusted
 
 
-def _record(file: SettingsFile, environ: Mapping[str, str]) -> Path:
-    """Return the file whose existence means that this path with this content is trusted."""
+def record_of(*parts: bytes, environ: Mapping[str, str]) -> Path:
+    """Return the file whose existence means that something, which these parts name, is trusted."""
     import hashlib  # of use to projects with settings alone
 
-    key = hashlib.blake2b(digest_size=32)
-    key.update(os.fsencode(file.path.resolve()) + b"\0" + file.content)
+    key = hashlib.blake2b(b"\0".join(parts), digest_size=32)
     return user_file(environ).parent / TRUSTED / key.hexdigest()
+
+
+def _record(file: SettingsFile, environ: Mapping[str, str]) -> Path:
+    """Return the file whose existence means that this path with this content is trusted."""
+    return record_of(os.fsencode(file.path.resolve()), file.content, environ=environ)
