@@ -166,11 +166,11 @@ class StoredDocument:
 
     def find_span(self, start: int, end: int) -> FoundSpan:
         """Return a span as a search reads it from an engine that keeps whole documents."""
-        text, line = self.text[start:end], 1 + self.text.count("\n", 0, start)
+        text, first_line = self.text[start:end], 1 + self.text.count("\n", 0, start)
         marks = [m for m in orjson.loads(self.marks) if m["start"] < end and m["end"] > start]
         return FoundSpan(
             text=text,
-            lines=(line, line + text[:-1].count("\n")),
+            lines=lines_of(text, first_line=first_line),
             marks=orjson.dumps(marks).decode(),
             uri=self.uri,
             metadata=self.metadata,
@@ -360,6 +360,11 @@ class Engine(Protocol):
     def close(self) -> None:
         """Release the connections and files."""
         ...
+
+
+def lines_of(text: str, *, first_line: int) -> tuple[int, int]:
+    """Return the first and the last line of a span, of which a line break at the end is part."""
+    return first_line, first_line + text[:-1].count("\n")
 
 
 @runtime_checkable

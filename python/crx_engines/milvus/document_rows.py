@@ -7,11 +7,10 @@ from functools import cached_property
 
 import orjson
 
-from crx.engine.bm25 import TermCounts, count_chunks
 from crx.engine.filter_tests import elements_of
-from crx.engine.protocol import StoredContext, StoredDocument
-from crx.engine.sums import sums_of
+from crx.engine.protocol import StoredContext
 from crx.errors import UsageError
+from crx_engines.document_writer import IndexedDocument
 from crx_engines.milvus.milvus_collections import NO_VECTOR, fitting
 from crx_engines.milvus.milvus_condition import ranges_of, token, tokens_of
 from crx_engines.milvus.milvus_connection import StoredRow
@@ -36,30 +35,13 @@ def mark_piece(doc: int, at: int) -> int:
 
 
 @dataclass(frozen=True)
-class DocumentRows:
+class DocumentRows(IndexedDocument):
     """A document to be put: its digest, terms and sums, and its rows once it has keys."""
-
-    document: StoredDocument
-
-    @cached_property
-    def digest(self) -> bytes:
-        """The digest of the document."""
-        return self.document.digest()
-
-    @cached_property
-    def terms(self) -> list[TermCounts]:
-        """The terms of each chunk."""
-        return count_chunks(self.document)
 
     @cached_property
     def counts(self) -> list[str]:
         """The terms of each chunk as text."""
         return [encode_counts(each, uri=self.document.uri) for each in self.terms]
-
-    @cached_property
-    def sums(self) -> dict[str, int]:
-        """What the document adds to the sums of the index."""
-        return sums_of(self.document, self.terms)
 
     @cached_property
     def _filtered(self) -> StoredRow:

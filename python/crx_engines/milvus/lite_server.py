@@ -16,6 +16,7 @@ from typing import Any
 
 from crx.errors import Damaged, Locked, NotAnIndex, SystemFailure, UsageError
 from crx_engines.milvus.milvus_address import MilvusAddress
+from crx_engines.server_errors import no_driver
 
 # What Milvus Lite 3 makes in its folder.
 _LOCK = "LOCK"
@@ -87,9 +88,7 @@ def _start(address: MilvusAddress) -> LiteServer:
         from milvus_lite import exceptions
         from milvus_lite.adapter.grpc.server import start_server_in_thread
     except ImportError:
-        raise UsageError(
-            f'{address.name}: Milvus Lite is not installed; pip install "crx[milvus]"'
-        ) from None
+        raise no_driver(address.name, "Milvus Lite", extra="milvus") from None
     try:
         server, database, port = start_server_in_thread(address.folder)
     except exceptions.DataDirLockedError:

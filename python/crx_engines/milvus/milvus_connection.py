@@ -9,10 +9,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from crx.errors import CrxError, NoRoom, NotAnIndex, SystemFailure, UsageError
+from crx.errors import CrxError, NoRoom, SystemFailure, UsageError
 from crx.types import Ranking
 from crx_engines.milvus.lite_server import LiteServer, lite_server
 from crx_engines.milvus.milvus_address import MilvusAddress
+from crx_engines.server_errors import (
+    no_answer,
+    no_connection,
+    no_database,
+    no_driver,
+    no_index,
+    not_allowed,
+)
 
 StoredRow = dict[str, Any]
 _T = TypeVar("_T")
@@ -37,9 +45,7 @@ class MilvusConnection:
         try:
             import pymilvus
         except ImportError:
-            raise UsageError(
-                f'{address.name}: the client is not installed; pip install "crx[milvus]"'
-            ) from None
+            raise no_driver(address.name, "the client", extra="milvus") from None
         # It writes what it raises to stderr, too.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
         self._address = address
@@ -273,22 +279,17 @@ def _describe(code: int, text: str, error: Exception, address: MilvusAddress) ->
             "MILVUS_TOKEN"
         )
     if "permission deny" in lower or "permission denied" in lower or "privilege" in lower:
-        return UsageError(f"{name}: {message}; ask for a role that may do that")
+        return not_allowed(name, message)
     if code == _NO_DATABASE or "database not found" in lower:
-        return NotAnIndex(f"{name}: no such database; create the database first")
+        return no_database(name, "no such database")
     if code == _NO_COLLECTION:
-        return NotAnIndex(f'{name}: holds no index; "crx copy INDEX {name}" makes one')
+        return no_index(name)
     if code == _NOT_LOADED:
         return _NotLoaded(f"{name}: a collection is not loaded; try again")
     if code in (_RATE_LIMIT, _FORCE_DENY):
         return NoRoom(f"{name}: {message}; free space or raise the limits of the server")
     if "deadline" in lower or "timeout" in lower or "timed out" in lower:
-        return SystemFailure(
-            f"{name}: no answer within {address.timeout_s:g} s; check the server and the network, "
-            "or allow more with ?timeout=SECONDS"
-        )
+        return no_answer(name, address.timeout_s)
     if code == _UNAVAILABLE or "unavailable" in lower or "fail connecting" in lower:
-        return SystemFailure(
-            f"{name}: no connection ({message}); check that the server runs and may be reached"
-        )
+        return no_connection(name, message)
     return SystemFailure(f"{name}: {message} ({code})")

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from crx.engine.protocol import StoredDocument, batches
+from crx.engine.protocol import StoredDocument
 from crx.errors import NotAnIndex
+from crx_engines.document_writer import put_in_groups, remove_in_groups
 from crx_engines.milvus.committed_state import (
     DENSE_INDEX_SETTING,
     SETTING,
@@ -32,10 +33,7 @@ from crx_engines.milvus.milvus_connection import MilvusConnection
 from crx_engines.milvus.milvus_snapshot import MilvusSnapshot
 from crx_engines.milvus.milvus_writer import committing
 from crx_engines.milvus.writer_flag import writing
-
-# Characters of the documents of one commit, and documents that one commit removes.
-_COMMIT_CHARS = 1 << 20
-_REMOVED_TOGETHER = 64
+from crx_engines.server_errors import no_index
 
 
 class MilvusEngine:
@@ -86,14 +84,12 @@ class MilvusEngine:
     def upsert(self, documents: Sequence[StoredDocument]) -> int:
         """Put documents, a few in each commit; return how many were not there."""
         with committing(self._connect()) as writer:
-            groups = batches(iter(documents), most_bytes=_COMMIT_CHARS)
-            return sum(writer.put(group) for group in groups)
+            return put_in_groups(writer, documents)
 
     def delete(self, uris: Sequence[str]) -> int:
         """Remove documents, a few in each commit; return how many there were."""
-        starts = range(0, len(uris), _REMOVED_TOGETHER)
         with committing(self._connect()) as writer:
-            return sum(writer.remove(uris[at : at + _REMOVED_TOGETHER]) for at in starts)
+            return remove_in_groups(writer, uris)
 
     def publish(self) -> None:
         """Fold the document frequencies of several commits into one."""
@@ -134,7 +130,7 @@ class MilvusEngine:
     def _require_state(self, connection: MilvusConnection) -> IndexState:
         state = read_state(connection)
         if state is None:
-            raise NotAnIndex(f'{self.name}: holds no index; "crx copy INDEX {self.name}" makes one')
+            raise no_index(self.name)
         return state
 
     def _connect(self, *, create: bool = False) -> MilvusConnection:

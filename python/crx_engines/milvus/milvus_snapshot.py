@@ -18,8 +18,8 @@ from crx.engine.protocol import (
     FoundDocument,
     FoundSpan,
     Saturation,
-    StoredChunk,
     StoredDocument,
+    lines_of,
 )
 from crx.engine.sums import make_statistics
 from crx.errors import SystemFailure
@@ -27,7 +27,6 @@ from crx.types import Ranking
 from crx_engines.milvus.committed_state import IndexState, counted_rows, read_state
 from crx_engines.milvus.document_rows import (
     PIECE_CHARS,
-    decode_context,
     mark_piece,
     text_piece,
 )
@@ -35,6 +34,7 @@ from crx_engines.milvus.milvus_collections import CHUNK, DOCUMENT, FREQ, HNSW, P
 from crx_engines.milvus.milvus_condition import MilvusCondition, token
 from crx_engines.milvus.milvus_connection import MOST_RESULTS, MilvusConnection, StoredRow
 from crx_engines.milvus.milvus_writer import GRACE_S
+from crx_engines.milvus.read_rows import found_chunk, found_document, stored_chunk
 from crx_engines.milvus.term_rows import (
     BUCKETS,
     TermSums,
@@ -44,6 +44,7 @@ from crx_engines.milvus.term_rows import (
     hash_term,
     most_increase,
 )
+from crx_engines.rankings import best_ranking
 
 # Candidates of the sparse vectors for each result, at first.
 _OVERSAMPLE = 4
@@ -118,7 +119,7 @@ class MilvusSnapshot:
         """Return the k chunks of largest inner product with a vector."""
         self._check()
         if not self._state.commit.dimensions:
-            return _best(np.empty(0, np.int64), np.empty(0, np.float32), k=k)
+            return best_ranking(np.empty(0, np.int64), np.empty(0, np.float32), k=k)
         expression = self._expression(where)
         k = min(k, MOST_RESULTS)
         limit = min(k + _TIES, MOST_RESULTS)
@@ -135,7 +136,7 @@ class MilvusSnapshot:
             )
             is_tied = len(found.keys) == limit and found.scores[-1] >= found.scores[k - 1]
             if not is_tied or limit == MOST_RESULTS:
-                return _best(found.keys, found.scores, k=k)
+                return best_ranking(found.keys, found.scores, k=k)
             limit = min(4 * limit, MOST_RESULTS)
 
     def sparse_topk(
@@ -160,7 +161,7 @@ class MilvusSnapshot:
             at = dimension(term_hash)
             vector[at] = vector.get(at, 0.0) + weight
         if not vector or not self._state.commit.mean_length:
-            return _best(np.empty(0, np.int64), np.empty(0, np.float32), k=k)
+            return best_ranking(np.empty(0, np.int64), np.empty(0, np.float32), k=k)
         mean = self.stats().mean_length(saturation) or 1.0
         increase = most_increase(
             saturation, mean_length=mean, stored_mean=self._state.commit.mean_length
@@ -181,7 +182,7 @@ class MilvusSnapshot:
             new = [key for key in found.keys.tolist() if key not in scored]
             scored.update(self._score(new, query, saturation=saturation, mean_length=mean))
             scores = np.array([scored.get(key, 0.0) for key in found.keys.tolist()], np.float32)
-            best = _best(found.keys[scores > 0], scores[scores > 0], k=k)
+            best = best_ranking(found.keys[scores > 0], scores[scores > 0], k=k)
             if len(found.keys) < limit or limit == MOST_RESULTS:
                 return best
             least = best.scores[k - 1] if len(best.keys) >= k else 0.0
@@ -226,7 +227,7 @@ class MilvusSnapshot:
         documents = self._read_documents({row["doc"] for row in wanted})
         texts = self._texts([(row["doc"], row["start"], row["end"]) for row in wanted])
         return [
-            _found_chunk(row, documents[row["doc"]], text)
+            found_chunk(row, documents[row["doc"]], text)
             for row, (text, _) in zip(wanted, texts, strict=True)
             if row["doc"] in documents
         ]
@@ -234,7 +235,7 @@ class MilvusSnapshot:
     def documents(self, docs: Sequence[int]) -> list[FoundDocument]:
         """Return the documents of these ids, in any order."""
         self._check()
-        return [_found_document(row) for row in self._read_documents(set(docs)).values()]
+        return [found_document(row) for row in self._read_documents(set(docs)).values()]
 
     def neighbours(self, places: Sequence[tuple[int, int]], *, each_side: int) -> NDArray[np.int64]:
         """Return the layout around (document, ordinal) pairs, (n, 7), in ascending order."""
@@ -258,7 +259,7 @@ class MilvusSnapshot:
         return [
             FoundSpan(
                 text=text,
-                lines=(line, line + text[:-1].count("\n")),
+                lines=lines_of(text, first_line=line),
                 marks=orjson.dumps(
                     [each for each in marks[doc] if each["start"] < end and each["end"] > start]
                 ).decode(),
@@ -318,7 +319,7 @@ class MilvusSnapshot:
             text="".join(each["body"] for each in pieces if each["piece"] < first_mark),
             marks="".join(each["body"] for each in pieces if each["piece"] >= first_mark),
             chunks=tuple(
-                _stored_chunk(each, vectors.get(each["chunk"]))
+                stored_chunk(each, vectors.get(each["chunk"]))
                 for each in sorted(chunks, key=lambda each: int(each["ordinal"]))
             ),
         )
@@ -422,53 +423,3 @@ class MilvusSnapshot:
 
 def _piece_numbers(start: int, end: int) -> range:
     return range(start // PIECE_CHARS, (max(start, end - 1)) // PIECE_CHARS + 1)
-
-
-def _best(keys: NDArray[np.int64], scores: NDArray[np.float32], *, k: int) -> Ranking:
-    """Return the best k; equal scores are in ascending order of key."""
-    order = np.lexsort((keys, -scores))[:k]
-    return Ranking(keys[order], scores[order])
-
-
-def _found_chunk(row: StoredRow, document: StoredRow, text: str) -> FoundChunk:
-    context = decode_context(row["context"])
-    return FoundChunk(
-        key=row["chunk"],
-        doc=row["doc"],
-        uri=document["uri"],
-        title=document["title"],
-        lang=document["lang"],
-        ordinal=row["ordinal"],
-        start=row["start"],
-        end=row["end"],
-        token_start=row["token_start"],
-        token_end=row["token_end"],
-        section=row["section"],
-        text=text,
-        outline=row["outline"],
-        context=context.text if context else "",
-        outcome=context.outcome if context else "",
-    )
-
-
-def _found_document(row: StoredRow) -> FoundDocument:
-    return FoundDocument(
-        doc=row["doc"],
-        uri=row["uri"],
-        metadata=row["metadata"],
-        source_mtime_ns=row["source_mtime_ns"],
-    )
-
-
-def _stored_chunk(row: StoredRow, vector: NDArray[np.float16] | None) -> StoredChunk:
-    return StoredChunk(
-        start=row["start"],
-        end=row["end"],
-        token_start=row["token_start"],
-        token_end=row["token_end"],
-        section=row["section"],
-        outline=row["outline"],
-        context=decode_context(row["context"]),
-        vector_key=bytes.fromhex(row["vector_key"]),
-        vector=vector,
-    )

@@ -17,7 +17,8 @@ import orjson
 
 from crx.engine.protocol import StoredDocument
 from crx.engine.sums import make_statistics
-from crx.errors import NotAnIndex, SystemFailure
+from crx.errors import SystemFailure
+from crx_engines.document_writer import select_changed
 from crx_engines.milvus.committed_state import (
     BEGUN,
     COMMIT,
@@ -45,6 +46,7 @@ from crx_engines.milvus.milvus_condition import token
 from crx_engines.milvus.milvus_connection import MilvusConnection, StoredRow
 from crx_engines.milvus.term_rows import STORED, TermSums, count_fields, decode_counts
 from crx_engines.milvus.writer_flag import WriterFlag, writing
+from crx_engines.server_errors import no_index
 
 # How long the rows of a removed document stay for readers of earlier states.
 GRACE_S = 600
@@ -58,7 +60,7 @@ class _KnownDocument:
     """A document that readers see: its key, digest and sums."""
 
     doc: int
-    digest: str
+    digest: bytes
     sums: Mapping[str, int]
 
 
@@ -76,11 +78,7 @@ class MilvusWriter:
         """Put documents by one commit; return how many were not there already."""
         wanted = {each.uri: DocumentRows(each) for each in documents}
         known = self._find(list(wanted))
-        new = [
-            each
-            for uri, each in wanted.items()
-            if uri not in known or known[uri].digest != each.digest.hex()
-        ]
+        new = select_changed(wanted, {uri: each.digest for uri, each in known.items()})
         if new:
             replaced = [known[each.document.uri] for each in new if each.document.uri in known]
             self._commit(new, replaced)
@@ -168,7 +166,9 @@ class MilvusWriter:
         where = " and ".join([*self._state.visible(), f"uri_token in {tokens}"])
         fields = ["doc", "uri", "digest", "sums"]
         return {
-            row["uri"]: _KnownDocument(row["doc"], row["digest"], orjson.loads(row["sums"]))
+            row["uri"]: _KnownDocument(
+                row["doc"], bytes.fromhex(row["digest"]), orjson.loads(row["sums"])
+            )
             for row in self._connection.query(DOCUMENT, where, fields=fields)
         }
 
@@ -284,8 +284,7 @@ def committing(connection: MilvusConnection) -> Iterator[MilvusWriter]:
     with writing(connection) as flag:
         state = read_state(connection)
         if state is None:
-            name = connection.address.name
-            raise NotAnIndex(f'{name}: holds no index; "crx copy INDEX {name}" makes one')
+            raise no_index(connection.address.name)
         writer = MilvusWriter(connection, state, flag)
         writer.clean_up()
         yield writer

@@ -25,11 +25,18 @@ from crx.errors import (
     CrxError,
     Incompatible,
     NoRoom,
-    NotAnIndex,
     SystemFailure,
     UsageError,
 )
 from crx.plugins import without_password
+from crx_engines.server_errors import (
+    no_answer,
+    no_connection,
+    no_database,
+    no_driver,
+    no_index,
+    not_allowed,
+)
 from crx_engines.url_parameters import parse_parameters, parse_timeout
 
 Row = list[Any]
@@ -166,9 +173,7 @@ class Connection:
         try:
             from pg8000 import native
         except ImportError:
-            raise UsageError(
-                f'{address.name}: the driver is not installed; pip install "crx[postgres]"'
-            ) from None
+            raise no_driver(address.name, "the driver", extra="postgres") from None
         self._address = address
         self._lock = threading.RLock()
         self._prepared: dict[str, Any] = {}
@@ -262,14 +267,9 @@ class Connection:
         cause = error.__cause__ or error
         name = self._address.name
         if isinstance(cause, TimeoutError) or "timed out" in str(error):
-            return SystemFailure(
-                f"{name}: no answer within {self._timeout_s:g} s; check the server and the "
-                "network, or allow more with ?timeout=SECONDS"
-            )
+            return no_answer(name, self._timeout_s)
         fact = " ".join(str(cause).split()) or type(cause).__name__
-        return SystemFailure(
-            f"{name}: no connection ({fact}); check that the server runs and may be reached"
-        )
+        return no_connection(name, fact)
 
 
 def as_json(value: object) -> str:
@@ -329,11 +329,11 @@ def _describe(fields: Mapping[str, str], address: DatabaseAddress) -> CrxError:
     if code.startswith("28"):
         return UsageError(f"{name}: {message}; check the user and the password, or PGPASSWORD")
     if code == "3D000":
-        return NotAnIndex(f"{name}: {message}; create the database first")
+        return no_database(name, message)
     if code in ("42P01", "3F000"):
-        return NotAnIndex(f'{name}: holds no index; "crx copy INDEX {name}" makes one')
+        return no_index(name)
     if code in ("42501", "25006"):
-        return UsageError(f"{name}: {message}; ask for a role that may do that")
+        return not_allowed(name, message)
     if code == "57014":
         return SystemFailure(
             f"{name}: a statement took longer than allowed; allow more with ?timeout=SECONDS"

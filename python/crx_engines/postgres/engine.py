@@ -6,7 +6,8 @@ import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
-from crx.engine.protocol import StoredDocument, batches
+from crx.engine.protocol import StoredDocument
+from crx_engines.document_writer import put_in_groups, remove_in_groups
 from crx_engines.postgres.connection import Connection, DatabaseAddress
 from crx_engines.postgres.migrations import (
     DENSE_INDEX,
@@ -24,9 +25,6 @@ from crx_engines.postgres.writer import DocumentTables
 
 # Connections that are kept for later searches.
 _IDLE_CONNECTIONS = 8
-# Characters of the documents of one transaction, and documents that one transaction removes.
-_TRANSACTION = 1 << 20
-_REMOVED_TOGETHER = 64
 # How long a statement may take that builds an index over a whole table.
 _MAINTENANCE_TIMEOUT_S = 24 * 3600.0
 
@@ -85,15 +83,13 @@ class PostgresEngine:
 
     def upsert(self, documents: Sequence[StoredDocument]) -> int:
         """Put documents, a few in each transaction; return how many were not there."""
-        groups = batches(iter(documents), most_bytes=_TRANSACTION)
         with self._tables() as tables:
-            return sum(tables.put(group) for group in groups)
+            return put_in_groups(tables, documents)
 
     def delete(self, uris: Sequence[str]) -> int:
         """Remove documents, a few in each transaction; return how many there were."""
-        starts = range(0, len(uris), _REMOVED_TOGETHER)
         with self._tables() as tables:
-            return sum(tables.remove(uris[at : at + _REMOVED_TOGETHER]) for at in starts)
+            return remove_in_groups(tables, uris)
 
     def publish(self) -> None:
         """Fold the sums of the collection, and gather what the planner needs to know."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crx.errors import CrxError, Incompatible, NotAnIndex, UsageError
+from crx.errors import CrxError, Incompatible, UsageError
 from crx_engines.postgres.connection import Connection
+from crx_engines.server_errors import no_index
 
 OLDEST_SERVER = 150_000
 # The settings of the engine begin so: the version of the tables, which part of an index they are,
@@ -92,7 +93,7 @@ def require_tables(own: Mapping[str, str], *, name: str, shard: str) -> None:
     """Raise `NotAnIndex` or `Incompatible` unless the tables are those of this crx and shard."""
     version = int(own.get(VERSION, "0"))
     if not version:
-        raise NotAnIndex(f'{name}: holds no index; "crx copy INDEX {name}" makes one')
+        raise no_index(name)
     if version > len(STEPS):
         raise Incompatible(
             f"{name}: its tables have version {version}, and this crx knows {len(STEPS)}; "

@@ -26,6 +26,7 @@ from crx.engine.sums import make_statistics
 from crx.errors import SystemFailure
 from crx.types import Ranking
 from crx_engines.postgres.snapshot import PostgresSnapshot
+from crx_engines.rankings import best_ranking
 
 _P = TypeVar("_P")
 _T = TypeVar("_T")
@@ -189,8 +190,7 @@ class ShardedSnapshot:
     def _merge(self, found: Mapping[int, Ranking], *, k: int) -> Ranking:
         keys = np.concatenate([each.keys * self._count + at for at, each in found.items()])
         scores = np.concatenate([each.scores for each in found.values()])
-        best = np.lexsort((keys, -scores))[:k]
-        return Ranking(keys[best], scores[best])
+        return best_ranking(keys, scores, k=k)
 
     def _on_each(self, work: Callable[[PostgresSnapshot], _T]) -> dict[int, _T]:
         """Return the answer of each server."""

@@ -17,14 +17,19 @@ from crx.engine.protocol import (
     FoundDocument,
     FoundSpan,
     Saturation,
-    StoredChunk,
-    StoredContext,
     StoredDocument,
 )
 from crx.engine.sums import make_statistics
 from crx.types import Ranking
 from crx_engines.postgres.conditions import SqlCondition
 from crx_engines.postgres.connection import Connection, Row, as_json, numbers
+from crx_engines.postgres.read_rows import (
+    CHUNK_COLUMNS,
+    found_chunk,
+    found_span,
+    ranking,
+    stored_chunk,
+)
 
 # Candidates of the graph for each result, which are scored exactly.
 _OVERSAMPLE = 4
@@ -55,17 +60,6 @@ _READ = f"""
     JOIN posting ON posting.term = query.term
     WHERE posting.chunk IN (SELECT chunk FROM candidate)) AS part
   GROUP BY chunk
-"""
-
-_CHUNK_COLUMNS = """
-  chunk.chunk, chunk.doc, document.uri, document.title, document.lang, chunk.ordinal, chunk.start,
-  chunk."end", chunk.token_start, chunk.token_end, chunk.section,
-  CASE WHEN char_length(chunk.text) >= chunk."end" - chunk.start
-    THEN left(chunk.text, chunk."end" - chunk.start)
-    ELSE left((SELECT string_agg(next.text, '' ORDER BY next.ordinal) FROM chunk next
-      WHERE next.doc = chunk.doc AND next.ordinal >= chunk.ordinal AND next.start < chunk."end"),
-      chunk."end" - chunk.start)
-  END, chunk.outline, coalesce(context.text, ''), coalesce(context.outcome, '')
 """
 
 _FIELDS = ("text", "outline", "context")
@@ -207,7 +201,7 @@ class PostgresSnapshot:
             "ORDER BY score DESC, chunk LIMIT :k",
             **parameters,
         )
-        return _ranking(rows)
+        return ranking(rows)
 
     def sparse_topk(
         self,
@@ -233,7 +227,7 @@ class PostgresSnapshot:
             (*each, weight) for each, (_, weight) in zip(found, weights, strict=True) if each[1]
         ]
         if not known:
-            return _ranking([])
+            return ranking([])
         query = _SparseQuery(
             [key for key, _, _ in known],
             [weight for _, _, weight in known],
@@ -247,7 +241,7 @@ class PostgresSnapshot:
         if frequent.ids and (len(rows) < k or rows[-1][1] <= sum(frequent.weights)):
             reached = rows[-1][1] * _ROUNDED if len(rows) == k else 0.0
             rows = search(*query.split_below(reached), reached=reached)
-        return _ranking(rows)
+        return ranking(rows)
 
     def _sum(
         self,
@@ -321,13 +315,13 @@ class PostgresSnapshot:
     def rows(self, keys: Sequence[int]) -> list[FoundChunk]:
         """Return the chunks of these keys, in their order; a key without a chunk is skipped."""
         rows = self._connection.run(
-            f"SELECT {_CHUNK_COLUMNS} FROM unnest(CAST(:keys AS bigint[])) WITH ORDINALITY "
+            f"SELECT {CHUNK_COLUMNS} FROM unnest(CAST(:keys AS bigint[])) WITH ORDINALITY "
             "AS wanted(chunk, at) JOIN chunk ON chunk.chunk = wanted.chunk "
             "JOIN document USING (doc) LEFT JOIN context ON context.key = chunk.context_key "
             "ORDER BY wanted.at",
             keys=numbers([int(key) for key in keys]),
         )
-        return [_found_chunk(row) for row in rows]
+        return [found_chunk(row) for row in rows]
 
     def documents(self, docs: Sequence[int]) -> list[FoundDocument]:
         """Return the documents of these ids, in any order."""
@@ -381,7 +375,7 @@ class PostgresSnapshot:
             starts=numbers([start for _, start, _ in spans]),
             ends=numbers([end for _, _, end in spans]),
         )
-        return [_found_span(row) for row in rows]
+        return [found_span(row) for row in rows]
 
     def fields(self) -> set[str]:
         """Return the names of the fields of the documents' metadata."""
@@ -438,7 +432,7 @@ class PostgresSnapshot:
             source_mtime_ns=mtime_ns,
             text=head + "".join(row[7] for row in rows),
             marks=str(marks[0][0]),
-            chunks=tuple(_stored_chunk(row) for row in rows),
+            chunks=tuple(stored_chunk(row) for row in rows),
         )
 
 
@@ -452,58 +446,4 @@ def _share(fields: Sequence[str]) -> str:
     return (
         f"CASE WHEN {frequency} > 0 THEN ({frequency}) / ({frequency} + CAST(:norm AS float8) "
         f"+ CAST(:norm_of_term AS float8) * ({length})) ELSE 0 END"
-    )
-
-
-def _found_chunk(row: Row) -> FoundChunk:
-    return FoundChunk(
-        key=row[0],
-        doc=row[1],
-        uri=row[2],
-        title=row[3],
-        lang=row[4],
-        ordinal=row[5],
-        start=row[6],
-        end=row[7],
-        token_start=row[8],
-        token_end=row[9],
-        section=row[10],
-        text=row[11],
-        outline=row[12],
-        context=row[13],
-        outcome=row[14],
-    )
-
-
-def _found_span(row: Row) -> FoundSpan:
-    uri, metadata, lines, text, marks = row
-    first = 1 + int(lines)
-    last = first + text[:-1].count("\n")
-    return FoundSpan(text=text, lines=(first, last), marks=marks, uri=uri, metadata=metadata)
-
-
-def _stored_chunk(row: Row) -> StoredChunk:
-    start, end, token_start, token_end, section, outline, vector_key, _, vector, key = row[:10]
-    context = None if key is None else StoredContext(bytes(key), row[10], row[11], row[12])
-    return StoredChunk(
-        start=start,
-        end=end,
-        token_start=token_start,
-        token_end=token_end,
-        section=section,
-        outline=outline,
-        context=context,
-        vector_key=bytes(vector_key),
-        vector=None if vector is None else _half_vector(vector),
-    )
-
-
-def _half_vector(sent: bytes) -> NDArray[np.float16]:
-    """Return a vector that `halfvec_send` wrote: four bytes, then big-endian halves."""
-    return np.frombuffer(sent, ">f2", offset=4).astype(np.float16)
-
-
-def _ranking(rows: Sequence[Row]) -> Ranking:
-    return Ranking(
-        np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.float32)
     )

@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from crx.engine.bm25 import TermCounts, count_chunks
+from crx.engine.bm25 import TermCounts
 from crx.engine.protocol import StoredChunk, StoredDocument, digest_of
-from crx.engine.sums import sums_of
 from crx.errors import UsageError
+from crx_engines.document_writer import IndexedDocument, select_changed
 from crx_engines.postgres.binary_rows import (
     encode_bigint,
     encode_half_vector,
@@ -47,14 +48,22 @@ class _IndexedChunk:
     terms: TermCounts
 
 
-@dataclass(frozen=True, slots=True)
-class _IndexedDocument:
-    """A document to be put, and what it adds to the sums of the collection."""
+class _IndexedDocument(IndexedDocument):
+    """A document to be put, with its chunks as the tables keep them."""
 
-    document: StoredDocument
-    digest: bytes
-    chunks: list[_IndexedChunk]
-    sums: dict[str, int]
+    @cached_property
+    def chunks(self) -> list[_IndexedChunk]:
+        """The chunks; the text of each goes up to the start of the next."""
+        document = self.document
+        chunks = document.chunks
+        ends = [*(chunk.start for chunk in chunks[1:]), len(document.text)]
+        indexed = []
+        lines = _head(document).count("\n")
+        for chunk, until, terms in zip(chunks, ends, self.terms, strict=True):
+            text = document.text[chunk.start : until]
+            indexed.append(_IndexedChunk(chunk, text, lines, terms))
+            lines += text.count("\n")
+        return indexed
 
 
 class DocumentTables:
@@ -76,7 +85,7 @@ class DocumentTables:
         with self._connection.transaction():
             self._lock(wanted)
             known = self._read_digests(wanted)
-            new = [each for uri, each in wanted.items() if known.get(uri) != each.digest]
+            new = select_changed(wanted, known)
             self._remove_rows([each.document.uri for each in new if each.document.uri in known])
             if new:
                 self._insert(new)
@@ -372,23 +381,7 @@ class DocumentTables:
 def _index_document(document: StoredDocument) -> _IndexedDocument:
     if "\0" in document.text:
         raise UsageError(f"{document.uri}: holds a NUL character, which PostgreSQL cannot store")
-    chunks = _index_chunks(document)
-    return _IndexedDocument(
-        document, document.digest(), chunks, sums_of(document, [chunk.terms for chunk in chunks])
-    )
-
-
-def _index_chunks(document: StoredDocument) -> list[_IndexedChunk]:
-    """Return a document's chunks; the text of each goes up to the start of the next."""
-    chunks = document.chunks
-    ends = [*(chunk.start for chunk in chunks[1:]), len(document.text)]
-    indexed = []
-    lines = _head(document).count("\n")
-    for chunk, until, terms in zip(chunks, ends, count_chunks(document), strict=True):
-        text = document.text[chunk.start : until]
-        indexed.append(_IndexedChunk(chunk, text, lines, terms))
-        lines += text.count("\n")
-    return indexed
+    return _IndexedDocument(document)
 
 
 def _head(document: StoredDocument) -> str:
