@@ -104,6 +104,11 @@ def test_the_table_of_examples_lists_every_program() -> None:
     assert sorted(listed) == [program for program in PROGRAMS if "crx_example" not in program]
 
 
+def test_the_example_of_an_engine_is_short() -> None:
+    lines = (PLUGIN / "crx_example" / "memory.py").read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 150
+
+
 def test_the_agreements_are_those_of_the_tutorial() -> None:
     tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r'^```markdown title="(.+)"\n((?:.*\n)*?)```$', tutorial, re.M))
