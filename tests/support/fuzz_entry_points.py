@@ -1,8 +1,8 @@
 """What crx does with bytes from outside, called with the inputs of a fuzzer.
 
 The first byte of an input selects what is done with the rest: a document is read and split, a
-filter parsed, or a file of contexts, a manifest, settings or ignore patterns. An entry point
-raises only what its callers turn into a line; all else is a fault.
+filter, a glob or a request parsed, or a file of contexts, a manifest, settings or ignore patterns.
+An entry point raises only what its callers turn into a line; all else is a fault.
 """
 
 from __future__ import annotations
@@ -17,19 +17,24 @@ from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
 
+import msgspec
 import numpy as np
 from sheets import xlsx
 from zipped import docx, epub, odf, pptx, zipped
 
 import crx
+from crx import _native
 from crx.bundle.manifest import read_manifest
 from crx.cli.filters import parse_where, parse_window
 from crx.config.files import read_settings
 from crx.context.archive import read_archive
 from crx.context.records import read_contexts
 from crx.errors import CrxError
+from crx.ingest.path_filter import compile_glob
 from crx.ingest.read import read_bytes
 from crx.ingest.split import split
+from crx.serve.app import decode_body
+from crx.serve.requests import SearchQuery
 from crx.types import Document
 
 MAX_BYTES = 1_000_000
@@ -81,6 +86,28 @@ def _text(data: bytes) -> str:
     return data.decode(errors="surrogateescape")
 
 
+def _match_glob(data: bytes) -> None:
+    """Match the last line with the glob of those before."""
+    pattern, _, path = _text(data).rpartition("\n")
+    with contextlib.suppress(ValueError):
+        compile_glob(pattern).matches(path)
+
+
+def _match_ignore_file(data: bytes) -> None:
+    """Match the last line with the patterns of those before, each of which also stands alone."""
+    *lines, path = data.decode(errors="replace").split("\n")
+    with contextlib.suppress(ValueError):
+        ignored = _native.IgnorePatterns(lines).check(path)
+        alone = {_native.IgnorePatterns([line]).check(path) for line in lines}
+        assert ignored in alone | {None}
+
+
+def _read_request(data: bytes) -> None:
+    """Read the body of a search over HTTP."""
+    with contextlib.suppress(msgspec.DecodeError):
+        decode_body(msgspec.json.Decoder(SearchQuery), data)
+
+
 _DOCX = docx("<w:p/>", title="T")
 _PPTX = pptx({"1": ""}, notes={"1": ""})
 _XLSX = xlsx({"A": [[1.0]]})
@@ -127,6 +154,9 @@ class EntryPoints:
             self._contexts,
             self._manifest,
             self._settings,
+            _match_glob,
+            _match_ignore_file,
+            _read_request,
         ]
         self._calls = tuple(calls)
 
