@@ -10,9 +10,7 @@ Names are imported on first access, so that `import crx` is fast.
 """
 
 from importlib import import_module
-
-# As `typing.TYPE_CHECKING`, without an import that every command would wait for.
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crx.errors import (

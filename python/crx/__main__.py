@@ -1,13 +1,8 @@
-"""The command `crx`, also as `python -m crx`.
-
-A search that a running server answers imports neither the options nor the index.
-"""
+"""The command `crx`, also as `python -m crx`."""
 
 import gc
 import os
 import sys
-
-from crx.serve.command_client import answer_by_server
 
 # Objects that are made between two collections of garbage. A search makes fewer; with Python's 700,
 # what it imports is visited again and again, for a tenth of its time, and none of it is garbage.
@@ -28,10 +23,7 @@ def set_up_process() -> None:
 def main() -> None:
     """Run the command line and exit."""
     set_up_process()
-    code = answer_by_server(sys.argv[1:])
-    if code is not None:
-        sys.exit(code)
-    # Imported here: a search that a server answers needs none of it.
+    # Imported here: the collector and numpy are set up before anything large is imported.
     from crx.cli import main as run_here
 
     run_here()

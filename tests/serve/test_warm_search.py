@@ -12,7 +12,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,11 +19,11 @@ from command_line import Crx, Done, process, run_terminal
 from served import Client
 
 import crx
-from crx.cli.served_search import answer_command
-from crx.serve import command_client, local_socket, socket_places
+from crx.cli import run, search
+from crx.serve import local_socket, search_client, socket_places
 from crx.serve.app import create_app
-from crx.serve.command_client import answer_by_server
-from crx.serve.local_command import command_extension
+from crx.serve.local_query import SEARCH_PATH
+from crx.serve.local_search import local_search_extension
 from crx.serve.local_socket import is_answered, local_sockets
 from crx.serve.served_index import ServedIndex
 from crx.serve.server import make_server
@@ -57,14 +56,22 @@ def crx_here(capsys: pytest.CaptureFixture[str]) -> Crx:
 def warm(capsys: pytest.CaptureFixture[str]) -> Warm:
     """Has a server answer commands; None where none does."""
 
+    class Unserved(BaseException):
+        """The command would search by itself."""
+
+    def search_here(*_: object) -> None:
+        raise Unserved
+
     def ask(*arguments: object) -> Done | None:
         capsys.readouterr()
-        code = answer_by_server([str(each) for each in arguments])
-        printed = capsys.readouterr()
-        if code is None:
-            assert printed == ("", "")
-            return None
-        return Done(code, *printed)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(search, "search_here", search_here)
+            try:
+                code = run([str(each) for each in arguments])
+            except Unserved:
+                assert capsys.readouterr().out == ""
+                return None
+        return Done(code, *capsys.readouterr())
 
     return ask
 
@@ -87,8 +94,8 @@ def served(*indexes: Path, options: tuple[str, ...] = ()) -> Iterator[subprocess
 def serving(index: Path) -> Iterator[None]:
     """Serve the command line in a thread of this process."""
     service = SearchService([ServedIndex("sea", index)])
-    commands = command_extension(partial(answer_command, service))
-    server = make_server(create_app(service, extensions=[commands]))
+    searches = local_search_extension(service)
+    server = make_server(create_app(service, extensions=[searches]))
     with local_sockets([index]) as (sockets, _):
         thread = threading.Thread(target=server.run, args=(sockets,))
         thread.start()
@@ -169,10 +176,6 @@ def test_a_server_prints_for_a_terminal_as_the_command_does(sea: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        ("--where", "year~3"),
-        ("--no-such-option",),
-        ("--help",),
-        ("-h",),
         ("-k", "0"),
         ("--set", "k=3"),
         ("--no-server",),
@@ -188,23 +191,35 @@ def test_a_server_leaves_to_the_command_what_it_would_not_do_the_same(
 def test_a_search_of_another_environment_is_not_the_servers(sea: Path, warm: Warm) -> None:
     asked = ("search", "krill", "--index", sea)
     with served(sea):
-        for variable in ("CRX_K", "CRX_KK", "CRX_OFFLINE", "HOME"):
+        for variable in ("CRX_K", "CRX_OFFLINE", "HOME"):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv(variable, "3")
                 assert warm(*asked) is None
         assert warm(*asked) is not None
 
 
-def test_secrets_are_not_sent_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CRX_TOKEN", "secret")
-    monkeypatch.setenv("CRX_OPENAI_API_KEY", "secret")
-    assert "secret" not in repr(command_client.describe_command(["search", "x"], here="/"))
+def test_the_environment_is_not_sent_to_a_server(
+    sea: Path, warm: Warm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[bytes] = []
+
+    def keep(path: str, body: bytes) -> tuple[int, bytes]:
+        sent.append(body)
+        raise OSError
+
+    monkeypatch.setattr(search_client, "_post", keep)
+    monkeypatch.setenv("CRX_TOKEN", "a secret")
+    monkeypatch.setenv("CRX_OPENAI_API_KEY", "a secret")
+    with local_sockets([sea]):
+        assert warm("search", "krill", "--index", sea) is None
+    (body,) = sent
+    assert json.loads(body)["query"]["query"] == "krill"
+    assert b"a secret" not in body
 
 
 UNWANTED = {
-    "click", "crx._native", "crx.cli", "crx.config", "crx.index", "crx.types", "dataclasses",
-    "inspect", "msgspec", "numpy", "onnxruntime", "orjson", "pathlib", "platformdirs", "rich",
-    "shutil", "starlette", "tomllib", "typing",
+    "crx.index", "crx.registry", "crx.retrieve.search", "numpy", "onnxruntime", "rich", "starlette",
+    "uvicorn",
 }  # fmt: skip
 
 
@@ -214,7 +229,7 @@ def test_a_search_by_a_server_imports_little(sea: Path) -> None:
         "atexit.register(lambda: print(*sys.modules.keys() - before));"
         "from crx.__main__ import main; main()"
     )
-    words = [sys.executable, "-S", "-c", code, "search", "krill", "--index", str(sea)]
+    words = [sys.executable, "-c", code, "search", "krill", "--index", str(sea)]
     with serving(sea):
         done = subprocess.run(
             words,
@@ -271,7 +286,7 @@ def test_a_search_that_waits_for_a_server_is_interrupted_as_any_other(
     def interrupt(place: str, body: bytes) -> tuple[int, bytes]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command_client, "_post", interrupt)
+    monkeypatch.setattr(search_client, "_post", interrupt)
     with local_sockets([sea]):
         done = warm("search", "whales", "--index", sea)
     assert done == Done(130, "", "crx: interrupted; the same command resumes\n")
@@ -319,7 +334,7 @@ def test_a_search_of_the_command_line_is_refused_over_http(sea: Path) -> None:
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as run:
         assert run.stderr is not None
         client = Client(int(run.stderr.readline().rpartition(":")[2]))
-        assert client.post(command_client.COMMAND_PATH, {}).status == 404
+        assert client.post(SEARCH_PATH, {}).status == 404
         run.kill()
 
 

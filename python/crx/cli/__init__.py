@@ -18,7 +18,6 @@ import click
 from crx.cli.output import print_note
 from crx.config import ConfigWarning
 from crx.errors import CrxError, NoRoom, SystemFailure, UsageError
-from crx.serve.command_client import INTERRUPTED as INTERRUPTED
 
 # Every command and its line in "crx --help".
 COMMANDS = {
@@ -54,6 +53,9 @@ COMMANDS = {
 }
 
 HELP_OPTIONS = ("-h", "--help")
+
+# The exit code after Ctrl-C.
+INTERRUPTED = 130
 
 # The variable through which a shell asks for completions.
 COMPLETE_VARIABLE = "_CRX_COMPLETE"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -183,21 +183,16 @@ def parse_settings(assignments: tuple[str, ...]) -> dict[str, object]:
     return values
 
 
-def find_index(
-    folder: str | None, *, environ: Mapping[str, str] = os.environ, here: str = ""
-) -> Path | None:
-    """Return the index folder that is named or nearest, or None if there is none.
-
-    `here` is the current folder, "" for that of this process.
-    """
-    if named := folder or environ.get("CRX_INDEX"):
+def find_index(folder: str | None) -> Path | None:
+    """Return the index folder that is named or nearest, or None if there is none."""
+    if named := folder or os.environ.get("CRX_INDEX"):
         if is_engine_address(named):
             raise UsageError(
                 "this command needs an index folder, not a database; work on a folder, and carry "
                 'it over with "crx copy"'
             )
-        return Path(here, named)
-    found = nearest_index(here or os.getcwd())
+        return Path(named)
+    found = nearest_index(os.getcwd())
     return not_a_link(Path(found)) if found else None
 
 
@@ -213,21 +208,17 @@ def not_a_link(folder: Path) -> Path:
     return folder
 
 
-def existing_index(
-    folder: str | None, *, environ: Mapping[str, str] = os.environ, here: str = ""
-) -> Path:
+def existing_index(folder: str | None) -> Path:
     """Return the index folder that is named or nearest; raises `UsageError` if there is none."""
-    path = find_index(folder, environ=environ, here=here)
+    path = find_index(folder)
     if path is None:
         raise UsageError('no index here or above; "crx index PATH" makes one, --index names one')
     return path
 
 
-def searchable_index(
-    folder: str | None, *, environ: Mapping[str, str] = os.environ, here: str = ""
-) -> Path | str:
+def searchable_index(folder: str | None) -> Path | str:
     """Return the index folder as `existing_index`, or the URL of the database that is named."""
-    named = folder or environ.get("CRX_INDEX")
+    named = folder or os.environ.get("CRX_INDEX")
     if named is not None and is_engine_address(named):
         return named
-    return existing_index(folder, environ=environ, here=here)
+    return existing_index(folder)

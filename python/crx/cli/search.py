@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import click
 
@@ -24,24 +23,13 @@ from crx.cli.output import complete_notes, print_note, to_json
 from crx.cli.passages import SHOWN, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.vimgrep import vimgrep_lines
+from crx.config import resolve
 from crx.retrieve.excerpt import columns
+from crx.serve.socket_places import own_sockets
 from crx.types import LEGS, Passage, Result
 
 Format = Literal["text", "json", "jsonl", "vimgrep"]
 FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep")
-
-
-class Caller(NamedTuple):
-    """Whose search it is: environment and screen, how it is done, and who gets the answer.
-
-    `search` takes the index, the query, the arguments of `Index.search`, and settings.
-    """
-
-    environ: Mapping[str, str]
-    screen: Screen
-    search: Callable[[Path | str, str, Mapping[str, Any], Mapping[str, object]], Result]
-    print: Callable[[str], None]
-    print_note: Callable[[str], None]
 
 
 @click.command()
@@ -114,8 +102,6 @@ class Caller(NamedTuple):
 @click.option(
     "--no-server",
     is_flag=True,
-    # Read before the command is run; see `crx.serve.command_client`.
-    expose_value=False,
     help='Search in this process, also if a "crx serve" of the index is running.',
 )
 @set_option
@@ -128,9 +114,7 @@ class Caller(NamedTuple):
     "line that answers, as editors read it.  [default: text]",
 )
 @click.option("--json", "form", flag_value="json", help="The same as --format json.")
-@click.pass_obj
 def command(
-    caller: Caller | None,
     *,
     words: tuple[str, ...],
     folder: str | None,
@@ -148,6 +132,7 @@ def command(
     rerank_ms: float | None,
     min_relevance: float | None,
     explain: bool,
+    no_server: bool,
     assignments: tuple[str, ...],
     form: Format,
 ) -> int:
@@ -157,10 +142,9 @@ def command(
     --full, --more and -n print more. An error message, an identifier or a "quoted phrase" that a
     document holds as it is comes first. If "crx serve" serves the index, it does the search.
     """
-    caller = caller or _make_caller()
-    here = caller.screen.folder
+    screen = own_screen()
     query = " ".join(words)
-    index_path = searchable_index(folder, environ=caller.environ, here=here)
+    index_path = searchable_index(folder)
     flags = {"rerank_ms": rerank_ms, "min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
@@ -168,48 +152,55 @@ def command(
         "k": k,
         "window": parse_window(window),
         "budget_tokens": budget_tokens,
-        "where": parse_where(conditions, here=here) or None,
+        "where": parse_where(conditions, here=screen.folder) or None,
         "legs": legs or LEGS,
         "within_section": within_section,
         "order": order,
         "rerank": rerank,
     }
-    result = caller.search(index_path, query, arguments, settings)
+    result = None if no_server else _search_served(index_path, query, arguments, settings)
+    if result is None:
+        result = search_here(index_path, query, arguments, settings)
     notes = complete_notes(result.notes, passages=len(result))
     if form == "text":
         limit = None if more and count is None else count or SHOWN
-        _print(caller, query, result, count=limit, full=full, explain=explain, notes=notes)
+        _print(screen, query, result, count=limit, full=full, explain=explain, notes=notes)
     elif form == "json":
-        caller.print(to_json(as_object(query, result, count=count), indent=True))
+        click.echo(to_json(as_object(query, result, count=count), indent=True))
     elif form == "jsonl":
         for passage in result.passages[:count]:
-            caller.print(to_json(asdict(passage)))
+            click.echo(to_json(asdict(passage)))
     else:
-        _print_vimgrep(caller, query, result.passages[:count])
+        _print_vimgrep(screen, query, result.passages[:count])
     for note in notes:
-        caller.print_note(note)
+        print_note(note)
     return 0 if result.passages else 1
 
 
-def _make_caller() -> Caller:
-    """Return the user of this process, whose index is searched here."""
-    return Caller(
-        environ=os.environ,
-        screen=own_screen(),
-        search=_search_here,
-        print=click.echo,
-        print_note=print_note,
-    )
-
-
-def _search_here(
+def search_here(
     index_path: Path | str, query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
 ) -> Result:
+    """Search an index in this process."""
     # Imported here: a search by a server is over before this is.
     from crx.index.reader import open_reader
 
     with open_reader(index_path, settings=settings) as index:
         return index.search(query, **arguments)
+
+
+def _search_served(
+    index_path: Path | str, query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
+) -> Result | None:
+    """Return the answer of a server of the index, None if there is none that gives one."""
+    sockets = [] if isinstance(index_path, str) else own_sockets(index_path)
+    if isinstance(index_path, str) or not sockets:
+        return None
+    # Imported here: most searches have no server.
+    from crx.serve.requests import SearchQuery
+    from crx.serve.search_client import ask_server
+
+    asked = SearchQuery(query=query, **arguments)
+    return ask_server(sockets, asked, index=index_path, settings=resolve(settings).settings)
 
 
 def as_object(query: str, result: Result, *, count: int | None = None) -> dict[str, object]:
@@ -223,7 +214,7 @@ def as_object(query: str, result: Result, *, count: int | None = None) -> dict[s
 
 
 def _print(
-    caller: Caller,
+    screen: Screen,
     query: str,
     result: Result,
     *,
@@ -237,23 +228,23 @@ def _print(
     lines, cut = layout_passages(
         shown,
         query=query,
-        screen=caller.screen,
+        screen=screen,
         full=full,
         explain=explain,
-        notes=sum(-(-columns(f"crx: {note}") // caller.screen.columns) for note in notes),
+        notes=sum(-(-columns(f"crx: {note}") // screen.columns) for note in notes),
     )
     for line in lines:
-        caller.print(line)
+        click.echo(line)
     hints = ["--more prints all"] * (len(shown) < len(found)) + ["--full prints them whole"] * cut
     if hints:
-        caller.print_note(f"{len(shown)} of {len(found)} passages; {', '.join(hints)}")
+        print_note(f"{len(shown)} of {len(found)} passages; {', '.join(hints)}")
 
 
-def _print_vimgrep(caller: Caller, query: str, passages: Sequence[Passage]) -> None:
+def _print_vimgrep(screen: Screen, query: str, passages: Sequence[Passage]) -> None:
     for passage in passages:
-        for line in vimgrep_lines(passage, query=query, folder=caller.screen.folder):
-            caller.print(line)
+        for line in vimgrep_lines(passage, query=query, folder=screen.folder):
+            click.echo(line)
     without = sum(passage.lines is None for passage in passages)
     if without:
         noun = "passage is" if without == 1 else "passages are"
-        caller.print_note(f"{without} {noun} in files without lines; --format text prints all")
+        print_note(f"{without} {noun} in files without lines; --format text prints all")

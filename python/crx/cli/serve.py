@@ -6,7 +6,6 @@ import importlib.util
 import os
 import threading
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,12 +14,11 @@ import click
 from crx.cli.index import summarize
 from crx.cli.options import existing_index, parse_settings, set_option
 from crx.cli.output import print_json_line, print_note
-from crx.cli.served_search import answer_command
 from crx.errors import UsageError
 from crx.serve.access import make_policy
 from crx.serve.app import create_app
 from crx.serve.guard import Guard
-from crx.serve.local_command import command_extension
+from crx.serve.local_search import local_search_extension
 from crx.serve.local_socket import local_sockets
 from crx.serve.page.routes import page_extension
 from crx.serve.page.sign_in import sign_in_extension
@@ -185,7 +183,7 @@ def _report_nothing(name: str, visit: Visit) -> None:
 
 def _load_extensions(service: SearchService, policy: AccessPolicy) -> list[Extension]:
     """Return the routes of the page and of `crx search`, and `/mcp` if the SDK is installed."""
-    own = [page_extension(service), command_extension(partial(answer_command, service))]
+    own = [page_extension(service), local_search_extension(service)]
     if policy.token:
         own.append(sign_in_extension(policy))
     if importlib.util.find_spec("mcp") is None:

@@ -12,7 +12,7 @@ from crx.config.files import (
     require_inside,
     user_file,
 )
-from crx.config.resolve import ConfigWarning, Resolved, resolve, resolve_silently
+from crx.config.resolve import ConfigWarning, Resolved, resolve
 from crx.config.settings import (
     ARGUMENT,
     ENVIRONMENT,
@@ -57,7 +57,6 @@ __all__ = [
     "require_allowed",
     "require_inside",
     "resolve",
-    "resolve_silently",
     "revoke",
     "trust",
     "untrusted_names",

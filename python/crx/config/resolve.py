@@ -58,23 +58,12 @@ def resolve(
     and for settings of a project file that are ignored because the file is not trusted. Raises
     `UsageError` for a wrong value.
     """
-    resolved, ignored = resolve_silently(
-        arguments, environ=os.environ if environ is None else environ, folder=folder or Path.cwd()
-    )
-    for warning in ignored:
-        warnings.warn(warning, ConfigWarning, stacklevel=2)
-    return resolved
-
-
-def resolve_silently(
-    arguments: Mapping[str, object] | None, *, environ: Mapping[str, str], folder: Path
-) -> tuple[Resolved, list[str]]:
-    """Return what `resolve` does, and the warnings that it would issue."""
+    environ = os.environ if environ is None else environ
     ignored: list[str] = []
     values: dict[str, Value] = {}
     templates: dict[str, str] = {}
     origins = dict.fromkeys((f.name for f in fields(Settings)), "default")
-    for file in _files(environ, folder, ignored):
+    for file in _files(environ, folder or Path.cwd(), ignored):
         templates |= file.templates
         values |= file.values
         origins |= dict.fromkeys(file.values, str(file.path))
@@ -85,8 +74,10 @@ def resolve_silently(
         if given is not None:
             values[name] = parse(name, given, origin=ARGUMENT)
             origins[name] = ARGUMENT
+    for warning in ignored:
+        warnings.warn(warning, ConfigWarning, stacklevel=2)
     settings = Settings(**values)  # type: ignore[arg-type]
-    return Resolved(settings, origins, templates), ignored
+    return Resolved(settings, origins, templates)
 
 
 def _files(environ: Mapping[str, str], folder: Path, ignored: list[str]) -> list[SettingsFile]:

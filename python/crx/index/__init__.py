@@ -4,6 +4,10 @@
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crx.index.handle import Index, open
 
 __all__ = ["Index", "open"]
 

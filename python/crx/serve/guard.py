@@ -16,8 +16,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crx.serve.access import AccessPolicy, Refusal
-from crx.serve.command_client import LOCAL_PREFIX
 from crx.serve.failures import failure_response
+from crx.serve.local_query import LOCAL_PREFIX
 from crx.serve.metrics import Metrics
 
 # Paths that are answered beside any number of requests.

@@ -29,6 +29,13 @@ def socket_places(
             yield place
 
 
+def own_sockets(index: str | os.PathLike[str]) -> list[str]:
+    """Return the sockets of an index that are this user's, where there are Unix sockets."""
+    if not hasattr(os, "getuid"):
+        return []
+    return [path for path in socket_places(index) if is_own(path)]
+
+
 def is_own(path: str | os.PathLike[str]) -> bool:
     """Return whether a file or folder is this user's, and nobody else can write to it."""
     try:
