@@ -73,7 +73,7 @@ def test_trust_allows_an_index_what_it_asks_for_now_and_here(
     change_settings(indexed, roots=root(secret), contexts="outline+/tmp/contexts.jsonl")
     done = crx("trust", indexed)
     assert done.out == (
-        ".crx: trusted at this place; it may\n"
+        ".crx: trusted at this path; it may\n"
         f"  read the contexts of /tmp/contexts.jsonl\n  read {secret}\n"
     )
     change_settings(indexed, contexts="outline")

@@ -113,7 +113,7 @@ def trust_file(*, file: str | None, revoked: bool) -> None:
     INDEX is an index folder, or the URL of a database. What you name yourself while you make or
     refresh an index is allowed to it: an embedder that is no model of this machine, a file of
     contexts, folders besides the one that holds it. An index from elsewhere, or one that was
-    moved, has to be trusted once; then it may do what it asks for now, at this place.
+    moved, has to be trusted once; then it may do what it asks for now, at this path.
     """
     if file is not None and (is_engine_address(file) or Path(file).is_dir()):
         _trust_index(file, revoked=revoked)
@@ -136,16 +136,16 @@ def _own_project_file() -> Path | None:
     return path and require_inside(path, folder=path.parent)
 
 
-def _trust_index(place: str, *, revoked: bool) -> None:
+def _trust_index(path: str, *, revoked: bool) -> None:
     """Allow an index all that it asks for, or nothing any more; print what that is."""
-    with handle.open(place, create=False) as index:
+    with handle.open(path, create=False) as index:
         name, acts = index.name, index.acts()
     if revoked:
         was = "trusted no longer" if forbid(name, acts) else "was not trusted"
         print_line(f"{display_path(name)}: {was}")
     elif acts:
         allow(name, acts)
-        print_line(f"{display_path(name)}: trusted at this place; it may")
+        print_line(f"{display_path(name)}: trusted at this path; it may")
         for act in acts:
             print_line(f"  {act}")
     else:

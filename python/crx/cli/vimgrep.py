@@ -63,11 +63,11 @@ def _bytes_before(file: str, number: int, text: str, *, folder: str) -> int:
     A passage can begin within a line. The index names the file and may come from elsewhere, so only
     a regular file below the current folder is read, and no more of it than `_MOST_BYTES`.
     """
-    place = os.path.realpath(file)
-    if not is_below(place, os.path.realpath(folder or ".")) or not os.path.isfile(place):
+    resolved = os.path.realpath(file)
+    if not is_below(resolved, os.path.realpath(folder or ".")) or not os.path.isfile(resolved):
         return 0
     try:
-        with open(place, "rb") as opened:
+        with open(resolved, "rb") as opened:
             lines = opened.read(_MOST_BYTES).split(b"\n", number)
     except (OSError, ValueError):
         return 0

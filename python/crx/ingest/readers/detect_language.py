@@ -111,7 +111,7 @@ _PATTERNS = {
     ),
 }
 # What may be long is bounded where a pattern may begin anywhere in a line: it would be read again
-# from each such place.
+# from each such position.
 # A line that every file of the language has.
 _NEEDED = {"go": re.compile(r"^package \w+$", re.MULTILINE)}
 
