@@ -116,8 +116,9 @@ OTHER_RATIOS = (
     ("reranking", "sentence-transformers on torch: 1.6 times faster, in int8 2.7"),
     (
         "contexts by a model of 135M, ten a document",
-        "llama-cpp-python, each prompt whole: 3.2 times faster, in groups of chunks 12; its class "
-        "`Llama`, which reuses the document: no faster on two cores, in groups of chunks 4.1",
+        "llama-cpp-python, a prompt a chunk: 3.2 times faster, 12 times with several chunks "
+        "in a prompt; its class `Llama`, which reuses the document: as fast, 4.1 times faster with "
+        "several",
     ),
     (
         "a search in a new process",
