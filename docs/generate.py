@@ -17,8 +17,9 @@ from crx.config import ENVIRONMENT, Settings, describe
 SCOPES = {
     "index": (
         "Fixed when the index is made",
-        "An index keeps the value it was made with. Asking for another one is an error that names "
-        "both; index into a new folder to change it.",
+        "An index keeps the value it was made with, and is opened with it: variables and settings "
+        "files count for new indexes. A flag or `--set` that asks for another value is an error "
+        "that names both; index into a new folder to change it.",
     ),
     "run": ("Read by every command", "These can differ from one command to the next."),
 }

@@ -188,6 +188,15 @@ def test_a_server_leaves_to_the_command_what_it_would_not_do_the_same(
         assert warm("search", "krill", "--index", sea, *options) is None
 
 
+def test_a_server_answers_whatever_a_new_index_would_be_made_with(sea: Path, warm: Warm) -> None:
+    asked = ("search", "krill", "--index", sea)
+    with serving(sea), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CRX_EMBEDDER", "minilm")
+        assert warm(*asked) is not None
+        assert warm(*asked, "--set", "embedder=hashed") is not None
+        assert warm(*asked, "--set", "embedder=minilm") is None
+
+
 def test_a_search_of_another_environment_is_not_the_servers(sea: Path, warm: Warm) -> None:
     asked = ("search", "krill", "--index", sea)
     with served(sea):

@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 
 from crx.cli.options import json_option
-from crx.cli.output import display_path, print_json, print_line, print_text
+from crx.cli.output import display_path, print_json, print_line, print_note, print_text
 from crx.cli.tables import format_table
 from crx.cli.value_completion import complete_setting
 from crx.config import (
+    FIXED,
     PROJECT_FILE,
     SettingsFile,
     allow,
@@ -81,6 +82,8 @@ def set_value(*, name: str, value: str, project: bool) -> None:
     path = _file(project=project)
     write(path, {name: value})
     print_line(f"{display_path(path)}: {name} = {value}")
+    if name in FIXED:
+        print_note("for new indexes; one that exists keeps what it was made with")
 
 
 @command.command("unset", short_help="Remove a setting from a file.")

@@ -67,6 +67,7 @@ def settings() -> str:
             _table(rows),
             "",
             f"Fixed when an index is made: {fixed}.",
+            "An index is opened with its own values; variables and files count for new indexes.",
             "",
             "A value is looked up in this order: an option or --set NAME=VALUE; the variable CRX_",
             f"and the name, as in CRX_RRF_K; {PROJECT_FILE} in the current folder or above; the",

@@ -100,6 +100,8 @@ def command(
     sent = NotePrinter()
     room = DiskRoom(index_path)
     with room.named(), handle.open(index_path, settings=settings) as index:
+        for line in index.other_defaults:
+            print_note(line)
         with show_build("files" if verbose else progress, as_json=as_json) as show:
             on_progress = room.watch(show)
             if paths:

@@ -200,7 +200,7 @@ def _search_served(
     from crx.serve.search_client import ask_server
 
     asked = SearchQuery(query=query, **arguments)
-    return ask_server(sockets, asked, index=index_path, settings=resolve(settings).settings)
+    return ask_server(sockets, asked, index=index_path, resolved=resolve(settings))
 
 
 def as_object(query: str, result: Result, *, count: int | None = None) -> dict[str, object]:

@@ -1,6 +1,12 @@
 """Settings: what there is, which value is in effect, and where it comes from."""
 
-from crx.config.agreement import FIXED, fixed_settings, require_agreement
+from crx.config.agreement import (
+    FIXED,
+    describe_other_defaults,
+    fixed_settings,
+    settings_asked_for,
+    settings_of_index,
+)
 from crx.config.allowed import allow, allow_copy, forbid, require_allowed
 from crx.config.files import (
     PROJECT_FILE,
@@ -45,6 +51,7 @@ __all__ = [
     "allow",
     "allow_copy",
     "describe",
+    "describe_other_defaults",
     "fixed_settings",
     "forbid",
     "is_offline",
@@ -53,11 +60,12 @@ __all__ = [
     "read_settings",
     "refuse_offline",
     "replace_text",
-    "require_agreement",
     "require_allowed",
     "require_inside",
     "resolve",
     "revoke",
+    "settings_asked_for",
+    "settings_of_index",
     "trust",
     "untrusted_names",
     "user_file",

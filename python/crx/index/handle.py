@@ -387,11 +387,12 @@ def open(
     `path` may be the address of an engine, such as `postgresql://user@host/database`, that an index
     was copied to (see `crx copy`): it is searched as a folder is, and what writes raises
     `UsageError`.
-    `settings` go before `CRX_*` variables, the project file and the user file. Raises `NotAnIndex`,
-    `Incompatible` (built with other settings than asked for), `Damaged`, `NoRoom`, and `ModelError`
-    for a new index whose embedder cannot be loaded; nothing is made then. What a new index is made
-    with is allowed to it, as by `crx trust`. Raises `SystemFailure` for a folder on a network file
-    system, unless the setting `network_disk` is 1.
+    `settings` go before `CRX_*` variables, the project file and the user file. What is fixed when
+    an index is made comes from the index itself. Raises `NotAnIndex`, `Incompatible` (built with
+    others than `settings` ask for), `Damaged`, `NoRoom`, and `ModelError` for a new index whose
+    embedder cannot be loaded; nothing is made then. What a new index is made with is allowed to it,
+    as by `crx trust`. Raises `SystemFailure` for a folder on a network file system, unless the
+    setting `network_disk` is 1.
     """
     resolved = resolve(settings)
     folder = check_location(path, resolved.settings)

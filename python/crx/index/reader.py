@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from crx import _native, registry
-from crx.config import Resolved, Settings, require_agreement, resolve
+from crx.config import (
+    Resolved,
+    Settings,
+    describe_other_defaults,
+    resolve,
+    settings_of_index,
+)
 from crx.errors import UsageError
 from crx.index.files import OpenFiles, OpenIndex
 from crx.index.leg_files import VectorFiles
@@ -44,17 +50,17 @@ class IndexReader:
     ) -> None:
         """`path` is a folder, or the URL of a database, which is opened for searching."""
         self._path = path
-        self._settings = resolved.settings
         self._templates = resolved.templates
         self._files = PerProcess(partial(_open_files, path, VectorFiles.of(resolved.settings)))
+        self._built: Mapping[str, str] = self._files.get().settings()
+        self._settings = settings_of_index(self.name, built=self._built, resolved=resolved)
+        self._other_defaults = describe_other_defaults(self._built, resolved)
         self._embedder = PerProcess(partial(_load_embedder, self.name, self._files), made=embedder)
         self._models = SearchModels(
-            resolved.settings,
+            self._settings,
             embedder=self._embedder,
-            load_reranker=partial(_load_reranker, resolved.settings.reranker),
+            load_reranker=partial(_load_reranker, self._settings.reranker),
         )
-        self._built: Mapping[str, str] = self._files.get().settings()
-        require_agreement(self.name, built=self._built, resolved=resolved)
 
     def __enter__(self: Reader) -> Reader:
         return self
@@ -90,8 +96,13 @@ class IndexReader:
 
     @property
     def configuration(self) -> Settings:
-        """The settings in effect, those of a search among them."""
+        """The settings in effect, those of a search and those it was built with among them."""
         return self._settings
+
+    @property
+    def other_defaults(self) -> Sequence[str]:
+        """A line for each default of the user's that is for new indexes and not for this one."""
+        return tuple(self._other_defaults)
 
     @property
     def embedder(self) -> Embedder:

@@ -17,7 +17,8 @@ class LocalQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A search of an index folder, and all besides that its answer depends on.
 
     `home` is the home folder of the user, and `user_file` the settings file, which may exist or
-    not; `settings` are those in effect, by name. The server answers if they are its own.
+    not; `settings` are those in effect, by name, without defaults that are for new indexes. The
+    server answers if they are its own.
     """
 
     installation: str

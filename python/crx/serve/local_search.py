@@ -64,7 +64,8 @@ def search_locally(service: SearchService, given: LocalQuery) -> Result:
         raise NotFound(f"{given.index}: not served here")
     paths = os.path.expanduser("~"), str(user_file(os.environ))
     is_same = (given.home, given.user_file) == paths and given.offline == is_offline()
-    if not is_same or given.settings != asdict(served.get().configuration):
+    own = asdict(served.get().configuration)
+    if not is_same or {**own, **given.settings} != own:
         raise Incompatible("the command has other settings than the server")
     return service.search_index(served, given.query)
 

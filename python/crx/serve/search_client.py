@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
 
-from crx.config import Settings, is_offline, user_file
+from crx.config import Resolved, is_offline, settings_asked_for, user_file
 from crx.serve.local_query import SEARCH_PATH, LocalQuery
 from crx.serve.requests import SearchQuery
 from crx.serve.socket_places import installation
@@ -25,7 +24,7 @@ ANSWER_S = 60.0
 
 
 def ask_server(
-    sockets: Sequence[str], query: SearchQuery, *, index: Path, settings: Settings
+    sockets: Sequence[str], query: SearchQuery, *, index: Path, resolved: Resolved
 ) -> Result | None:
     """Return the answer of the first server that gives one, None if none does."""
     given = LocalQuery(
@@ -33,7 +32,7 @@ def ask_server(
         home=os.path.expanduser("~"),
         user_file=str(user_file(os.environ)),
         offline=is_offline(),
-        settings=asdict(settings),
+        settings=settings_asked_for(resolved),
         index=os.path.abspath(index),
         query=query,
     )
