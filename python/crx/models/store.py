@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import platformdirs
 
@@ -30,7 +31,11 @@ from crx.models.card import (
     read_card,
     write_card,
 )
+from crx.models.onnx_folder import detect_precision
 from crx.models.pinned_wheels import is_pullable
+
+if TYPE_CHECKING:
+    from crx.models.source_folder import Overrides, SourceFolder
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _SHIPPED = Path(__file__).parents[1] / "shipped"
@@ -83,6 +88,8 @@ def find_model(name: str) -> Path:
     folder = _find_by_name(name) or Path(name)
     if (folder / CARD_FILE).is_file():
         return folder
+    if is_installed(f"{name}@int8"):
+        raise ModelError(f"{name}: no such model; it is installed in int8 alone, as {name}@int8")
     installed = ", ".join(list_models()) or "none"
     command = f"crx models pull {name}" if is_pullable(name) else "crx models add FOLDER"
     raise ModelError(f"{name}: no such model; installed: {installed}; add one with {command}")
@@ -110,29 +117,25 @@ def add_model(
     source: Path,
     *,
     name: str | None = None,
-    precision: Precision = "fp32",
+    precision: Precision | None = None,
     into: Path | None = None,
-    query_prefix: str | None = None,
-    passage_prefix: str | None = None,
+    overrides: Overrides | None = None,
 ) -> ModelCard:
     """Convert a model folder, publish the result and return its card.
 
-    `source` is a folder saved by sentence-transformers or transformers. `name` defaults to the
-    folder's name in lower case; the name of an int8 model ends in "@int8". A model of the same name
-    in the same store folder is replaced. The prefixes default to those of the folder. Raises
-    `ModelError` if the folder cannot be converted.
+    `source` is a folder saved by sentence-transformers or transformers, or has an ONNX graph.
+    `name` defaults to the folder's name in lower case; the name of an int8 model ends in "@int8".
+    `precision` defaults to that of the graph, and to fp32 for weights. A model of the same name in
+    the same store folder is replaced. Raises `ModelError` if the folder cannot be converted.
     """
+    converter = import_converter()
+    folder: SourceFolder = converter.read_folder(source, overrides)
+    if precision is None:
+        precision = "fp32" if folder.graph is None else detect_precision(folder.graph)
     name = qualified_name(name or _normalize_name(source.resolve().name), precision)
 
     def write(target: Path) -> ModelCard:
-        card: ModelCard = import_converter().convert_folder(
-            source,
-            target,
-            name=name,
-            precision=precision,
-            query_prefix=query_prefix,
-            passage_prefix=passage_prefix,
-        )
+        card: ModelCard = converter.convert_folder(folder, target, name=name, precision=precision)
         return card
 
     return publish_model(name, into=into, write=write)

