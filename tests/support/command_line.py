@@ -61,9 +61,12 @@ def run_process(*arguments: object, env: Mapping[str, str] | None = None) -> Don
 
 
 def run_terminal(
-    *arguments: object, code: str = MAIN, lines: int = 24, columns: int = 80
+    *arguments: object, code: str = MAIN, lines: int = 24, columns: int = 80, typed: str = ""
 ) -> tuple[int, str]:
-    """Run crx in a pseudo-terminal of this size; return its exit code and what was shown."""
+    """Run crx in a pseudo-terminal of this size; return its exit code and what was shown.
+
+    `typed` is what the user types, whenever it is read.
+    """
     import fcntl
     import pty
     import struct
@@ -74,6 +77,7 @@ def run_terminal(
     words = process(*arguments, code=code)
     with subprocess.Popen(words, stdin=end, stdout=end, stderr=end) as child:
         os.close(end)
+        os.write(terminal, typed.encode())
         shown = b""
         while True:
             try:

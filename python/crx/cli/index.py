@@ -10,6 +10,7 @@ import click
 
 from crx.cli.contextualize import as_object, note_failed, print_notes, print_report
 from crx.cli.disk_room import DiskRoom
+from crx.cli.first_model import settle_embedder
 from crx.cli.options import (
     embedder_option,
     exclude_option,
@@ -97,6 +98,7 @@ def command(
     spec = parse_contexts(contexts) if contexts is not None else None
     if spec is not None and not spec.is_file:
         settings["contexts"] = contexts = "outline" if spec.outline else "none"
+    settings = settle_embedder(index_path, settings)
     sent = NotePrinter()
     room = DiskRoom(index_path)
     with room.named(), handle.open(index_path, settings=settings) as index:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from crx.cli.first_model import settle_embedder
 from crx.cli.options import (
     embedder_option,
     find_index,
@@ -41,7 +42,7 @@ def command(*, folder: str | None, embedder: str | None, assignments: tuple[str,
     index_path = Path(named) if named else not_a_link(Path(FOLDER))
     if (index_path / "crx.db").exists():
         raise UsageError(f'{index_path}: exists already; "crx status" prints what it holds')
-    with handle.open(index_path, settings=settings) as index:
+    with handle.open(index_path, settings=settle_embedder(index_path, settings)) as index:
         built = index.settings
     print_line(f"{display_path(index_path)}: an empty index with the embedder {built['embedder']}")
     if values:

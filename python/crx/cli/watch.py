@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crx.cli.first_model import settle_embedder
 from crx.cli.index import choose_index, name_failures, summarize
 from crx.cli.options import (
     embedder_option,
@@ -61,6 +62,7 @@ def command(
     index_path = choose_index(paths, folder=folder, exclude=exclude)
     settings = parse_settings(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
+    settings = settle_embedder(index_path, settings)
 
     def report_visit(visit: Visit) -> None:
         name_failures(visit.report)

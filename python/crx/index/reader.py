@@ -144,8 +144,8 @@ class IndexReader:
         `reranker` is not empty. A reranker that fails while it reads leaves the fused order, and
         a note.
 
-        An embedder on a server that is down leaves BM25 alone, and a note, unless `legs` names the
-        dense leg alone.
+        An embedder on a server that is down, or whose weights are not installed, leaves BM25 alone,
+        and a note, unless `legs` names the dense leg alone.
 
         The answer is that of one committed state of the index. Raises `ValueError` for an argument
         that is not valid (see `SearchRequest`), `ModelError` for a reranker that cannot be loaded,

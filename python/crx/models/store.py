@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from crx.errors import ModelError, NoRoom
+from crx.errors import ModelError, NoRoom, NotInstalled
 from crx.models.card import (
     CARD_FILE,
     GGUF_FILE,
@@ -83,7 +83,7 @@ def is_shipped(name: str) -> bool:
 def find_model(name: str) -> Path:
     """Return the folder of a model, given its name or the path of its folder.
 
-    Raises `ModelError`, with the names of the installed models, if there is none.
+    Raises `NotInstalled`, with the names of the installed models, if there is none.
     """
     folder = _find_by_name(name) or Path(name)
     if (folder / CARD_FILE).is_file():
@@ -92,7 +92,7 @@ def find_model(name: str) -> Path:
         raise ModelError(f"{name}: no such model; it is installed in int8 alone, as {name}@int8")
     installed = ", ".join(list_models()) or "none"
     command = f"crx models pull {name}" if is_pullable(name) else "crx models add FOLDER"
-    raise ModelError(f"{name}: no such model; installed: {installed}; add one with {command}")
+    raise NotInstalled(f"{name}: no such model; installed: {installed}; add one with {command}")
 
 
 def find_gguf_file(name: str | Path) -> Path:

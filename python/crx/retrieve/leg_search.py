@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
-from crx.errors import Unavailable
+from crx.errors import ModelError, Unavailable
 from crx.ingest.source_code import is_source_code
 from crx.protocols import Embedder
 from crx.retrieve.document_name import (
@@ -81,7 +81,7 @@ def search_legs(search: Search) -> Search:
     ).noting(*found_faults)
 
 
-def note_left_out(error: Unavailable) -> str:
+def note_left_out(error: ModelError) -> str:
     """Return the note on a search without the dense leg."""
     return f"dense leg left out: {error}"
 

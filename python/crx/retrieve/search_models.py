@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from crx.config import Settings
-from crx.errors import Unavailable
+from crx.errors import NotInstalled, Unavailable
 from crx.per_process import PerProcess
 from crx.protocols import Embedder, Reranker
 from crx.retrieve.leg_search import note_left_out
@@ -65,14 +65,14 @@ class SearchModels:
         """Return the parameters of a search of these legs; see `Index.search` for `rerank`.
 
         Without vectors the dense leg is left out, and so it is, with a note, if BM25 is asked for
-        and the embedder's service is down. Raises `UsageError` for a `min_relevance` of a search
-        that is not reranked.
+        and the embedder's service is down or its weights are not installed. Raises `UsageError`
+        for a `min_relevance` of a search that is not reranked.
         """
         embedder, left_out = None, ""
         if has_vectors and "dense" in legs:
             try:
                 embedder = self._cached_embedder()
-            except Unavailable as error:
+            except (NotInstalled, Unavailable) as error:
                 if "bm25" not in legs:
                     raise
                 left_out = note_left_out(error)
