@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import crx
-from crx.engine.contract.rules import RULES, Rule
-from crx.engine.copy import open_engine
 from crx.engine.protocol import Engine, EngineSnapshot, Saturation
+from crx.engine_contract.rules import RULES, Rule
+from crx.index.copy import open_engine
 from crx.types import Leg, Result, Window
 
 QUERIES = [

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.engine.copy import copy_documents, open_engine
 from crx.engine.protocol import StoredContext, StoredDocument
 from crx.errors import Incompatible, NotAnIndex, UsageError
+from crx.index.copy import copy_documents, open_engine
 
 # Copies, and is killed without warning once so many documents were put.
 KILLED = """
 import os, signal, sys
-from crx.engine import copy
+from crx.index import copy
 copy._BATCH = 1
 source, target, puts = sys.argv[1:]
 def kill(progress):

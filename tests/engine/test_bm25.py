@@ -9,8 +9,8 @@ import pytest
 
 from crx import _native
 from crx.engine.bm25 import count_terms, idf, query_weights
-from crx.engine.copy import open_engine
 from crx.engine.protocol import Saturation
+from crx.index.copy import open_engine
 
 QUERIES = [
     "how does the server answer a search",

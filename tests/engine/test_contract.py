@@ -15,10 +15,6 @@ from crx_example.memory import MemoryEngine, MemorySnapshot
 from numpy.typing import NDArray
 
 import crx
-from crx.engine.contract.expectations import BrokenRule
-from crx.engine.contract.rules import RULES, Rule
-from crx.engine.copy import copy_documents, open_engine
-from crx.engine.local import LocalEngine
 from crx.engine.protocol import (
     CollectionStatistics,
     Conditions,
@@ -28,6 +24,10 @@ from crx.engine.protocol import (
     Saturation,
     StoredDocument,
 )
+from crx.engine_contract.expectations import BrokenRule
+from crx.engine_contract.rules import RULES, Rule
+from crx.index.copy import copy_documents, open_engine
+from crx.index.local_engine import LocalEngine
 from crx.types import Ranking
 
 

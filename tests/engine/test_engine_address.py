@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from crx.engine.copy import open_engine
-from crx.engine.local import LocalEngine
 from crx.errors import UsageError
+from crx.index.copy import open_engine
+from crx.index.local_engine import LocalEngine
 from crx.plugins import is_engine_address
 
 # Runs a command line as if the import package of the engines were not installed.

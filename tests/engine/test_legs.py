@@ -8,7 +8,7 @@ import pytest
 
 import crx
 from crx.engine.legs import make_searcher
-from crx.engine.local import LocalEngine
+from crx.index.local_engine import LocalEngine
 from crx.retrieve.request import SearchRequest, Where
 from crx.retrieve.search import run_search
 from crx.types import LEGS, Result, Window

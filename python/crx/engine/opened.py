@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from crx.engine.copy import open_engine
+from crx.engine.connect import connect
 from crx.engine.legs import EngineSearcher, make_searcher
 from crx.engine.protocol import Engine
 from crx.errors import NotAnIndex
@@ -20,7 +20,7 @@ class OpenEngine:
     @staticmethod
     def open(url: str) -> OpenEngine:
         """Open an index; raises `NotAnIndex` if the database holds none."""
-        opened = OpenEngine(open_engine(url))
+        opened = OpenEngine(connect(url))
         try:
             opened.settings()
         except BaseException:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -251,9 +250,10 @@ def check_location(path: str | os.PathLike[str], settings: Settings) -> Path | s
 def _open_files(path: Path | str, vectors: VectorFiles) -> OpenIndex:
     if isinstance(path, Path):
         return OpenFiles.open(path, vectors)
-    # By name, as a backend: an index folder needs no engine of a database.
-    opened: OpenIndex = import_module("crx.engine.opened").OpenEngine.open(path)
-    return opened
+    # An index folder needs no engine of a database, and its search no time to import one.
+    from crx.engine.opened import OpenEngine
+
+    return OpenEngine.open(path)
 
 
 def _load_embedder(name: str, files: PerProcess[OpenIndex]) -> Embedder:

@@ -11,8 +11,8 @@ import pytest
 from postgres_server import PORT, PostgresServer
 
 import crx
-from crx.engine.copy import copy_documents, open_engine
 from crx.errors import CrxError, Incompatible, NotAnIndex, SystemFailure, UsageError
+from crx.index.copy import copy_documents, open_engine
 from crx_engines.postgres import migrations
 from crx_engines.postgres.connection import Connection, parse_address
 

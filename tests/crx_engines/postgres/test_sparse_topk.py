@@ -12,8 +12,8 @@ from corpus_of_engines import make_documents
 
 from crx import _native
 from crx.engine.bm25 import query_weights
-from crx.engine.copy import open_engine
 from crx.engine.protocol import Saturation
+from crx.index.copy import open_engine
 from crx.types import Ranking
 from crx_engines.postgres import snapshot as postgres
 from crx_engines.postgres.connection import Connection, Row

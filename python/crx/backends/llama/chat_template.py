@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from jinja2 import TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
 from crx.errors import ModelError
 
 _MARK = "crx-prompt-goes-here"
@@ -85,10 +88,6 @@ def _family(template: str) -> ChatTemplate | None:
 
 
 def _render(template: str, *, bos: str, eos: str) -> ChatTemplate:
-    # Needed only where a model file is read.
-    from jinja2 import TemplateError
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
     try:
         environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
         environment.intercepted_binops = frozenset(_ARITHMETIC)

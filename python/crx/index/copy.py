@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crx import context_registry, plugins
+from crx import context_registry
 from crx.config import FIXED, allow_copy
-from crx.engine.local import LocalEngine
+from crx.engine.connect import connect
 from crx.engine.protocol import (
     Conditions,
     Engine,
@@ -25,8 +25,9 @@ from crx.engine.protocol import (
     batches,
 )
 from crx.errors import Damaged, Incompatible, NotAnIndex, UsageError
+from crx.index.local_engine import LocalEngine
 from crx.ingest.create import UNFINISHED_COPY
-from crx.plugins import ENGINES, is_engine_address, without_password
+from crx.plugins import is_engine_address
 
 # Characters of the documents that are put, or verified, between two reports of progress.
 _BATCH = 1 << 20
@@ -62,14 +63,9 @@ def open_engine(name: str) -> Engine:
 
     Raises `UsageError` for an address that no installed package opens, with what to install.
     """
-    if not is_engine_address(name):
-        return LocalEngine(Path(os.path.abspath(name)))
-    scheme, shown = plugins.scheme_of(name), without_password(name)
-    opened = plugins.load_for_scheme(ENGINES, scheme, shown=shown)(name)
-    if not isinstance(opened, Engine):
-        found = type(opened).__name__
-        raise UsageError(f'{shown}: the plugin "{scheme}" returned {found}, which is not an Engine')
-    return opened
+    if is_engine_address(name):
+        return connect(name)
+    return LocalEngine(Path(os.path.abspath(name)))
 
 
 def copy_documents(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from crx.engine.bm25 import count_chunks
-from crx.engine.contract.expectations import BrokenRule, digest_or_none, expect, rows_of
-from crx.engine.contract.sample_documents import make_documents, make_settings
 from crx.engine.protocol import Engine, Saturation
+from crx.engine_contract.expectations import BrokenRule, digest_or_none, expect, rows_of
+from crx.engine_contract.sample_documents import make_documents, make_settings
 
 
 def settings_are_kept(engine: Engine) -> None:
