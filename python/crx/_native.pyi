@@ -469,6 +469,12 @@ class Store:
     def pending(self, *, after: int = 0, limit: int = 1024) -> NDArray[np.int64]:
         """Return the keys above `after` of chunks that lack their vector, ascending."""
 
+    def pending_chunks(self) -> NDArray[np.int64]:
+        """Return (n, 3): key, document and ordinal of each chunk that lacks its vector, by key."""
+
+    def without_vector(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those of the chunks, in their order, that should have a vector and have none."""
+
     def drop_damaged_vectors(self) -> NDArray[np.int64]:
         """Delete the vectors that do not match their hash; return the keys of the chunks that had
         one, ascending. These chunks are then pending."""

@@ -1,6 +1,6 @@
 //! The writer of the inverted index.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -45,6 +45,7 @@ pub(super) struct Writer {
     inverter: Inverter,
     /// Documents that have chunks, committed or not: only these need a deletion.
     docs: HashSet<i64>,
+    written: WrittenDocs,
     analyzers: AnalyzerPool,
     /// Whether there are uncommitted changes.
     pub(super) changed: bool,
@@ -75,12 +76,15 @@ impl Writer {
             segments: AddedSegments::default(),
             inverter: Inverter::default(),
             docs,
+            written: WrittenDocs::default(),
             analyzers: AnalyzerPool::default(),
             changed: false,
         })
     }
 
-    /// Replaces a document's chunks.
+    /// Replaces a document's chunks; does nothing if this writer has committed the same ones.
+    ///
+    /// A document changes with each of its vectors, which BM25 does not hold.
     pub(super) fn put(
         &mut self,
         folder: &Path,
@@ -88,6 +92,9 @@ impl Writer {
         lang: &str,
         entries: &[ChunkFields],
     ) -> Result<()> {
+        if self.written.has(doc, lang, entries) {
+            return Ok(());
+        }
         if self.docs.remove(&doc) {
             // A deletion applies to the segments that exist.
             if self.inverter.has(doc) {
@@ -149,6 +156,7 @@ impl Writer {
     /// Removes every chunk.
     pub(super) fn clear(&mut self, folder: &Path) -> Result<()> {
         self.inverter = Inverter::default();
+        self.written = WrittenDocs::default();
         self.analyzers.forget_translations();
         for doc in std::mem::take(&mut self.docs) {
             self.delete(folder, doc)?;
@@ -160,6 +168,7 @@ impl Writer {
     /// Makes all changes durable. tantivy syncs its files, and syncs the directory before it renames
     /// the commit into place; a second sync of the directory makes the rename durable.
     pub(super) fn commit(&mut self, folder: &Path, seq: i64) -> Result<()> {
+        let written = self.written.take_uncommitted();
         self.write_segment(folder)?;
         let payload = Payload::new(seq).to_json()?;
         let committed = self.writer.prepare_commit().and_then(|mut commit| {
@@ -167,6 +176,7 @@ impl Writer {
             commit.commit()
         });
         committed.map_err(|error| error_of(folder, error))?;
+        self.written.committed.extend(written);
         self.changed = false;
         sync_directory(folder)
     }
@@ -178,6 +188,49 @@ impl Writer {
             .map_err(|error| error_of(folder, error))?;
         sync_directory(folder)
     }
+}
+
+/// The documents that a writer has written, each with a hash of its chunks.
+///
+/// Only what was committed counts: after a failure, it is not known what the folder has of the rest.
+#[derive(Default)]
+struct WrittenDocs {
+    committed: HashMap<i64, blake3::Hash>,
+    uncommitted: HashMap<i64, blake3::Hash>,
+}
+
+impl WrittenDocs {
+    /// Returns whether a document was committed with these chunks; if not, it is written now.
+    fn has(&mut self, doc: i64, lang: &str, entries: &[ChunkFields]) -> bool {
+        let hash = hash_entries(lang, entries);
+        if self.committed.get(&doc) == Some(&hash) && !self.uncommitted.contains_key(&doc) {
+            return true;
+        }
+        self.committed.remove(&doc);
+        self.uncommitted.insert(doc, hash);
+        false
+    }
+
+    fn take_uncommitted(&mut self) -> HashMap<i64, blake3::Hash> {
+        std::mem::take(&mut self.uncommitted)
+    }
+}
+
+/// Returns the hash of all that a document has in the inverted index.
+fn hash_entries(lang: &str, entries: &[ChunkFields]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    let mut add = |bytes: &[u8]| {
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    add(lang.as_bytes());
+    for entry in entries {
+        add(&entry.key.to_le_bytes());
+        for field in entry.fields {
+            add(field.as_bytes());
+        }
+    }
+    hasher.finalize()
 }
 
 /// The terms of a chunk, as numbers of an analyzer.

@@ -376,6 +376,26 @@ impl Store {
             .into_pyarray(py))
     }
 
+    fn pending_chunks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let pending = self.run(py, store::Store::pending_chunks)?;
+        let flat: Vec<i64> = pending
+            .iter()
+            .flat_map(|each| [each.chunk, each.doc, each.ordinal])
+            .collect();
+        flat.into_pyarray(py).reshape([pending.len(), 3])
+    }
+
+    fn without_vector<'py>(
+        &self,
+        py: Python<'py>,
+        keys: PyReadonlyArray1<'_, i64>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let keys = keys.as_array().to_vec();
+        Ok(self
+            .run(py, |store| store.without_vector(&keys))?
+            .into_pyarray(py))
+    }
+
     fn drop_damaged_vectors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         Ok(self
             .run(py, store::Store::drop_damaged_vectors)?

@@ -49,7 +49,7 @@ pub use piece_index::PassageText;
 pub use pointers::Derived;
 pub use salvage::salvage;
 pub use upsert::NewDocument;
-pub use vectors::DocVector;
+pub use vectors::{DocVector, PendingChunk};
 
 use crate::error::{Error, Result};
 use base::Base;

@@ -23,6 +23,17 @@ pub struct DocVector {
     pub bytes: Option<Vec<u8>>,
 }
 
+/// A chunk that waits for its vector, and where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PendingChunk {
+    /// The chunk's key.
+    pub chunk: i64,
+    /// The id of its document.
+    pub doc: i64,
+    /// The chunk's ordinal in its document, from 0.
+    pub ordinal: i64,
+}
+
 impl Store {
     /// Returns for each key whether its vector exists and is intact.
     pub fn have_vectors(&self, keys: &[Vec<u8>]) -> Result<Vec<bool>> {
@@ -91,6 +102,37 @@ impl Store {
                    WHERE vector_key IS NOT wanted_key AND chunk > ? ORDER BY chunk LIMIT ?";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.read(|db| all(db, sql, (after, limit), |row| Ok(row.get(0)?)))
+    }
+
+    /// Returns all chunks whose wanted vector does not exist yet, by key.
+    pub fn pending_chunks(&self) -> Result<Vec<PendingChunk>> {
+        let sql = "SELECT chunk, doc, ordinal FROM chunk INDEXED BY chunk_pending \
+                   WHERE vector_key IS NOT wanted_key ORDER BY chunk";
+        self.read(|db| {
+            all(db, sql, [], |row| {
+                Ok(PendingChunk {
+                    chunk: row.get(0)?,
+                    doc: row.get(1)?,
+                    ordinal: row.get(2)?,
+                })
+            })
+        })
+    }
+
+    /// Returns those of the chunks, in their order, that should have a vector and have none.
+    pub fn without_vector(&self, keys: &[i64]) -> Result<Vec<i64>> {
+        let sql = "SELECT 1 FROM chunk \
+                   WHERE chunk = ? AND vector_key IS NULL AND wanted_key IS NOT NULL";
+        self.read(|db| {
+            let mut statement = db.prepare_cached(sql)?;
+            let mut without = Vec::new();
+            for &key in keys {
+                if statement.exists([key])? {
+                    without.push(key);
+                }
+            }
+            Ok(without)
+        })
     }
 
     /// Returns the vectors of a document's embedded chunks by ordinal; none if there is no such

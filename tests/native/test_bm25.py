@@ -6,6 +6,7 @@ import math
 import shutil
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -377,3 +378,23 @@ def test_a_file_of_a_few_bytes_is_damaged(tmp_path: Path, sound: Path, length: i
 def test_a_folder_that_is_not_there_is_damaged_to_a_reader(tmp_path: Path) -> None:
     with pytest.raises(Damaged):
         Lexical.open(str(tmp_path / "none"))
+
+
+def segment_files(folder: Path) -> set[str]:
+    return {each.name for each in folder.rglob("*") if each.suffix not in (".json", ".lock")}
+
+
+def test_a_document_is_written_again_only_if_its_chunks_are_others(tmp_path: Path) -> None:
+    with closing(Lexical.open(str(tmp_path), write=True)) as lexical:
+        for seq, text in enumerate(["krill", "krill", "herring", "krill"], 1):
+            before = segment_files(tmp_path)
+            put(lexical, 7, [1], [(text, "", "")])
+            lexical.commit(seq)
+            assert lexical.seq == seq
+            assert (segment_files(tmp_path) == before) == (seq == 2)
+            assert lexical.search(text, k=9)[0].tolist() == [1]
+        put(lexical, 7, [], [])
+        lexical.commit(5)
+        put(lexical, 7, [1], [("krill", "", "")])
+        lexical.commit(6)
+        assert len(lexical) == 1

@@ -359,9 +359,19 @@ def test_a_chunk_waits_for_its_vector_and_is_linked_when_it_comes(store: Store) 
     assert store.verify() == []
 
 
+def test_pending_chunks_have_their_document_and_ordinal(store: Store) -> None:
+    a, b = put(store, "a", ["one", "two"]), put(store, "b", ["three", "four"])
+    store.put_vectors([b"two", b"three"], np.ones((2, 4), np.float32))
+    one, two, three, four = *keys(store, a), *keys(store, b)
+    assert store.pending_chunks().tolist() == [[one, a, 0], [four, b, 1]]
+    assert store.without_vector(np.array([four, three, 99, two, one])).tolist() == [four, one]
+
+
 def test_a_chunk_that_wants_no_vector_is_not_pending(store: Store) -> None:
-    put(store, "a", ["one"], vector_keys=[b""])
+    (key,) = keys(store, put(store, "a", ["one"], vector_keys=[b""]))
     assert store.pending().tolist() == []
+    assert store.pending_chunks().shape == (0, 3)
+    assert store.without_vector(np.array([key])).tolist() == []
 
 
 def test_a_context_is_linked_and_the_old_vector_stays_until_the_new_one(store: Store) -> None:
@@ -372,6 +382,7 @@ def test_a_context_is_linked_and_the_old_vector_stays_until_the_new_one(store: S
     (row,) = store.chunks(np.array([key]))
     assert (row.context, row.outcome) == ("from ACME's filing", "ok")
     assert store.pending().tolist() == [key]
+    assert store.without_vector(np.array([key])).tolist() == []
     assert store.gc() == {"vectors": 0, "texts": 0}
     store.put_vectors([b"one+c"], np.ones((1, 4), np.float32))
     assert store.pending().tolist() == []
