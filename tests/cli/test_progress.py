@@ -49,10 +49,22 @@ def test_a_build_shows_chunks_and_says_when_their_number_is_an_estimate() -> Non
     time.now = 60.0
     now = Progress(documents=36, found=257, chunks_done=500, chunks_total=9000, failed=1)
     assert build_view(now, clock).text == (
-        "500 of about 9,000 chunks indexed, about 17 min left, 36 of 257 files read, 1 failed"
+        "500 of about 9,000 chunks read, about 17 min left, 36 of 257 files read, 1 failed"
     )
-    last = Progress(documents=257, found=257, chunks_done=9000, chunks_total=9000)
-    assert build_view(last, Clock(time)).text == "9,000 of 9,000 chunks indexed"
+    last = Progress(documents=257, found=257, chunks_done=9000, chunks_total=9000, step="embed")
+    assert build_view(last, Clock(time)).text == "9,000 of 9,000 chunks embedded"
+
+
+def test_the_speed_of_reading_is_not_taken_for_that_of_embedding() -> None:
+    time = Time()
+    clock = Clock(time)
+    for second in range(10):
+        time.now = float(second)
+        clock.seconds_left(1000 * second, 9000)
+    time.now = 20.0
+    assert clock.seconds_left(0, 9000) is None
+    time.now = 30.0
+    assert clock.seconds_left(100, 9000) == 890.0
 
 
 def test_verbose_names_each_file_and_what_became_of_it(crx: Crx, docs: Path) -> None:
@@ -97,13 +109,18 @@ def notes(here: Path) -> Path:
     return here / "notes"
 
 
-def test_the_work_is_counted_in_chunks_that_have_their_vectors(notes: Path) -> None:
+def test_all_files_are_read_before_the_first_chunk_is_embedded(notes: Path) -> None:
     seen: list[Progress] = []
     with crx.open("a.crx", settings={"embedder": "hashed"}) as index:
         report = index.add(notes, on_progress=seen.append)
     assert report.chunks > 512
-    done = [each.chunks_done for each in seen]
-    assert done == sorted(done)
+    steps = [each.step for each in seen]
+    assert steps == sorted(steps, reverse=True)  # "read", then "embed"
+    assert {each.documents for each in seen if each.step == "embed"} == {40}
+    for step in ("read", "embed"):
+        done = [each.chunks_done for each in seen if each.step == step]
+        assert done == sorted(done)
+        assert (done[0], done[-1]) == (0, report.chunks)
     assert (seen[-1].chunks_done, seen[-1].chunks_total) == (report.chunks, report.chunks)
     # The estimate is close from the first files on, long before all are read.
     early = next(each for each in seen if each.documents == 4)
@@ -152,7 +169,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("at_once")
 def test_progress_is_plain_lines_without_a_terminal(crx: Crx, docs: Path) -> None:
-    assert crx("index", docs).err.splitlines()[-1] == "crx: 2 of 2 chunks indexed"
+    assert crx("index", docs).err.splitlines()[-1] == "crx: 2 of 2 chunks embedded"
     assert crx("index", docs, "--quiet").err == ""
     assert crx("index", docs, "--progress", "none").err == ""
 
@@ -177,7 +194,7 @@ def test_contexts_have_the_same_forms(crx: Crx, indexed: Path) -> None:
 def test_progress_is_a_bar_on_a_terminal_and_is_gone_at_the_end(notes: Path) -> None:
     code, shown = run_terminal("index", "notes", columns=120)
     assert code == 0
-    assert re.search(r"\d of (about )?[\d,]+ chunks indexed", shown)
+    assert re.search(r"\d of (about )?[\d,]+ chunks (read|embedded)", shown)
     erased = "\x1b[1A\x1b[2K"
     assert shown.splitlines()[-1].startswith(f"{erased}.crx: 40 added; ")
     assert '"progress"' not in shown

@@ -1,4 +1,4 @@
-"""SIGKILL of `crx index` and `crx contextualize`: nothing committed is lost or made twice."""
+"""SIGKILL of commands that write: nothing committed is lost or made twice."""
 
 from __future__ import annotations
 
@@ -67,9 +67,14 @@ def answers(folder: Path) -> list[list[tuple[str, int, float, str]]]:
     return [[(p.uri, p.start, p.score, p.text) for p in result] for result in results]
 
 
+# What makes an index with contexts: in one run, or in the two passes of a build.
+IN_ONE_RUN = (("index", "DOCS"), ("contextualize", "--with", "fake:latency=5ms"))
+IN_TWO_PASSES = (("index", "DOCS", "--words"), ("embed",), IN_ONE_RUN[1])
+
+
 @dataclass(slots=True)
 class Killer:
-    """Runs the two commands of an index again and again until each ends, killing most of them.
+    """Runs the commands of an index again and again until each ends, killing most of them.
 
     `seconds` is how long a command may run at most; it follows how long they take, so that about
     three of four are killed.
@@ -78,17 +83,16 @@ class Killer:
     folder: Path
     chance: random.Random
     plant: Callable[[Path], None] = log_requests
+    commands: tuple[tuple[str, ...], ...] = IN_ONE_RUN
     seconds: float = 10.0
     kills: int = 0
 
     def finish(self, index: Path, *, kill: bool = True) -> None:
-        """Run both commands to their ends."""
-        documents = self.folder / "docs"
-        commands = (
-            ("index", str(documents), "--index", str(index), "-q"),
-            ("contextualize", "--with", "fake:latency=5ms", "--index", str(index), "-q"),
-        )
-        for arguments in commands:
+        """Run all commands to their ends."""
+        documents = str(self.folder / "docs")
+        for command in self.commands:
+            words = [documents if word == "DOCS" else word for word in command]
+            arguments = (*words, "--index", str(index), "-q")
             while not self.is_finished(index, arguments, kill=kill):
                 self.kills += 1
                 self.seconds *= 1.1
@@ -138,6 +142,21 @@ def test_runs_that_are_killed_end_as_an_uninterrupted_one(
         indexes += 1
         effort.done = killer.kills
     effort.notes.append(f"{indexes} indexes, each equal to an uninterrupted one")
+
+
+def test_passes_that_are_killed_end_as_one_run_that_is_not(
+    docs: Path, effort: Effort, tmp_path: Path
+) -> None:
+    killer = Killer(tmp_path, effort.chance)
+    killer.finish(tmp_path / "undisturbed", kill=False)
+    expected = Content.of(tmp_path / "undisturbed"), answers(tmp_path / "undisturbed")
+    killer.commands = IN_TWO_PASSES
+    while killer.kills < effort.runs(quick=8, full=300):
+        index = tmp_path / "i.crx"
+        killer.finish(index)
+        assert (Content.of(index), answers(index)) == expected
+        shutil.rmtree(index)
+        effort.done = killer.kills
 
 
 def finish_several(killer: Killer, index: Path) -> None:

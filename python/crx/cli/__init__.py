@@ -23,6 +23,7 @@ from crx.errors import CrxError, NoRoom, SystemFailure, UsageError
 COMMANDS = {
     "init": "Make an empty index here, with settings of its own.",
     "index": "Make or refresh an index of files and folders.",
+    "embed": "Make the vectors that the index lacks.",
     "watch": "Keep an index equal to folders while they change.",
     "remove": "Remove documents from the index.",
     "contextualize": "Have a model write contexts for the chunks.",
@@ -159,8 +160,8 @@ def _run(arguments: list[str]) -> int:
         return _fail(str(error), error.exit_code)
     except ValueError as error:
         return _fail(str(error), 2)
-    except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted; the same command resumes", INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort) as interrupt:
+        return _fail(str(interrupt) or "interrupted; the same command resumes", INTERRUPTED)
     except BrokenPipeError:
         _discard("stdout")  # the reader has gone, as in `| head`
         return 0

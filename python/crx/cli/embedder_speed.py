@@ -1,18 +1,31 @@
-"""Speed of each form in which an embedding model can run on this machine."""
+"""Speed of an embedder, and of each form in which its model can run, on this machine."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
+from crx.config import replace_text, user_file
 from crx.errors import ModelError
+from crx.models.processor import detect_processor
 from crx.models.store import is_installed
-from crx.protocols import Embedder
+from crx.models.threads import thread_count
+from crx.protocols import Embedder, Remote
 
 # Seconds of the whole probe, shared by the forms.
 PROBE_S = 10.0
+# Seconds of the probe of one embedder, with the batch that it ends with.
+QUICK_PROBE_S = 1.5
+# File of the speeds that were measured, beside the user's settings.
+SPEEDS_FILE = "speeds.json"
+# Tokens of what is embedded in front of a chunk: a title and a heading.
+_PREFIX_TOKENS = 15
 # A chunk of ordinary length; it is numbered, because equal texts may be embedded once.
 _TEXT = (
     "The committee met on the second of May and heard the report on the repair of the harbour. "
@@ -33,6 +46,62 @@ class FormSpeed:
     spec: str
     chunks_per_s: float
     failure: str = ""
+
+
+def estimate_seconds(embedder: Embedder, counts: Mapping[str, int], *, probe: bool) -> float | None:
+    """Return how long the pending chunks of an index take to embed here, None if not known.
+
+    `counts` are those of its store. The speed was measured before on this machine, or is measured
+    now, if `probe`. An embedder on a server is not asked.
+    """
+    if not counts["chunks"] or isinstance(embedder, Remote):
+        return None
+    speed = _read_speeds().get(_name(embedder))
+    if not speed and probe:
+        speed = measure_tokens_per_s(embedder)
+        _remember_speed(embedder, speed)
+    if not speed:
+        return None
+    tokens = counts["tokens"] / counts["chunks"] + _PREFIX_TOKENS
+    return counts["pending"] * tokens / speed
+
+
+def measure_tokens_per_s(
+    embedder: Embedder, *, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Return how many tokens of passages an embedder reads in a second, with all its threads."""
+    embedder.embed([_TEXT])  # the first run of a graph allocates its memory
+    batch, count = thread_count(), 0
+    started = clock()
+    while (taken := clock() - started) < QUICK_PROBE_S:
+        embedder.embed([f"{_TEXT}{count + number}" for number in range(batch)])
+        count += batch
+    return count * len(embedder.token_starts(_TEXT)) / taken
+
+
+def _read_speeds() -> dict[str, float]:
+    """Return the speeds that were measured; none if the file is missing or not ours."""
+    with contextlib.suppress(OSError, ValueError):
+        read = json.loads(_speeds_file().read_text(encoding="utf-8"))
+        if isinstance(read, dict):
+            return {name: s for name, s in read.items() if isinstance(s, float) and s > 0}
+    return {}
+
+
+def _remember_speed(embedder: Embedder, speed: float) -> None:
+    # A home that cannot be written to costs the next estimate a probe.
+    with contextlib.suppress(OSError):
+        speeds = {**_read_speeds(), _name(embedder): speed}
+        replace_text(_speeds_file(), json.dumps(speeds, indent=2) + "\n")
+
+
+def _name(embedder: Embedder) -> str:
+    """Return what the speed depends on."""
+    return f"{embedder.fingerprint}, {thread_count()} threads, {detect_processor()}"
+
+
+def _speeds_file() -> Path:
+    return user_file(os.environ).parent / SPEEDS_FILE
 
 
 def list_forms(spec: str) -> list[str]:

@@ -26,6 +26,7 @@ from crx.cli.options import (
 )
 from crx.cli.output import NotePrinter, display_path, print_json, print_line, print_note
 from crx.cli.progress import Form, show_build, show_contexts
+from crx.cli.second_pass import NEXT_STEP, SecondPass, describe_vectors
 from crx.context_registry import parse_contexts
 from crx.errors import InputError, UsageError
 from crx.index import handle
@@ -53,6 +54,12 @@ FAILURES_NAMED = 20
 @exclude_option
 @workers_options
 @click.option(
+    "--words",
+    "words_only",
+    is_flag=True,
+    help='Return when all files can be searched by words; "crx embed" makes the vectors.',
+)
+@click.option(
     "--rehash",
     is_flag=True,
     help="Read every file, also those whose size and time are unchanged, and write damaged "
@@ -76,6 +83,7 @@ def command(
     exclude: tuple[str, ...],
     workers: int | None,
     workers_on: str | None,
+    words_only: bool,
     rehash: bool,
     assignments: tuple[str, ...],
     as_json: bool,
@@ -87,15 +95,19 @@ def command(
     PATHS and what --exclude leaves out of them are remembered: without PATHS, all of them are
     refreshed.
 
+    All files are read first, and can then be searched by their words; after that, their chunks are
+    embedded, those first that gain most. An interruption loses nothing: the same command resumes.
+
     New, changed, renamed and deleted files are recognized by their content; unchanged ones cost
-    nothing. After an interruption the same command resumes. The exit code is 3 if a file could not
-    be read, or a chunk did not get its context.
+    nothing. The exit code is 3 if a file could not be read, or a chunk did not get its context.
     """
     index_path = choose_index(paths, folder=folder, exclude=exclude)
     settings = parse_settings(assignments)
     given = {"embedder": embedder, "workers": workers, "workers_on": workers_on}
     settings |= {name: value for name, value in given.items() if value is not None}
     spec = parse_contexts(contexts) if contexts is not None else None
+    if words_only and spec is not None and spec.source and not spec.is_file:
+        raise UsageError("--words leaves the models out; run crx contextualize after it")
     if spec is not None and not spec.is_file:
         settings["contexts"] = contexts = "outline" if spec.outline else "none"
     settings = settle_embedder(index_path, settings)
@@ -104,14 +116,19 @@ def command(
     with room.named(), handle.open(index_path, settings=settings) as index:
         for line in index.other_defaults:
             print_note(line)
-        with show_build("files" if verbose else progress, as_json=as_json) as show:
-            on_progress = room.watch(show)
+        second = SecondPass(index, quiet=progress == "none")
+        with (
+            second.explained(),
+            show_build("files" if verbose else progress, as_json=as_json) as show,
+        ):
+            on_progress = second.watch(room.watch(show))
             if paths:
                 report = index.add(
                     *paths,
                     contexts=contexts,
                     exclude=exclude or None,
                     rehash=rehash,
+                    words_only=words_only,
                     on_progress=on_progress,
                     on_notice=sent.print,
                 )
@@ -119,6 +136,7 @@ def command(
                 report = index.refresh(
                     contexts=contexts,
                     rehash=rehash,
+                    words_only=words_only,
                     on_progress=on_progress,
                     on_notice=sent.print,
                 )
@@ -126,6 +144,10 @@ def command(
             done = summarize(report, embedder=index.settings["embedder"])
             print_line(f"{display_path(index_path)}: {done}")
         name_failures(report)
+        if words_only and report.pending:
+            vectors = describe_vectors(index, probe=False)
+            pending = f"{report.pending:,} chunks have no vector yet; {NEXT_STEP}"
+            print_note(f"{pending}; {vectors}" if vectors else pending)
         if report.skipped:
             print_note('"crx status --skipped" lists what was skipped, and why')
         source = parse_contexts(contexts or index.settings["contexts"]).source

@@ -51,6 +51,8 @@ class Clock:
     def seconds_left(self, done: int, total: int) -> float | None:
         """Note how far the run is; return the seconds that are left, None before that is known."""
         moment = self._now()
+        if self._seen and done < self._seen[-1][1]:
+            self._seen.clear()  # the next step of the run, with a speed of its own
         self._seen.append((moment, done))
         while len(self._seen) > 2 and moment - self._seen[0][0] > SPEED_OVER_S:
             self._seen.popleft()
@@ -96,11 +98,12 @@ def show_contexts(
 
 
 def build_view(now: Progress, clock: Clock) -> View:
-    """Return one moment of a build: chunks with their vectors of those there will be."""
+    """Return one moment of a build: chunks read, then chunks embedded, of those there will be."""
     left = clock.seconds_left(now.chunks_done, now.chunks_total)
     reading = now.documents < now.found
     about = "about " if reading else ""
-    parts = [f"{now.chunks_done:,} of {about}{now.chunks_total:,} chunks indexed"]
+    done = "read" if now.step == "read" else "embedded"
+    parts = [f"{now.chunks_done:,} of {about}{now.chunks_total:,} chunks {done}"]
     if left is not None:
         parts.append(f"about {format_duration(left)} left")
     if reading:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -71,10 +72,14 @@ class Index(AnsweringIndex):
         exclude: Sequence[str] | None = None,
         rehash: bool = False,
         keep_missing: bool = False,
+        words_only: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
     ) -> Report:
         """Make the index hold what files and folders hold; returns what was done.
+
+        All files are read first, and can then be searched by their words; after that, their chunks
+        are embedded. `words_only` leaves that to `embed`. `on_progress` is told the pass.
 
         `exclude` are patterns as in a `.gitignore` at each path; they are remembered, and None is
         what is remembered. `contexts` is `none`, `outline`, a file of contexts, or `outline+FILE`;
@@ -85,7 +90,7 @@ class Index(AnsweringIndex):
         """
         _require(paths, str | os.PathLike, "add takes paths, each as an argument")
         places = [Path(os.path.abspath(path)) for path in paths]
-        with self._indexing(contexts, on_progress, on_notice) as indexer:
+        with self._indexing(contexts, on_progress, on_notice, words_only=words_only) as indexer:
             indexer.index_files(places, exclude=exclude, rehash=rehash, keep_missing=keep_missing)
         return indexer.report
 
@@ -96,6 +101,7 @@ class Index(AnsweringIndex):
         rehash: bool = False,
         touched: Iterable[str | os.PathLike[str]] | None = None,
         keep_missing: bool = False,
+        words_only: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
     ) -> Report:
@@ -105,7 +111,7 @@ class Index(AnsweringIndex):
         """
 
         limit = None if touched is None else TouchedPaths(touched)
-        with self._indexing(contexts, on_progress, on_notice) as indexer:
+        with self._indexing(contexts, on_progress, on_notice, words_only=words_only) as indexer:
             indexer.refresh(rehash=rehash, touched=limit, keep_missing=keep_missing)
         return indexer.report
 
@@ -115,17 +121,42 @@ class Index(AnsweringIndex):
         *,
         contexts: str | None = None,
         keep_contexts: bool = True,
+        words_only: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
     ) -> Report:
         """Put documents that are not files; each replaces the one of its URI.
 
         Contexts that a model made before are kept where they still hold, if `keep_contexts`.
+        `words_only` is that of `add`.
         """
         with self._indexing(
-            contexts, on_progress, on_notice, keep_contexts=keep_contexts
+            contexts,
+            on_progress,
+            on_notice,
+            keep_contexts=keep_contexts,
+            words_only=words_only,
         ) as indexer:
             indexer.index_documents(documents)
+        return indexer.report
+
+    def embed(
+        self,
+        *,
+        budget: str = "",
+        on_progress: Callable[[Progress], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
+    ) -> Report:
+        """Embed chunks that lack their vector, those first that gain most; returns what was done.
+
+        `budget` is a time such as `10m`, after which the rest is left to the next call; "" is no
+        limit. `pending` of the report is how many chunks are left. Raises as `add` does.
+        """
+        limit = parse_budget(budget) if budget else Budget()
+        if limit.dollars < math.inf:
+            raise UsageError(f"{budget}: embedding takes a time, such as 10m")
+        with self._indexing("none", on_progress, on_notice) as indexer:
+            indexer.embed(seconds=limit.seconds)
         return indexer.report
 
     def contextualize(
@@ -314,11 +345,13 @@ class Index(AnsweringIndex):
         on_notice: Callable[[str], None] | None,
         *,
         keep_contexts: bool = True,
+        words_only: bool = False,
     ) -> Iterator[Indexer]:
         if not contexts:
             require_allowed(self.name, context_registry.context_acts(self._built["contexts"]))
         sources = context_registry.load_context_sources(contexts or self._built["contexts"])
-        with self._writing() as writer, self._open_workers() as workers:
+        workers_of_pass = contextlib.nullcontext() if words_only else self._open_workers()
+        with self._writing() as writer, workers_of_pass as workers:
             embedder = self.embedder
             self._record(writer.store, **registry.record_embedder(embedder))
             origins = read_origins(self._built) if keep_contexts else ()
@@ -334,13 +367,17 @@ class Index(AnsweringIndex):
                 ocr=self._settings.ocr,
                 skip_folders=FolderPatterns.parse(self._settings.skip_folders),
                 workers=workers,
+                words_only=words_only,
                 on_progress=on_progress,
                 on_commit=writer.sync,
                 on_notice=on_notice,
             )
             yield indexer
             writer.publish()
-            writer.check_canaries(indexer.last_put, dimensions=embedder.dimensions)
+            has_vectors = not indexer.report.pending
+            writer.check_canaries(
+                indexer.last_put, dimensions=embedder.dimensions if has_vectors else 0
+            )
 
     @contextlib.contextmanager
     def _open_workers(self) -> Iterator[EmbeddingPool | None]:

@@ -80,7 +80,7 @@ class Snapshots:
             if len(snapshot.store.pending(limit=1)):
                 pending = snapshot.store.stats()["pending"]
                 notes.append(
-                    f'{pending} chunks are not embedded yet; "crx index" goes on with them'
+                    f'{pending} chunks are not embedded yet; "crx embed" goes on with them'
                 )
             yield snapshot.searcher, notes
         finally:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.errors import ModelError
 from crx.ingest.embed import Situated
+from crx.ingest.embedding_order import order_pending
 from crx.ingest.embedding_pool import (
     EmbeddedBatch,
     EmbeddingPool,
@@ -25,8 +28,8 @@ from crx.ingest.report import Tally
 from crx.protocols import BatchSized, Embedder, Remote
 from crx.remote.destination import sending_notice, text_bytes
 
-# Chunks that are collected before the embedder is called: enough to sort by length, few enough
-# that a run which is killed repeats little.
+# Chunks that are embedded together: enough to sort by length, few enough that those which gain most
+# come first.
 EMBED_QUEUE = 512
 # Texts in one call of the embedder: an interrupt takes effect between calls.
 EMBED_BATCH = 16
@@ -40,6 +43,7 @@ STORE_INTERVAL_S = 1.0
 COMMIT_INTERVAL_S = 20.0
 
 _ALL = 2**62
+Item = TypeVar("Item")
 
 
 class PendingChunks:
@@ -71,50 +75,60 @@ class PendingChunks:
         self._tally = tally
         self._on_commit = on_commit
         self._next_commit = time.monotonic() + COMMIT_INTERVAL_S
-        self._waiting = 0
-        self._group = _VectorGroup(store)
-        self._submitted_to = 0
         # By the key of each vector that was submitted: the chunks that wait for it, with the URIs
         # of their documents.
         self._submitted: dict[bytes, dict[int, str]] = {}
         self._unembedded = 0
+        self._group = _VectorGroup(store)
 
     def count(self) -> int:
         """Return how many chunks have no vector yet."""
         return len(self._store.pending(limit=_ALL))
 
-    def add(self, count: int) -> None:
-        """Count chunks that were put; submit all that wait once there are `EMBED_QUEUE`."""
-        self._waiting += count
-        if self._waiting >= EMBED_QUEUE:
-            self._waiting = 0
-            with self._embedding():
-                self._submit_new()
-
     def commit(self) -> None:
-        """Let what was put be searched by BM25, if anything waits for its vector."""
-        if self._on_commit is not None and self._waiting:
+        """Let what was put be searched by BM25 before its vectors are made, if any are to be."""
+        if self._on_commit is not None and len(self._store.pending(limit=1)):
             self._on_commit()
 
-    def embed(self) -> None:
-        """Embed every chunk without its vector, including those that a killed run left."""
-        self._waiting = 0
-        with self._embedding():
-            # From the first chunk: new contexts change what is embedded of chunks put before.
-            self._submitted_to = 0
-            self._submit_new()
+    def commit_if_due(self) -> None:
+        """Let what was put be searched by BM25, if the last time is long ago."""
+        if self._on_commit is None or time.monotonic() <= self._next_commit:
+            return
+        started = time.monotonic()
+        self._on_commit()
+        ended = time.monotonic()
+        self._next_commit = ended + max(COMMIT_INTERVAL_S, 9 * (ended - started))
+
+    def embed(self, *, seconds: float = math.inf) -> None:
+        """Embed the chunks without a vector, including those that a killed run left.
+
+        They come in the order of `order_pending`. After `seconds`, no further batch is begun.
+        """
+        latest = time.monotonic() + seconds
+        pending = self._store.pending_chunks()
+        if not len(pending):
+            self._tally.wait(0)
+            return
+        with self._embedding(len(pending)):
+            pool = self._choose_pool()
+            for keys in _parts(order_pending(pending, self._store.documents()), EMBED_QUEUE):
+                if not self._submit(keys, pool, latest=latest):
+                    break
+                self._group.close()
+                self.commit_if_due()
             self._finish()
+        self._tally.wait(self.count())
 
     @contextlib.contextmanager
-    def _embedding(self) -> Generator[None, None, None]:
+    def _embedding(self, pending: int) -> Generator[None, None, None]:
         """Store the finished vectors in the end, whatever happens; name texts that are lost."""
-        self._unembedded = self.count()
-        self._tally.wait(self._unembedded)
-        finished = False
+        self._unembedded = pending
+        self._tally.begin_embedding()
+        self._tally.wait(pending)
+        self._group = _VectorGroup(self._store)
         try:
             with contextlib.closing(self._group):
                 yield
-            finished = True
         except TextsLost as lost:
             uris = {uri: None for key in lost.keys for uri in self._submitted[key].values()}
             raise ModelError(
@@ -122,22 +136,19 @@ class PendingChunks:
                 f"fewer --workers if memory is short"
             ) from lost
         finally:
-            if not finished:
-                self._submitted.clear()
+            self._submitted.clear()
 
-    def _submit_new(self) -> None:
-        """Submit the texts that were not submitted yet, and store what is finished."""
-        pool = self._choose_pool()
-        while len(keys := self._store.pending(after=self._submitted_to, limit=EMBED_QUEUE)):
-            self._submitted_to = int(keys[-1])
-            for batch in self._batches(keys, pool):
-                pool.submit(batch)
-                self._put_finished(pool.take_finished())
-            self._group.close()
-            self._commit_if_due()
+    def _submit(self, keys: Sequence[int], pool: EmbeddingPool, *, latest: float) -> bool:
+        """Submit the texts of chunks and store what is finished; return False if time is up."""
+        for batch in self._batches(np.array(keys, np.int64), pool):
+            if time.monotonic() >= latest:
+                return False
+            pool.submit(batch)
+            self._put_finished(pool.take_finished())
+        return True
 
     def _choose_pool(self) -> EmbeddingPool:
-        if self._workers is None or (not self._submitted and self._unembedded < MIN_FOR_WORKERS):
+        if self._workers is None or self._unembedded < MIN_FOR_WORKERS:
             return self._own
         return self._workers
 
@@ -159,7 +170,8 @@ class PendingChunks:
         stored = self._store.have_vectors(list(texts))
         for key, known in zip(list(texts), stored, strict=True):
             if known:
-                del texts[key], self._submitted[key]
+                del texts[key]
+                self._unembedded -= len(self._submitted.pop(key))
         self._announce(list(texts.values()), pool if isinstance(pool, Remote) else self._embedder)
         by_length = sorted(texts, key=lambda key: len(texts[key].text))
         return [
@@ -183,14 +195,6 @@ class PendingChunks:
             self._tally.count("embedded", len(batch.keys))
             self._unembedded -= sum(len(self._submitted.pop(key, ())) for key in batch.keys)
             self._tally.wait(self._unembedded)
-
-    def _commit_if_due(self) -> None:
-        if self._on_commit is None or time.monotonic() <= self._next_commit:
-            return
-        started = time.monotonic()
-        self._on_commit()
-        ended = time.monotonic()
-        self._next_commit = ended + max(COMMIT_INTERVAL_S, 9 * (ended - started))
 
 
 class _VectorGroup:
@@ -225,7 +229,7 @@ def vector_key(embedder: Embedder, text: Situated) -> bytes:
     return _native.digest(embedder.fingerprint.encode(), text.before.encode(), text.text.encode())
 
 
-def _parts(items: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
+def _parts(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     remaining = iter(items)
     while batch := list(islice(remaining, size)):
         yield batch

@@ -1,8 +1,9 @@
-"""One run that puts documents into a store: read, split, situate, embed, write."""
+"""One run that puts documents into a store: read, split, situate and write all, then embed."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -33,7 +34,11 @@ from crx.types import Document
 
 
 class Indexer:
-    """One run that puts documents into a store; the caller holds the writer's lock."""
+    """One run that puts documents into a store; the caller holds the writer's lock.
+
+    It has two passes. The first puts all documents, so that they are found by their words; the
+    second embeds the chunks without a vector.
+    """
 
     def __init__(
         self,
@@ -49,11 +54,14 @@ class Indexer:
         ocr: str = "",
         skip_folders: FolderPatterns = DEFAULT_SKIPPED_FOLDERS,
         workers: EmbeddingPool | None = None,
+        words_only: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         on_commit: Callable[[], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
     ) -> None:
+        """`words_only` leaves out the second pass."""
         self._store = store
+        self._words_only = words_only
         self._max_file_mb = max_file_mb
         self._read_limits = read_limits
         self._ocr = ocr
@@ -161,9 +169,7 @@ class Indexer:
                 roots=[root.uri for root in roots],
                 unreachable=[each.uri for each in discovery.unreachable],
             )
-        else:
-            self._pending.commit()  # found by BM25 before their vectors are made
-        self.embed()
+        self._second_pass()
 
     def index_documents(self, documents: Iterable[Document]) -> None:
         """Put documents that are not files; each replaces the one of its URI."""
@@ -176,8 +182,20 @@ class Indexer:
             self._writer.put(document, Source("", hash_source(data), len(data), 0))
             self._tally.count("changed" if known else "added")
             self._tally.finish(document.uri)
-        self.embed()
+        self._second_pass()
 
-    def embed(self) -> None:
-        """Embed every chunk without its vector, including those that a killed run left."""
+    def embed(self, *, seconds: float = math.inf) -> None:
+        """Embed the chunks without a vector, including those that a killed run left.
+
+        After `seconds`, the rest is left to the next run.
+        """
+        self._tally.start(self._pending.count())
+        self._pending.embed(seconds=seconds)
+
+    def _second_pass(self) -> None:
+        """Let all documents be found by their words; then embed, unless that is left out."""
+        if self._words_only:
+            self._tally.wait(self._pending.count())
+            return
+        self._pending.commit()
         self._pending.embed()

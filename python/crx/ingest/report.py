@@ -26,6 +26,8 @@ Counted = Literal[
 ]
 # What became of a document: the counts that say it, or that it could not be read.
 Outcome = Literal["added", "changed", "unchanged", "renamed", "skipped", "failed"]
+# What a build does first with all documents, and then with all chunks.
+Step = Literal["read", "embed"]
 _OUTCOMES: tuple[Outcome, ...] = ("added", "changed", "unchanged", "renamed", "skipped")
 
 
@@ -50,8 +52,9 @@ class Progress:
     """How far a build is: documents of those found, chunks put, texts embedded, failures.
 
     `uri` and `outcome` are those of the document that was finished last, "" before the first.
-    `chunks_done` counts chunks that need no vector any more, of `chunks_total` in the end. While
-    files are unread, the total is estimated from their size.
+    `step` is "read" until every document is put and can be found by its words, and then "embed".
+    `chunks_done` of `chunks_total` are those of the step: chunks that were put, of a total that is
+    estimated from the size of unread files; then chunks that need no vector any more.
     """
 
     documents: int = 0
@@ -63,6 +66,7 @@ class Progress:
     outcome: Outcome | Literal[""] = ""
     chunks_done: int = 0
     chunks_total: int = 0
+    step: Step = "read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class Report:
     `skipped` counts links, special files, and files without text whose name does not promise any;
     `ignored` counts files and folders that a rule leaves out. `chunks` counts chunks put,
     `embedded` texts embedded, and `windowed` the texts that were longer than the embedder's window.
+    `pending` counts the chunks of the index that still lack their vector.
     `contexts` counts, by outcome, the contexts that a file of contexts gave.
     """
 
@@ -87,6 +92,7 @@ class Report:
     chunks: int = 0
     embedded: int = 0
     windowed: int = 0
+    pending: int = 0
     failures: tuple[Failure, ...] = ()
     contexts: Mapping[str, int] = field(default_factory=dict)
 
@@ -145,27 +151,33 @@ class Tally:
         )
         self._show()
 
+    def begin_embedding(self) -> None:
+        """Note that all documents are put."""
+        self._progress = replace(self._progress, step="embed")
+
     def wait(self, chunks: int) -> None:
         """Set how many chunks wait for their vectors."""
         self._waiting = chunks
+        self.report = replace(self.report, pending=chunks)
         self._show()
 
     def _show(self) -> None:
+        if self._progress.step == "read":
+            done = self.report.chunks
+            total = done + self._estimate_unread()
+        else:
+            total = self._pending_before + self.report.chunks
+            done = total - self._waiting
         self._progress = replace(
             self._progress,
             chunks=self.report.chunks,
             embedded=self.report.embedded,
             failed=len(self.report.failures),
-            chunks_done=self._known - self._waiting,
-            chunks_total=self._known + self._estimate_unread(),
+            chunks_done=done,
+            chunks_total=total,
         )
         if self._on_progress is not None:
             self._on_progress(self._progress)
-
-    @property
-    def _known(self) -> int:
-        """Chunks that needed a vector when they were put, or before the build."""
-        return self._pending_before + self.report.chunks
 
     def _estimate_unread(self) -> int:
         """Return how many chunks the unread bytes will make, if they are as those read are."""

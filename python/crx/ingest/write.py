@@ -127,7 +127,7 @@ class DocumentWriter:
         self._tally.count_contexts(situated.outcomes)
         self._write(document, source, chunks, situated)
         self._tally.count("chunks", len(chunks))
-        self._pending.add(len(chunks))
+        self._pending.commit_if_due()
 
     def _write(
         self,
