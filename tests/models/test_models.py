@@ -13,7 +13,7 @@ import pytest
 from tiny_model import make_model, write_json
 
 from crx.backends.onnx import OnnxEmbedder
-from crx.errors import ModelError, NoRoom
+from crx.errors import ModelError, NoRoom, UsageError
 from crx.models import ModelCard, add_model, find_model, read_cards, remove_model, verify_model
 from crx.models.convert import reference
 from crx.models.convert.weights import read_weights
@@ -116,6 +116,14 @@ def test_pickled_weights_are_refused(make: Make) -> None:
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps({}))
     with pytest.raises(ModelError, match="pickled weights can run code"):
         add_model(folder)
+
+
+def test_a_licence_that_forbids_commercial_use_is_asked_for(make: Make) -> None:
+    folder = make()
+    (folder / "README.md").write_text("---\nlicense: cc-by-nc-4.0\n---\n")
+    with pytest.raises(UsageError, match=r"forbids commercial use; .* --accept-licence cc-by-nc-4"):
+        add_model(folder)
+    assert add_model(folder, accepted_licence="cc-by-nc-4.0").licence == "cc-by-nc-4.0"
 
 
 def test_an_unsupported_model_type_is_refused(make: Make) -> None:

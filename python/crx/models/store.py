@@ -31,6 +31,8 @@ from crx.models.card import (
     read_card,
     write_card,
 )
+from crx.models.hub_cache import find_snapshot, is_cache_folder, snapshot_of
+from crx.models.licences import require_accepted_if_non_commercial
 from crx.models.onnx_folder import detect_precision
 from crx.models.pinned_wheels import is_pullable
 
@@ -120,25 +122,36 @@ def add_model(
     precision: Precision | None = None,
     into: Path | None = None,
     overrides: Overrides | None = None,
+    accepted_licence: str | None = None,
+    provenance: Provenance | None = None,
 ) -> ModelCard:
     """Convert a model folder, publish the result and return its card.
 
-    `source` is a folder saved by sentence-transformers or transformers, or has an ONNX graph.
+    `source` is a folder saved by sentence-transformers or transformers, has an ONNX graph, or is a
+    model's folder in the Hugging Face cache.
     `name` defaults to the folder's name in lower case; the name of an int8 model ends in "@int8".
     `precision` defaults to that of the graph, and to fp32 for weights. A model of the same name in
-    the same store folder is replaced. Raises `ModelError` if the folder cannot be converted.
+    the same store folder is replaced. Raises `ModelError` if the folder cannot be converted, and
+    `UsageError` if its licence forbids commercial use and is not the accepted one.
     """
+    if is_cache_folder(source):
+        source = find_snapshot(source).folder
+    title = source.resolve().name
+    if provenance is None and (snapshot := snapshot_of(source.resolve())) is not None:
+        title = snapshot.repository.rpartition("/")[2]
+        provenance = Provenance(f"hf:{snapshot.repository}", snapshot.commit, "", "")
     converter = import_converter()
     folder: SourceFolder = converter.read_folder(source, overrides)
+    require_accepted_if_non_commercial(str(source), folder.licence, accepted_licence)
     if precision is None:
         precision = "fp32" if folder.graph is None else detect_precision(folder.graph)
-    name = qualified_name(name or _normalize_name(source.resolve().name), precision)
+    name = qualified_name(name or normalize_name(title), precision)
 
     def write(target: Path) -> ModelCard:
         card: ModelCard = converter.convert_folder(folder, target, name=name, precision=precision)
         return card
 
-    return publish_model(name, into=into, write=write)
+    return publish_model(name, into=into, write=write, provenance=provenance)
 
 
 def publish_model(
@@ -246,7 +259,8 @@ def _user_folder() -> Path:
     return Path(platformdirs.user_data_dir("crx", appauthor=False)) / "models"
 
 
-def _normalize_name(name: str) -> str:
+def normalize_name(name: str) -> str:
+    """Return the store name that a model of this name gets."""
     return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")
 
 

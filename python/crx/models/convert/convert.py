@@ -45,7 +45,6 @@ from crx.models.pieces import is_large_unigram, write_pieces
 from crx.models.source_folder import (
     Architecture,
     SourceFolder,
-    path_inside,
     read_folder,
     unknown_pooling,
 )
@@ -111,7 +110,7 @@ def convert_folder(
     `ModelError` for an unsupported folder, and if the graph and the reference differ.
     """
     fields = CardFields(
-        source=folder.path.resolve().name,
+        source=folder.title,
         sequence=folder.sequence,
         query_prefix=folder.query_prefix,
         passage_prefix=folder.passage_prefix,
@@ -314,7 +313,7 @@ def _copy_graph(
         )
     if (actual := detect_precision(source)) != precision:
         raise ModelError(f"{source}: the graph is {actual}; add it with --precision {actual}")
-    model = _load_graph(source)
+    model = _load_graph(folder, source)
     opset = max(entry.version for entry in model.opset_import)
     if folder.kind == "reranker":
         _write_graph(model, path)
@@ -346,14 +345,15 @@ def _vector_output(model: onnx.ModelProto) -> onnx.ValueInfoProto:
     return found
 
 
-def _load_graph(source: Path) -> onnx.ModelProto:
+def _load_graph(folder: SourceFolder, source: Path) -> onnx.ModelProto:
     """Return a graph with all its tensors.
 
     Raises `ModelError` for tensors in a file that is not beside the graph, and for operators that
     ONNX Runtime does not have.
     """
+    beside = source.parent.relative_to(folder.path)
     for name in sorted(external_files(source)):
-        if Path(name).name != name or not path_inside(source.parent, name).is_file():
+        if Path(name).name != name or not folder.path_of((beside / name).as_posix()).is_file():
             raise ModelError(
                 f"{source}: reads tensors from {name!r}, which is no file beside it; "
                 "download the complete model from a source that you trust"
