@@ -21,6 +21,8 @@ MOST = 2.3
 MEASURED_S = 0.04
 # Characters up to which a text is doubled: the quadratic ones took seconds below 100,000.
 LARGEST = 256_000
+PAGE = ".TH a 1\n.SH b\n"
+MDOC = ".Dd May 1\n.Dt A 1\n.Os\n.Sh NAME\n"
 CAPTION = "00:00:01.000 --> 00:00:02.000\n"
 # Texts that begin so, go on with one part as often as wanted, and end so.
 PATTERNS: dict[str, list[tuple[str, str, str]]] = {
@@ -131,6 +133,20 @@ PATTERNS: dict[str, list[tuple[str, str, str]]] = {
         (".TH ", '"', ""),
         (".SH ", "\\s", "\n.TH a"),
         (".SH ", "\\-", "\n.TH a"),
+        (PAGE, ".if n ", ""),
+        (PAGE, ".ie n \\{\n", ""),
+        (PAGE, ".ds a \\*a\\*a\n\\*a\n", ""),
+        (PAGE, ".RS\na\n", ""),
+        (PAGE, ".TP\n", ""),
+        (PAGE + ".TS\nl l.\n", "T{\na\n", ""),
+        (PAGE, "\\h'", ""),
+        (PAGE + ".BR ", '"a""', ""),
+        (PAGE, "a\\\n", ""),
+        (PAGE, ".de a\n", ""),
+        (MDOC, ".Bl -tag\n.It Fl a\n", ""),
+        (MDOC + ".Nm ", "Op Fl a ", ""),
+        (MDOC, ".It Xo\n", ""),
+        (MDOC, ".Oo\n", ""),
     ],
     ".txt": [
         ("", "ARTICLE I\n\n", ""),
@@ -202,6 +218,7 @@ QUICK = {
     ".vtt": (0, 1),
     ".adoc": (0,),
     ".org": (0,),
+    ".man": (10, 12, 15, 20, 21),
     "": (0, 1, 2, 3),
     ".jsonl": (0, 1, 2),
 }
@@ -259,7 +276,8 @@ def test_twice_the_text_takes_about_twice_the_time(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("extension", "start", "part", "end"), cases({each: range(10) for each in PATTERNS})
+    ("extension", "start", "part", "end"),
+    cases({each: range(len(found)) for each, found in PATTERNS.items()}),
 )
 def test_twice_the_text_takes_about_twice_the_time_in_all_formats(
     extension: str, start: str, part: str, end: str

@@ -41,16 +41,6 @@ TEXTS = {
         "The Guide",
         [(2, "First step"), (3, "Deep")],
     ),
-    "a.1": (
-        '.TH GUIDE 1 "May 2024"\n.SH NAME\nguide \\- words\n.SH "SEE \\fBALSO\\fR"\n.SS Deep\n',
-        "guide(1)",
-        [(1, "NAME"), (1, "SEE ALSO"), (2, "Deep")],
-    ),
-    "b": (
-        ".Dd May 1\n.Dt GUIDE 8\n.Os\n.Sh NAME\n.Nm guide\n.Ss Deep\nwords\n",
-        "guide(8)",
-        [(1, "NAME"), (2, "Deep")],
-    ),
 }
 
 

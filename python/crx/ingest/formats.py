@@ -17,7 +17,7 @@ LANGUAGES = {
     ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".hh": "cpp", ".hpp": "cpp",
     ".hxx": "cpp", ".inl": "cpp", ".cu": "cpp", ".cuh": "cpp",
 }  # fmt: skip
-# Markup that is indexed as written, by extension; man pages are recognized by their macros.
+# Markup that is indexed as written, by extension.
 MARKUP = {
     ".rst": "rst", ".rest": "rst",
     ".adoc": "asciidoc", ".asciidoc": "asciidoc",
@@ -25,7 +25,7 @@ MARKUP = {
     ".tex": "latex", ".latex": "latex",
     ".mediawiki": "mediawiki", ".wiki": "mediawiki",
 }  # fmt: skip
-_AS_WRITTEN = frozenset(("text", "markdown", "man", *MARKUP.values(), *LANGUAGES.values()))
+_AS_WRITTEN = frozenset(("text", "markdown", *MARKUP.values(), *LANGUAGES.values()))
 
 
 def is_as_written(uri: str, metadata: Mapping[str, object]) -> bool:

@@ -24,7 +24,7 @@ from crx.ingest.readers import (
     Reader,
     is_claimed,
     load_reader,
-    markup,
+    man,
     reader_for,
     reader_name,
     scan,
@@ -265,17 +265,19 @@ class _UnclaimedReader:
         if data.startswith(POSTSCRIPT):
             raise BinaryFile("is PostScript")
         decoded = decode(data)
-        title = ""
-        if markup.is_man_page(decoded.text[:_SNIFFED_CHARS]):
-            format_ = "man"
-            title, marks = markup.parse(decoded.text, format_=format_)
-        else:
-            # An unknown extension names a format of its own: its structure is not guessed.
-            format_, marks = ("text", ()) if suffix(name) else structure(decoded.text)
+        if man.is_redirect(decoded.text):
+            raise NotText("is the name of another man page")
+        if man.is_man_page(decoded.text[:_SNIFFED_CHARS]) and len(decoded.text) <= man.LARGEST:
+            page = man.read_page(decoded, name=name)
+            if page.text:
+                yield page
+                return
+        # An unknown extension names a format of its own: its structure is not guessed.
+        format_, marks = ("text", ()) if suffix(name) else structure(decoded.text)
         yield Document(
             uri=name,
             text=decoded.text,
-            title=title,
+            title="",
             metadata={**decoded.metadata(), "format": format_},
             marks=marks,
         )

@@ -1,4 +1,4 @@
-"""Reader of markup that is indexed as written: rst, AsciiDoc, Org, LaTeX, MediaWiki, man.
+"""Reader of markup that is indexed as written: rst, AsciiDoc, Org, LaTeX, MediaWiki.
 
 Only headings and titles are parsed, so that offsets and lines are those of the file. Headings
 within literal blocks and comments do not count.
@@ -20,7 +20,7 @@ extensions = tuple(MARKUP)
 # A longer text is generated data.
 LARGEST = 20_000_000
 # Formats whose first heading is that of a part.
-_NAMED_ELSEWHERE = frozenset(("man", "mediawiki"))
+_NAMED_ELSEWHERE = frozenset(("mediawiki",))
 _LONGEST = 300  # characters of a line that is a heading
 _BLANKS = " \t"
 
@@ -57,8 +57,6 @@ _TEX_TITLE = re.compile(
     rf"^[ \t]*\\title[ \t]*(?:\[[^\[\]\n]*\][ \t]*)?\{{{_BRACED}\}}", re.MULTILINE
 )
 _TEX_COMMAND = re.compile(r"\\(?:label|footnote|index)\{[^{}]*\}|\\[a-zA-Z]+\*?[ \t]*|\\\\|[{}$]")
-_MAN = re.compile(r"^[.'](TH|Dt|S[hHsS])[ \t]+(\S[^\n]*)", re.MULTILINE)
-_ROFF = re.compile(r"\\f(?:\[\w*\]|\(..|.)|\\s[+-]?\d|\\[&|^c]")
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
@@ -79,19 +77,13 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 
 
 def parse(text: str, *, format_: str) -> tuple[str, tuple[Mark, ...]]:
-    """Return the title and the sections of a text in one of the formats of `MARKUP`, or man."""
+    """Return the title and the sections of a text in one of the formats of `MARKUP`."""
     if len(text) > LARGEST:
         return "", ()
     title, find = _FORMATS[format_]
     headings = [heading for heading in find(text) if heading.label]
     first = headings[0].label if headings and format_ not in _NAMED_ELSEWHERE else ""
     return title(text) or first, sections(headings, end=len(text))
-
-
-def is_man_page(text: str) -> bool:
-    """Return True for a text with the title and the sections of a man page."""
-    macros = {match[1] for match in _MAN.finditer(text)}
-    return bool(macros & {"TH", "Dt"} and macros & {"SH", "Sh"})
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -232,16 +224,6 @@ def _wiki_title(text: str) -> str:
     return _plain_wiki(match[1]) if match else ""
 
 
-def _man(text: str) -> Iterator[Heading]:
-    for match in _MAN.finditer(text):
-        if match[1] in ("SH", "Sh", "SS", "Ss"):
-            yield Heading(match.start(), _plain_roff(match[2]), 1 if match[1][1] in "Hh" else 2)
-
-
-def _plain_roff(written: str) -> str:
-    return " ".join(_ROFF.sub("", written).replace("\\-", "-").replace('"', "").split())
-
-
 def _org_title(text: str) -> str:
     match = _ORG_TITLE.search(text)
     return match[1].strip() if match else ""
@@ -250,13 +232,6 @@ def _org_title(text: str) -> str:
 def _latex_title(text: str) -> str:
     match = _TEX_TITLE.search(text)
     return _plain_tex(match[1]) if match else ""
-
-
-def _man_title(text: str) -> str:
-    """Return the name of the page and its section, such as "ls(1)"."""
-    match = next((m for m in _MAN.finditer(text) if m[1] in ("TH", "Dt")), None)
-    name, *rest = _plain_roff(match[2]).split() if match else [""]
-    return f"{name.lower()}({rest[0]})" if rest else name.lower()
 
 
 def _no_title(text: str) -> str:
@@ -269,5 +244,4 @@ _FORMATS: dict[str, tuple[Callable[[str], str], Callable[[str], Iterator[Heading
     "org": (_org_title, _org),
     "latex": (_latex_title, _latex),
     "mediawiki": (_wiki_title, _mediawiki),
-    "man": (_man_title, _man),
 }
