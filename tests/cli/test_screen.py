@@ -9,7 +9,7 @@ import pytest
 from command_line import Crx, run_process, run_terminal
 
 from crx.cli.copies import Copies
-from crx.cli.excerpt import excerpt, share_code_rows, share_rows, weigh_passages
+from crx.cli.excerpt import Body, count_rows, excerpt, share_rows
 from crx.cli.passages import layout_passages
 from crx.cli.screen import make_screen
 from crx.retrieve.excerpt import columns
@@ -80,9 +80,8 @@ def passage(text: str, *, start: int, end: int) -> Passage:
 def test_the_lines_shown_are_those_of_the_chunk_that_hold_the_query() -> None:
     text = "".join(f"line {n}\n" for n in range(30)) + "whales eat krill\n" + "rest\n" * 20
     found = passage(text, start=text.index("line 20"), end=len(text))
-    assert excerpt(found, query="krill of whales", count=3, width=40) == (
-        ["... line 29", "whales eat krill", "rest ..."],
-        "(+48 lines)",
+    assert excerpt(found, query="krill of whales", counts=[3], width=40) == Body(
+        ["line 29", "whales eat krill", "rest ..."], "(+48 lines)", cut_before=True
     )
 
 
@@ -90,7 +89,7 @@ def test_the_lines_shown_are_those_of_the_chunk_that_hold_the_query() -> None:
 def test_the_marks_of_what_is_left_out_take_no_text_away(count: int) -> None:
     text = " ".join(f"word{n:03}" for n in range(200))
     found = passage(text, start=0, end=len(text))
-    lines, _ = excerpt(found, query="word090", count=count, width=40)
+    lines, *_ = excerpt(found, query="word090", counts=[count], width=40)
     assert max(map(len, lines)) <= 40
     shown = " ".join(lines).removeprefix("... ").removesuffix(" ...")
     assert " ".join(shown.split()) in text
@@ -99,51 +98,69 @@ def test_the_marks_of_what_is_left_out_take_no_text_away(count: int) -> None:
 def test_a_rare_word_of_the_query_outweighs_common_ones() -> None:
     text = "whales eat and whales sing\n" * 20 + "krill is small\n" + "whales eat\n" * 20
     found = passage(text, start=0, end=len(text))
-    lines, _ = excerpt(found, query="do whales eat krill", count=2, width=40)
-    assert lines == ["... whales eat and whales sing", "krill is small ..."]
+    lines, *_ = excerpt(found, query="do whales eat krill", counts=[2], width=40)
+    assert lines == ["whales eat and whales sing", "krill is small ..."]
 
 
-def test_rows_that_short_passages_leave_go_to_the_best() -> None:
-    assert share_rows([40, 1, 9], weights=[6, 3, 2], total=15, least=2) == [11, 2, 2]
-    assert share_rows([40, 40], weights=[2, 1], total=1, least=2) == [2, 2]
-
-
-def test_a_passage_of_several_good_hits_gets_more_rows() -> None:
-    text = "krill " * 40
+def hits_of(text: str, *scores: float) -> Passage:
+    """Return a passage of a hit of this text for each score."""
     hits = [
-        Hit(key, score, "a.md", "A", 0, 0, 60, text[:60], "", "", {})
-        for key, score in enumerate((0.9, 0.8, 0.7, 0.6))
+        Hit(n, score, "a.md", "A", 0, n * len(text), (n + 1) * len(text), text, "", "", {})
+        for n, score in enumerate(scores)
     ]
-    one, other = (
-        Passage("a.md", "A", 0, len(text), text, its[0].score, 9, tuple(its))
-        for its in ([hits[1]], [hits[0], hits[2], hits[3]])
-    )
-    assert weigh_passages([other, one]) == [1 + 1 / 3 + 1 / 4, 1 / 2]
+    whole = text * len(scores)
+    return Passage("a.md", "A", 0, len(whole), whole, max(scores), 9, tuple(hits))
 
 
-def test_passages_of_source_code_get_the_rows_of_their_best_hits() -> None:
-    line = "    total = [f(item), {1: 2}];\n"
-    chunk = "def count(self):\n" + line * 9
-    text = chunk * 3
+def share(passages: list[Passage], total: int) -> list[list[int]]:
+    needed = [count_rows(each, width=60) for each in passages]
+    return share_rows(passages, needed=needed, total=total, width=60)
 
-    def code(*scores: float) -> Passage:
-        hits = [
-            Hit(n, score, "a.py", "A", 0, n * len(chunk), (n + 1) * len(chunk), chunk, "", "", {})
-            for n, score in enumerate(scores)
-        ]
-        return Passage("a.py", "A", 0, len(text), text, scores[0], 9, tuple(hits))
 
-    prose = passage("whales eat krill\n" * 20, start=0, end=40)
-    passages = [code(0.9, 0.2), prose, code(0.8)]
-    shares = share_code_rows(passages, shares=[13, 4, 2], needed=[30, 20, 30], width=60, least=2)
-    # Six of the ten rows of each of the two best hits, and the rest to the first passage.
-    assert shares == [9, 4, 6]
+def test_the_best_hit_is_shown_whole_then_the_next_two_then_the_others() -> None:
+    line = "whales eat krill in the seas of the south pole, all day long\n"
+    first, second, third = (hits_of(line * 8, score) for score in (0.9, 0.8, 0.7))
+    assert share([first, second, third], 16) == [[8], [6], [2]]
+    assert share([first, second, third], 20) == [[8], [7], [5]]
+    assert share([first, second, third], 40) == [[8], [8], [8]]
+    fourth = hits_of(line * 8, 0.6, 0.5)
+    assert share([first, second, third, fourth], 20) == [[8], [7], [5], [0, 0]]
+    assert share([first, second, third, fourth], 33) == [[8], [8], [8], [8, 1]]
+
+
+def test_the_rows_of_good_hits_go_to_them_wherever_they_stand() -> None:
+    line = "whales eat krill in the seas of the south pole, all day long\n"
+    assert share([hits_of(line * 8, 0.6, 0.8), hits_of(line * 8, 0.7)], 16) == [[2, 8], [6]]
+
+
+def test_of_source_code_half_of_the_best_hits_comes_first() -> None:
+    chunk = "def count(self):\n" + "    total = [f(item), {1: 2}];\n" * 9
+    first, second, third = (hits_of(chunk, score) for score in (0.9, 0.8, 0.7))
+    # Five of the ten rows of each hold half of its characters.
+    assert share([first, second, third], 15) == [[5], [5], [5]]
+    assert share([first, second, third], 18) == [[8], [5], [5]]
+
+
+def test_rows_that_hits_leave_go_to_the_text_around_them() -> None:
+    text = "krill\n" * 20
+    assert share([passage(text, start=0, end=12)], 9) == [[9]]
+    assert share([passage(text, start=0, end=12)], 50) == [[20]]
+
+
+def test_a_passage_without_rows_has_one_line_with_the_row_that_answers() -> None:
+    line = "whales eat krill in the seas of the south pole, all day long\n"
+    found = [Copies(hits_of(line * 30, 1 - n / 10), ()) for n in range(4)]
+    screen = make_screen(None, environ={"LINES": "12", "COLUMNS": "80"}, folder=".")
+    lines = layout_passages(found, query="krill", screen=screen)[0]
+    assert [line[:2] for line in lines if not line.startswith(" ")] == ["1.", "2.", "3.", "4."]
+    assert lines[-1].startswith("4. a.md  A  whales eat krill")
+    assert max(map(columns, lines)) <= 80
 
 
 def test_a_note_takes_a_line_of_the_screen() -> None:
     texts = ["".join(f"whale {n} eats krill at {m}\n" for m in range(60)) for n in range(5)]
     found = [Copies(passage(text, start=0, end=len(text)), ()) for text in texts]
-    screen = make_screen(None, environ={"LINES": "30", "COLUMNS": "80"}, folder=".")
+    screen = make_screen((80, 30), environ={"NO_COLOR": "1"}, folder=".")
     counts = [
         len(layout_passages(found, query="krill", screen=screen, notes=notes)[0])
         for notes in (0, 1, 3)
@@ -181,11 +198,11 @@ def test_a_text_in_several_files_is_printed_once_with_its_other_places(
 def test_a_passage_that_fits_is_printed_as_it_is() -> None:
     text = "# A\n\nb\n"
     found = passage(text, start=0, end=len(text))
-    assert excerpt(found, query="b", count=3, width=9) == (["# A", "", "b"], "")
+    assert excerpt(found, query="b", counts=[3], width=9) == Body(["# A", "", "b"], "")
 
 
 def test_one_long_line_is_cut_at_the_width_and_its_characters_counted() -> None:
     text = "krill " * 200
-    lines, left = excerpt(passage(text, start=0, end=600), query="krill", count=2, width=40)
+    lines, left, _ = excerpt(passage(text, start=0, end=600), query="krill", counts=[2], width=40)
     assert [columns(line) <= 40 for line in lines] == [True, True]
     assert re.fullmatch(r"\(\+1,\d+ characters\)", left)

@@ -10,12 +10,12 @@ import click
 from crx import _native
 from crx.cli.copies import Copies
 from crx.cli.excerpt import (
+    Body,
+    best_row,
     count_rows,
     excerpt,
     prefix,
-    share_code_rows,
     share_rows,
-    weigh_passages,
     whole_lines,
 )
 from crx.cli.output import Text, bold, dim, display_path, format_line
@@ -32,11 +32,13 @@ GENERATED_CONTEXT = "context (generated)"
 SHOWN = 5
 
 _INDENT = "   "
+# Columns of the section and the row of a passage that has one line; fewer of a row tell nothing.
+_MOST_COLUMNS, _FEWEST_COLUMNS = 45, 24
+# In place of the indent of the first line of a passage from which lines before it are left out.
+_CUT_BEFORE = "..."
 # The line of the screen for the shell's prompt, and the columns of how many passages there are.
 _PROMPT_LINES = 1
 _HINT_COLUMNS = 70
-_FEWEST_LINES = 2
-_FEWEST_CODE_LINES = 1
 
 
 def print_passages(found: Sequence[Copies], *, query: str) -> None:
@@ -69,35 +71,42 @@ def layout_passages(
     width = screen.columns - len(_INDENT)
     passages = [each.passage for each in found]
     headings = [_heading(rank, each, screen) for rank, each in enumerate(passages, start=1)]
-    reserved = _PROMPT_LINES - (-_HINT_COLUMNS // screen.columns) + notes
+    reserved = 0
+    if screen.is_terminal:
+        reserved = _PROMPT_LINES - (-_HINT_COLUMNS // screen.columns) + notes
     height = (screen.lines - reserved) * max(len(found), SHOWN) // SHOWN
     free = max(0, height - sum(-(-columns(heading) // screen.columns) for heading in headings))
     needed = [count_rows(passage, width=width) for passage in passages]
     # Blank lines between passages take no rows away from them.
     spaced = full or explain or sum(needed) + len(needed) <= free
-    shares = share_rows(needed, weights=weigh_passages(passages), total=free, least=_FEWEST_LINES)
-    shares = share_code_rows(
-        passages, shares=shares, needed=needed, width=width, least=_FEWEST_CODE_LINES
-    )
+    shares = share_rows(passages, needed=needed, total=free, width=width)
     terms = set(_native.analyze(query))
     cut = False
     shown: set[str] = set()
-    for each, heading, count in zip(found, headings, shares, strict=True):
+    for each, heading, counts in zip(found, headings, shares, strict=True):
         passage = each.passage
-        lines, left = (
-            (whole_lines(passage), "")
-            if full
-            else excerpt(passage, query=query, count=count, width=width, shown=shown)
-        )
-        shown |= text_ngrams(lines)
-        trail = visible_line(" > ".join(passage.headings) or passage.title)
         copies = f"({len(each.others)} more like it)" if each.others else ""
-        trail = "  ".join(part for part in (left, copies, trail) if part)
-        if not full and screen.is_terminal:
-            trail = _cut(trail, screen.columns - columns(heading) - 2)
-        write(bold(heading, url=screen.link(passage)), *(("  ", dim(trail)) if trail else ()))
-        for line in lines:
-            write(_INDENT if line.strip() else "", *marked(line))
+        body = Body([], "")
+        if full:
+            body = Body(whole_lines(passage), "")
+        elif any(counts):
+            body = excerpt(passage, query=query, counts=counts, width=width, shown=shown)
+        if body.lines:
+            trail = visible_line(" > ".join(passage.headings) or passage.title)
+            trail = "  ".join(part for part in (body.left, copies, trail) if part)
+            if not full:
+                trail = _cut(trail, screen.columns - columns(heading) - 2)
+            write(bold(heading, url=screen.link(passage)), *(("  ", dim(trail)) if trail else ()))
+        else:
+            row = best_row(passage, query=query, width=width, shown=shown)
+            section, text = _one_line(passage, row, screen.columns - columns(heading))
+            write(bold(heading, url=screen.link(passage)), dim(section), *marked(text))
+        for at, line in enumerate(body.lines):
+            write(
+                _CUT_BEFORE if at == 0 and body.cut_before else _INDENT if line.strip() else "",
+                *marked(line),
+            )
+        shown |= text_ngrams(body.lines)
         if full:
             for other in each.others:
                 write(dim(f"{_INDENT}also in {location(other, folder=screen.folder)}"))
@@ -106,8 +115,17 @@ def layout_passages(
                 write(dim(f"{_INDENT}{explanation(hit)}"))
         if spaced:
             write()
-        cut = cut or bool(left)
+        cut = cut or bool(body.left) or not body.lines
     return written, cut
+
+
+def _one_line(passage: Passage, row: str, width: int) -> tuple[str, str]:
+    """Return the innermost section of a passage and one of its rows, as they fit into a width."""
+    width = min(width, _MOST_COLUMNS)
+    section = visible_line((passage.title, *passage.headings)[-1])
+    section = _cut(f"  {section}" if section else "", width // 2)
+    left = width - columns(section)
+    return section, _cut(f"  {row}", left) if left >= _FEWEST_COLUMNS else ""
 
 
 def _heading(rank: int, passage: Passage, screen: Screen) -> str:

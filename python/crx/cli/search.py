@@ -43,7 +43,7 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep")
     help=f"Passages to print.  [default: {SHOWN}; all with --more and in other formats than text]",
 )
 @click.option("--more", is_flag=True, help="Print all passages, not only the best.")
-@click.option("--full", is_flag=True, help="Print passages whole, not the lines that answer.")
+@click.option("--full", is_flag=True, help="Print passages whole, not what fits on a screen.")
 @k_option
 @click.option(
     "--window",
@@ -138,8 +138,9 @@ def command(
 ) -> int:
     """Print the passages that answer QUERY, best first; its words need no quotes.
 
-    What is printed fits on a screen: the best passages, each cut to the lines that hold its words.
-    --full, --more and -n print more. An error message, an identifier or a "quoted phrase" that a
+    What is printed fits on a screen: the best chunk whole, the next two as far as there is room, cut
+    to what follows the words of QUERY, and the other passages in a line each. In a pipe a screen has
+    24 lines. --full, --more and -n print more. An error message, an identifier or a "quoted phrase" that a
     document holds as it is comes first. If "crx serve" serves the index, it does the search.
     """
     screen = own_screen()

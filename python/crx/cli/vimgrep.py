@@ -32,7 +32,7 @@ def vimgrep_lines(passage: Passage, *, query: str, folder: str) -> Iterator[str]
     path = display_path(passage.uri, folder=folder)
     lines = passage.text.split("\n")
     found = find_excerpt(
-        passage, query=query, count=_LINES, width=_WIDTH, visible=visible_text
+        passage, query=query, counts=(_LINES,), width=_WIDTH, visible=visible_text
     ).rows
     terms = set(_native.analyze(query))
     starts = {row.line: _first_match(lines[row.line], terms) for row in found}

@@ -49,17 +49,17 @@ def find_excerpt(
     passage: Passage,
     *,
     query: str,
-    count: int,
+    counts: Sequence[int],
     width: int,
     visible: Callable[[str], str],
     shown: Set[str] = frozenset(),
 ) -> ShownRows:
-    """Return at most `count` rows of a passage, none of them blank.
+    """Return rows of a passage, none of them blank: a piece of each hit that has a count.
 
-    They are those that most likely answer, by their terms of the query and the ranks of their
-    chunks: pieces of three rows or more, or parts of the best chunks in source code. Rules of
-    tables and other rows without a letter or digit count as blank, except in source code, where
-    brackets that have a row of their own join the row before.
+    `counts` are how many rows of each hit are shown, best first. A hit with more rows is cut to the
+    piece that most likely answers, by its terms of the query; what other hits leave goes to the
+    text beside the best. Rules of tables and other rows without a letter or digit count as blank,
+    except in source code, where brackets that have a row of their own join the row before.
     `visible` returns the form in which a line is shown. `shown` are the n-grams of the passages
     above, whose text is not shown again.
     """
@@ -79,13 +79,13 @@ def find_excerpt(
     rows = [row for row, _ in placed]
     texts = [row.text for row in rows]
     terms = find_terms(texts, query=query, known=_document_terms(passage))
-    holders = [numbers for _, numbers in placed]
+    hits = _rows_of_hits([numbers for _, numbers in placed], count=len(counts))
     if is_code:
-        windows = choose_code(terms, texts, _rows_of_hits(holders), count=count)
+        windows = choose_code(terms, texts, hits, counts=counts)
     else:
         fullness = [columns(text) / width for text in texts]
         already = shown_shares(texts, shown)
-        windows = choose_prose(terms, holders, passage.hits, fullness, already, count=count)
+        windows = choose_prose(terms, fullness, already, hits, counts=counts)
     return ShownRows(
         fragments=tuple(tuple(rows[window.start : window.stop]) for window in windows),
         cut_before=windows[0].start > 0,
@@ -234,13 +234,18 @@ def _parts_by_hit(passage: Passage) -> tuple[int, list[str], list[list[int]]]:
     return first, [text[at:stop] for at, stop in parts], holders
 
 
-def _rows_of_hits(holders: Sequence[Sequence[int]]) -> list[range]:
-    """Return the rows of each hit, best first, given the numbers of the hits that hold each row."""
-    spans: dict[int, range] = {}
+def _rows_of_hits(holders: Sequence[Sequence[int]], *, count: int) -> list[range]:
+    """Return the rows of each of the first hits, given the numbers of the hits that hold each row.
+
+    A hit that is not laid out has none.
+    """
+    spans = [range(0)] * count
     for at, numbers in enumerate(holders):
         for number in numbers:
-            spans[number] = range(spans[number].start if number in spans else at, at + 1)
-    return [spans[number] for number in sorted(spans)]
+            if number < count:
+                start = spans[number].start if spans[number] else at
+                spans[number] = range(start, at + 1)
+    return spans
 
 
 def _document_terms(passage: Passage) -> set[str]:

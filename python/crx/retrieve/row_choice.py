@@ -5,38 +5,27 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import accumulate, islice
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from itertools import accumulate
 from typing import NamedTuple
 
 from crx import _native
-from crx.types import LEGS, Hit
 
 # A term of the title or of the outline is of the whole document and tells little of a row.
 _DOCUMENT_TERM_WEIGHT = 0.25
-# Rows of prose that are shown together at least.
-_PIECE_ROWS = 3
-# What counts in prose, in the logarithm of the odds that a row answers: the rank of its chunk in
-# each leg and among the hits of the passage, the share of the query's terms in the row and the one
-# before, and in the five around it, less the share in its chunk, which the chunk's ranks count
-# already, and how full it is, since headings, lists and tables seldom answer. Fitted to the answers
-# of eight question sets in five languages as a conditional logit (McFadden 1974), and rounded.
-_RANK_SHARES = {"bm25": 0.4, "dense": 0.4}
-_RANK_IN_PASSAGE_SHARE = 0.7
+# What counts in prose, in the logarithm of the odds that a row answers: the share of the query's
+# terms in the row and the one before, and in the five around it, and how full it is, since
+# headings, lists and tables seldom answer. Fitted to the answers of eight question sets in five
+# languages as a conditional logit (McFadden 1974), and rounded.
 _NEAR_TERMS = 2.2
 _AROUND_TERMS = 1.8
-_CHUNK_TERMS = 2.7
 _FULL_ROW = 4.6
+# Two pieces so near to each other are one.
+_NEAR_ROWS = 2
 # What remains of the odds of a row that is shown already, for passages without any other.
 _REPEATED = 0.02
-# The rank of a chunk that a leg has not found, and of the text around the hits.
-_UNFOUND_RANK = 150
-_AROUND_HITS_RANK = 30
-_AROUND_HITS_RANK_IN_PASSAGE = 20
-# The part of each good hit's characters that is shown of source code, before more rows of any is,
-# and the rows besides, which leave a choice of where that part is.
+# The part of each good hit's characters that is shown of source code, before more rows of any is.
 _CODE_PART = 0.5
-_MORE_CODE_ROWS = 1
 
 
 class RowTerms(NamedTuple):
@@ -65,75 +54,105 @@ def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> RowTerms
 
 def choose_prose(
     terms: RowTerms,
-    holders: Sequence[Sequence[int]],
-    hits: Sequence[Hit],
     fullness: Sequence[float],
     shown: Sequence[float],
+    hits: Sequence[range],
     *,
-    count: int,
+    counts: Sequence[int],
 ) -> list[range]:
-    """Return the pieces of at most `count` rows that most likely answer, in the order of the text.
+    """Return the pieces that most likely answer, one of each hit, in the order of the text.
 
-    `holders` are the hits whose chunks hold each row, as numbers in `hits`, which are those of the
-    passage, best first. `fullness` is 1 for a row of full width. `shown` is the share of each row
-    that another passage shows already, which does not count.
+    `fullness` is 1 for a row of full width. `shown` is the share of each row that another passage
+    shows already, which does not count. `hits` are the rows of each hit, best first, and `counts`
+    how many of each are shown: all of them, or a piece of so many. Counts beyond the rows of the
+    hits go to the rows after the best piece, then to those before it.
     """
-    in_chunk = [_share_of_chunk(terms, holders, number) for number in range(len(hits))]
-    odds = [
-        max(_REPEATED, 1 - shown[at])
-        * math.exp(
-            _NEAR_TERMS * terms.share(terms.rows[max(0, at - 1) : at + 1])
-            + _AROUND_TERMS * terms.share(terms.rows[max(0, at - 2) : at + 3])
-            - _CHUNK_TERMS * max((in_chunk[number] for number in holders[at]), default=0)
-            + _FULL_ROW * fullness[at]
-            + _log_odds_of_chunk(holders[at], hits)
-        )
-        for at in range(len(terms.rows))
+    sums = [
+        0.0,
+        *accumulate(
+            max(_REPEATED, 1 - shown[at])
+            * math.exp(
+                _NEAR_TERMS * terms.share(terms.rows[max(0, at - 1) : at + 1])
+                + _AROUND_TERMS * terms.share(terms.rows[max(0, at - 2) : at + 3])
+                + _FULL_ROW * fullness[at]
+            )
+            for at in range(len(terms.rows))
+        ),
     ]
-    # An answer is often beside the row that has the words.
-    before, after = [*odds[:1], *odds[:-1]], [*odds[1:], *odds[-1:]]
-    smooth = [left + 2 * own + right for left, own, right in zip(before, odds, after, strict=True)]
-    return _choose_pieces(smooth, count=count)
+
+    def choose_piece(rows: range, count: int) -> range:
+        def score(start: int) -> float:
+            return round(sums[start + count] - sums[start], 6)
+
+        starts = range(rows.start, rows.stop - count + 1)
+        return range(best := max(starts, key=score), best + count)
+
+    return _choose_pieces(hits, counts, end=len(terms.rows), choose_piece=choose_piece)
 
 
 def count_code_rows(rows: Sequence[str]) -> int:
     """Return how many of the rows of a hit in source code are shown first.
 
-    They are one more than the fewest in one piece that hold half of the hit's characters.
+    They are the fewest in one piece that hold half of the hit's characters.
     """
     sums = [0, *accumulate(map(_characters, rows))]
     part = _CODE_PART * sums[-1]
-    fewest = min(
+    return min(
         bisect_left(sums, start + part, lo=first) - first
         for first, start in enumerate(sums)
         if start + part <= sums[-1]
     )
-    return min(len(rows), fewest + _MORE_CODE_ROWS)
 
 
 def choose_code(
-    terms: RowTerms, texts: Sequence[str], hits: Sequence[range], *, count: int
+    terms: RowTerms, texts: Sequence[str], hits: Sequence[range], *, counts: Sequence[int]
 ) -> list[range]:
-    """Return pieces of `count` rows of source code: parts of the best hits with most terms.
+    """Return pieces of source code, one of each hit: those with most terms.
 
-    `hits` are the rows of each hit, best first.
+    `hits` are the rows of each hit, best first, and `counts` how many of each are shown, as for
+    `choose_prose`.
     """
-    if len(terms.rows) <= count:
-        return [range(len(terms.rows))]
+
+    def choose_piece(rows: range, count: int) -> range:
+        return _best_window(terms, texts, rows, count=count)
+
+    return _choose_pieces(hits, counts, end=len(terms.rows), choose_piece=choose_piece)
+
+
+def _choose_pieces(
+    hits: Sequence[range],
+    counts: Sequence[int],
+    *,
+    end: int,
+    choose_piece: Callable[[range, int], range],
+) -> list[range]:
+    """Return the runs of the pieces of all hits, and of the rows beside the best one.
+
+    Without hits the piece is of all rows.
+    """
+    total = sum(counts)
+    if end <= total:
+        return [range(end)]
+    pieces: list[range] = []
     taken: set[int] = set()
-    best = 0
-    for rows in hits:
-        size = count_code_rows(texts[rows.start : rows.stop])
-        part = _best_window(terms, texts, rows, count=size if taken else min(size, count))
-        if not taken:
-            best = part.start
-        if len(taken.union(part)) <= count:
-            taken.update(part)
-    if not taken:
-        return [_best_window(terms, texts, range(len(terms.rows)), count=count)]
-    while len(taken) < count:
-        taken.add(_row_beside(taken, best, end=len(terms.rows)))
+    for rows, count in zip(hits or [range(end)], counts, strict=False):
+        if count > 0:
+            piece = rows if len(rows) <= count else choose_piece(rows, count)
+            pieces.append(_join_near(taken, piece, rows))
+            taken.update(pieces[-1])
+    while len(taken) < total:
+        taken.add(_row_beside(taken, pieces[0].start, end=end))
     return _runs(taken)
+
+
+def _join_near(taken: Set[int], piece: range, rows: range) -> range:
+    """Return a piece of some rows, moved to where it touches rows that are taken and near."""
+    for shift in range(-_NEAR_ROWS, _NEAR_ROWS + 1):
+        start, stop = piece.start + shift, piece.stop + shift
+        touches = (start - 1 in taken and shift < 0) or (stop in taken and shift > 0)
+        if touches and rows.start <= start and stop <= rows.stop:
+            return range(start, stop)
+    return piece
 
 
 def _row_beside(taken: Set[int], at: int, *, end: int) -> int:
@@ -161,54 +180,6 @@ def _best_window(terms: RowTerms, texts: Sequence[str], rows: range, *, count: i
 
 def _characters(text: str) -> int:
     return sum(map(len, text.split()))
-
-
-def _share_of_chunk(terms: RowTerms, holders: Sequence[Sequence[int]], number: int) -> float:
-    """Return the weight of the terms in the chunk of a hit."""
-    rows = zip(terms.rows, holders, strict=True)
-    return terms.share([row for row, numbers in rows if number in numbers])
-
-
-def _log_odds_of_chunk(holders: Sequence[int], hits: Sequence[Hit]) -> float:
-    """Return what the best ranks of a row's hits add to its log odds."""
-    place = min(holders) + 1 if holders else _AROUND_HITS_RANK_IN_PASSAGE
-    total = -_RANK_IN_PASSAGE_SHARE * math.log(place)
-    for leg in LEGS:
-        stages = [hits[number].stages for number in holders]
-        ranks = [each[leg].rank for each in stages if leg in each]
-        rank = min(ranks, default=_UNFOUND_RANK) if holders else _AROUND_HITS_RANK
-        total -= _RANK_SHARES[leg] * math.log(rank)
-    return total
-
-
-def _choose_pieces(values: Sequence[float], *, count: int) -> list[range]:
-    """Return pieces of rows, `count` in all or all there are, in the order of the text.
-
-    What is worth most by the row is taken next: a piece in a new place, or a row beside a piece.
-    """
-    if len(values) <= count:
-        return [range(len(values))]
-    size = min(_PIECE_ROWS, count)
-    places = [range(start, start + size) for start in range(len(values) - size + 1)]
-    places.sort(key=lambda rows: -sum(values[row] for row in rows))
-    taken: set[int] = set()
-    while (left := count - len(taken)) > 0:
-        new = (rows for rows in places if size <= left and taken.isdisjoint(rows))
-        options: list[Sequence[int]] = [*islice(new, 1), *_rows_beside(taken, end=len(values))]
-        taken.update(max(options, key=lambda rows: _mean(values, rows)))
-    return _runs(taken)
-
-
-def _mean(values: Sequence[float], rows: Iterable[int]) -> float:
-    of_rows = [values[row] for row in rows]
-    return math.fsum(of_rows) / len(of_rows)
-
-
-def _rows_beside(taken: Set[int], *, end: int) -> Iterator[range]:
-    for row in sorted(taken):
-        for beside in (row - 1, row + 1):
-            if 0 <= beside < end and beside not in taken:
-                yield range(beside, beside + 1)
 
 
 def _runs(rows: Collection[int]) -> list[range]:

@@ -136,7 +136,7 @@ def _excerpt(found: FoundPassage, query: str, terms: set[str]) -> Iterator[Piece
         tokens=found.tokens,
         hits=found.hits,
     )
-    excerpt = find_excerpt(passage, query=query, count=_ROWS, width=_COLUMNS, visible=str)
+    excerpt = find_excerpt(passage, query=query, counts=(_ROWS,), width=_COLUMNS, visible=str)
     if excerpt.cut_before:
         yield Piece("… ", "cut")
     for number, fragment in enumerate(excerpt.fragments):
