@@ -1,12 +1,19 @@
-"""Answers in what `crx search` prints, where a passage that it prints of holds them.
+"""Answers in what `crx search` prints, of those that the first three chunks hold.
 
-A passage holds an answer if it covers at least half of a gold span; what is printed, on a terminal
-of 100 columns and 40 rows, shows it if it holds at least half of the covered text in one piece,
-white space aside. The first passage of the five that holds an answer counts.
+What is printed in a pipe, 24 lines of 80 columns, shows an answer if it holds at least half of it
+in one piece, white space aside; so does a chunk. Characters are those of all lines, with the places
+of the passages.
 
 Run: python benches/printed.py FOLDER INDEX
+     python benches/printed.py --after INDEX
+     python benches/printed.py --everyday QUESTIONS PACKAGES DIR
 
-FOLDER is a question set, INDEX an index of it: `crx eval run FOLDER --index INDEX` makes one.
+FOLDER is a question set, INDEX an index of it: `crx eval run FOLDER --index INDEX` makes one. Gold
+spans are its answers. With `--everyday`, questions and indexes are those of `everyday.py`.
+
+With `--after` the questions are made from the documents of the index. A question is the rarest
+words of a line, and its answer a line one to six lines further on that has none of them, as an
+explanation follows the message that it explains. Lines are those of text wrapped at 77 columns.
 """
 
 from __future__ import annotations
@@ -14,59 +21,138 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-from collections.abc import Iterable, Sequence
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
-from everyday import SCREEN, holds, printed
+from everyday import holds, printed, read_questions
 from harness import commit
 
 import crx
-from crx.cli.copies import fold_copies
-from crx.cli.passages import SHOWN
-from crx.evaluate.datasets import Gold, GoldSpan, read_set
+from crx import _native
+from crx.evaluate.datasets import Gold, read_set
+from crx.ingest.common_words import FUNCTION_WORDS
+from crx.retrieve.excerpt import wrap
 
+SCREEN = {"COLUMNS": "80", "LINES": "24"}
 DEPTH = 20
+FIRST = 3
+QUESTIONS = 200
+LINE = 77
+WORDS = 5
+FURTHEST = 6
+SHORTEST = 40
+COMMON = frozenset().union(*FUNCTION_WORDS.values())
 
 
-def answer(passages: Iterable[crx.Passage], gold: Sequence[Gold]) -> str:
-    """Return what the first passage that covers half of a gold span has of it; "" if none does."""
-    spans = [span for item in gold for span in item.any]
-    for passage in passages:
-        for span in spans:
-            text = covered(passage, span)
-            if 2 * len(text) >= span.end - span.start:
-                return text
-    return ""
+class Asked(NamedTuple):
+    """A question and its answers, of which one is enough."""
+
+    text: str
+    answers: Sequence[str]
 
 
-def covered(passage: crx.Passage, span: GoldSpan) -> str:
-    """Return the text that a passage and a gold span share."""
-    if passage.uri != span.doc_id:
-        return ""
-    return passage.text[max(0, span.start - passage.start) : max(0, span.end - passage.start)]
+class Counts(NamedTuple):
+    """How many questions there are, how many are answered, and the characters printed."""
+
+    questions: int
+    in_chunks: int
+    shown: int
+    characters: int
+
+    def plus(self, other: Counts) -> Counts:
+        return Counts(*(mine + its for mine, its in zip(self, other, strict=True)))
+
+
+def measure(index: crx.Index, questions: Iterable[Asked]) -> Counts:
+    total = Counts(0, 0, 0, 0)
+    for asked in questions:
+        result = index.search(asked.text, k=DEPTH)
+        out = printed(result.passages, asked.text)
+        in_chunks = any(
+            holds(hit.text, answer) for hit in result.hits[:FIRST] for answer in asked.answers
+        )
+        shown = in_chunks and any(holds(out, answer) for answer in asked.answers)
+        total = total.plus(Counts(1, in_chunks, shown, len(out)))
+    return total
+
+
+def of_set(folder: Path) -> Iterator[Asked]:
+    """Yield the questions of a set, with the text of all gold spans."""
+    questions = read_set(folder)
+    texts = {document.uri: document.text for document in questions.documents}
+    for query in questions.queries:
+        yield Asked(query.text, list(gold_texts(query.gold, texts)))
+
+
+def gold_texts(gold: Sequence[Gold], texts: dict[str, str]) -> Iterator[str]:
+    for item in gold:
+        for span in item.any:
+            yield texts[span.doc_id][span.start : span.end]
+
+
+def after(index: crx.Index) -> list[Asked]:
+    """Return questions whose answers follow their words, from documents all over the index."""
+    rows = sorted(index.store.documents(), key=lambda row: zlib.crc32(row.uri.encode()))
+    made = (follow(index.store.text(row.doc)) for row in rows)
+    return list(islice((asked for asked in made if asked), QUESTIONS))
+
+
+def follow(text: str) -> Asked | None:
+    """Return the question of a document, None if it has no two lines that make one."""
+    lines = [row for line in text.split("\n") for row in wrap(line.strip(), LINE) if row]
+    counts = Counter(word for line in lines for word in words_of(line))
+    start = zlib.crc32(text.encode()) % max(1, len(lines))
+    for at in (*range(start, len(lines)), *range(start)):
+        words = sorted(words_of(lines[at]), key=lambda word: counts[word])[:WORDS]
+        distance = 1 + at % FURTHEST
+        if len(words) < WORDS or at + distance >= len(lines):
+            continue
+        answer = lines[at + distance]
+        asked = set(_native.analyze(" ".join(words)))
+        if len(answer) >= SHORTEST and asked.isdisjoint(_native.analyze(answer)):
+            return Asked(" ".join(words), [answer])
+    return None
+
+
+def words_of(line: str) -> list[str]:
+    words = (word for word in dict.fromkeys(line.split()) if word.isalpha() and len(word) > 3)
+    return [word for word in words if word.casefold() not in COMMON]
+
+
+def report(name: str, counts: Counts) -> None:
+    share = 100 * counts.shown / max(1, counts.in_chunks)
+    print(
+        f"{name}, {counts.questions} questions, {platform.machine()}, commit {commit()}: ", end=""
+    )
+    print(f"the first {FIRST} chunks answer {counts.in_chunks}, of which {counts.shown} ", end="")
+    print(f"({share:.1f}%) are printed, in {counts.characters / counts.questions:.0f} characters")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("index", type=Path)
+    parser.add_argument("paths", type=Path, nargs="+", metavar="PATH")
+    parser.add_argument("--after", action="store_true")
+    parser.add_argument("--everyday", action="store_true")
     given = parser.parse_args()
+    paths = [path.resolve() for path in given.paths]
     os.environ.update(SCREEN)
-    questions = read_set(given.folder)
-    held = shown = 0
-    with crx.open(given.index, create=False) as index:
-        for query in questions.queries:
-            passages = index.search(query.text, k=DEPTH).passages
-            best = [each.passage for each in fold_copies(passages)[:SHOWN]]
-            if text := answer(best, query.gold):
-                held += 1
-                shown += holds(printed(passages, query.text), text)
-    share = 100 * shown / max(1, held)
-    print(f"{questions.name}, {len(questions.queries)} questions, {platform.machine()}, ", end="")
-    print(
-        f"commit {commit()}: {held} have their answer in a passage, {shown} ({share:.1f}%) ", end=""
-    )
-    print("on the screen")
+    if given.everyday:
+        questions, packages, folder = paths
+        os.chdir(packages)  # paths are printed relative to it
+        total = Counts(0, 0, 0, 0)
+        for lang, of_lang in read_questions(questions, packages).items():
+            with crx.open(folder / lang, create=False) as index:
+                asked = [Asked(each.text, [each.quote]) for each in of_lang]
+                total = total.plus(measure(index, asked))
+        report("everyday", total)
+        return
+    with crx.open(paths[-1], create=False) as index:
+        asked = after(index) if given.after else list(of_set(paths[0]))
+        report(paths[-1].name if given.after else paths[0].name, measure(index, asked))
 
 
 if __name__ == "__main__":
