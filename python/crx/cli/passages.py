@@ -33,7 +33,7 @@ SHOWN = 5
 
 _INDENT = "   "
 # Columns of the section and the row of a passage that has one line; fewer of a row tell nothing.
-_MOST_COLUMNS, _FEWEST_COLUMNS = 45, 24
+_MOST_COLUMNS, _FEWEST_COLUMNS = 36, 20
 # In place of the indent of the first line of a passage from which lines before it are left out.
 _CUT_BEFORE = "..."
 # The line of the screen for the shell's prompt, and the columns of how many passages there are.
@@ -92,10 +92,13 @@ def layout_passages(
         elif any(counts):
             body = excerpt(passage, query=query, counts=counts, width=width, shown=shown)
         if body.lines:
-            trail = visible_line(" > ".join(passage.headings) or passage.title)
-            trail = "  ".join(part for part in (body.left, copies, trail) if part)
-            if not full:
-                trail = _cut(trail, screen.columns - columns(heading) - 2)
+            beside = screen.columns - columns(heading) - 2
+            # What fits whole has room for all headings in a pipe.
+            has_room = full or (spaced and not screen.is_terminal)
+            about = [part for part in (body.left, copies) if part]
+            trail = _trail(passage, about, None if has_room else beside)
+            if screen.is_terminal and not full:
+                trail = _cut(trail, beside)
             write(bold(heading, url=screen.link(passage)), *(("  ", dim(trail)) if trail else ()))
         else:
             row = best_row(passage, query=query, width=width, shown=shown)
@@ -117,6 +120,16 @@ def layout_passages(
             write()
         cut = cut or bool(body.left) or not body.lines
     return written, cut
+
+
+def _trail(passage: Passage, about: Sequence[str], width: int | None) -> str:
+    """Return what is said of a passage and its headings, the innermost alone if not all fit."""
+    headings = list(passage.headings) or [passage.title]
+    trails = [
+        "  ".join(filter(None, (*about, visible_line(each))))
+        for each in (" > ".join(headings), headings[-1])
+    ]
+    return trails[width is not None and columns(trails[0]) > width]
 
 
 def _one_line(passage: Passage, row: str, width: int) -> tuple[str, str]:

@@ -138,9 +138,9 @@ def command(
 ) -> int:
     """Print the passages that answer QUERY, best first; its words need no quotes.
 
-    What is printed fits on a screen: the best chunk whole, the next two as far as there is room, cut
-    to what follows the words of QUERY, and the other passages in a line each. In a pipe a screen has
-    24 lines. --full, --more and -n print more. An error message, an identifier or a "quoted phrase" that a
+    What is printed fits on a screen, 24 lines in a pipe: the best chunk whole, the next two as far
+    as there is room, cut to what follows the words of QUERY, and the other passages in a line each.
+    --full, --more and -n print more. An error message, an identifier or a "quoted phrase" that a
     document holds as it is comes first. If "crx serve" serves the index, it does the search.
     """
     screen = own_screen()
