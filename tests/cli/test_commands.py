@@ -98,6 +98,17 @@ def test_show_prints_the_stored_text(crx: Crx, indexed: Path) -> None:
     assert crx("show", "docs/whales.md", "--contexts").out.startswith("[0] 0..")
 
 
+def test_an_outline_of_several_lines_is_shown_on_one(crx: Crx, docs: Path) -> None:
+    towns = ("Aberdeen", "Bristol", "Cardiff", "Dundee", "Exeter", "Falmouth", "Glasgow", "Hull")
+    signed = (f"The {each} Whale Institute signs with {each} Road Works." for each in towns)
+    (docs / "deal.md").write_text("# Deal\n\n" + "\n".join(signed))
+    assert crx("index", docs, "-q").code == 0
+    shown = crx("show", "docs/deal.md", "--contexts").out
+    (outline,) = {line for line in shown.splitlines() if line.startswith("outline: Deal")}
+    assert len(outline) > 200
+    assert "^J" not in shown
+
+
 def test_status_counts_and_lists(crx: Crx, indexed: Path) -> None:
     assert re.search(r"^documents +2$", crx("status").out, re.MULTILINE)
     listed = crx("status", "--documents").out.split()

@@ -9,6 +9,7 @@ from pdfs import pdf
 
 from crx.errors import InputError, NotText
 from crx.ingest.read import read_bytes
+from crx.ingest.readers.decode import map_offsets, normalize
 from crx.ingest.readers.structure import structure
 from crx.types import Document, Mark
 
@@ -64,8 +65,20 @@ class TestBytes:
         assert "encoding" not in one("words", "a.txt").metadata
 
     def test_newlines_are_one_character_and_nothing_else_is_edited(self) -> None:
-        text = one("a \r\n\tb\rc\u2028\x0c  e\u0301\n", "a.txt").text
-        assert text == "a \n\tb\nc\u2028\x0c  e\u0301\n"
+        text = one("a \r\n\tb\rc\u2028\x0b  e\u0301\n", "a.txt").text
+        assert text == "a \n\tb\nc\u2028\x0b  e\u0301\n"
+
+    def test_form_feeds_are_no_text_and_change_no_line(self) -> None:
+        text = one("\fone\n\f\ntwo\f\r\n\fthree\ffour\f", "a.txt").text
+        assert text == "one\n\ntwo\nthree four"
+
+    @given(st.text(alphabet="a\r\n\f\0"))
+    def test_offsets_are_mapped_to_the_same_characters(self, text: str) -> None:
+        normalized = normalize(text)
+        at = map_offsets(text, list(range(len(text))))
+        kept = [offset for character, offset in zip(text, at, strict=True) if character == "a"]
+        assert [normalized[offset] for offset in kept] == ["a"] * len(kept)
+        assert map_offsets(text, [len(text)]) == [len(normalized)]
 
     def test_few_bad_bytes_are_replaced_and_counted(self) -> None:
         document = one(FRENCH.encode() + b"\xe9\n", "a.log")
@@ -570,8 +583,8 @@ class TestPdf:
         document = one(
             pdf([["one"], ["two", "more"]], labels="0 << /S /r /St 4 >> 1 << /S /D >>"), "a.pdf"
         )
-        assert document.text == "one\n\f\ntwo\nmore"
-        assert document.marks == (Mark("page", 0, 6, "iv"), Mark("page", 6, 14, "1"))
+        assert document.text == "one\n\ntwo\nmore"
+        assert document.marks == (Mark("page", 0, 5, "iv"), Mark("page", 5, 13, "1"))
         assert document.metadata == {"ext": "pdf", "format": "pdf", "pages": 2}
 
     def test_pages_without_labels_count_from_one(self) -> None:
@@ -582,7 +595,7 @@ class TestPdf:
             pdf([["Intro", "Scope", "words"], ["Terms"]], outline=[("Scope", 0), ("terms", 1)]),
             "a.pdf",
         )
-        assert spans(document)["Scope"] == "Scope\nwords\n\f\n"
+        assert spans(document)["Scope"] == "Scope\nwords\n\n"
         assert spans(document)["terms"] == "Terms"
 
     def test_without_bookmarks_headings_are_those_of_the_text(self) -> None:

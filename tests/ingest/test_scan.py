@@ -37,9 +37,9 @@ class Engine:
 def test_only_pages_without_text_are_recognized() -> None:
     engine = Engine("Recognized words\n")
     (document,) = read_bytes(pdf([["Written"], [], ["Last"]]), name="a.pdf", recognize=engine)
-    assert document.text == "Written\n\f\nRecognized words\n\f\nLast"
+    assert document.text == "Written\n\nRecognized words\n\nLast"
     assert [document.text[mark.start : mark.end] for mark in document.marks][1] == (
-        "Recognized words\n\f\n"
+        "Recognized words\n\n"
     )
     assert document.metadata["ocr"] is True
     assert "pages_without_text" not in document.metadata

@@ -44,7 +44,7 @@ def command(*, uri: str, folder: str | None, chunks: bool, contexts: bool, as_js
                         ("outcome", each.outcome),
                     ):
                         if value:
-                            print_line(dim(f"{label}: {value}"))
+                            print_line(dim(f"{label}: {' '.join(value.split())}"))
                 print_text(each.text)
         else:
             print_text(store.text(row.doc))

@@ -1,9 +1,9 @@
 """Reader of PDF: the text layer, page by page, and on request what is recognized without one.
 
-Pages are separated by a form feed on a line of its own; each is a mark that ends at the start of
-the next. A word that is hyphenated at a line's end is joined, since a search would not find its
-halves. The hyphen is removed too, unless the document spells the word with it elsewhere or the next
-character is not a small letter.
+Pages are separated by a blank line; each is a mark that ends at the start of the next. A word that
+is hyphenated at a line's end is joined, since a search would not find its halves. The hyphen is
+removed too, unless the document spells the word with it elsewhere or the next character is not a
+small letter.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _height(page_text: Any, at: int) -> float:
 extensions = (".pdf",)
 
 _PDFIUM = Lock()  # PDFium is not thread-safe, not even across documents
-_BREAK = "\n\f\n"
+_BREAK = "\n\n"
 # Of a page that is recognized: what scanners give text, and the longer side of A4 at twice that.
 _DPI, _MOST_PIXELS = 200, 4700
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
