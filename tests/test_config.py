@@ -22,7 +22,7 @@ from crx.config import (
 from crx.config.settings import ARGUMENT, parse
 from crx.errors import UsageError
 
-VARIABLE = re.compile(r'"(CRX_[A-Z_]+[A-Z]|[A-Z]+_API_KEY)"')
+VARIABLE = re.compile(r'"(CRX_[A-Z_]+[A-Z]|[A-Z]+_API_KEY|OLLAMA_HOST)"')
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ _CONTEXTUALIZERS = {
     "claude": "crx.backends.claude.contextualizer",
     "fake": "crx.backends.fake.contextualizer",
     "llama": "crx.backends.llama.contextualizer",
+    "ollama": "crx.backends.ollama",
     "openai": "crx.backends.openai.contextualizer",
 }
 

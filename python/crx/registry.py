@@ -4,12 +4,13 @@ A specification is a name, optionally followed by a colon and an argument:
 
 | kind | specifications |
 |---|---|
-| embedder | `e5@int8`, `onnx:FOLDER`, `openvino:minilm`, `st:FOLDER`, `openai:URL#MODEL`, `none` |
+| embedder | `e5@int8`, `onnx:FOLDER`, `openvino:minilm`, `ollama:NAME`, `openai:URL#MODEL` |
 | reranker | `crx` (included), `bge@int8`, `onnx:FOLDER`, `st:FOLDER`, `cohere:URL#MODEL` |
-| contextualizer | `llama:PATH`, `claude:MODEL`, `openai:URL#MODEL`, `fake:`, a file of contexts |
-| generator | `llama:PATH`, `claude:MODEL`, `openai:URL#MODEL`, `fake:` |
+| contextualizer | those of a generator, or a file of contexts |
+| generator | `llama:PATH`, `ollama:NAME`, `claude:MODEL`, `openai:URL#MODEL`, `fake:` |
 
-Those without a model, for tests, are `hashed` (an embedder) and `overlap` (a reranker).
+`st:FOLDER` is an embedder, too. An index with the embedder `none` has no vectors. Those without a
+model, for tests, are `hashed` (an embedder) and `overlap` (a reranker).
 
 Options follow the last colon, as in `minilm:device=cuda` or `llama:PATH:max_tokens=80`. Any other
 name is looked up among the models of the store, then among the entry points of the group
@@ -48,6 +49,7 @@ NO_EMBEDDER = "none"
 _EMBEDDERS = {
     "hashed": "crx.backends.hashed",
     NO_EMBEDDER: "crx.backends.no_embedder",
+    "ollama": "crx.backends.ollama",
     "onnx": "crx.backends.onnx",
     "openai": "crx.backends.openai.embedder",
     "openvino": "crx.backends.openvino",
@@ -63,6 +65,7 @@ _GENERATORS = {
     "claude": "crx.backends.claude.generator",
     "fake": "crx.backends.fake.generator",
     "llama": "crx.backends.llama.generator",
+    "ollama": "crx.backends.ollama",
     "openai": "crx.backends.openai.generator",
 }
 
@@ -182,8 +185,8 @@ def require_named_generator(generator: str | Generator) -> str | Generator:
     if generator:
         return generator
     raise UsageError(
-        "no generator is named; give --with llama:PATH, claude:MODEL or openai:URL#MODEL, "
-        'or "crx config set generator llama:PATH" for good'
+        "no generator is named; give --with llama:PATH, ollama:NAME, claude:MODEL or "
+        'openai:URL#MODEL, or "crx config set generator llama:PATH" for good'
     )
 
 

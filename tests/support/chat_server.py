@@ -93,11 +93,11 @@ class _Handler(JsonHandler[ChatServer]):
         headers = {name.lower(): value for name, value in self.headers.items()}
         completion = service.respond(body, headers)
         if body.get("stream"):
-            return self.send_events(_pieces(completion), fault=fault)
+            return self.send_events(completion_pieces(completion), fault=fault)
         return self.send(200, completion, fault=fault)
 
 
-def _pieces(completion: dict[str, Any]) -> list[dict[str, Any]]:
+def completion_pieces(completion: dict[str, Any]) -> list[dict[str, Any]]:
     """Return a completion as it is streamed: two words a piece, the finish reason, the usage."""
     (choice,) = completion["choices"]
     deltas = [

@@ -44,8 +44,8 @@ from crx.types import Answer
     "generator",
     default="",
     metavar="MODEL",
-    help="Model that answers: llama:PATH, claude:MODEL or openai:URL#MODEL.  [default: the setting "
-    "generator]",
+    help="Model that answers: llama:PATH, ollama:NAME, claude:MODEL or openai:URL#MODEL.  "
+    "[default: the setting generator]",
 )
 @k_option
 @answer_window_option

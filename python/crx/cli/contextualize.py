@@ -36,8 +36,8 @@ from crx.remote.metering import ServiceUsage
     "source",
     required=True,
     metavar="SOURCE",
-    help="What writes the contexts: llama:PATH, claude:MODEL, openai:URL#MODEL, or a file of "
-    "contexts.",
+    help="What writes the contexts: llama:PATH, ollama:NAME, claude:MODEL, openai:URL#MODEL, or a "
+    "file of contexts.",
 )
 @click.option(
     "--budget",

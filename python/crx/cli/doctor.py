@@ -35,6 +35,7 @@ State = Literal["ok", "warn", "fail"]
 EXTRAS = {
     "st": "sentence_transformers",
     "openvino": "openvino",
+    "hub": "huggingface_hub",
     "llama": "llama_cpp",
     "claude": "anthropic",
     "openai": "openai",

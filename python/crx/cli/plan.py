@@ -34,8 +34,8 @@ from crx.registry import load_embedder
     "source",
     default="",
     metavar="SOURCE",
-    help="What would write contexts: llama:PATH, claude:MODEL or openai:URL#MODEL.  [default: the "
-    "outline alone]",
+    help="What would write contexts: llama:PATH, ollama:NAME, claude:MODEL or openai:URL#MODEL.  "
+    "[default: the outline alone]",
 )
 @embedder_option
 @exclude_option

@@ -76,8 +76,8 @@ _ANY_ADDRESS = ("0.0.0.0", "::")
     "generator",
     default="",
     metavar="MODEL",
-    help="Model that answers questions: llama:PATH, claude:MODEL or openai:URL#MODEL.  [default: "
-    "the setting generator]",
+    help="Model that answers questions: llama:PATH, ollama:NAME, claude:MODEL or "
+    "openai:URL#MODEL.  [default: the setting generator]",
 )
 @click.option(
     "--watch",

@@ -178,7 +178,7 @@ class Settings:
     generator: str = _setting(
         "",
         "run",
-        "model that answers: llama:PATH, claude:MODEL or openai:URL#MODEL; empty: none",
+        "what answers: llama:PATH, ollama:NAME, claude:MODEL or openai:URL#MODEL; empty: none",
         harmless=("",),
     )
     ann_above: int = _setting(
@@ -218,6 +218,7 @@ ENVIRONMENT = (
     Variable("COHERE_API_KEY", "API key for cohere:URL#MODEL at api.cohere.com"),
     Variable("DEEPSEEK_API_KEY", "API key for openai:URL#MODEL at api.deepseek.com"),
     Variable("JINA_API_KEY", "API key for cohere:URL#MODEL at api.jina.ai"),
+    Variable("OLLAMA_HOST", "address of the server of ollama:NAME; default: 127.0.0.1:11434"),
     Variable("OPENAI_API_KEY", "API key for openai:URL#MODEL at api.openai.com"),
 )
 

@@ -56,9 +56,10 @@ class OpenAIContexts:
         extra: Mapping[str, Any] | None = None,
         timeout_s: float = 300.0,
         key: str | None = None,
+        scheme: str = "openai",
     ) -> None:
-        self.service = OpenAIClient(address, timeout_s=timeout_s, key=key)
-        self.name = f"openai:{self.service.model}"
+        self.service = OpenAIClient(address, timeout_s=timeout_s, key=key, scheme=scheme)
+        self.name = f"{scheme}:{self.service.model}"
         refuse_below(1, max_tokens, what=f"{self.name}:max_tokens")
         refuse_below(0, token_limit, what=f"{self.name}:window")
         self.prompt = prompt or Prompt.of()
@@ -163,19 +164,24 @@ def _estimate_tokens(text: str) -> int:
     return math.ceil(len(text.encode()) * _TOKENS_PER_BYTE)
 
 
+# The options of a specification and their types.
+OPTIONS: Mapping[str, Callable[[str], Any]] = {
+    "width": int,
+    "window": int,
+    "max_tokens": int,
+    "price": parse_price,
+    "prompt": str,
+}
+
+
 def load_contextualizer(
-    rest: str, *, prompt: Prompt | None, cap_dollars: float
+    rest: str, *, prompt: Prompt | None, cap_dollars: float, scheme: str = "openai"
 ) -> RemoteContextualizer[OpenAIContexts]:
-    """Return the contextualizer of `openai:REST`."""
-    types: dict[str, Callable[[str], Any]] = {
-        "width": int,
-        "window": int,
-        "max_tokens": int,
-        "price": parse_price,
-        "prompt": str,
-    }
-    address, options = typed_options(rest, types)
+    """Return the contextualizer of `openai:REST`, or of another scheme."""
+    address, options = typed_options(rest, OPTIONS)
     width, form = options.pop("width", _WIDTH), options.pop("prompt", "document")
     token_limit = options.pop("window", 0)
-    client = OpenAIContexts(address, prompt=prompt, token_limit=token_limit, **options)
+    client = OpenAIContexts(
+        address, prompt=prompt, token_limit=token_limit, scheme=scheme, **options
+    )
     return RemoteContextualizer(client, width=width, form=form, cap_dollars=cap_dollars)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,9 +62,10 @@ class OpenAIEmbedder:
         retry_policy: RetryPolicy | None = None,
         timeout_s: float = 120.0,
         key: str | None = None,
+        scheme: str = "openai",
     ) -> None:
-        self._service = OpenAIClient(address, timeout_s=timeout_s, key=key)
-        name = f"openai:{self._service.model}"
+        self._service = OpenAIClient(address, timeout_s=timeout_s, key=key, scheme=scheme)
+        self._name = name = f"{scheme}:{self._service.model}"
         refuse_below(0, dimensions, what=f"{name}:dimensions")
         refuse_below(8, max_tokens, what=f"{name}:max_tokens")
         refuse_below(1, batch, what=f"{name}:batch")
@@ -91,7 +92,7 @@ class OpenAIEmbedder:
             "max_tokens": self._max_tokens,
             "prefixes": self._prefixes,
         }
-        return f"openai:{self._service.model} {json.dumps(parameters)}"
+        return f"{self._name} {json.dumps(parameters)}"
 
     @property
     def dimensions(self) -> int:
@@ -182,15 +183,18 @@ def _parse_tokens(answer: Any) -> int | None:
     return tokens if isinstance(tokens, int) else None
 
 
-def load_embedder(rest: str) -> OpenAIEmbedder:
-    """Return the embedder of `openai:REST`."""
-    types: dict[str, Callable[[str], Any]] = {
-        "dimensions": int,
-        "max_tokens": int,
-        "prefixes": str,
-        "batch": int,
-        "width": int,
-        "price": parse_price,
-    }
-    address, options = typed_options(rest, types)
-    return OpenAIEmbedder(address, **options)
+# The options of a specification and their types.
+OPTIONS: Mapping[str, Callable[[str], Any]] = {
+    "dimensions": int,
+    "max_tokens": int,
+    "prefixes": str,
+    "batch": int,
+    "width": int,
+    "price": parse_price,
+}
+
+
+def load_embedder(rest: str, *, scheme: str = "openai") -> OpenAIEmbedder:
+    """Return the embedder of `openai:REST`, or of another scheme."""
+    address, options = typed_options(rest, OPTIONS)
+    return OpenAIEmbedder(address, scheme=scheme, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -43,9 +43,11 @@ class OpenAIGenerator:
         retry_policy: RetryPolicy | None = None,
         timeout_s: float = 300.0,
         key: str | None = None,
+        scheme: str = "openai",
     ) -> None:
-        self._service = OpenAIClient(address, timeout_s=timeout_s, key=key)
-        refuse_below(1, max_tokens, what=f"openai:{self._service.model}:max_tokens")
+        self._service = OpenAIClient(address, timeout_s=timeout_s, key=key, scheme=scheme)
+        self._name = f"{scheme}:{self._service.model}"
+        refuse_below(1, max_tokens, what=f"{self._name}:max_tokens")
         self._max_tokens = max_tokens
         self._price = price
         self._retry_policy = retry_policy or RetryPolicy()
@@ -54,7 +56,7 @@ class OpenAIGenerator:
     @property
     def fingerprint(self) -> str:
         """Model and parameters; not the address, which does not change the answers."""
-        return f"openai:{self._service.model} max={self._max_tokens}"
+        return f"{self._name} max={self._max_tokens}"
 
     @property
     def usage(self) -> ServiceUsage:
@@ -128,7 +130,11 @@ class _StreamReader:
             raise TransientError(INVALID_RESPONSE, lost=True) from None
 
 
-def load_generator(rest: str) -> OpenAIGenerator:
-    """Return the generator of `openai:REST`."""
-    address, options = typed_options(rest, {"max_tokens": int, "price": parse_price})
-    return OpenAIGenerator(address, **options)
+# The options of a specification and their types.
+OPTIONS: Mapping[str, Callable[[str], Any]] = {"max_tokens": int, "price": parse_price}
+
+
+def load_generator(rest: str, *, scheme: str = "openai") -> OpenAIGenerator:
+    """Return the generator of `openai:REST`, or of another scheme."""
+    address, options = typed_options(rest, OPTIONS)
+    return OpenAIGenerator(address, scheme=scheme, **options)

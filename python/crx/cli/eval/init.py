@@ -51,8 +51,8 @@ TRIES = 3
     "with_",
     default="",
     metavar="GENERATOR",
-    help="Model that writes the questions: llama:PATH, claude:MODEL or openai:URL#MODEL.  "
-    "[default: you type them]",
+    help="Model that writes the questions: llama:PATH, ollama:NAME, claude:MODEL or "
+    "openai:URL#MODEL.  [default: you type them]",
 )
 @click.option(
     "-n",
