@@ -53,8 +53,9 @@ lint: build
 test-rust:
 	$(CARGO) test --release --locked
 
+# The tests of a file are run by one process.
 test-python: build model
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 # On x86-64 with qemu-user: the kernels that the core and ONNX Runtime take on processors with AVX2
 # alone (Haswell) and without AVX (Nehalem). AVX-512 is not emulated.
