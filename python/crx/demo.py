@@ -56,9 +56,10 @@ def main() -> None:
         started = time.perf_counter()
         with show_build() as show:
             index.add(*paths, words_only=True, on_progress=show)
-        files, chunks = index.status().counts["documents"], index.status().counts["chunks"]
         seconds = time.perf_counter() - started
-        print_line(f"{files} files, {chunks} chunks can be searched by their words: {seconds:.1f} s")
+        counts = index.status().counts
+        held = f"{counts['documents']} files, {counts['chunks']} chunks"
+        print_line(f"{held} can be searched by their words: {seconds:.1f} s")
         print_line()
         ask(index, QUESTIONS[0], legs=["bm25"])
         started = time.perf_counter()
