@@ -13,6 +13,7 @@ mod interner;
 pub mod interrupt;
 pub mod lexical;
 pub mod passages;
+pub mod pattern;
 mod pool;
 #[cfg(feature = "python")]
 mod py;

@@ -8,7 +8,7 @@ object may be used from several threads.
 
 import os
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ __all__ = [
     "PassageRow",
     "PassageSpan",
     "PassageText",
+    "Pattern",
     "Store",
     "analyze",
     "check_interrupt",
@@ -60,6 +61,22 @@ class Glob:
     def __new__(cls, pattern: str) -> Glob: ...
     def matches(self, text: str) -> bool:
         """Return whether the whole text matches."""
+
+@final
+class Pattern:
+    """A regular expression, or a text of which every character stands for itself.
+
+    Case counts if it has a capital; `^` and `$` match at lines. A search takes time proportional to
+    the length of the text. Both raise `ValueError` with the reason for a pattern that is not valid,
+    too large, or matches the empty text.
+    """
+
+    @staticmethod
+    def regex(source: str) -> Pattern: ...
+    @staticmethod
+    def literal(text: str) -> Pattern: ...
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the start and end of each match in a text, in code points."""
 
 @final
 class IgnorePatterns:
@@ -560,6 +577,15 @@ class Store:
         `!=`, `<`, `<=`, `>`, `>=`, `prefix`, `glob`, `in`. Numbers compare with numbers, texts with
         texts; `!=` is "not `=`", so a document without the field matches. Raises `ValueError` for
         any other filter.
+        """
+
+    def matching(
+        self, pattern: Pattern, *, k: int, only: Filter | None = None
+    ) -> tuple[NDArray[np.int64], Literal["complete", "count", "time"]]:
+        """Return at most k chunks in which a match begins, and what ended the search.
+
+        They are in the order of documents and ordinals. "count" tells that more chunks match,
+        "time" that ten seconds were over.
         """
 
     def langs(self) -> list[str]:

@@ -10,6 +10,7 @@ mod index_folder;
 mod interrupt;
 mod lexical;
 mod passages;
+mod pattern;
 mod store;
 mod text;
 
@@ -22,6 +23,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     glob::register(module)?;
     interrupt::register(module)?;
     passages::register(module)?;
+    pattern::register(module)?;
     store::register(module)?;
     index_folder::register(module)?;
     lexical::register(module)?;

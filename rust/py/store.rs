@@ -12,9 +12,10 @@ use pyo3::prelude::*;
 
 use super::error::raise;
 use super::passages::{PassageRow, flat, growth_of, order_of};
+use super::pattern::Pattern;
 use crate::error::{Error, Result};
 use crate::passages::ChunkSpan;
-use crate::store::{self, ContextRow, NewDocument};
+use crate::store::{self, ContextRow, MatchingEnd, NewDocument};
 
 /// A set of documents, to which a search can be restricted.
 #[pyclass(frozen, module = "crx._native")]
@@ -508,6 +509,25 @@ impl Store {
         Ok(Filter {
             inner: Arc::new(self.run(py, |store| store.select(r#where))?),
         })
+    }
+
+    /// The keys of the chunks that match, and what ended the search.
+    #[pyo3(signature = (pattern, *, k, only = None))]
+    fn matching<'py>(
+        &self,
+        py: Python<'py>,
+        pattern: &Pattern,
+        k: usize,
+        only: Option<&Filter>,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, &'static str)> {
+        let only = only.map(|filter| &*filter.inner);
+        let found = self.run(py, |store| store.matching(&pattern.0, only, k))?;
+        let end = match found.end {
+            MatchingEnd::Complete => "complete",
+            MatchingEnd::Count => "count",
+            MatchingEnd::Time => "time",
+        };
+        Ok((found.keys.into_pyarray(py), end))
     }
 
     fn langs(&self, py: Python<'_>) -> PyResult<Vec<String>> {

@@ -17,6 +17,7 @@ mod gc;
 mod locate;
 mod lock;
 mod log_flag;
+mod matching;
 mod open;
 mod passages;
 mod piece_index;
@@ -44,6 +45,7 @@ pub use chunks::ChunkRow;
 pub use contexts::ContextRow;
 pub use documents::DocumentRow;
 pub use filter::Filter;
+pub use matching::{MatchingChunks, MatchingEnd};
 pub use passages::ShownPassage;
 pub use piece_index::PassageText;
 pub use pointers::Derived;
@@ -70,6 +72,8 @@ pub struct Store {
     base: Option<Base>,
     /// The change as of which all rows of documents were checked; -1 if they never were.
     documents_checked: AtomicI64,
+    /// The texts of all documents, for patterns.
+    texts: Mutex<matching::Texts>,
     open: Mutex<Option<Resources>>,
 }
 
@@ -136,6 +140,7 @@ impl Store {
             log_lost,
             base: None,
             documents_checked: AtomicI64::new(-1),
+            texts: Mutex::default(),
             open: Mutex::new(Some(open)),
         })
     }

@@ -121,7 +121,11 @@ def test_a_shell_gets_commands_and_options_to_complete() -> None:
         return run_process(env=asking).out.splitlines()
 
     assert complete("crx sea", 1) == ["plain,search"]
-    assert complete("crx search --re", 2) == ["plain,--rerank", "plain,--rerank-ms"]
+    assert complete("crx search --re", 2) == [
+        "plain,--regex",
+        "plain,--rerank",
+        "plain,--rerank-ms",
+    ]
     assert complete("crx models re", 2) == ["plain,remove"]
     assert complete("crx config set rrf", 3) == ["plain,rrf_k"]
     assert complete("crx search --set rrf", 3) == ["plain,rrf_k="]

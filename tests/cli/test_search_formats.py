@@ -61,6 +61,38 @@ def test_vimgrep_counts_the_passages_that_have_no_lines(crx: Crx, docs: Path) ->
     assert done.err == "crx: 1 passage is in files without lines; --format text prints all\n"
 
 
+def test_a_pattern_is_searched_in_the_text_of_all_formats(crx: Crx, docs: Path) -> None:
+    (docs / "paper.pdf").write_bytes(pdf([["Plankton drifts (2024)."]]))
+    crx("index", "docs", "-q")
+    for query in (("re:Plank\\w+ drifts",), ("--regex", "plank.*4\\)"), ("--literal", "(2024)")):
+        done = crx("search", *query)
+        assert (done.code, done.err) == (0, "")
+        assert "Plankton drifts (2024)." in done.out
+        assert "whales" not in done.out
+    assert crx("search", "--literal", "plank.*").code == 1
+    bad = crx("search", "--regex", "(plank")
+    assert (bad.code, bad.err) == (2, 'crx: "(plank": no such pattern: unclosed group\n')
+
+
+def test_vimgrep_names_every_line_in_which_a_pattern_matches(crx: Crx, docs: Path) -> None:
+    (docs / "whales.md").write_text("# Wale\n\n\tGröße: ERR-1\nno\n\nerr ERR-2, ERR-3\n")
+    crx("index", "docs", "-q")
+    assert crx("search", "re:ERR-[0-9]", "--format", "vimgrep").out.splitlines() == [
+        "docs/whales.md:3:11:\tGröße: ERR-1",
+        "docs/whales.md:6:5:err ERR-2, ERR-3",
+    ]
+
+
+def test_words_after_a_dash_are_left_out(crx: Crx, indexed: Path) -> None:
+    assert "docs/whales.md" in crx("search", "krill").out
+    done = crx("search", "krill -whale")
+    assert "docs/whales.md" not in done.out
+    assert done.err.startswith('crx: without passages that hold "whale";')
+    alone = crx("search", "--", "-krill")
+    assert (alone.code, alone.out) == (2, "")
+    assert "only excludes words" in alone.err
+
+
 @pytest.mark.parametrize("form", ["text", "json", "jsonl", "vimgrep"])
 def test_every_format_exits_with_1_if_nothing_is_found(crx: Crx, indexed: Path, form: str) -> None:
     assert crx("search", "krill", "--where", "lang=xx", "--format", form).code == 1

@@ -109,6 +109,17 @@ def test_an_answer_is_the_same_object_structured_and_as_text(
     assert json.loads(text_of(result)) == result.structured_content
 
 
+def test_a_model_may_search_for_a_pattern_and_exclude_words(service: SearchService) -> None:
+    server = create_server(service, allow_write=False)
+
+    def count(**arguments: Any) -> int:
+        return len(call(server, "search", arguments).structured_content["results"])
+
+    assert count(query="Wh[a-z]les", match="regex") == 1
+    assert count(query="Wh[a-z]les", match="literal") == 0
+    assert count(query="whales -krill", index="sea") == 0
+
+
 def test_an_unknown_argument_is_an_error_that_names_it(url: str) -> None:
     result = call(url, "search", {"query": "krill", "top_k": 3})
     assert result.is_error

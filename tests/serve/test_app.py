@@ -18,6 +18,16 @@ def test_a_search_over_http_is_that_of_the_service(client: Client, service: Sear
     assert {**answer.json, "timings_ms": {}} == {**expected, "timings_ms": {}}
 
 
+def test_a_pattern_and_excluded_words_are_searched_over_http(client: Client) -> None:
+    def count(query: str, **body: object) -> int:
+        return len(client.post("/v1/search", {"query": query, **body}).json["passages"])
+
+    assert count("re:^# Wh.les$") == 1
+    assert count("^# Wh.les$", match="regex") == 1
+    assert count("^# Wh.les$", match="literal") == 0
+    assert count("whales -krill", index="sea") == 0
+
+
 def test_documents_are_listed_and_read(client: Client) -> None:
     (document, _) = client.get("/v1/documents").json["documents"]
     whole = client.get(f"/v1/documents/{document['id']}").json
@@ -49,6 +59,9 @@ def test_the_state_of_server_and_indexes_is_reported(client: Client) -> None:
         (b'{"query": "a", "limits": 3}', 422, "unknown field `limits`"),
         (b'{"query": 3}', 422, "Expected `str`, got `int` - at `$.query`"),
         (b'{"query": " "}', 400, "the query is empty"),
+        (b'{"query": "-draft"}', 400, "only excludes words"),
+        (b'{"query": "re:("}', 400, "unclosed group"),
+        (b'{"query": "a", "match": "glob"}', 422, "Invalid enum value"),
         (b'{"query": "a", "k": 0}', 422, "$.k"),
         (b'{"query": "a", "index": "land"}', 404, "land: no such index here; there is sea, kitch"),
         (b'{"query": "a", "where": {"year": {"~": 3}}}', 400, "~"),

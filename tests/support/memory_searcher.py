@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crx._native import Pattern
 from crx.retrieve.ports import Found, Keys, Legs
 
 
@@ -78,6 +79,12 @@ class MemorySearcher:
 
     def has_document(self, where: Mapping[str, object]) -> bool:
         return False
+
+    def matching(
+        self, pattern: Pattern, *, k: int, where: Mapping[str, object] | None
+    ) -> tuple[Keys, Literal["complete", "count", "time"]]:
+        keys = [row.key for row in self.rows if pattern.spans(row.text)]
+        return np.array(keys[:k], np.int64), "complete" if len(keys) <= k else "count"
 
     def metadata_fields(self) -> set[str]:
         return {"year"}

@@ -22,9 +22,11 @@ from crx.cli.options import (
 from crx.cli.output import complete_notes, print_note, to_json
 from crx.cli.passages import SHOWN, layout_passages
 from crx.cli.screen import Screen, own_screen
-from crx.cli.vimgrep import vimgrep_lines
+from crx.cli.vimgrep import pattern_lines, vimgrep_lines
 from crx.config import resolve
 from crx.retrieve.excerpt import columns
+from crx.retrieve.operators import Match, QueryPattern, parse_pattern
+from crx.retrieve.pattern_match import matched_text
 from crx.serve.socket_places import own_sockets
 from crx.types import LEGS, Passage, Result
 
@@ -78,6 +80,19 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep")
     help="Order of the passages: best first, or as in their documents.  [default: score]",
 )
 @click.option(
+    "--regex",
+    "match",
+    flag_value="regex",
+    default=None,
+    help="Take QUERY as a regular expression, as re:PATTERN.  Case counts if it has a capital.",
+)
+@click.option(
+    "--literal",
+    "match",
+    flag_value="literal",
+    help="Take QUERY as a text, every character as it is.  Case counts if it has a capital.",
+)
+@click.option(
     "--rerank/--no-rerank",
     default=None,
     help="Rerank the best chunks with a cross-encoder, or not.  [default: rerank prose, unless the "
@@ -128,6 +143,7 @@ def command(
     conditions: tuple[str, ...],
     legs: tuple[str, ...],
     order: str,
+    match: Match | None,
     rerank: bool | None,
     rerank_ms: float | None,
     min_relevance: float | None,
@@ -142,6 +158,9 @@ def command(
     as there is room, cut to what follows the words of QUERY, and the other passages in a line each.
     --full, --more and -n print more. An error message, an identifier or a "quoted phrase" that a
     document holds as it is comes first. If "crx serve" serves the index, it does the search.
+
+    In one argument, 'budget -draft' leaves out passages with "draft" or "drafts", and
+    're:ERR-[0-9]+' finds a regular expression in the text of all formats.
     """
     screen = own_screen()
     query = " ".join(words)
@@ -158,21 +177,24 @@ def command(
         "within_section": within_section,
         "order": order,
         "rerank": rerank,
+        "match": match or "words",
     }
     result = None if no_server else _search_served(index_path, query, arguments, settings)
     if result is None:
         result = search_here(index_path, query, arguments, settings)
     notes = complete_notes(result.notes, passages=len(result))
+    pattern = parse_pattern(query, match=match or "words")
     if form == "text":
         limit = None if more and count is None else count or SHOWN
-        _print(screen, query, result, count=limit, full=full, explain=explain, notes=notes)
+        shown = _highlighted(pattern, result.passages) if pattern else query
+        _print(screen, shown, result, count=limit, full=full, explain=explain, notes=notes)
     elif form == "json":
         click.echo(to_json(as_object(query, result, count=count), indent=True))
     elif form == "jsonl":
         for passage in result.passages[:count]:
             click.echo(to_json(asdict(passage)))
     else:
-        _print_vimgrep(screen, query, result.passages[:count])
+        _print_vimgrep(screen, query, result.passages[:count], pattern=pattern)
     for note in notes:
         print_note(note)
     return 0 if result.passages else 1
@@ -241,9 +263,21 @@ def _print(
         print_note(f"{len(shown)} of {len(found)} passages; {', '.join(hints)}")
 
 
-def _print_vimgrep(screen: Screen, query: str, passages: Sequence[Passage]) -> None:
+def _highlighted(pattern: QueryPattern, passages: Sequence[Passage]) -> str:
+    """Return what a pattern matches in passages, whose words are shown as those of a query are."""
+    return matched_text(pattern, "\n".join(passage.text for passage in passages))
+
+
+def _print_vimgrep(
+    screen: Screen, query: str, passages: Sequence[Passage], *, pattern: QueryPattern | None
+) -> None:
     for passage in passages:
-        for line in vimgrep_lines(passage, query=query, folder=screen.folder):
+        lines = (
+            pattern_lines(passage, pattern=pattern, folder=screen.folder)
+            if pattern
+            else vimgrep_lines(passage, query=query, folder=screen.folder)
+        )
+        for line in lines:
             click.echo(line)
     without = sum(passage.lines is None for passage in passages)
     if without:

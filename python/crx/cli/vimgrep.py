@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 
 from crx import _native
 from crx.cli.output import display_path
 from crx.cli.visible import visible_text
 from crx.ingest.paths import is_below, path_of
 from crx.retrieve.excerpt import find_excerpt, split_matches
+from crx.retrieve.operators import QueryPattern
+from crx.retrieve.pattern_match import compile_pattern
 from crx.types import Passage
 
 # Lines of a passage of which those are given that have a word of the query.
@@ -29,7 +33,6 @@ def vimgrep_lines(passage: Passage, *, query: str, folder: str) -> Iterator[str]
     """
     if passage.lines is None:
         return
-    path = display_path(passage.uri, folder=folder)
     lines = passage.text.split("\n")
     found = find_excerpt(
         passage, query=query, counts=(_LINES,), width=_WIDTH, visible=visible_text
@@ -39,6 +42,28 @@ def vimgrep_lines(passage: Passage, *, query: str, folder: str) -> Iterator[str]
     answering = {line: start for line, start in starts.items() if start is not None}
     if found and not answering:
         answering = {found[0].line: 0}
+    yield from _located(passage, lines, answering, folder=folder)
+
+
+def pattern_lines(passage: Passage, *, pattern: QueryPattern, folder: str) -> Iterator[str]:
+    """Yield the lines of a passage in which a match of a pattern begins, as `vimgrep_lines`."""
+    if passage.lines is None:
+        return
+    lines = passage.text.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    first: dict[int, int] = {}
+    for start, _ in compile_pattern(pattern).spans(passage.text):
+        line = bisect_right(starts, start) - 1
+        first.setdefault(line, start - starts[line])
+    yield from _located(passage, lines, first, folder=folder)
+
+
+def _located(
+    passage: Passage, lines: Sequence[str], answering: Mapping[int, int], *, folder: str
+) -> Iterator[str]:
+    """Yield some lines of a passage, each with the character that answers, as Vim reads them."""
+    assert passage.lines is not None, "a passage with lines"
+    path = display_path(passage.uri, folder=folder)
     for line, start in answering.items():
         number = passage.lines[0] + line
         column = 1 + len(lines[line][:start].encode())

@@ -22,6 +22,7 @@ from crx.engine.protocol import (
     FoundDocument,
     Saturation,
 )
+from crx.errors import UsageError
 from crx.retrieve.ports import Found, Legs
 
 # Chunks that are read at first on each side of a hit; more if those are not enough.
@@ -83,6 +84,14 @@ class EngineSearcher:
     def has_document(self, where: Conditions) -> bool:
         """Return whether a document meets a filter."""
         return self.snapshot.has_document(where=where)
+
+    def matching(
+        self, pattern: _native.Pattern, *, k: int, where: Conditions | None
+    ) -> tuple[NDArray[np.int64], Literal["complete", "count", "time"]]:
+        """Raise `UsageError`: a database has no search for patterns."""
+        raise UsageError(
+            "a pattern is searched for in an index folder; this index is in a database"
+        )
 
     def chunks(self, keys: Iterable[int]) -> list[FoundChunk]:
         """Return the chunks that a leg found."""

@@ -29,6 +29,7 @@ from crx.protocols import Embedder, Reranker
 from crx.retrieve.canaries import check_documents
 from crx.retrieve.dense_languages import describe_unread_documents
 from crx.retrieve.file_searcher import FileSearcher
+from crx.retrieve.operators import Match
 from crx.retrieve.request import SearchRequest, Where
 from crx.retrieve.search import run_search
 from crx.retrieve.search_models import SearchModels
@@ -133,6 +134,7 @@ class IndexReader:
         within_section: bool = False,
         order: Literal["score", "document"] = "score",
         rerank: bool | None = None,
+        match: Match = "words",
     ) -> Result:
         """Return the passages that answer a query, best first.
 
@@ -142,6 +144,11 @@ class IndexReader:
         `rerank` turns reranking on or off; None reranks a search of both legs if the setting
         `reranker` is not empty. A reranker that fails while it reads leaves the fused order, and
         a note.
+
+        A query such as `budget -draft -"first version"` leaves out passages with these words.
+        `match` is "regex" for a regular expression, also written `re:PATTERN`, or "literal" for a
+        text: then the answer is the chunks in which a match begins, in the order of documents,
+        without any model. Case counts if the pattern has a capital.
 
         An embedder on a server that is down, or whose weights are not installed, leaves BM25 alone,
         and a note, unless `legs` names the dense leg alone.
@@ -159,6 +166,7 @@ class IndexReader:
             legs=legs,
             within_section=within_section,
             order=order,
+            match=match,
         )
         has_vectors = registry.has_vectors(self._built, legs=legs, path=self.name)
         parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from crx import _native
+from crx.retrieve.phrases import inner_words, normalize_text, occurs
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import Ranking
@@ -22,8 +22,6 @@ _SHORTEST = 4
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,})[\"”»]")
 # A word that is no ordinary one: parseArgs, snake_case, v1.2.3, TS-999, --amend, $HOME.
 _IDENTIFIER = re.compile(r"\S*(?:[\w)][._/:@=-]+\w|[a-z][A-Z]|\d|__|[A-Z]{3})\S*|[-$%@/]+\w\S*")
-# BM25 has no term for the whole of a longer word.
-_LONGEST = 64
 
 
 def promote_matches(search: Search) -> Search:
@@ -47,24 +45,14 @@ def find_phrases(query: str) -> list[str]:
     They are what the query quotes, else the query as a whole, if it is an identifier or has
     several words. A question is written in no document: it has no phrase but what it quotes.
     """
-    quoted = [phrase for phrase in map(_normalize, _QUOTED.findall(query)) if " " in phrase]
+    quoted = [phrase for phrase in map(normalize_text, _QUOTED.findall(query)) if " " in phrase]
     if quoted:
         return quoted
-    whole = _normalize(query)
+    whole = normalize_text(query)
     if whole.endswith(("?", "？")):
         return []
     is_phrase = " " in whole or bool(_IDENTIFIER.fullmatch(query.strip()))
     return [whole] if is_phrase and len(whole) >= _SHORTEST else []
-
-
-def inner_words(phrases: Sequence[str]) -> list[str]:
-    """Return the words within phrases that BM25 has terms for in a text with these phrases.
-
-    They stand between two others, so that spaces bound them in the text, too; the first and the
-    last may be a part of a longer word there.
-    """
-    inner = dict.fromkeys(word for phrase in phrases for word in phrase.split()[1:-1])
-    return [word for word in inner if word.isascii() and word.isalnum() and len(word) <= _LONGEST]
 
 
 def promote_exact(
@@ -106,30 +94,5 @@ def _holds(text: str, words: Sequence[str], phrases: Sequence[str]) -> bool:
     for word in words:
         if word not in folded:
             return False
-    normalized = _normalize(text)
-    return all(_occurs(phrase, normalized) for phrase in phrases)
-
-
-def _occurs(phrase: str, text: str) -> bool:
-    """Return whether a text holds a phrase that neither begins nor ends within a word."""
-    start = text.find(phrase)
-    while start >= 0:
-        end = start + len(phrase)
-        before, after = text[start - 1 : start], text[end : end + 1]
-        if not (_joins(before, phrase[0]) or _joins(after, phrase[-1])):
-            return True
-        start = text.find(phrase, start + 1)
-    return False
-
-
-def _joins(beside: str, end: str) -> bool:
-    """Return whether the character beside the end of a phrase continues its word."""
-    return _is_end_of_word(end) and (beside.isalnum() or beside == "_")
-
-
-def _is_end_of_word(char: str) -> bool:
-    return (char.isalnum() or char == "_") and not _native.unspaced_spans(char)
-
-
-def _normalize(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    normalized = normalize_text(text)
+    return all(occurs(phrase, normalized) for phrase in phrases)

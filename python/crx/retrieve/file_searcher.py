@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import orjson
@@ -114,6 +114,12 @@ class FileSearcher(NamedTuple):
     def has_document(self, where: Mapping[str, object]) -> bool:
         """Return whether a document meets a filter."""
         return len(self._select(where)) > 0
+
+    def matching(
+        self, pattern: _native.Pattern, *, k: int, where: Mapping[str, object] | None
+    ) -> tuple[NDArray[np.int64], Literal["complete", "count", "time"]]:
+        """Return at most k chunks in which a match begins, and what ended the search."""
+        return self.store.matching(pattern, k=k, only=self._select(where) if where else None)
 
     def chunks(self, keys: Iterable[int]) -> Sequence[_native.ChunkRow]:
         """Return the chunks that a leg found, without those that were removed since.

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from crx import _native
 from crx.retrieve.rows import ChunkRow, DocumentRow, PassageRow
 
 Keys: TypeAlias = NDArray[np.int64]
@@ -108,6 +109,15 @@ class Searcher(Protocol):
 
     def has_document(self, where: Mapping[str, object]) -> bool:
         """Return whether a document meets a filter."""
+        ...
+
+    def matching(
+        self, pattern: _native.Pattern, *, k: int, where: Mapping[str, object] | None
+    ) -> tuple[Keys, Literal["complete", "count", "time"]]:
+        """Return at most k chunks in which a match begins, and what ended the search.
+
+        They are in the order of documents. Raises `UsageError` if the index cannot tell.
+        """
         ...
 
     def chunks(self, keys: Iterable[int]) -> Sequence[ChunkRow]:

@@ -10,6 +10,14 @@ from typing import Literal, TypeAlias
 import orjson
 
 from crx.errors import UsageError
+from crx.retrieve.operators import (
+    MATCHES,
+    Match,
+    QueryPattern,
+    QueryWords,
+    parse_pattern,
+    parse_words,
+)
 from crx.types import LEGS, Leg, Window
 
 Condition: TypeAlias = (
@@ -36,9 +44,18 @@ class SearchRequest:
     legs: Sequence[Leg] = LEGS
     within_section: bool = False
     order: Literal["score", "document"] = "score"
+    match: Match = "words"
 
     def __post_init__(self) -> None:
         check_query(self.query)
+        if self.match not in MATCHES:
+            raise ValueError(f"match must be one of {', '.join(MATCHES)}, not {self.match!r}")
+        words = QueryWords(self.query) if self.pattern else parse_words(self.query)
+        if not words.text.strip():
+            raise ValueError(
+                f"the query {self.query.strip()} only excludes words; add one to search for, or "
+                "put it in quotes"
+            )
         if self.k is not None:
             _check_count("k", self.k, least=1)
         if self.window not in ("auto", "grow"):
@@ -52,6 +69,11 @@ class SearchRequest:
         if self.where is not None:
             _check_where(self.where)
         _check_legs(self.legs)
+
+    @property
+    def pattern(self) -> QueryPattern | None:
+        """The pattern that the query is; None if it consists of words."""
+        return parse_pattern(self.query, match=self.match)
 
 
 def refuse_threshold(min_relevance: float) -> None:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from crx import _native
 from crx.retrieve.exact import promote_matches
+from crx.retrieve.exclusion import exclude_chunks, parse_query
 from crx.retrieve.filter_fields import describe_filter, filter_legs
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
 from crx.retrieve.leg_search import search_reachable_legs
 from crx.retrieve.parameters import SearchParameters
+from crx.retrieve.pattern_match import match_pattern
 from crx.retrieve.ports import Searcher
 from crx.retrieve.recency import boost_newer
 from crx.retrieve.request import SearchRequest
@@ -23,13 +25,22 @@ from crx.types import Result
 
 # The names are those of the times in a `Result`.
 STAGES: Sequence[tuple[str, Stage]] = (
+    ("parse", parse_query),
     ("spelling", correct_query),
     ("filter", filter_legs),
+    ("exclude", exclude_chunks),
     ("retrieve", search_reachable_legs),
     ("fuse", fuse_legs),
     ("recency", boost_newer),
     ("rerank", rerank_candidates),
     ("exact", promote_matches),
+    ("hits", read_hits),
+    ("widen", widen_hits),
+)
+
+# The stages of a search for a pattern.
+PATTERN_STAGES: Sequence[tuple[str, Stage]] = (
+    ("match", match_pattern),
     ("hits", read_hits),
     ("widen", widen_hits),
 )
@@ -40,6 +51,10 @@ def run_search(
 ) -> Result:
     """Return the passages that answer a query, best first, with notes on what was left out."""
     started = start_search(request, parameters=parameters, searcher=searcher)
+    if request.pattern:
+        search = run_stages(started, PATTERN_STAGES)
+        search = search.noting(*describe_filter(search), describe_left_out(search))
+        return Result(search.passages, search.hits, search.notes, search.times)
     search = run_stages(started.noting(parameters.left_out), STAGES)
     sent = parameters.embedder.sending_notice() if parameters.embedder else ""
     before = (sent,) if sent else ()

@@ -38,9 +38,10 @@ class ChunkRows:
 class Search(NamedTuple):
     """A search after some of its stages.
 
-    `query` is the query as it is searched. `legs` are those among the documents of the filter.
-    `ranking` is the order so far; `rankings` holds that of each leg, and the candidates by age and
-    by the reranker's scores. `notes` are warnings of one line each, `times` milliseconds by stage.
+    `query` is the query as it is searched, `excluded` what it leaves out. `legs` are those among
+    the documents of the filter. `ranking` is the order so far; `rankings` holds that of each leg,
+    and the candidates by age and by the reranker's scores. `notes` are warnings of one line each,
+    `times` milliseconds by stage.
     """
 
     request: SearchRequest
@@ -50,6 +51,7 @@ class Search(NamedTuple):
     legs: Legs
     query: str
     rankings: Mapping[str, Ranking]
+    excluded: tuple[str, ...] = ()
     ranking: Ranking = EMPTY
     hits: tuple[Hit, ...] = ()
     passages: tuple[Passage, ...] = ()

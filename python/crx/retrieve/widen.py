@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 
 from crx.ingest.split import labels_around
+from crx.retrieve.exclusion import holds_excluded
 from crx.retrieve.location import anchor_around, locate_passage
 from crx.retrieve.marks import pages_around, read_marks
 from crx.retrieve.ports import DocumentReader
@@ -18,18 +19,34 @@ from crx.types import Hit, Passage, Window
 
 
 def widen_hits(search: Search) -> Search:
-    """Return the search with the passages around its hits."""
+    """Return the search with the passages around its hits.
+
+    If a neighbour of a hit holds what the query excludes, the passages are the hits alone.
+    """
+    passages = _widen_by(search, window=search.request.window)
+    if any(_holds_excluded(search, passage) for passage in passages):
+        passages = _widen_by(search, window=0)
+    return search._replace(passages=tuple(passages))
+
+
+def _widen_by(search: Search, *, window: Window) -> list[Passage]:
     request = search.request
-    passages = widen(
+    return widen(
         search.hits,
         documents=search.searcher.documents,
-        window=request.window,
+        window=window,
         budget_tokens=search.budget_tokens,
         window_tokens=search.parameters.window_tokens,
         within_section=request.within_section,
         order=request.order,
     )
-    return search._replace(passages=tuple(passages))
+
+
+def _holds_excluded(search: Search, passage: Passage) -> bool:
+    """Return whether a neighbour of a hit holds what the query excludes."""
+    return bool(search.excluded) and holds_excluded(
+        passage.text, search.excluded, langs=search.searcher.langs
+    )
 
 
 def widen(

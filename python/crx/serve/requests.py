@@ -65,6 +65,10 @@ class SearchTerms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ]
         | None
     ) = None
+    match: Annotated[
+        Literal["words", "regex", "literal"],
+        Meta(description="What the query is; among words, -word excludes one."),
+    ] = "words"
 
 
 class SearchQuery(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -337,6 +337,7 @@ def _search(index: Index, request: SearchQuery) -> Result:
         within_section=request.within_section,
         order=request.order,
         rerank=request.rerank,
+        match=request.match,
     )
 
 

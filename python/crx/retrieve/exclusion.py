@@ -1,0 +1,144 @@
+"""Stages of exclusion: the query without what it excludes, and legs without chunks that hold it.
+
+A word is excluded in each of its inflections, an identifier or a phrase as it is written, in any
+case. The title of a document counts as a part of each of its chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crx import _native
+from crx.retrieve.operators import parse_words
+from crx.retrieve.phrases import inner_words, normalize_text, occurs
+from crx.retrieve.ports import DenseLeg, Found, Keys, Legs, LexicalLeg, TermIndex
+from crx.retrieve.search_state import ChunkRows, Search
+
+# A leg is asked for more chunks until enough are left, four times as many each time, up to this.
+_DEEPER = 4
+_DEEPEST = 40_000
+
+
+def parse_query(search: Search) -> Search:
+    """Return the search with the words of its query, and what it excludes."""
+    words = parse_words(search.query)
+    if not words.excluded:
+        return search
+    return search._replace(query=words.text, excluded=words.excluded)
+
+
+def exclude_chunks(search: Search) -> Search:
+    """Return the search with legs that leave out what the query excludes, and a note."""
+    if not search.excluded:
+        return search
+    searcher = search.searcher
+    exclusion = Exclusion(search.excluded, searcher.langs, searcher.terms, search.rows, {})
+    legs = Legs(
+        ExcludingLexical(search.legs.lexical, exclusion),
+        ExcludingDense(search.legs.dense, exclusion),
+    )
+    excluded = " or ".join(f'"{each}"' for each in search.excluded)
+    quoted = f'"-{search.excluded[0]}"'
+    note = f"without passages that hold {excluded}; to search for {quoted}, put it in quotes"
+    return search._replace(legs=legs).noting(note)
+
+
+def holds_excluded(text: str, excluded: Sequence[str], *, langs: Sequence[str]) -> bool:
+    """Return whether a text, whose language is one of some, holds one of some words or phrases."""
+    return any(_holds(text, each, langs=langs) for each in excluded)
+
+
+class Exclusion(NamedTuple):
+    """What a query excludes, and whether each chunk that was asked for holds it."""
+
+    excluded: Sequence[str]
+    langs: Sequence[str]
+    terms: TermIndex
+    rows: ChunkRows
+    known: dict[int, bool]
+
+    def search(self, leg: Callable[[int], Found], *, k: int) -> Found:
+        """Return the best k chunks of a leg, which is called with a depth, that hold none of it."""
+        depth = k
+        while True:
+            keys, scores = leg(depth)
+            kept = self._kept(keys)
+            if kept.sum() >= k or len(keys) < depth or depth >= _DEEPEST:
+                return keys[kept][:k], scores[kept][:k]
+            depth = min(_DEEPER * depth, _DEEPEST)
+
+    def _kept(self, keys: Keys) -> NDArray[np.bool_]:
+        unknown = np.array([key for key in keys.tolist() if key not in self.known], np.int64)
+        rows = self.rows.read(unknown.tolist())
+        suspects = [(each, self._suspects(each, unknown)) for each in self.excluded]
+        for key in unknown.tolist():
+            row = rows.get(key)
+            self.known[key] = row is not None and any(
+                _holds(row.title, each, langs=[row.lang])
+                or (key in keys_of and _holds(row.text, each, langs=[row.lang]))
+                for each, keys_of in suspects
+            )
+        return np.array([not self.known[key] for key in keys.tolist()], dtype=np.bool_)
+
+    def _suspects(self, excluded: str, keys: Keys) -> Collection[int]:
+        """Return those of the chunks whose text may hold a word or a phrase."""
+        words = [excluded] if excluded.isalpha() else inner_words([normalize_text(excluded)])
+        if not words:
+            return set(keys.tolist())
+        return set(self.terms.holding(keys, words=words, langs=["", *self.langs]).tolist())
+
+
+class ExcludingLexical(NamedTuple):
+    """The BM25 leg without chunks that hold what the query excludes."""
+
+    leg: LexicalLeg
+    exclusion: Exclusion
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int,
+        name: str = "",
+        langs: Sequence[str] | None = None,
+        k1: float = 1.2,
+        b: float = 0.75,
+        weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    ) -> Found:
+        """Return the best k chunks and their scores, as `_native.Lexical.search`."""
+
+        def search(depth: int) -> Found:
+            return self.leg.search(
+                query, k=depth, name=name, langs=langs, k1=k1, b=b, weights=weights
+            )
+
+        return self.exclusion.search(search, k=k)
+
+
+class ExcludingDense(NamedTuple):
+    """The dense leg without chunks that hold what the query excludes."""
+
+    leg: DenseLeg
+    exclusion: Exclusion
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """The damaged files that were found so far, a line each."""
+        return self.leg.faults
+
+    def search(self, query: NDArray[np.float32], *, k: int) -> Found:
+        """Return the k chunks whose vectors have the largest inner product with the query."""
+        return self.exclusion.search(lambda depth: self.leg.search(query, k=depth), k=k)
+
+
+def _holds(text: str, excluded: str, *, langs: Sequence[str]) -> bool:
+    if not excluded.isalpha():
+        return occurs(normalize_text(excluded), normalize_text(text))
+    for lang in dict.fromkeys(langs or [""]):
+        if set(_native.analyze(excluded, lang)) & set(_native.analyze(text, lang)):
+            return True
+    return False

@@ -1,0 +1,64 @@
+"""Operators of a query: words and phrases that it excludes, and patterns.
+
+`-draft` and `-"first draft"` leave out passages with that word or phrase; `re:ERR-[0-9]+` searches
+for a regular expression. A question has no operators: in "what does -rf mean?" the dash is a part
+of the word.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple, TypeAlias
+
+Match: TypeAlias = Literal["words", "regex", "literal"]
+MATCHES: tuple[Match, ...] = ("words", "regex", "literal")
+
+_PATTERN = "re:"
+# What is quoted without a dash before it is left as it is. A number may be negative, and a single
+# letter is an option of a command.
+_TOKEN = re.compile(
+    r"(?<!\S)-[\"“«](?P<phrase>[^\"“”«»]+)[\"”»](?!\S)"
+    r"|[\"“«][^\"“”«»]*[\"”»]"
+    r"|(?<!\S)-(?P<word>[^\W\d_]\w[^\s\"]*)"
+)
+_PUNCTUATION = ".,;:!"
+
+
+class QueryWords(NamedTuple):
+    """The words to search for, and the words and phrases to leave out."""
+
+    text: str
+    excluded: tuple[str, ...] = ()
+
+
+class QueryPattern(NamedTuple):
+    """A pattern to search for."""
+
+    source: str
+    kind: Literal["regex", "literal"]
+
+
+def parse_words(query: str) -> QueryWords:
+    """Return a query without what it excludes."""
+    if query.rstrip().endswith(("?", "？")):
+        return QueryWords(query)
+    excluded: dict[str, None] = {}
+
+    def take(token: re.Match[str]) -> str:
+        found = token["phrase"] or (token["word"] or "").rstrip(_PUNCTUATION)
+        if not found.strip():
+            return token[0]
+        excluded[" ".join(found.split())] = None
+        return ""
+
+    text = _TOKEN.sub(take, query)
+    return QueryWords(" ".join(text.split()), tuple(excluded)) if excluded else QueryWords(query)
+
+
+def parse_pattern(query: str, *, match: Match) -> QueryPattern | None:
+    """Return the pattern that a query is, None if it consists of words."""
+    if match != "words":
+        return QueryPattern(query, match)
+    if query.startswith(_PATTERN):
+        return QueryPattern(query.removeprefix(_PATTERN), "regex")
+    return None

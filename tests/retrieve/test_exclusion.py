@@ -1,0 +1,92 @@
+"""Excluded words: what a search leaves out, and what it still finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import crx
+from crx.retrieve.exclusion import Exclusion
+from crx.retrieve.search_state import ChunkRows
+
+TEXTS = {
+    "plan.md": "# Plan\n\nThe budget of the town for roads.",
+    "draft.md": "# Draft\n\nThe budget of the town for schools.",
+    "notes.md": "# Notes\n\nAll drafts of the budget are here.",
+    "code.md": "# Code\n\nThe budget is read by parse_args of the program.",
+    "first.md": "# Minutes\n\nThe first version of the budget.",
+}
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> crx.Index:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text)
+    index = crx.open(tmp_path / "town.crx", settings={"embedder": "hashed"})
+    index.add(folder)
+    return index
+
+
+def found(index: crx.Index, query: str) -> set[str]:
+    return {Path(hit.uri).name for hit in index.search(query).hits}
+
+
+@pytest.mark.parametrize(
+    ("query", "left_out"),
+    [
+        ("budget", set()),
+        ("budget -draft", {"draft.md", "notes.md"}),
+        ("budget -Drafts", {"draft.md", "notes.md"}),
+        ("budget -parse_args", {"code.md"}),
+        ("budget -args", {"code.md"}),
+        ('budget -"the first version"', {"first.md"}),
+        ('budget -"first budget"', set()),
+        ("budget -roads -schools", {"plan.md", "draft.md"}),
+    ],
+)
+def test_passages_with_an_excluded_word_are_left_out(
+    index: crx.Index, query: str, left_out: set[str]
+) -> None:
+    assert found(index, query) == set(TEXTS) - left_out
+
+
+def test_a_note_says_what_was_left_out(index: crx.Index) -> None:
+    assert index.search("budget -draft").notes == (
+        'without passages that hold "draft"; to search for "-draft", put it in quotes',
+    )
+
+
+@pytest.mark.parametrize("query", ["-draft", '-"a b"  -draft'])
+def test_a_query_of_excluded_words_alone_is_refused(index: crx.Index, query: str) -> None:
+    with pytest.raises(ValueError, match="only excludes words; add one to search for"):
+        index.search(query)
+
+
+def test_a_neighbour_that_holds_an_excluded_word_is_not_shown(tmp_path: Path) -> None:
+    index = crx.open(tmp_path / "i.crx", settings={"embedder": "none", "chunk_chars": 200})
+    sentence = "Whales eat krill in the cold sea of the south every day. "
+    text = "# Sea\n\n" + sentence * 3 + "\n\n" + "Sharks bite. " * 15 + "\n\n" + sentence * 3
+    (tmp_path / "sea.md").write_text(text)
+    index.add(tmp_path / "sea.md")
+    assert "Sharks" in "".join(passage.text for passage in index.search("whales krill"))
+    result = index.search("whales krill -sharks")
+    assert result.passages
+    assert "Sharks" not in "".join(passage.text for passage in result)
+
+
+def test_a_leg_is_asked_for_more_until_enough_chunks_are_left(index: crx.Index) -> None:
+    depths = []
+    with index.searcher() as searcher:
+        keys = np.array([hit.key for hit in index.search("budget").hits], dtype=np.int64)
+
+        def leg(depth: int) -> tuple[np.ndarray, np.ndarray]:
+            depths.append(depth)
+            return keys[:depth], np.ones(len(keys[:depth]), np.float32)
+
+        exclusion = Exclusion(["budget"], searcher.langs, searcher.terms, ChunkRows(searcher), {})
+        assert len(exclusion.search(leg, k=1)[0]) == 0
+    assert depths == [1, 4, 16]
