@@ -1,0 +1,56 @@
+"""Distil a reranker: weights of the shipped one, query lists, labels, training.
+
+    pip install torch transformers
+    crx models pull ms-marco-l12
+    python models/reranker/make.py --start FOLDER --work DIR       # mines DIR/pairs.jsonl
+    python models/reranker/distil/make.py --work DIR --documents FILE --minutes 90
+
+FILE contains documents with their contexts, as the recipe of the contextualizer reads them. DIR
+receives the lists, the labels and a folder of weights for each depth, which `crx models add`
+converts. A step whose result exists is skipped; labelling goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dequantize import dequantize
+from label import write_labels
+from queries import write_lists
+from student import Student
+from train import Recipe, train
+
+from crx.models import find_model
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="distil a reranker")
+    parser.add_argument("--work", type=Path, required=True, help="folder with pairs.jsonl")
+    parser.add_argument("--documents", type=Path, required=True, help="documents with contexts")
+    parser.add_argument("--minutes", type=float, required=True, help="time of training")
+    parser.add_argument("--depths", type=int, nargs="+", default=[4, 6], help="layers of students")
+    parser.add_argument("--lists", type=int, default=3000, help="lists to label")
+    given = parser.parse_args()
+    start = given.work / "start"
+    lists, labels = given.work / "lists.jsonl", given.work / "labels.jsonl"
+    held, held_labels = given.work / "held.jsonl", given.work / "held-labels.jsonl"
+    own, strong = find_model("crx"), find_model("ms-marco-l12@int8")
+    if not start.exists():
+        dequantize(own, start)
+    if not lists.exists():
+        write_lists(given.work / "pairs.jsonl", given.documents, train=lists, held_out=held)
+    write_labels(held, held_labels, own=own, strong=strong, limit=given.lists)
+    write_labels(lists, labels, own=own, strong=strong, limit=given.lists)
+    train(
+        Student(start, given.depths),
+        given.work / "students",
+        lists=(lists, labels),
+        held_out=(held, held_labels),
+        minutes=given.minutes,
+        recipe=Recipe(),
+    )
+
+
+if __name__ == "__main__":
+    main()

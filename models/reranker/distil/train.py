@@ -1,0 +1,216 @@
+"""Training of a student on the labels of its teachers.
+
+The loss of a list compares the student's logits with the labels: their differences within the list
+(margin-MSE; Hofstätter et al. 2020), their values, so that the sigmoid of a single logit stays
+meaningful, and their softmax; where one candidate is known to answer, its cross-entropy is added.
+Products are computed in bfloat16, which is twice as fast where the processor has AVX512_BF16.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from excerpt import PairReader
+from label import read_labels
+from numpy.typing import NDArray
+from queries import QueryList, read_lists
+from student import Student
+from torch import Tensor
+from torch.nn import functional
+
+from crx.models.card import TOKENIZER_FILE
+
+SEED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Hyperparameters: lengths of pairs, batch size, learning rate, loss and averaging.
+
+    `tokens` are the lengths that a step draws from, with the weights `token_weights`.
+    """
+
+    tokens: tuple[int, ...] = (80, 112, 216)
+    token_weights: tuple[int, ...] = (25, 30, 45)
+    lists_per_step: int = 5
+    rate: float = 6e-5
+    least_rate: float = 0.02
+    warmup_steps: int = 20
+    value: float = 0.25
+    softmax: float = 0.5
+    answer: float = 0.15
+    averaged: float = 0.99
+    save_every: int = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A query with its candidates, their labels, and which of them answer."""
+
+    asked: QueryList
+    labels: Tensor
+    gold: Tensor
+
+
+def train(
+    student: Student,
+    out: Path,
+    *,
+    lists: Sequence[Path],
+    held_out: Sequence[Path],
+    minutes: float,
+    recipe: Recipe,
+) -> None:
+    """Train for some minutes; the moving average of the weights is saved to `out` now and then.
+
+    `lists` and `held_out` are a file of query lists and that of their labels each. `out` receives
+    a folder for each depth. The learning rate falls with the time.
+    """
+    torch.manual_seed(SEED)
+    chance = random.Random(SEED)
+    examples, held = read_examples(*lists), read_examples(*held_out)
+    reader = PairReader(student.start / TOKENIZER_FILE)
+    weights = [each for each in student.parameters() if each.requires_grad]
+    averaged = [each.detach().clone() for each in weights]
+    adam = torch.optim.AdamW(weights, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01)
+    print(f"{len(examples)} lists, {len(held)} held out", flush=True)
+    began, total = time.monotonic(), torch.zeros(len(student.depths))
+    for n, batch in enumerate(_batches(examples, recipe.lists_per_step, chance), start=1):
+        spent = (time.monotonic() - began) / 60 / minutes
+        if spent >= 1:
+            break
+        _yield_to_others()
+        for group in adam.param_groups:
+            fallen = max(recipe.least_rate, 1 - spent)
+            group["lr"] = recipe.rate * fallen * min(1, n / recipe.warmup_steps)
+        tokens = chance.choices(recipe.tokens, recipe.token_weights)[0]
+        losses = _losses(student, reader, batch, tokens, recipe)
+        losses.sum().backward()
+        torch.nn.utils.clip_grad_norm_(weights, 1.0)
+        adam.step()
+        adam.zero_grad()
+        _average(averaged, weights, min(recipe.averaged, n / (n + 10)))
+        total += losses.detach()
+        if n % 25 == 0:
+            means = " ".join(f"{each:.3f}" for each in total / 25)
+            print(f"{n}: {means}, {60 * minutes * spent:.0f} s", flush=True)
+            total.zero_()
+        if n % recipe.save_every == 0:
+            _save(student, out, weights, averaged, reader, held)
+    _save(student, out, weights, averaged, reader, held)
+
+
+def read_examples(lists: Path, labels: Path) -> list[Example]:
+    """Return the lists that have labels."""
+    return [
+        Example(
+            asked, torch.from_numpy(label), torch.tensor([each.gold for each in asked.candidates])
+        )
+        for asked, label in zip(read_lists(lists), read_labels(labels), strict=False)
+    ]
+
+
+@torch.no_grad()
+def validate(student: Student, reader: PairReader, held: Sequence[Example]) -> str:
+    """Return the mean reciprocal rank of the answers, by each depth and by the labels."""
+    found = []
+    for tokens in (96, 216):
+        ranks = []
+        for each in held:
+            logits = _score(student, reader, each.asked, tokens).numpy()
+            ranks.append([_rank_of_first(row) for row in (*logits, each.labels.numpy())])
+        means = " ".join(f"{mean:.3f}" for mean in (1 / np.array(ranks)).mean(axis=0))
+        found.append(f"{tokens} tokens {means}")
+    return "MRR with " + ", ".join(found)
+
+
+def _rank_of_first(logits: NDArray[np.float32]) -> int:
+    return 1 + int((logits[1:] >= logits[0]).sum())
+
+
+def _batches(
+    examples: Sequence[Example], size: int, chance: random.Random
+) -> Iterator[list[Example]]:
+    while True:
+        order = chance.sample(range(len(examples)), len(examples))
+        for start in range(0, len(order) - size + 1, size):
+            yield [examples[at] for at in order[start : start + size]]
+
+
+def _yield_to_others() -> None:
+    """Use a second thread only while the machine has little else to do."""
+    torch.set_num_threads(2 if os.getloadavg()[0] < 3 else 1)
+
+
+def _score(student: Student, reader: PairReader, asked: QueryList, tokens: int) -> Tensor:
+    pairs = [
+        reader.pair(asked.query, each.head, each.text, tokens=tokens) for each in asked.candidates
+    ]
+    with torch.autocast("cpu", torch.bfloat16):
+        logits: Tensor = student(pairs)
+    return logits
+
+
+def _losses(
+    student: Student, reader: PairReader, batch: Sequence[Example], tokens: int, recipe: Recipe
+) -> Tensor:
+    """Return the mean loss of a batch by depth."""
+    pairs = [
+        reader.pair(each.asked.query, candidate.head, candidate.text, tokens=tokens)
+        for each in batch
+        for candidate in each.asked.candidates
+    ]
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = student(pairs)
+    sizes = [len(each.labels) for each in batch]
+    parts = zip(logits.split(sizes, dim=1), batch, strict=True)
+    return torch.stack([_loss(part, each, recipe) for part, each in parts]).mean(dim=0)
+
+
+def _loss(logits: Tensor, example: Example, recipe: Recipe) -> Tensor:
+    """Return the loss of a list by depth; `logits` are (depths, candidates)."""
+    labels = example.labels
+    centred = logits - logits.mean(-1, keepdim=True)
+    loss = (centred - (labels - labels.mean())).square().mean(-1)
+    loss = loss + recipe.value * (logits - labels).square().mean(-1)
+    divergence = functional.kl_div(
+        logits.log_softmax(-1), labels.softmax(-1).expand_as(logits), reduction="none"
+    )
+    loss = loss + recipe.softmax * divergence.sum(-1)
+    if example.gold.sum() == 1:
+        answer = example.gold.int().argmax().expand(len(logits))
+        loss = loss + recipe.answer * functional.cross_entropy(logits, answer, reduction="none")
+    return loss
+
+
+@torch.no_grad()
+def _average(averaged: Sequence[Tensor], weights: Sequence[Tensor], keep: float) -> None:
+    for mean, weight in zip(averaged, weights, strict=True):
+        mean.lerp_(weight, 1 - keep)
+
+
+@torch.no_grad()
+def _save(
+    student: Student,
+    out: Path,
+    weights: Sequence[Tensor],
+    averaged: Sequence[Tensor],
+    reader: PairReader,
+    held: Sequence[Example],
+) -> None:
+    """Save the averaged weights and print their figures; training goes on with its own."""
+    own = [each.clone() for each in weights]
+    for weight, mean in zip(weights, averaged, strict=True):
+        weight.copy_(mean)
+    print(f"  averaged: {validate(student, reader, held)}", flush=True)
+    for depth in student.depths:
+        student.save(depth, out / f"{depth}-layers")
+    for weight, value in zip(weights, own, strict=True):
+        weight.copy_(value)
