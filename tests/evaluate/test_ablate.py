@@ -20,6 +20,7 @@ from crx.errors import Damaged, ModelError, UsageError
 from crx.evaluate import Options, PipelineConfig, Results, ablate, load, read_set, save
 from crx.evaluate.pipeline_config import build_grid, find_parent
 from crx.evaluate.results import METRICS
+from crx.evaluate.timed_models import TimedReranker
 from crx.protocols import Reranker
 
 SETTINGS = {"embedder": "hashed"}
@@ -221,6 +222,29 @@ def test_a_reranker_that_fails_is_noted(tmp_path: Path) -> None:
     assert results.notes == ("none: 9 x not reranked: failing: no such device",)
     reranked, fused = (results.find_row(f"none hybrid{plus}") for plus in ("+rerank", ""))
     assert (results.values_of(reranked, "mrr") == results.values_of(fused, "mrr")).all()
+
+
+@pytest.mark.parametrize(
+    ("ms_per_text", "rerank_ms", "note"),
+    [
+        (50.0, 300, "1.2 of at most 30 candidates, within rerank_ms = 300; 16 of 18 rankings"),
+        (20.0, 300, "26.3 of at most 30 candidates, within rerank_ms = 300"),
+        (50.0, 0, "30.0 of at most 30 candidates, without a limit of time"),
+    ],
+)
+def test_an_evaluation_reranks_as_many_as_a_search_has_time_for_and_says_how_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ms_per_text: float, rerank_ms: int, note: str
+) -> None:
+    monkeypatch.setattr(TimedReranker, "ms_per_text", ms_per_text)
+    questions = read_set(contracts(tmp_path / "set", documents=12, queries=6))
+    settings = {**SETTINGS, "rerank_ms": rerank_ms}
+    options = Options(settings=settings, reranker=CountingReranker())
+    results = ablate(questions, contexts=["none"], windows=False, options=options)
+    (found,) = results.notes
+    assert found.startswith(f"none: reranked {note}")
+    reranked, fused = (results.find_row(f"none hybrid{plus}") for plus in ("+rerank", ""))
+    is_fused = (results.values_of(reranked, "mrr") == results.values_of(fused, "mrr")).all()
+    assert is_fused or ms_per_text * 10 <= rerank_ms or not rerank_ms
 
 
 def test_an_interrupted_run_continues_without_scoring_a_pair_again(tmp_path: Path) -> None:

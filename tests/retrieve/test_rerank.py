@@ -111,13 +111,36 @@ def test_a_time_limit_scores_what_fits_and_notes_it(monkeypatch: pytest.MonkeyPa
     found = rerank("q", fused_of(*range(150)), texts, reranker=table, weight=0.5, k=9, ms=300)
     assert table.texts_scored == texts[: found.scored_count]
     assert 50 <= found.scored_count <= 60
-    assert found.limit == f"reranked {found.scored_count} of 150 within 300 ms"
+    assert found.notes == (f"reranked {found.scored_count} of 150 within 300 ms",)
+
+
+def test_where_fewer_than_ten_fit_the_fused_order_stays_and_a_note_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = [str(key) for key in range(30)]
+    table = TableReranker({text: 0.1 + int(text) / 100 for text in texts}, ms=40)
+    monkeypatch.setattr("crx.retrieve.rerank.time.perf_counter", lambda: table.now)
+    found = rerank("q", fused_of(*range(30)), texts, reranker=table, weight=1.0, k=30, ms=300)
+    assert found.ranking.keys.tolist() == list(range(30))
+    assert (found.scored_count, len(table.texts_scored)) == (0, 2)
+    assert found.notes == (
+        "not reranked: fewer than 10 of 30 candidates fit into 300 ms; rerank_ms=3000 gives more "
+        "time",
+    )
+
+
+def test_fewer_than_ten_candidates_are_reranked_if_all_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = TableReranker(RISING, ms=90)
+    monkeypatch.setattr("crx.retrieve.rerank.time.perf_counter", lambda: table.now)
+    assert reranked(table, ms=300).scored_count == 3
+    assert reranked(table, ms=200).scored_count == 0
 
 
 def test_a_time_limit_that_is_not_reached_is_not_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:
     table = TableReranker(RISING, ms=1)
     monkeypatch.setattr("crx.retrieve.rerank.time.perf_counter", lambda: table.now)
-    assert reranked(table, ms=1000).limit == ""
+    found = reranked(table, ms=1000)
+    assert (found.notes, found.limit) == ((), "")
 
 
 def test_candidates_in_place_are_not_scored_and_the_others_are_ordered_among_themselves() -> None:

@@ -45,8 +45,6 @@ from crx.retrieve.parameters import Reranking
 from crx.retrieve.score_cache import ScoreCache
 from crx.types import Document
 
-MAX_CACHED_SCORES = 1 << 19  # 100 MB at most
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -141,6 +139,8 @@ class Experiment:
             f"{contexts_name(rows[0].contexts)}: {count} x {note}"
             for note, count in runner.notes.items()
         ]
+        if reranked := runner.describe_reranking():
+            self.notes.append(f"{contexts_name(rows[0].contexts)}: {reranked}")
         return values
 
     def _rank_baselines(
@@ -212,16 +212,18 @@ def require_generator(generator: Generator | None) -> Generator:
 def _reranking(
     reranker: Reranker | None, settings: Settings, stored_scores: ScoreFile | None
 ) -> Reranking | None:
-    """Return how to rerank: as a search does, but without a limit of time."""
+    """Return how to rerank: as a search does, by the mean time of a score on this machine."""
     if reranker is None:
         return None
+    timed = TimedReranker(reranker, stored_scores=stored_scores)
     return Reranking(
-        reranker=TimedReranker(reranker, stored_scores=stored_scores),
+        reranker=timed,
         depth=settings.rerank_depth,
         weight=settings.rerank_weight,
-        ms=0.0,
+        ms=settings.rerank_ms,
         min_relevance=settings.min_relevance,
-        cache=ScoreCache(max_entries=MAX_CACHED_SCORES),
+        cache=ScoreCache(),
+        clock=timed.clock,
     )
 
 

@@ -27,8 +27,9 @@ from crx.retrieve.parameters import Reranking, SearchParameters
 from crx.retrieve.ports import Searcher
 from crx.retrieve.recency import boost_newer
 from crx.retrieve.request import SearchRequest
-from crx.retrieve.rerank import rerank_candidates
+from crx.retrieve.rerank import is_note_on_time, rerank_candidates
 from crx.retrieve.rows import ChunkRow
+from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search import run_stages
 from crx.retrieve.search_models import SearchModels
 from crx.retrieve.search_state import EMPTY, ChunkRows, Search, Stage, start_search
@@ -85,6 +86,8 @@ class QueryRunner:
         self._failures = failures
         self._rows = ChunkRows(searcher)
         self.notes: Counter[str] = Counter()
+        # How many candidates of each ranking were scored.
+        self._scored: list[int] = []
 
     def run(
         self,
@@ -141,10 +144,14 @@ class QueryRunner:
         reranking = self._parameters.reranking
         assert reranking is not None, "a configuration is reranked, but there is no reranker"
         search = self._start(text, ranking=timed.ranking)
-        search = self._run(search, [("rerank", rerank_candidates)])
+        # Scores that another configuration asked for would take no time.
+        alone = search.parameters._replace(reranking=reranking._replace(cache=ScoreCache()))
+        search = self._run(search._replace(parameters=alone), [("rerank", rerank_candidates)])
         scorer = reranking.reranker
         per_text = scorer.ms_per_text if isinstance(scorer, TimedReranker) else 0.0
         scored = len(search.rankings["rerank"].keys)
+        if all(map(is_note_on_time, search.notes)):
+            self._scored.append(scored)
         return TimedRanking(search.ranking, timed.ms + scored * per_text)
 
     def _start(self, text: str, *, legs: Sequence[Leg] = LEGS, ranking: Ranking = EMPTY) -> Search:
@@ -155,8 +162,21 @@ class QueryRunner:
 
     def _run(self, search: Search, stages: Sequence[tuple[str, Stage]]) -> Search:
         after = run_stages(search, stages)
-        self.notes.update(after.notes)
+        self.notes.update(note for note in after.notes if not is_note_on_time(note))
         return after
+
+    def describe_reranking(self) -> str:
+        """Return how many candidates were scored, and within which time; "" if nothing was."""
+        reranking = self._parameters.reranking
+        if reranking is None or not self._scored:
+            return ""
+        limit = (
+            f"within rerank_ms = {reranking.ms:g}" if reranking.ms else "without a limit of time"
+        )
+        none = sum(not scored for scored in self._scored)
+        left = f"; {none} of {len(self._scored)} rankings were not reranked" if none else ""
+        mean = sum(self._scored) / len(self._scored)
+        return f"reranked {mean:.1f} of at most {reranking.depth} candidates, {limit}{left}"
 
     def _measure(
         self, query: Query, configuration: PipelineConfig, timed: TimedRanking

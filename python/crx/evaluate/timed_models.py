@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx.evaluate.score_file import ScoreFile
-from crx.protocols import Embedder, Reranker
+from crx.protocols import Embedder, Remote, Reranker
 from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.delegating_embedder import DelegatingEmbedder
 from crx.retrieve.query_language import declared_langs
-from crx.retrieve.score_cache import digest_pairs, score_checked
+from crx.retrieve.score_cache import ScoreCache, digest_pairs, score_checked
 
 
 class QueryVectors(DelegatingEmbedder):
@@ -47,10 +47,15 @@ class QueryVectors(DelegatingEmbedder):
         return sending_notice(self._embedder, {"query": len(self._rows)}, n_bytes=n_bytes)
 
 
+MAX_CACHED_SCORES = 1 << 19  # 100 MB at most
+
+
 class TimedReranker:
     """A reranker that measures the time of a score, also of those from an earlier run.
 
     With `stored_scores`, pairs scored by an earlier run are not scored again; their time counts.
+    `clock` tells the seconds of all scores that were asked for, at the mean speed so far: it goes
+    on alike whether a score is computed or known.
     """
 
     def __init__(self, reranker: Reranker, *, stored_scores: ScoreFile | None = None) -> None:
@@ -59,6 +64,8 @@ class TimedReranker:
         self._seconds, self._texts = (
             stored_scores.time_spent(self.fingerprint) if stored_scores else (0.0, 0)
         )
+        self._known = ScoreCache(max_entries=MAX_CACHED_SCORES)
+        self._clock_s = 0.0
 
     @property
     def fingerprint(self) -> str:
@@ -66,6 +73,18 @@ class TimedReranker:
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return (n,) float32 scores in (0, 1); raises what the reranker and the file raise."""
+        if not self._texts and not isinstance(self._reranker, Remote):
+            score_checked(self._reranker, "warm", ["warm"])
+        scores = self._known.score(_Scorer(self), query, texts)
+        self._clock_s += len(texts) * self.ms_per_text / 1000
+        return scores
+
+    def clock(self) -> float:
+        """Return the seconds that the scores so far take, one after the other."""
+        return self._clock_s
+
+    def score_unknown(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return scores that this run has not computed; those of an earlier run are read."""
         if self._stored_scores is None:
             return self._score(query, texts)[0]
         keys = digest_pairs(self.fingerprint, query, texts)
@@ -95,3 +114,11 @@ class TimedReranker:
         self._seconds += seconds
         self._texts += len(texts)
         return scores, seconds
+
+
+class _Scorer:
+    """What scores the pairs that a cache does not know."""
+
+    def __init__(self, timed: TimedReranker) -> None:
+        self.fingerprint = timed.fingerprint
+        self.score = timed.score_unknown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from crx.protocols import Reranker
@@ -27,8 +28,8 @@ class RankingWeights(NamedTuple):
 class Reranking(NamedTuple):
     """A reranker and its parameters; see `config.Settings`.
 
-    `asked` tells whether this search asked for it: then a query that is not reranked, or not
-    within the time, is noted.
+    `asked` tells whether this search asked for it: then a query in a language that the reranker
+    does not read is noted. `clock` tells the seconds that `ms` limits; None is the machine's.
     """
 
     reranker: Reranker
@@ -38,6 +39,7 @@ class Reranking(NamedTuple):
     min_relevance: float
     cache: ScoreCache
     asked: bool = True
+    clock: Callable[[], float] | None = None
 
 
 class Recency(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,16 +21,22 @@ from crx.retrieve.search_state import Search
 from crx.types import Ranking
 
 # Texts scored before the time that one takes can be estimated.
-_FIRST_BATCH = 4
+_FIRST_BATCH = 2
+# Estimates from fewer texts are not halved: there is hardly a longer one among them.
+_SMALL_BATCH = 8
+# With fewer scored candidates than these, or than there are, the fused order stays: it is the same
+# in every search, and a few scores change it by chance.
+LEAST_SCORED = 10
 
 
 class RerankResult(NamedTuple):
     """A fused ranking after reranking.
 
     `ranking` is the final order. `scored` holds the candidates that were scored, by their scores
-    in (0, 1), and `scored_count` how many there were. `notes` are warnings of one line each.
-    `limit` says why candidates were not scored although nothing failed, such as the time or the
-    language of the query; it is empty if all were.
+    in (0, 1), and `scored_count` how many there were. `notes` are warnings of one line each; one
+    says how many were scored if the time was not enough for all. `limit` says why candidates were
+    not scored although neither time was missing nor anything failed, such as the language of the
+    query; it is empty if all were.
     """
 
     ranking: Ranking
@@ -71,6 +77,7 @@ def rerank_candidates(search: Search) -> Search:
         langs=langs,
         in_place=unread | is_code,
         cache=reranking.cache,
+        clock=reranking.clock,
     )
     limit = reranked.limit
     if not limit and unread.any():
@@ -80,6 +87,11 @@ def rerank_candidates(search: Search) -> Search:
     return search._replace(
         ranking=reranked.ranking, rankings={**search.rankings, "rerank": reranked.scored}
     ).noting(*reranked.notes, limit if reranking.asked else "")
+
+
+def is_note_on_time(note: str) -> bool:
+    """Return whether a note of a search is on candidates that there was no time to score."""
+    return note.startswith(("reranked ", "not reranked: fewer"))
 
 
 def situated_text(row: ChunkRow) -> str:
@@ -101,6 +113,7 @@ def rerank(
     langs: Sequence[str] = (),
     in_place: NDArray[np.bool_] | None = None,
     cache: ScoreCache | None = None,
+    clock: Callable[[], float] | None = None,
 ) -> RerankResult:
     """Rerank the head of a fused ranking and return the best k.
 
@@ -111,8 +124,9 @@ def rerank(
     do those that `in_place` (one element a text) marks, which are not scored. The scores of the
     result are the fused ones, by place.
 
-    `ms` limits the time: candidates are scored from the best down while they fit, the first four
-    always; 0 is no limit. A candidate that scores below `min_relevance` is dropped; one without a
+    `ms` limits the time, by `clock` in seconds: candidates are scored from the best down while they
+    fit; 0 is no limit. If fewer than `LEAST_SCORED` fit, and not all, the fused order is returned
+    with a note. A candidate that scores below `min_relevance` is dropped; one without a
     score stays. `langs` are the languages of the index: a query in a language that the reranker
     does not declare is not reranked. `cache` keeps scores between calls.
 
@@ -135,10 +149,17 @@ def rerank(
             [texts[at] for at in candidates.tolist()],
             ms=ms,
             cache=ScoreCache() if cache is None else cache,
+            clock=clock or time.perf_counter,
         )
         scores = np.concatenate([np.empty(0, np.float32), *parts])
     except ModelError as error:
         return _not_reranked(fused, k, notes=(f"not reranked: {error}",))
+    if len(scores) < min(LEAST_SCORED, len(candidates)):
+        note = (
+            f"not reranked: fewer than {LEAST_SCORED} of {len(candidates)} candidates fit into "
+            f"{ms:g} ms; rerank_ms={ms * 10:g} gives more time"
+        )
+        return _not_reranked(fused, k, notes=(note,))
     places = candidates[: len(scores)]
     scored = _sort_by_score(fused.keys[places], scores)
     order = fused.keys.copy()
@@ -152,30 +173,38 @@ def rerank(
     notes = [notice] if notice else []
     if dropped := len(order) - int(kept.sum()):
         notes.append(f"dropped {dropped} of {len(scores)} below a relevance of {min_relevance:g}")
-    limit = ""
     if len(scores) < len(candidates):
-        limit = f"reranked {len(scores)} of {len(candidates)} within {ms:g} ms"
+        notes.append(f"reranked {len(scores)} of {len(candidates)} within {ms:g} ms")
     ranking = Ranking(order[kept][:k], fused.scores[kept][:k])
-    return RerankResult(ranking, scored, len(scores), tuple(notes), limit)
+    return RerankResult(ranking, scored, len(scores), tuple(notes))
 
 
 def _score_batches(
-    reranker: Reranker, query: str, texts: Sequence[str], *, ms: float, cache: ScoreCache
+    reranker: Reranker,
+    query: str,
+    texts: Sequence[str],
+    *,
+    ms: float,
+    cache: ScoreCache,
+    clock: Callable[[], float],
 ) -> Iterator[NDArray[np.float32]]:
-    """Yield the scores of the texts, batch by batch, until the time is up."""
+    """Yield the scores of the texts, batch by batch, until the time is up or too few fit."""
     if not ms:
         yield cache.score(reranker, query, texts)
         return
-    started = time.perf_counter()
+    started = clock()
+    least = min(LEAST_SCORED, len(texts))
     at, size = 0, _FIRST_BATCH
     while at < len(texts) and size:
         batch = texts[at : at + size]
         yield cache.score(reranker, query, batch)
         at += len(batch)
-        elapsed = 1000 * (time.perf_counter() - started)
+        elapsed = 1000 * (clock() - started)
         fit = int((ms - elapsed) * at / elapsed) if elapsed > 0 else len(texts)
+        if at + fit < least:
+            return
         # Half of the estimate: later texts may be longer than those scored so far.
-        size = max(0, fit if fit < 2 * _FIRST_BATCH else fit // 2)
+        size = max(0, fit if fit < _SMALL_BATCH else fit // 2)
 
 
 def _sort_by_score(keys: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranking:

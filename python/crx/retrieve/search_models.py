@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 
 from crx.config import Settings
-from crx.errors import NotInstalled, Unavailable
+from crx.errors import ModelError, NotInstalled, Unavailable
 from crx.per_process import PerProcess
-from crx.protocols import Embedder, Reranker
+from crx.protocols import Embedder, Remote, Reranker
 from crx.retrieve.leg_search import note_left_out
 from crx.retrieve.parameters import RankingWeights, Recency, Reranking, SearchParameters
 from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
@@ -29,7 +31,7 @@ class SearchModels:
     ) -> None:
         self._settings = settings
         self._embedder = embedder
-        self._reranker = PerProcess(load_reranker)
+        self._reranker = PerProcess(partial(_load_warm, load_reranker))
         self._vectors = PerProcess(QueryVectorCache)
         self._scores = PerProcess(ScoreCache)
         values = asdict(settings)
@@ -106,3 +108,15 @@ class SearchModels:
             cache=self._scores.get(),
             asked=bool(asked),
         )
+
+
+def _load_warm(load: Callable[[], Reranker]) -> Reranker:
+    """Load a reranker and let it score once, so that the time of a search counts from warm.
+
+    A service is sent nothing. One that fails will say so when it is asked for scores.
+    """
+    reranker = load()
+    if not isinstance(reranker, Remote):
+        with suppress(ModelError):
+            reranker.score("warm", ["warm"])
+    return reranker

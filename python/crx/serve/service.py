@@ -93,7 +93,7 @@ class SearchService:
                 if index.settings["embedder"] != registry.NO_EMBEDDER:
                     index.embedder.embed(["warm"], query=True)
                 if index.configuration.reranker:
-                    index.reranker.score("warm", ["warm"])
+                    _ = index.reranker  # loaded, and warm
         self._ready.set()
 
     def close(self) -> None:
