@@ -98,7 +98,7 @@ def share_rows(
         for at, each in enumerate(passages)
         for number, hit in enumerate(each.hits)
     )
-    places = [(at, number) for _, at, number in ranked]
+    ranked_hits = [(at, number) for _, at, number in ranked]
     shares = [[0] * len(each.hits) for each in passages]
     left = total
 
@@ -109,16 +109,16 @@ def share_rows(
         shares[at][number] += more
         left -= more
 
-    sizes = {place: _rows_of_hit(passages[place[0]], place[1], width) for place in places}
-    for (at, number), share in zip(places, _SHARES, strict=False):
+    sizes = {hit: _rows_of_hit(passages[hit[0]], hit[1], width) for hit in ranked_hits}
+    for (at, number), share in zip(ranked_hits, _SHARES, strict=False):
         rows = sizes[at, number]
         if is_source_code(passages[at].text):
             give(at, number, count_code_rows(rows))
         else:
             give(at, number, min(len(rows), math.ceil(share * total)))
-    for at, number in places:
+    for at, number in ranked_hits:
         give(at, number, len(sizes[at, number]))
-    for at, _ in places:
+    for at, _ in ranked_hits:
         give(at, 0, needed[at])
     return shares
 

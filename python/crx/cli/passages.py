@@ -34,7 +34,7 @@ SHOWN = 5
 _INDENT = "   "
 # Columns of the section and the row of a passage that has one line; fewer of a row tell nothing.
 _MOST_COLUMNS, _FEWEST_COLUMNS = 36, 20
-# In place of the indent of the first line of a passage from which lines before it are left out.
+# Instead of the indent of the first line of a passage from which lines before it are left out.
 _CUT_BEFORE = "..."
 # The line of the screen for the shell's prompt, and the columns of how many passages there are.
 _PROMPT_LINES = 1
