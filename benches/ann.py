@@ -8,10 +8,10 @@ embedded in 384, with noise. Search times are milliseconds of the CPU, of all th
     RAYON_NUM_THREADS=1 python benches/ann.py [--rows 100000] [--rivals] [--json FILE]
         [--filters-json FILE]
 
-With `--rivals`, hnswlib (single precision), usearch and faiss (both half precision) build graphs of
-the same rows, with 16 links a node, 128 candidates when a row is added and 256 in a search for 150
-rows, on one thread. crx builds with as many threads as RAYON_NUM_THREADS says, by default one a
-core; times of the CPU are those of all threads.
+With `--rivals`, hnswlib (single precision), usearch (half precision, int8 and the signs alone) and
+faiss (half precision) build graphs of the same rows, with 16 links a node, 128 candidates when a
+row is added and 256 in a search for 150 rows, on one thread. crx builds with as many threads as
+RAYON_NUM_THREADS says, by default one a core; times of the CPU are those of all threads.
 """
 
 from __future__ import annotations
@@ -139,12 +139,25 @@ def build_hnswlib(rows: Vectors) -> Find:
 
 
 def build_usearch(rows: Vectors) -> Find:
-    from usearch.index import Index  # type: ignore[import-not-found]
+    return make_usearch(rows, dtype="f16", metric="ip")
+
+
+def build_usearch_int8(rows: Vectors) -> Find:
+    return make_usearch(rows, dtype="i8", metric="ip")
+
+
+def build_usearch_binary(rows: Vectors) -> Find:
+    find = make_usearch(np.packbits(rows > 0, axis=1), dtype="b1", metric="hamming")
+    return lambda query: find(np.packbits(query > 0))
+
+
+def make_usearch(rows: NDArray[np.generic], *, dtype: str, metric: str) -> Find:
+    from usearch.index import Index
 
     index = Index(
         ndim=DIM,
-        metric="ip",
-        dtype="f16",
+        metric=metric,
+        dtype=dtype,
         connectivity=LINKS,
         expansion_add=ADDED,
         expansion_search=SEARCHED,
@@ -165,7 +178,13 @@ def build_faiss(rows: Vectors) -> Find:
     return lambda query: index.search(query[None], K)[1][0].tolist()  # type: ignore[no-any-return]
 
 
-RIVALS = {"hnswlib": build_hnswlib, "usearch": build_usearch, "faiss": build_faiss}
+RIVALS = {
+    "hnswlib": build_hnswlib,
+    "usearch": build_usearch,
+    "usearch, int8": build_usearch_int8,
+    "usearch, binary": build_usearch_binary,
+    "faiss": build_faiss,
+}
 
 
 def compare(rows: Vectors, queries: Vectors, crx: Mapping[str, float]) -> Figures:

@@ -36,6 +36,7 @@ EXTRAS = {
     "st": "sentence_transformers",
     "openvino": "openvino",
     "hub": "huggingface_hub",
+    "usearch": "usearch",
     "llama": "llama_cpp",
     "claude": "anthropic",
     "openai": "openai",

@@ -182,7 +182,13 @@ class Settings:
         harmless=("",),
     )
     ann_above: int = _setting(
-        100_000, "run", "rows above which HNSW replaces exact search", least=0
+        100_000, "run", "rows above which a graph (HNSW) replaces exact search", least=0
+    )
+    ann: str = _setting(
+        "crx",
+        "run",
+        "graph above ann_above rows: crx, its own, or usearch, which needs crx[usearch]",
+        harmless=("crx", "usearch"),
     )
     network_disk: int = _setting(
         0,

@@ -7,19 +7,29 @@ from typing import NamedTuple
 
 from crx import _native
 from crx.config import Settings
+from crx.errors import UsageError
 from crx.index.seal_key import seal_key
 from crx.retrieve.bm25_files import open_bm25
+from crx.retrieve.vector_leg import VectorLeg
+
+OWN_GRAPH = "crx"
+GRAPHS = (OWN_GRAPH, "usearch")
+# More rows than there are: crx's own graph is not built.
+_NEVER = (1 << 63) - 1
 
 
 class VectorFiles(NamedTuple):
     """Which files a writer makes of the vectors; see the settings of these names."""
 
     ann_above: int
+    ann: str
 
     @classmethod
     def of(cls, settings: Settings) -> VectorFiles:
-        """Return what the settings ask for."""
-        return cls(settings.ann_above)
+        """Return what the settings ask for; `UsageError` for an unknown graph."""
+        if settings.ann not in GRAPHS:
+            raise UsageError(f"ann={settings.ann}: no such graph; take {' or '.join(GRAPHS)}")
+        return cls(settings.ann_above, settings.ann)
 
 
 class LegFiles(NamedTuple):
@@ -42,11 +52,17 @@ class LegFiles(NamedTuple):
         """Open BM25; raises `Damaged`."""
         return open_bm25(self.bm25, write=write)
 
-    def open_dense(self, *, write: bool) -> _native.Dense:
-        """Open the dense leg; files that do not match their hashes are its `faults`."""
-        return _native.Dense.open(
-            str(self.folder),
-            seal_key=seal_key(),
-            write=write,
-            ann_above=self.vectors.ann_above,
-        )
+    def open_dense(self, *, write: bool) -> VectorLeg:
+        """Open the dense leg; files that do not match their hashes are its `faults`.
+
+        Raises `UsageError` if it is that of usearch, and the package is not installed.
+        """
+        key, above = seal_key(), self.vectors.ann_above
+        if self.vectors.ann == OWN_GRAPH:
+            return _native.Dense.open(str(self.folder), seal_key=key, write=write, ann_above=above)
+        # Imported here: few indexes have it.
+        from crx.index.usearch_leg import UsearchLeg, load_usearch
+
+        load_usearch()
+        scan = _native.Dense.open(str(self.folder), seal_key=key, write=write, ann_above=_NEVER)
+        return UsearchLeg(scan, self.folder, key, above)

@@ -35,6 +35,7 @@ from crx.ingest.create import UNFINISHED_COPY, create_index, is_complete
 from crx.ingest.open_store import BASE
 from crx.ingest.roots import MOUNTS, ROOTS
 from crx.retrieve.file_searcher import FileDense
+from crx.retrieve.vector_leg import VectorLeg
 from crx.types import Ranking
 
 # Settings that belong to a folder on one machine.
@@ -44,9 +45,7 @@ _OF_A_FOLDER = (BASE, ROOTS, MOUNTS, UNFINISHED_COPY)
 class LocalSnapshot:
     """One committed state of a folder."""
 
-    def __init__(
-        self, store: _native.Store, lexical: _native.Lexical, dense: _native.Dense
-    ) -> None:
+    def __init__(self, store: _native.Store, lexical: _native.Lexical, dense: VectorLeg) -> None:
         self._store = store
         self._lexical = lexical
         self._dense = dense

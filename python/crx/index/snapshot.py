@@ -18,6 +18,7 @@ from crx.index.leg_files import LegFiles
 from crx.index.writer import WriteAccess, catch_up
 from crx.ingest.open_store import open_store
 from crx.retrieve.file_searcher import FileSearcher
+from crx.retrieve.vector_leg import VectorLeg
 
 # Tries to find both legs at one sequence number while a writer commits.
 CONSISTENCY_TRIES = 5
@@ -59,7 +60,7 @@ class Snapshots:
         self._access = access
         self._refreshing = threading.Lock()
         self._lexical: _native.Lexical | None = None
-        self._dense: _native.Dense | None = None
+        self._dense: VectorLeg | None = None
         self._snapshot: Snapshot | None = None
         self._idle: list[_native.Store] = []
         self._closed = False
@@ -182,7 +183,7 @@ class Snapshots:
 
     def _opened_or_rebuilt(
         self, store: _native.Store, notes: list[str]
-    ) -> tuple[_native.Lexical, _native.Dense]:
+    ) -> tuple[_native.Lexical, VectorLeg]:
         """Return both legs for reading; damaged BM25 is rebuilt, which ends a read transaction."""
         try:
             return self._opened(store)
@@ -196,7 +197,7 @@ class Snapshots:
                 f"{self._legs.path}: BM25 is damaged and cannot be rebuilt here: {why}"
             ) from None
 
-    def _opened(self, store: _native.Store) -> tuple[_native.Lexical, _native.Dense]:
+    def _opened(self, store: _native.Store) -> tuple[_native.Lexical, VectorLeg]:
         """Return both legs for reading, BM25 at its last commit; raises `Damaged`."""
         if self._dense is None:
             self._dense = self._legs.open_dense(write=False)

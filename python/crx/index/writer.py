@@ -19,6 +19,7 @@ from crx.index.leg_files import LegFiles
 from crx.ingest.open_store import open_store
 from crx.retrieve.bm25_files import record_files
 from crx.retrieve.canaries import require_found
+from crx.retrieve.vector_leg import VectorLeg
 
 # Age that a snapshot may have while a thread of the process writes: each new one is a commit.
 SECONDS_BETWEEN_COMMITS = 0.5
@@ -34,7 +35,7 @@ class Writer:
 
     store: _native.Store
     lexical: _native.Lexical
-    dense: _native.Dense
+    dense: VectorLeg
     on_commit: Callable[[], None] = lambda: None
     on_bm25_commit: Callable[[], None] = lambda: None
     _committing: threading.Lock = field(default_factory=threading.Lock)

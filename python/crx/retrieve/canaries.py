@@ -10,6 +10,7 @@ import orjson
 from crx import _native
 from crx.errors import Damaged
 from crx.retrieve.file_searcher import FileDense, FileSearcher
+from crx.retrieve.vector_leg import VectorLeg
 
 # Chunks that a document may have for its canary: more cost as much as a search of a whole index.
 MAX_CHUNKS = 2000
@@ -20,7 +21,7 @@ def require_found(
     docs: Iterable[int],
     *,
     lexical: _native.Lexical,
-    dense: _native.Dense,
+    dense: VectorLeg,
     dimensions: int,
 ) -> None:
     """Look up the first chunk of each document in both legs; raise `Damaged` if one lacks it.

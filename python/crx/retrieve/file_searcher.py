@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.errors import Damaged
 from crx.retrieve.ports import Found, Legs
+from crx.retrieve.vector_leg import VectorLeg
 
 
 class FilteredLexical(NamedTuple):
@@ -40,7 +41,7 @@ class FilteredLexical(NamedTuple):
 class FileDense(NamedTuple):
     """The dense leg, whose files are checked as they are read, among the documents of a filter."""
 
-    dense: _native.Dense
+    dense: VectorLeg
     store: _native.Store
     only: _native.Filter | None = None
 
@@ -71,7 +72,7 @@ class FileSearcher(NamedTuple):
 
     store: _native.Store
     lexical: _native.Lexical
-    dense: _native.Dense
+    dense: VectorLeg
     seq: int
     langs: Sequence[str]
     complete: bool
