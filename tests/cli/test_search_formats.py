@@ -45,6 +45,18 @@ def test_vimgrep_finds_the_column_in_a_line_of_which_the_passage_is_a_part(
     assert crx(*query).out.startswith("docs/long.md:3:")
 
 
+def test_vimgrep_gives_the_line_that_defines_an_identifier_first(crx: Crx, docs: Path) -> None:
+    uses = "".join(f"    known{n} = parse_args(args, known)\n" for n in range(9))
+    definition = "def parse_known_args(self):\n    return parse_known_args\n"
+    (docs / "parser.py").write_text(f"def parse_args(self):\n{uses}\n\n{definition}")
+    crx("index", "docs", "-q")
+    out = crx("search", "parse_known_args", "--format", "vimgrep", "-n", 1).out
+    assert out == (
+        "docs/parser.py:13:5:def parse_known_args(self):\n"
+        "docs/parser.py:14:12:    return parse_known_args\n"
+    )
+
+
 def test_vimgrep_gives_a_passage_without_a_word_of_the_query_its_first_line(
     crx: Crx, indexed: Path
 ) -> None:

@@ -142,3 +142,21 @@ def test_a_phrase_is_held_between_ends_of_words(text: str, first: int) -> None:
     rows = {1: SimpleNamespace(text="space no left"), 2: SimpleNamespace(text=text)}
     promoted = promote_exact(["no space left"], ranking, [2], cast(Any, rows))
     assert promoted.keys.tolist() == [first]
+
+
+def test_of_a_name_its_definition_comes_first_then_the_shortest_path(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    use = "rows = self.parse_known_args(rows); parse_known_args(args)\n" * 9
+    for name, text in {
+        "use.py": f"import sys\n{use}",
+        "a/b/c/uses.py": f"import os\n{use}{use}",
+        "a/b/defines.py": "def other(x):\n    return x\n\n\ndef parse_known_args(self): pass\n",
+        "near.py": "def parse_args(known): parse(known, args)\n" * 9,
+    }.items():
+        (docs / name).parent.mkdir(parents=True, exist_ok=True)
+        (docs / name).write_text(text)
+    with crx.open(tmp_path / "code.crx", settings={"embedder": "none"}) as index:
+        index.add(docs)
+        hits = index.search("parse_known_args", k=4).hits
+    names = list(dict.fromkeys(Path(hit.uri).name for hit in hits))
+    assert names[:3] == ["defines.py", "use.py", "uses.py"]

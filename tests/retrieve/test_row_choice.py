@@ -63,6 +63,16 @@ def test_pieces_with_a_row_or_two_between_them_are_joined() -> None:
     assert len(choose(rows, "krill", [range(6), range(6, 20)], [6, 3])) == 2
 
 
+def test_the_line_that_defines_an_identifier_is_in_the_piece_that_is_shown() -> None:
+    uses = ["x = parse_args(known, parse_args(args))"] * 14
+    rows = [*uses, "def parse_known_args(self):", *uses, "parse_known_args(parse_known_args)"]
+    (piece,) = choose(rows, "parse_known_args", [range(30)], [4])
+    assert 14 in piece
+    terms = find_terms(rows, query="parse_known_args", known=set())
+    (piece,) = choose_code(terms, rows, [range(30)], counts=[4])
+    assert 14 in piece
+
+
 def test_rows_that_are_shown_already_are_taken_last() -> None:
     rows = ["krill"] * 6
     terms = find_terms(rows, query="krill", known=set())

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import click
 
-from crx import _native
 from crx.cli.copies import Copies
 from crx.cli.excerpt import (
     Body,
@@ -22,6 +21,7 @@ from crx.cli.output import Text, bold, dim, display_path, format_line
 from crx.cli.screen import Screen, own_screen
 from crx.cli.visible import visible_line
 from crx.retrieve.excerpt import columns, split_matches
+from crx.retrieve.query_terms import terms_for
 from crx.retrieve.shown_text import text_ngrams
 from crx.types import Citation, Hit, Passage
 
@@ -80,11 +80,11 @@ def layout_passages(
     # Blank lines between passages take no rows away from them.
     spaced = full or explain or sum(needed) + len(needed) <= free
     shares = share_rows(passages, needed=needed, total=free, width=width)
-    terms = set(_native.analyze(query))
     cut = False
     shown: set[str] = set()
     for each, heading, counts in zip(found, headings, shares, strict=True):
         passage = each.passage
+        terms = terms_for(query, passage.text)
         copies = f"({len(each.others)} more like it)" if each.others else ""
         body = Body([], "")
         if full:

@@ -7,16 +7,17 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from crx import _native
 from crx.cli.output import display_path
 from crx.cli.visible import visible_text
 from crx.ingest.paths import is_below, path_of
 from crx.retrieve.excerpt import find_excerpt, split_matches
 from crx.retrieve.operators import QueryPattern
 from crx.retrieve.pattern_match import compile_pattern
+from crx.retrieve.query_terms import terms_for
+from crx.retrieve.row_choice import find_terms
 from crx.types import Passage
 
-# Lines of a passage of which those are given that have a word of the query.
+# Lines of a passage that are given at most.
 _LINES = 3
 # So wide that a line is one row.
 _WIDTH = 1 << 40
@@ -27,21 +28,22 @@ _MOST_BYTES = 64_000_000
 def vimgrep_lines(passage: Passage, *, query: str, folder: str) -> Iterator[str]:
     """Yield the lines of a passage that answer, as `path:line:column:text`.
 
-    They are those of its best lines that have a word of the query, or the first of these if none
-    does. Columns are counted in bytes, from 1, as Vim counts them. A passage without lines, as
-    that of a PDF, yields nothing.
+    They are the lines with most words of the query, a definition of its identifier first, or the
+    line that most likely answers if none has any. Columns are counted in bytes, from 1, as Vim
+    counts them. A passage without lines, as that of a PDF, yields nothing.
     """
     if passage.lines is None:
         return
     lines = passage.text.split("\n")
-    found = find_excerpt(
-        passage, query=query, counts=(_LINES,), width=_WIDTH, visible=visible_text
-    ).rows
-    terms = set(_native.analyze(query))
-    starts = {row.line: _first_match(lines[row.line], terms) for row in found}
-    answering = {line: start for line, start in starts.items() if start is not None}
-    if found and not answering:
-        answering = {found[0].line: 0}
+    terms = terms_for(query, passage.text)
+    answering = {
+        line: start
+        for line in _best_lines(passage, lines, query)
+        if (start := _first_match(lines[line], terms)) is not None
+    }
+    if not answering:
+        found = find_excerpt(passage, query=query, counts=(1,), width=_WIDTH, visible=visible_text)
+        answering = {found.rows[0].line: 0}
     yield from _located(passage, lines, answering, folder=folder)
 
 
@@ -70,6 +72,24 @@ def _located(
         if line == 0:
             column += _bytes_before(path_of(passage.uri), number, lines[0], folder=folder)
         yield f"{path}:{number}:{column}:{visible_text(lines[line])}"
+
+
+def _best_lines(passage: Passage, lines: Sequence[str], query: str) -> list[int]:
+    """Return the lines with most terms of the query, best first, those of better hits before."""
+    terms = find_terms(lines, query=query, known=set())
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+
+    def rank(line: int) -> tuple[bool, float, int]:
+        hits = (
+            number
+            for number, hit in enumerate(passage.hits)
+            if hit.start < passage.start + starts[line + 1]
+            and hit.end > passage.start + starts[line]
+        )
+        share = round(terms.share([terms.rows[line]]), 6)
+        return line not in terms.defining, -share, next(hits, len(passage.hits))
+
+    return [line for line in sorted(range(len(lines)), key=rank)[:_LINES] if terms.rows[line]]
 
 
 def _first_match(line: str, terms: set[str]) -> int | None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from crx.retrieve.defining_lines import defines
 from crx.retrieve.phrases import inner_words, normalize_text, occurs
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import EMPTY, Search
@@ -29,14 +30,17 @@ def promote_matches(search: Search) -> Search:
     phrases = find_phrases(search.query)
     if not phrases:
         return search
-    bm25 = search.rankings.get("bm25", EMPTY).keys[:EXACT_DEPTH]
+    is_name = len(phrases) == 1 and " " not in phrases[0]
+    found = search.rankings.get("bm25", EMPTY).keys
+    bm25 = found if is_name else found[:EXACT_DEPTH]
     # Most chunks lack a word, which BM25 tells faster than their texts.
     if words := inner_words(phrases):
         searcher = search.searcher
         bm25 = searcher.terms.holding(bm25, words=words, langs=["", *searcher.langs])
     candidates = bm25.tolist()
     rows = search.rows.read(sorted({*candidates, *search.ranking.keys.tolist()}))
-    return search._replace(ranking=promote_exact(phrases, search.ranking, candidates, rows))
+    ranking = promote_exact(phrases, search.ranking, candidates, rows)
+    return search._replace(ranking=ranking)
 
 
 def find_phrases(query: str) -> list[str]:
@@ -64,8 +68,8 @@ def promote_exact(
     """Return a ranking in which the candidates that hold all phrases come first.
 
     `rows` are the candidates' chunks. Their order is that of the ranking, then of the candidates;
-    the ranking keeps its length. Their scores are raised above the best of the others by as much
-    as they had.
+    of a name, those that define it come first, then those with the shortest path. The ranking keeps
+    its length. Scores are raised above the best of the others.
     """
     scores = dict(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
     # Longest first: those that most texts lack.
@@ -77,10 +81,14 @@ def promote_exact(
     ]
     if not exact:
         return ranking
+    if len(phrases) == 1 and " " not in phrases[0]:
+        name = phrases[0]
+        exact.sort(key=lambda key: (not defines(rows[key].text, name), rows[key].uri.count("/")))
     best = max(scores.values(), default=0.0)
     rest = [key for key in scores if key not in set(exact)]
     keys = [*exact, *rest][: max(1, len(scores))]
-    raised = {key: best + scores.get(key, 0.0) for key in exact}
+    # Falling, so that the order is that of the scores: at most twice the best of all.
+    raised = {key: (best or 1.0) * (2 - place / len(exact)) for place, key in enumerate(exact)}
     return Ranking(
         np.array(keys, dtype=np.int64),
         np.array([raised.get(key, scores.get(key, 0.0)) for key in keys], dtype=np.float32),

@@ -16,7 +16,7 @@ from crx.types import Passage
 
 # Characters around the hit's chunk that are laid out to choose rows from.
 LAID_OUT = 8000
-_WORD = re.compile(r"[^\W_]+(?:['’_.-][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:(?:['’_.-]|::|(?<=\d),(?=\d))[^\W_]+)*")
 _SPACES = re.compile(r"(?<=\S) {2,}")
 # A row of brackets, quotes and punctuation with a bracket or quote, matched in linear time.
 _BRACKETS = re.compile(r"(?=.*[\[\](){}\"'`])[\s\[\](){}<>\"'`;:,.]+")
@@ -135,7 +135,7 @@ def _join_brackets(rows: Sequence[ExcerptRow], width: int) -> list[ExcerptRow]:
 def split_matches(row: str, terms: set[str]) -> list[tuple[str, bool]]:
     """Return the pieces of a row, each with whether it is a word of the query.
 
-    `terms` are those of the query as `analyze` gives them.
+    `terms` are those of the query as `terms_for` gives them.
     """
     spans = sorted(_find_matches(row, terms))
     pieces: list[tuple[str, bool]] = []

@@ -10,6 +10,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from crx import _native
+from crx.retrieve.defining_lines import defines
+from crx.retrieve.query_terms import terms_for, wholes_of
 
 # A term of the title or of the outline is of the whole document and tells little of a row.
 _DOCUMENT_TERM_WEIGHT = 0.25
@@ -29,10 +31,14 @@ _CODE_PART = 0.5
 
 
 class RowTerms(NamedTuple):
-    """The query's terms in each row of a passage, and their weights, which are 1 in all."""
+    """The query's terms in each row of a passage, and their weights, which are 1 in all.
+
+    `defining` are the rows that define an identifier, number or code of the query.
+    """
 
     rows: Sequence[Set[str]]
     weights: Mapping[str, float]
+    defining: frozenset[int] = frozenset()
 
     def share(self, rows: Sequence[Set[str]]) -> float:
         """Return the weight of the terms that some rows hold."""
@@ -41,15 +47,19 @@ class RowTerms(NamedTuple):
 
 def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> RowTerms:
     """Return the terms of the query in each row; rare ones weigh more, `known` ones less."""
-    asked = set(_native.analyze(query))
+    asked = terms_for(query, "\n".join(texts))
+    wholes = wholes_of(query)
     rows = [asked.intersection(_native.analyze(text)) for text in texts]
+    defining = frozenset(
+        at for at, text in enumerate(texts) if any(defines(text, whole) for whole in wholes)
+    )
     rows_with = Counter(term for held in rows for term in held)
     weights = {
         term: math.log(1 + len(rows) / count) * (_DOCUMENT_TERM_WEIGHT if term in known else 1)
         for term, count in rows_with.items()
     }
     total = sum(weights.values())
-    return RowTerms(rows, {term: weight / total for term, weight in weights.items()})
+    return RowTerms(rows, {term: weight / total for term, weight in weights.items()}, defining)
 
 
 def choose_prose(
@@ -81,8 +91,9 @@ def choose_prose(
     ]
 
     def choose_piece(rows: range, count: int) -> range:
-        def score(start: int) -> float:
-            return round(sums[start + count] - sums[start], 6)
+        def score(start: int) -> tuple[bool, float]:
+            is_defining = not terms.defining.isdisjoint(range(start, start + count))
+            return is_defining, round(sums[start + count] - sums[start], 6)
 
         starts = range(rows.start, rows.stop - count + 1)
         return range(best := max(starts, key=score), best + count)
@@ -164,15 +175,18 @@ def _row_beside(taken: Set[int], at: int, *, end: int) -> int:
 def _best_window(terms: RowTerms, texts: Sequence[str], rows: range, *, count: int) -> range:
     """Return `count` of some rows in one piece: those with most terms, and occurrences of them.
 
-    A piece with `_CODE_PART` of the rows' characters goes first, if there is one of that length.
+    A piece with a definition of what is asked for goes first, then one with `_CODE_PART` of the
+    rows' characters, if there is one of that length.
     """
     part = _CODE_PART * sum(map(_characters, texts[rows.start : rows.stop]))
 
-    def score(start: int) -> tuple[bool, float]:
+    def score(start: int) -> tuple[bool, bool, float]:
+        is_defining = not terms.defining.isdisjoint(range(start, start + count))
         held = terms.rows[start : start + count]
         occurrences = sum(terms.weights[term] for row in held for term in row)
         characters = sum(map(_characters, texts[start : start + count]))
-        return characters >= part, round(terms.share(held) + occurrences / max(1, count), 6)
+        share = round(terms.share(held) + occurrences / max(1, count), 6)
+        return is_defining, characters >= part, share
 
     starts = range(rows.start, rows.stop - count + 1)
     return range(best := max(starts, key=score), best + count)

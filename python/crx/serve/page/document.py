@@ -13,6 +13,7 @@ from crx import _native
 from crx.index.handle import Index
 from crx.ingest.formats import LANGUAGES, is_as_written
 from crx.retrieve.marks import read_marks
+from crx.retrieve.query_terms import terms_for
 from crx.serve.page.form import SearchForm, document_url
 from crx.serve.page.places import text_lang
 from crx.serve.page.templates import render
@@ -211,7 +212,8 @@ def _show_lines(page: DocumentPage) -> list[_ShownLine]:
     first, last = page.shown
     numbered = is_as_written(page.row.uri, page.metadata)
     dividers, beside = _marks_by_line(page)
-    terms = set(_native.analyze(page.query)) if page.query else set()
+    start, end = page.span or (0, 0)
+    terms = terms_for(page.query, page.lines.text[start:end]) if page.query else set()
     lines = []
     for line in range(first, last + 1):
         label = str(line) if numbered else ""

@@ -10,10 +10,10 @@ import msgspec
 import orjson
 from markupsafe import Markup
 
-from crx import _native
 from crx.errors import CrxError
 from crx.ingest.formats import LANGUAGES
 from crx.retrieve.excerpt import find_excerpt
+from crx.retrieve.query_terms import terms_for
 from crx.serve.page.facets import Facets
 from crx.serve.page.form import PASSAGES, SearchForm, document_url
 from crx.serve.page.places import cite, describe_place, shorten_path, text_lang
@@ -68,9 +68,8 @@ def render_results(
 
     Those of a quick one are marked, so that the script asks for the reranked ones.
     """
-    terms = set(_native.analyze(form.query))
     passages = [
-        _show_passage(each, form=form, terms=terms, service=service, folder=folder)
+        _show_passage(each, form=form, service=service, folder=folder)
         for each in (found.passages if found else ())
     ]
     values = {
@@ -97,7 +96,6 @@ def _show_passage(
     found: FoundPassage,
     *,
     form: SearchForm,
-    terms: set[str],
     service: SearchService,
     folder: str,
 ) -> _ShownPassage:
@@ -111,7 +109,7 @@ def _show_passage(
         trail=[each for each in found.headings if each != found.title],
         lang=text_lang(found.text, document_lang=lang),
         is_code=format_ in LANGUAGES.values(),
-        excerpt=list(_excerpt(found, form.query, terms)),
+        excerpt=list(_excerpt(found, form.query)),
         hits=found.hits,
         citation=cite(found),
     )
@@ -125,7 +123,8 @@ def _lang_and_format(service: SearchService, document_id: str) -> tuple[str, str
     return "", ""
 
 
-def _excerpt(found: FoundPassage, query: str, terms: set[str]) -> Iterator[Piece]:
+def _excerpt(found: FoundPassage, query: str) -> Iterator[Piece]:
+    terms = terms_for(query, found.text)
     passage = Passage(
         uri=found.uri,
         title=found.title,

@@ -15,7 +15,7 @@ class Piece(NamedTuple):
 
 
 def split_words(text: str, terms: set[str]) -> list[Piece]:
-    """Return a text with the words of the query apart; `terms` are as `analyze` gives them."""
+    """Return a text with the words of the query apart; `terms` are as `terms_for` gives them."""
     return [
         Piece(piece, "word" if matches else "plain")
         for piece, matches in split_matches(text, terms)

@@ -1,0 +1,32 @@
+"""Terms of a query for one text: of an identifier, code or number that it holds, the whole."""
+
+from __future__ import annotations
+
+from crx import _native
+
+# A longer query is a text, whose words are not looked at one by one.
+_MOST_WORDS = 100
+
+
+def terms_for(query: str, text: str) -> set[str]:
+    """Return the terms of a query by which the words of a text are marked and its lines chosen.
+
+    `parse_known_args` has a term as a whole and one for each part. In a text that holds the whole,
+    a part of it, as in `parse_args`, tells nothing.
+    """
+    words = query.split()[:_MOST_WORDS]
+    compounds = [terms for word in words if len(terms := _native.analyze(word)) > 1]
+    asked = set(_native.analyze(query))
+    if not compounds:
+        return asked
+    held = set(_native.analyze(text))
+    parts = {part for whole, *parts in compounds if whole in held for part in parts}
+    alone = {term for word in words if len(terms := _native.analyze(word)) == 1 for term in terms}
+    wholes = {whole for whole, *_ in compounds}
+    return asked - (parts - alone - wholes)
+
+
+def wholes_of(query: str) -> list[str]:
+    """Return the words of a query that have several terms: identifiers, codes and numbers."""
+    words = dict.fromkeys(query.split()[:_MOST_WORDS])
+    return [word for word in words if len(_native.analyze(word)) > 1]
