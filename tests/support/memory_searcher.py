@@ -62,6 +62,7 @@ class MemorySearcher:
     reads: list[list[int]] = field(default_factory=list)
     faults: Sequence[str] = ()
     times: Mapping[int, int] = field(default_factory=dict)
+    pending: Sequence[int] = ()
 
     @property
     def documents(self) -> MemorySearcher:
@@ -73,7 +74,7 @@ class MemorySearcher:
 
     def legs(self, where: Mapping[str, object] | None) -> Legs:
         if where is None:
-            return Legs(MemoryTerms(self._found()), MemoryDense(self._found()))
+            return Legs(MemoryTerms(self._found()), MemoryDense(self._found(self.pending)))
         none = (np.empty(0, np.int64), np.empty(0, np.float32))
         return Legs(MemoryTerms(none), MemoryDense(none))
 
@@ -85,6 +86,9 @@ class MemorySearcher:
     ) -> tuple[Keys, Literal["complete", "count", "time"]]:
         keys = [row.key for row in self.rows if pattern.spans(row.text)]
         return np.array(keys[:k], np.int64), "complete" if len(keys) <= k else "count"
+
+    def without_vector(self, keys: Keys) -> Keys:
+        return keys[np.isin(keys, self.pending)]
 
     def metadata_fields(self) -> set[str]:
         return {"year"}
@@ -124,8 +128,8 @@ class MemorySearcher:
     ) -> list[MemoryPassage]:
         return self.select_passages(keys, scores, budget_tokens=0)
 
-    def _found(self) -> Found:
-        keys = np.array([row.key for row in self.rows], np.int64)
+    def _found(self, without: Sequence[int] = ()) -> Found:
+        keys = np.array([row.key for row in self.rows if row.key not in without], np.int64)
         return keys, np.linspace(1, 0.5, len(keys), dtype=np.float32)
 
 

@@ -52,6 +52,11 @@ class EngineSearcher:
         return EngineLexical(self.snapshot)
 
     @property
+    def has_vectors(self) -> bool:
+        """True: an index is copied with its vectors."""
+        return True
+
+    @property
     def exact(self) -> bool:
         """Whether a search compares the query with every vector."""
         return self.snapshot.exact
@@ -92,6 +97,10 @@ class EngineSearcher:
         raise UsageError(
             "a pattern is searched for in an index folder; this index is in a database"
         )
+
+    def without_vector(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return none: an engine does not tell which chunks have no vector."""
+        return np.empty(0, np.int64)
 
     def chunks(self, keys: Iterable[int]) -> list[FoundChunk]:
         """Return the chunks that a leg found."""

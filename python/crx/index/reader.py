@@ -169,8 +169,10 @@ class IndexReader:
             match=match,
         )
         has_vectors = registry.has_vectors(self._built, legs=legs, path=self.name)
-        parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)
         with self._files.get().searching() as (searcher, notes):
+            if "bm25" in legs and not searcher.has_vectors:
+                has_vectors = False  # no model is loaded for vectors that are not there
+            parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)
             result = run_search(request, parameters=parameters, searcher=searcher)
         return replace(result, notes=(*self._copy_notes(), *notes, *result.notes))
 

@@ -23,16 +23,19 @@ from crx.retrieve.vector_leg import VectorLeg
 # Tries to find both legs at one sequence number while a writer commits.
 CONSISTENCY_TRIES = 5
 
+_ALL = 2**62
+
 
 @dataclass(slots=True)
 class Snapshot:
     """Both legs and a store as of one sequence number; `store` is in a read transaction if `held`.
 
-    `users` are the searches that read it.
+    `pending` chunks lack their vector. `users` are the searches that read it.
     """
 
     searcher: FileSearcher
     store: _native.Store
+    pending: int = 0
     users: int = 0
     held: bool = True
 
@@ -78,10 +81,11 @@ class Snapshots:
             snapshot = self._newest(notes)
             snapshot.users += 1
         try:
-            if len(snapshot.store.pending(limit=1)):
-                pending = snapshot.store.stats()["pending"]
+            if snapshot.pending:
+                which = f"{snapshot.pending:,} of {len(snapshot.searcher.lexical):,} chunks"
                 notes.append(
-                    f'{pending} chunks are not embedded yet; "crx embed" goes on with them'
+                    f"{which} are found by words alone until they have their vector; "
+                    '"crx embed" goes on with them'
                 )
             yield snapshot.searcher, notes
         finally:
@@ -179,7 +183,7 @@ class Snapshots:
             langs=[lang for lang, _ in by_lang if lang],
             complete=complete,
         )
-        return Snapshot(searcher, store)
+        return Snapshot(searcher, store, pending=len(store.pending(limit=_ALL)))
 
     def _opened_or_rebuilt(
         self, store: _native.Store, notes: list[str]

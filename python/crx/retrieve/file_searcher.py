@@ -88,6 +88,11 @@ class FileSearcher(NamedTuple):
         return self.lexical
 
     @property
+    def has_vectors(self) -> bool:
+        """Whether any chunk has a vector."""
+        return len(self.dense) > 0
+
+    @property
     def exact(self) -> bool:
         """Whether the dense leg compares the query with every vector."""
         return self.dense.exact
@@ -121,6 +126,12 @@ class FileSearcher(NamedTuple):
     ) -> tuple[NDArray[np.int64], Literal["complete", "count", "time"]]:
         """Return at most k chunks in which a match begins, and what ended the search."""
         return self.store.matching(pattern, k=k, only=self._select(where) if where else None)
+
+    def without_vector(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those of the chunks that should have a vector and have none yet."""
+        if len(self.dense) >= len(self.lexical):
+            return np.empty(0, np.int64)
+        return self.store.without_vector(keys)
 
     def chunks(self, keys: Iterable[int]) -> Sequence[_native.ChunkRow]:
         """Return the chunks that a leg found, without those that were removed since.

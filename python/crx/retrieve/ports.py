@@ -120,6 +120,10 @@ class Searcher(Protocol):
         """
         ...
 
+    def without_vector(self, keys: Keys) -> Keys:
+        """Return those of the chunks that should have a vector and have none yet."""
+        ...
+
     def chunks(self, keys: Iterable[int]) -> Sequence[ChunkRow]:
         """Return the chunks that a leg found, without those that were removed since.
 
@@ -131,6 +135,8 @@ class Searcher(Protocol):
 class StatusReader(Protocol):
     """What an index holds, and how it is searched; see `types.Status`."""
 
+    @property
+    def has_vectors(self) -> bool: ...
     @property
     def exact(self) -> bool: ...
     @property

@@ -1,0 +1,102 @@
+"""Fusion while chunks have no vector yet: they are not punished, and few vectors weigh little."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from memory_searcher import MemoryChunk, MemorySearcher
+from numpy.typing import NDArray
+
+import crx
+from crx.backends.hashed import HashedEmbedder
+from crx.retrieve.fusion import fuse_legs
+from crx.retrieve.parameters import RankingWeights, SearchParameters
+from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
+from crx.retrieve.request import SearchRequest
+from crx.retrieve.search_state import start_search
+from crx.types import Ranking
+
+WEIGHTS = RankingWeights(
+    bm25_depth=9, dense_depth=9, bm25_weight=0.7, dense_weight=0.3, score_share=0.6, rrf_k=5,
+    k1=1.2, b=0.75, outline_weight=2, context_weight=1,
+)  # fmt: skip
+PARAMETERS = SearchParameters(
+    weights=WEIGHTS,
+    k=9,
+    budget_tokens=100,
+    window_tokens=100,
+    embedder=CachedEmbedder(HashedEmbedder(), QueryVectorCache()),
+    reranking=None,
+)
+CHUNKS = [MemoryChunk(key, f"Whale {key}.", doc=key) for key in range(1, 7)]
+
+
+def ranking(keys: list[int]) -> Ranking:
+    return Ranking(np.array(keys, np.int64), np.linspace(1, 0.02, len(keys), dtype=np.float32))
+
+
+def fused(bm25: list[int], dense: list[int], *, pending: list[int]) -> list[int]:
+    """Return the order of the legs fused."""
+    search = start_search(
+        SearchRequest(query="whales"),
+        parameters=PARAMETERS,
+        searcher=MemorySearcher(CHUNKS, pending=pending),
+    )
+    search = search._replace(rankings={"bm25": ranking(bm25), "dense": ranking(dense)})
+    return list(map(int, fuse_legs(search).ranking.keys))
+
+
+def test_a_chunk_without_a_vector_keeps_its_rank_before_one_that_has_little_else() -> None:
+    assert fused([1, 2, 3, 4], [2, 3, 4, 5], pending=[])[0] == 2
+    assert fused([1, 2, 3, 4], [2, 3, 4, 5], pending=[1])[0] == 1
+
+
+def test_without_vectors_among_the_chunks_of_bm25_its_order_is_kept() -> None:
+    assert fused([3, 1, 2], [6, 5, 4], pending=[1, 2, 3])[:3] == [3, 1, 2]
+
+
+def test_the_dense_leg_weighs_more_the_more_chunks_have_a_vector() -> None:
+    # 6 is found by vectors alone; it rises with the share of BM25's chunks that have one.
+    ranks = [
+        fused([1, 2, 3, 4, 5], [6, 1], pending=pending).index(6)
+        for pending in ([1, 2, 3, 4, 5], [2, 3, 4, 5], [4, 5], [])
+    ]
+    assert ranks == sorted(ranks, reverse=True)
+    assert ranks[0] == 5
+    assert ranks[-1] < 5
+
+
+def test_a_search_of_an_index_without_vectors_embeds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> NDArray[np.float32]:
+        raise AssertionError("the query was embedded")
+
+    monkeypatch.setattr(HashedEmbedder, "embed", refuse)
+    with crx.open(tmp_path / "i.crx", settings={"embedder": "hashed"}) as index:
+        index.add_documents([crx.Document("a", "Whales eat krill.")], words_only=True)
+        result = index.search("krill")
+    assert [hit.uri for hit in result.hits] == ["a"]
+    assert "dense" not in result.hits[0].stages
+    (note,) = result.notes
+    assert note == (
+        "1 of 1 chunks are found by words alone until they have their vector; "
+        '"crx embed" goes on with them'
+    )
+
+
+def test_a_search_beside_the_second_pass_uses_the_vectors_that_are_there(tmp_path: Path) -> None:
+    texts = [f"Whale number {n} is blue." for n in range(40)]
+    with crx.open(tmp_path / "i.crx", settings={"embedder": "hashed"}) as index:
+        index.add_documents([crx.Document("first", texts[0])])
+        index.add_documents(
+            [crx.Document(f"{n}", text) for n, text in enumerate(texts)], words_only=True
+        )
+        result = index.search("whale number 7 is blue")
+        assert result.hits[0].uri == "7"
+        stages = {hit.uri: set(hit.stages) for hit in result.hits}
+    assert "dense" in stages["first"]
+    assert "dense" not in stages["7"]
+    assert "39 of 41 chunks" in result.notes[0]  # one text is that of the first document
