@@ -33,6 +33,12 @@ def test_import_crx_loads_neither_numpy_nor_a_step() -> None:
     assert "numpy" not in loaded
 
 
+def test_a_reader_loads_nothing_that_indexes() -> None:
+    loaded = modules_after("import crx; crx.open_reader")
+    assert "crx.index.reader" in loaded
+    assert not loaded & {"crx.index.handle", "crx.ingest.indexer", "crx.index.verify"}
+
+
 def test_a_search_loads_neither_a_reader_nor_what_indexes() -> None:
     loaded = modules_after("import crx.cli.search, crx.index.reader, crx.backends.onnx")
     unwanted = {

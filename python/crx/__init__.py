@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from crx.index.handle import Index, open
+    from crx.index.reader import IndexReader, open_reader
     from crx.ingest.report import Failure, Progress, Report
     from crx.types import (
         Anchor,
@@ -57,6 +58,7 @@ __all__ = [
     "Incompatible",
     "Index",
     "IndexFailure",
+    "IndexReader",
     "InputError",
     "Locked",
     "Mark",
@@ -72,12 +74,14 @@ __all__ = [
     "SystemFailure",
     "UsageError",
     "open",
+    "open_reader",
 ]
 
 # Names by module. All other names are in `errors`.
 _MODULE_NAMES = {
     "ingest.report": ("Failure", "Progress", "Report"),
     "index.handle": ("Index", "open"),
+    "index.reader": ("IndexReader", "open_reader"),
     "types": (
         "Anchor",
         "Answer",
