@@ -20,7 +20,7 @@ from served import Client
 
 import crx
 from crx.cli import run, search
-from crx.serve import local_socket, search_client, socket_places
+from crx.serve import local_socket, search_client, socket_paths
 from crx.serve.app import create_app
 from crx.serve.local_query import SEARCH_PATH
 from crx.serve.local_search import local_search_extension
@@ -108,7 +108,7 @@ def serving(index: Path) -> Iterator[None]:
 
 
 def place_of(index: Path) -> str:
-    return next(socket_places.socket_places(index))
+    return next(socket_paths.socket_paths(index))
 
 
 def without_times(text: str) -> object:
@@ -256,7 +256,7 @@ def test_a_search_of_another_index_is_not_the_servers(
     sea: Path, kitchen: Path, warm: Warm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Two indexes whose sockets have the same name by chance.
-    monkeypatch.setattr(socket_places, "crc32", lambda _: 1)
+    monkeypatch.setattr(socket_paths, "crc32", lambda _: 1)
     with serving(sea):
         assert warm("search", "bread", "--index", kitchen) is None
         assert warm("search", "whales", "--index", sea) is not None
@@ -264,7 +264,7 @@ def test_a_search_of_another_index_is_not_the_servers(
 
 def test_a_socket_that_nobody_answers_is_ignored_and_replaced(sea: Path, warm: Warm) -> None:
     place = place_of(sea)
-    assert socket_places.make_folder(place)
+    assert socket_paths.make_folder(place)
     with socket.socket(socket.AF_UNIX) as left_behind:
         left_behind.bind(place)
     assert warm("search", "whales", "--index", sea) is None
@@ -317,7 +317,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(sea: Path, runtime: Path)
 
 def test_a_path_that_is_too_long_for_a_socket_is_not_tried() -> None:
     environ = {"XDG_RUNTIME_DIR": f"/run/{'x' * 100}", "TMPDIR": "/var/tmp"}
-    places = list(socket_places.socket_places("/notes", environ=environ))
+    places = list(socket_paths.socket_paths("/notes", environ=environ))
     assert [os.path.dirname(os.path.dirname(each)) for each in places] == ["/var/tmp", "/tmp"]
 
 

@@ -148,7 +148,7 @@ def _is_foreign(variable: str) -> bool:
 
 def _require_room(folder: Path, needed: int) -> None:
     """Raise `NoRoom` if the disk has less space than an installation takes."""
-    existing = next(place for place in (folder, *folder.absolute().parents) if place.is_dir())
+    existing = next(each for each in (folder, *folder.absolute().parents) if each.is_dir())
     free = shutil.disk_usage(existing).free
     if free < needed:
         raise NoRoom(

@@ -95,14 +95,14 @@ def _run_pip(wheels: Path, requirement: str, folder: Path | None, temporary: Pat
     if folder is not None:
         options += ["--no-index", "--find-links", str(folder)]
     # What pip unpacks must find room where the bundle does, not in a small /tmp.
-    places = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(temporary))
+    folders = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(temporary))
     done = subprocess.run(
         [sys.executable, "-m", "pip", "wheel", *options, requirement, "pip"],
         check=False,
         capture_output=True,
         text=True,
         errors="replace",
-        env={**os.environ, **places},
+        env={**os.environ, **folders},
     )
     if done.returncode:
         raise _pip_error(done.stderr, folder)

@@ -27,7 +27,7 @@ from crx.config import resolve
 from crx.retrieve.excerpt import columns
 from crx.retrieve.operators import Match, QueryPattern, parse_pattern
 from crx.retrieve.pattern_match import matched_text
-from crx.serve.socket_places import own_sockets
+from crx.serve.socket_paths import own_sockets
 from crx.types import LEGS, Passage, Result
 
 Format = Literal["text", "json", "jsonl", "vimgrep"]

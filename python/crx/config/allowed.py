@@ -3,7 +3,7 @@
 An index may come with a clone or a download, and it names its embedder, a file of contexts and the
 folders that are indexed again. What of it lies outside the folder that holds the index is an act: a
 line of text, such as `read /home/ann/notes`. An act is in effect only if it is on record for the
-place of the index. The user puts it there by asking for it (`--embedder openai:...`, `crx index
+location of the index. The user puts it there by asking for it (`--embedder openai:...`, `crx index
 FOLDER`), or with `crx trust INDEX`. The records are beside the user's settings file, out of reach
 of what is indexed.
 """
@@ -18,31 +18,31 @@ from crx.config.trust import record_of
 from crx.errors import NoRoom, Untrusted
 
 
-def is_allowed(place: str, act: str, *, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the user has allowed an act to the index at a place, a full path or a URL."""
-    return _record(place, act, environ).is_file()
+def is_allowed(location: str, act: str, *, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the user has allowed an act to the index at a full path or a URL."""
+    return _record(location, act, environ).is_file()
 
 
-def allow(place: str, acts: Iterable[str], *, environ: Mapping[str, str] = os.environ) -> None:
-    """Put acts of the index at a place on record; raises `NoRoom` if they cannot be written."""
+def allow(location: str, acts: Iterable[str], *, environ: Mapping[str, str] = os.environ) -> None:
+    """Put acts of the index at a location on record; raises `NoRoom` if they cannot be written."""
     for act in acts:
-        record = _record(place, act, environ)
+        record = _record(location, act, environ)
         try:
             record.parent.mkdir(parents=True, exist_ok=True)
-            record.write_text(f"{place}: {act}\n", encoding="utf-8", errors="surrogateescape")
+            record.write_text(f"{location}: {act}\n", encoding="utf-8", errors="surrogateescape")
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise NoRoom(f"{record}: cannot be written: {reason}") from error
 
 
 def allow_copy(source: str, target: str, acts: Iterable[str]) -> None:
-    """Allow a copy of an index, at another place, those of its acts that the index is allowed."""
+    """Allow a copy of an index, with another path, those of its acts that the index is allowed."""
     allow(target, [act for act in acts if is_allowed(source, act)])
 
 
-def forbid(place: str, acts: Iterable[str], *, environ: Mapping[str, str] = os.environ) -> bool:
+def forbid(location: str, acts: Iterable[str], *, environ: Mapping[str, str] = os.environ) -> bool:
     """Take acts off the record; return whether one was on it."""
-    records = [_record(place, act, environ) for act in acts]
+    records = [_record(location, act, environ) for act in acts]
     were_there = any(record.is_file() for record in records)
     for record in records:
         record.unlink(missing_ok=True)
@@ -50,18 +50,18 @@ def forbid(place: str, acts: Iterable[str], *, environ: Mapping[str, str] = os.e
 
 
 def require_allowed(
-    place: str, acts: Iterable[str], *, environ: Mapping[str, str] = os.environ
+    location: str, acts: Iterable[str], *, environ: Mapping[str, str] = os.environ
 ) -> None:
     """Raise `Untrusted` with the first act that is not on record."""
     for act in acts:
-        if not is_allowed(place, act, environ=environ):
+        if not is_allowed(location, act, environ=environ):
             raise Untrusted(
-                f"{place}: asks to {act}, which you have not allowed it: an index from elsewhere "
-                f'acts on nothing outside its folder; "crx trust {place}" allows it if the index '
-                "is your own"
+                f"{location}: asks to {act}, which you have not allowed it: an index from "
+                f'elsewhere acts on nothing outside its folder; "crx trust {location}" allows it '
+                "if the index is your own"
             )
 
 
-def _record(place: str, act: str, environ: Mapping[str, str]) -> Path:
-    where = os.path.realpath(place) if os.path.isabs(place) else place
+def _record(location: str, act: str, environ: Mapping[str, str]) -> Path:
+    where = os.path.realpath(location) if os.path.isabs(location) else location
     return record_of(b"act of an index", os.fsencode(where), os.fsencode(act), environ=environ)

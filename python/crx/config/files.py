@@ -46,9 +46,9 @@ def user_file(environ: Mapping[str, str]) -> Path:
 def project_file(folder: Path) -> Path | None:
     """Return the settings file of the project that a folder lies in, or None."""
     folder = folder.resolve()
-    for place in (folder, *folder.parents):
-        if (place / PROJECT_FILE).is_file():
-            return place / PROJECT_FILE
+    for each in (folder, *folder.parents):
+        if (each / PROJECT_FILE).is_file():
+            return each / PROJECT_FILE
     return None
 
 
@@ -111,7 +111,7 @@ def write_values(path: Path, changes: Mapping[str, Value | None]) -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Replace a file, which keeps its mode; what lies beside it is not touched."""
+    """Replace a file, which keeps its mode; what lies beside it stays."""
     import tempfile  # not imported for a search
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -213,7 +213,7 @@ class Variable(NamedTuple):
 
 # Every variable that crx reads besides `CRX_` and the name of a setting.
 ENVIRONMENT = (
-    Variable("CRX_HOME", "folder of the user's settings file, in place of the system's own"),
+    Variable("CRX_HOME", "folder of the user's settings file, instead of the system's own"),
     Variable("CRX_INDEX", "index folder when --index is not given"),
     Variable("CRX_MODELS", "folders in which models are looked up first"),
     Variable("CRX_OFFLINE", "1: refuse everything that needs the network"),

@@ -268,14 +268,14 @@ class EngineDocuments:
         """Return document and ordinal of each hit that exists, its score, and its index."""
         rows = {row.key: row for row in self.chunks(keys)}
         kept = [at for at, key in enumerate(keys.tolist()) if key in rows]
-        places = [(rows[key].doc, rows[key].ordinal) for key in keys[kept].tolist()]
-        return np.array(places, np.int64).reshape(-1, 2), scores[kept], kept
+        positions = [(rows[key].doc, rows[key].ordinal) for key in keys[kept].tolist()]
+        return np.array(positions, np.int64).reshape(-1, 2), scores[kept], kept
 
     def _neighbours(self, hits: NDArray[np.int64], *, each_side: int) -> NDArray[np.int64]:
-        places = [(doc, ordinal) for doc, ordinal in hits.tolist()]
-        if not places:
+        positions = [(doc, ordinal) for doc, ordinal in hits.tolist()]
+        if not positions:
             return np.empty((0, 7), np.int64)
-        return self.snapshot.neighbours(places, each_side=each_side)
+        return self.snapshot.neighbours(positions, each_side=each_side)
 
     def _layouts(self, hits: NDArray[np.int64], *, reach_tokens: int) -> NDArray[np.int64]:
         """Return the layout around hits, as far as so many tokens on each side."""

@@ -291,7 +291,9 @@ class EngineSnapshot(Protocol):
         """Return the documents of these ids, in any order."""
         ...
 
-    def neighbours(self, places: Sequence[tuple[int, int]], *, each_side: int) -> NDArray[np.int64]:
+    def neighbours(
+        self, positions: Sequence[tuple[int, int]], *, each_side: int
+    ) -> NDArray[np.int64]:
         """Return the layout around (document, ordinal) pairs, as far as there are chunks.
 
         It is (n, 7): document, ordinal, start, end, token_start, token_end, section, in ascending

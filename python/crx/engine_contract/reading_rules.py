@@ -169,8 +169,8 @@ def layouts_agree(found: EngineSnapshot, expected: EngineSnapshot) -> None:
         for snapshot in (found, expected):
             rows = snapshot.rows(all_keys(snapshot))
             uris = {row.doc: row.uri for row in rows}
-            places = [(row.doc, row.ordinal) for row in rows if row.ordinal in (0, 2)]
-            layout = snapshot.neighbours(places, each_side=each_side).tolist()
+            positions = [(row.doc, row.ordinal) for row in rows if row.ordinal in (0, 2)]
+            layout = snapshot.neighbours(positions, each_side=each_side).tolist()
             pairs = [(doc, ordinal) for doc, ordinal, *_ in layout]
             expect("(document, ordinal)", pairs, sorted(set(pairs)))
             both.append({(uris[doc], *rest) for doc, *rest in layout})

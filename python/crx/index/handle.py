@@ -89,9 +89,9 @@ class Index(AnsweringIndex):
         files that are gone. Raises `Locked`, `UsageError`, `NoRoom`, `ModelError`.
         """
         _require(paths, str | os.PathLike, "add takes paths, each as an argument")
-        places = [Path(os.path.abspath(path)) for path in paths]
+        absolute = [Path(os.path.abspath(path)) for path in paths]
         with self._indexing(contexts, on_progress, on_notice, words_only=words_only) as indexer:
-            indexer.index_files(places, exclude=exclude, rehash=rehash, keep_missing=keep_missing)
+            indexer.index_files(absolute, exclude=exclude, rehash=rehash, keep_missing=keep_missing)
         return indexer.report
 
     def refresh(
@@ -173,7 +173,7 @@ class Index(AnsweringIndex):
         on_progress: Callable[[ContextProgress], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
     ) -> ContextReport:
-        """Give each chunk a context, in place and while searching goes on; returns what was done.
+        """Give each chunk a context while searching goes on; returns what was done.
 
         `with_` is a contextualizer or a specification of one (see `crx.registry`). `budget` is a
         time such as `20m` (not for batches) or, for a service that charges, dollars such as `$2`;
@@ -310,7 +310,7 @@ class Index(AnsweringIndex):
         self._reopen()
 
     def backup(self, folder: str | os.PathLike[str]) -> Path:
-        """Copy the index, as of the last commit, into a new folder; returns its path.
+        """Copy the index, in its last committed state, into a new folder; returns its path.
 
         The copy holds `crx.db` alone; its derived files are rebuilt when it is first searched. It
         may be taken while another process writes. Raises `UsageError` if the folder exists and is

@@ -127,10 +127,12 @@ class LocalSnapshot:
             for row in rows
         ]
 
-    def neighbours(self, places: Sequence[tuple[int, int]], *, each_side: int) -> NDArray[np.int64]:
+    def neighbours(
+        self, positions: Sequence[tuple[int, int]], *, each_side: int
+    ) -> NDArray[np.int64]:
         """Return the layout around (document, ordinal) pairs, (n, 7), in ascending order."""
         wanted: dict[int, set[int]] = {}
-        for doc, ordinal in places:
+        for doc, ordinal in positions:
             around = range(max(0, ordinal - each_side), ordinal + each_side + 1)
             wanted.setdefault(doc, set()).update(around)
         rows = [

@@ -1,4 +1,4 @@
-"""Snapshots for searches: both legs and the store as of one sequence number.
+"""Snapshots for searches: both legs and the store at one sequence number.
 
 Readers are never blocked by the writer, and what a writer commits meanwhile changes nothing in the
 answer of a search.
@@ -28,7 +28,7 @@ _ALL = 2**62
 
 @dataclass(slots=True)
 class Snapshot:
-    """Both legs and a store as of one sequence number; `store` is in a read transaction if `held`.
+    """Both legs and a store at one sequence number; `store` is in a read transaction if `held`.
 
     `pending` chunks lack their vector. `users` are the searches that read it.
     """

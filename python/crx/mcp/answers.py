@@ -1,4 +1,4 @@
-"""Answers of the tools: the shapes that ChatGPT's connectors read, with places added."""
+"""Answers of the tools: the shapes that ChatGPT's connectors read, with positions."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def as_tool_results(found: SearchResults) -> ToolResults:
 
 def as_tool_document(document: DocumentText) -> ToolDocument:
     """Return a part of a document for a model."""
-    place = {"start": document.start, "end": document.end, "length": document.length}
+    span = {"start": document.start, "end": document.end, "length": document.length}
     return ToolDocument(
         id=document.id,
         title=_title(document.title, document.uri),
         text=document.text,
         url=document.url,
-        metadata={**document.metadata, "uri": document.uri, **place},
+        metadata={**document.metadata, "uri": document.uri, **span},
         next_start=document.end if document.end < document.length else None,
     )
 

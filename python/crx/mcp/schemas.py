@@ -27,7 +27,7 @@ def output_schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def _inline(struct: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the schema of a Struct with the Structs in it in their places."""
+    """Return the schema of a Struct with the schemas of the Structs within it."""
     _, components = msgspec.json.schema_components([struct], ref_template=_REFERENCE + "{name}")
 
     def resolve(value: Any) -> Any:

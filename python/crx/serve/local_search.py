@@ -19,7 +19,7 @@ from crx.serve.app import Extension, decode_body
 from crx.serve.failures import EXPECTED, exception_response
 from crx.serve.local_query import SEARCH_PATH, LocalQuery
 from crx.serve.service import SearchService
-from crx.serve.socket_places import installation
+from crx.serve.socket_paths import installation
 from crx.serve.threads import RequestThreads
 from crx.types import Result
 

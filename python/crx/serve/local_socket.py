@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from crx.serve.socket_places import make_folder, socket_places
+from crx.serve.socket_paths import make_folder, socket_paths
 
 # What the platform lacks on Windows.
 AVAILABLE = hasattr(socket, "AF_UNIX")
@@ -32,32 +32,32 @@ def local_sockets(indexes: Sequence[Path]) -> Iterator[tuple[list[socket.socket]
                 bound.append(made)
         yield [each for each, _ in bound], without
     finally:
-        for each, place in bound:
+        for each, path in bound:
             each.close()
             with contextlib.suppress(OSError):
-                os.unlink(place)
+                os.unlink(path)
 
 
 def _listen(index: Path) -> tuple[socket.socket, str] | None:
-    for place in socket_places(index):
-        if not make_folder(place):
+    for path in socket_paths(index):
+        if not make_folder(path):
             continue
-        if is_answered(place):
+        if is_answered(path):
             return None
         # A server that was killed has left its socket behind.
         with contextlib.suppress(OSError):
-            os.unlink(place)
+            os.unlink(path)
         with contextlib.suppress(OSError):
-            return _bind(place), place
+            return _bind(path), path
     return None
 
 
-def _bind(place: str) -> socket.socket:
+def _bind(path: str) -> socket.socket:
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        made.bind(place)
+        made.bind(path)
         # Nobody can connect before it listens.
-        os.chmod(place, 0o600)
+        os.chmod(path, 0o600)
         made.listen(64)
     except BaseException:
         made.close()
@@ -65,12 +65,12 @@ def _bind(place: str) -> socket.socket:
     return made
 
 
-def is_answered(place: str) -> bool:
+def is_answered(path: str) -> bool:
     """Return whether a process listens on a socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         try:
-            probe.connect(place)
+            probe.connect(path)
         except OSError:
             return False
     return True

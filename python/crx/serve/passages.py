@@ -23,7 +23,7 @@ def describe_passages(
     store: _native.Store,
     url_of: Callable[[str, str, str], str],
 ) -> list[FoundPassage]:
-    """Return the passages of a result; `url_of` gets the id, the URI and the place of each."""
+    """Return the passages of a result; `url_of` gets the id, the URI and the fragment of each."""
     rows = {uri: store.document(uri) for uri in {each.uri for each in result.passages}}
     best = max((each.score for each in result.passages), default=0.0)
     described = []

@@ -11,7 +11,7 @@ from crx.types import Anchor, Hit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassagePlace:
-    """The place of a passage: its index, the id of its document and a URL that shows it.
+    """Where a passage is: its index, the id of its document and a URL that shows it.
 
     The other fields are those of `crx.Passage`.
     """
@@ -31,7 +31,7 @@ class PassagePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundPassage(PassagePlace):
-    """A passage at its place.
+    """A passage and where it is.
 
     `index_score` is the reranker's score if the passage was `reranked`, else its share of the score
     of the best passage of its index. The other fields are those of `crx.Passage`.

@@ -16,7 +16,7 @@ import msgspec
 from crx.config import Resolved, is_offline, settings_asked_for, user_file
 from crx.serve.local_query import SEARCH_PATH, LocalQuery
 from crx.serve.requests import SearchQuery
-from crx.serve.socket_places import installation
+from crx.serve.socket_paths import installation
 from crx.types import Result
 
 # Seconds to wait for an answer; a search that takes longer is done again by the command.

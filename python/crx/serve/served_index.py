@@ -73,12 +73,12 @@ def open_indexes(
     A name that is not given is that of the folder, or of the folder that holds `.crx`. Raises
     `UsageError` for two indexes of one name, and as `crx.open`.
     """
-    places = [_parse(spec) for spec in specs]
-    names = [name for name, _ in places]
-    for name, path in places:
+    pairs = [_parse(spec) for spec in specs]
+    names = [name for name, _ in pairs]
+    for name, path in pairs:
         if names.count(name) > 1:
             raise UsageError(f"{path}: a second index named {name}; name each: NAME=DIR")
-    return [ServedIndex(name, path, settings=settings) for name, path in places]
+    return [ServedIndex(name, path, settings=settings) for name, path in pairs]
 
 
 def _parse(spec: str) -> tuple[str, Path]:

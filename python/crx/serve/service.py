@@ -54,7 +54,7 @@ class SearchService:
     `page_url` is the address under which the server shows documents, "" if it shows none; URLs are
     then those of the files. `generator` answers questions, by default the setting of that name.
     `watches` are those that keep indexes equal to their folders, by the names of the indexes.
-    `on_warning` gets what has no place in an answer, and may get it more than once.
+    `on_warning` gets what an answer cannot carry, and may get it more than once.
     """
 
     def __init__(
@@ -258,11 +258,11 @@ class SearchService:
         """Whether the models are loaded."""
         return self._ready.is_set()
 
-    def document_url(self, document_id: str, uri: str, place: str = "") -> str:
+    def document_url(self, document_id: str, uri: str, fragment: str = "") -> str:
         """Return the URL of a document: the server's page of it, or the file."""
         if self.page_url:
-            return f"{self.page_url}/documents/{document_id}{place}"
-        return f"file://{quote_path(uri)}{place}" if uri.startswith("/") else uri
+            return f"{self.page_url}/documents/{document_id}{fragment}"
+        return f"file://{quote_path(uri)}{fragment}" if uri.startswith("/") else uri
 
     def _watch_status(self, name: str) -> WatchStatus | None:
         return self._watches[name].status if name in self._watches else None

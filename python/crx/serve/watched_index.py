@@ -78,7 +78,7 @@ class IndexWatch:
                 self._closed.wait(RETRY_AFTER_S)
 
     def _watch(self, index: Index) -> None:
-        """Watch until the server ends or another index takes the place of this one."""
+        """Watch until the server ends or another index replaces this one."""
         self._status = replace(self._status, folders=index.roots)
         watcher = Watcher(
             index,

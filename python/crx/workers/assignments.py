@@ -65,7 +65,7 @@ class Assignments(Generic[Task]):
         return self._assigned[worker][0]
 
     def replace_first(self, worker: int, task: Task) -> None:
-        """Put a task in the place of the one that a worker works on: what remains of it."""
+        """Put a task instead of the one that a worker works on: what remains of it."""
         self._assigned[worker][0] = task
 
     def finish(self, worker: int) -> Task:

@@ -65,7 +65,7 @@ class Supervisor:
         return self._tasks
 
     def start(self) -> Message:
-        """Start a child, in place of the one before, and return its `ready`.
+        """Start a child, instead of the one before, and return its `ready`.
 
         Raises `ChildRefused`, `ChildLost`, and `SystemFailure` if the command cannot be run.
         """

@@ -56,7 +56,7 @@ def parse_milvus_address(url: str, *, environ: Mapping[str, str] = os.environ) -
     taken from MILVUS_TOKEN if the URL has no password. Raises `UsageError`.
     """
     shown = without_password(url)
-    place, _, query = url.partition("?")
+    location, _, query = url.partition("?")
     given = parse_parameters(query, known=_PARAMETERS, shown=shown)
     collection = given.get("collection", _DEFAULT_COLLECTION)
     if not _IDENTIFIER.fullmatch(collection):
@@ -64,15 +64,15 @@ def parse_milvus_address(url: str, *, environ: Mapping[str, str] = os.environ) -
             f"{collection}: not a name of a collection; use letters, digits and underscores"
         )
     timeout_s = parse_timeout(given, default_s=_DEFAULT_TIMEOUT_S)
-    if place.lower().startswith(_LITE):
+    if location.lower().startswith(_LITE):
         return MilvusAddress(
-            folder=_folder(place, shown=shown), collection=collection, timeout_s=timeout_s
+            folder=_folder(location, shown=shown), collection=collection, timeout_s=timeout_s
         )
     secure = given.get("secure", "0")
     if secure not in ("0", "1"):
         raise UsageError(f"secure={secure}: no such choice; use 1 for TLS, or 0")
     return _server(
-        place,
+        location,
         shown=shown,
         environ=environ,
         is_secure=secure == "1",
@@ -81,8 +81,8 @@ def parse_milvus_address(url: str, *, environ: Mapping[str, str] = os.environ) -
     )
 
 
-def _folder(place: str, *, shown: str) -> str:
-    path = place[len(_LITE) :]
+def _folder(location: str, *, shown: str) -> str:
+    path = location[len(_LITE) :]
     if path.startswith("//"):
         # As in a URL of a file: milvus-lite:///notes.db has an empty host.
         host, slash, rest = path[2:].partition("/")
@@ -95,7 +95,7 @@ def _folder(place: str, *, shown: str) -> str:
 
 
 def _server(
-    place: str,
+    location: str,
     *,
     shown: str,
     environ: Mapping[str, str],
@@ -104,7 +104,7 @@ def _server(
     timeout_s: float,
 ) -> MilvusAddress:
     try:
-        parts = urlsplit(place)
+        parts = urlsplit(location)
         port = parts.port or _DEFAULT_PORT
     except ValueError as error:
         raise UsageError(f"{shown}: not a URL of a server ({error})") from None

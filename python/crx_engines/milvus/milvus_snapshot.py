@@ -237,12 +237,14 @@ class MilvusSnapshot:
         self._check()
         return [found_document(row) for row in self._read_documents(set(docs)).values()]
 
-    def neighbours(self, places: Sequence[tuple[int, int]], *, each_side: int) -> NDArray[np.int64]:
+    def neighbours(
+        self, positions: Sequence[tuple[int, int]], *, each_side: int
+    ) -> NDArray[np.int64]:
         """Return the layout around (document, ordinal) pairs, (n, 7), in ascending order."""
         self._check()
-        documents = self._read_documents({doc for doc, _ in places})
+        documents = self._read_documents({doc for doc, _ in positions})
         keys: set[int] = set()
-        for doc, ordinal in places:
+        for doc, ordinal in positions:
             first, count = documents[doc]["first_chunk"], documents[doc]["chunks"]
             ordinals = range(max(0, ordinal - each_side), min(count, ordinal + each_side + 1))
             keys.update(first + each for each in ordinals)

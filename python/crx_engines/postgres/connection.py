@@ -80,14 +80,14 @@ def name_of(servers: Sequence[DatabaseAddress]) -> str:
     """Return the URL of an index on these servers, without a password."""
     first = servers[0]
     is_socket = first.host.startswith("/")
-    place = "" if is_socket else ",".join(_authority(each) for each in servers)
+    hosts = "" if is_socket else ",".join(_authority(each) for each in servers)
     parameters = {
         "host": ",".join(each.host for each in servers) if is_socket else "",
         "schema": "" if first.schema == _DEFAULT_SCHEMA else first.schema,
         "missing": _SKIP if first.skips_missing else "",
     }
     query = "&".join(f"{name}={value}" for name, value in parameters.items() if value)
-    return f"postgresql://{first.user}@{place}/{first.database}{'?' if query else ''}{query}"
+    return f"postgresql://{first.user}@{hosts}/{first.database}{'?' if query else ''}{query}"
 
 
 def _authority(address: DatabaseAddress) -> str:
@@ -119,10 +119,10 @@ def parse_addresses(
     if missing not in (_REFUSE, _SKIP):
         raise UsageError(f"missing={missing}: no such choice; use {_REFUSE} or {_SKIP}")
     try:
-        places = _places(authority, given.get("host", ""), environ)
+        addresses = _addresses(authority, given.get("host", ""), environ)
     except ValueError as error:
         raise UsageError(f"{shown}: not a URL of a database ({error})") from None
-    if len(set(places)) < len(places):
+    if len(set(addresses)) < len(addresses):
         raise UsageError(f"{shown}: names a server twice; name each once")
     return tuple(
         DatabaseAddress(
@@ -137,11 +137,11 @@ def parse_addresses(
             timeout_s=timeout_s,
             skips_missing=missing == _SKIP,
         )
-        for host, port in places
+        for host, port in addresses
     )
 
 
-def _places(authority: str, hosts: str, environ: Mapping[str, str]) -> list[tuple[str, int]]:
+def _addresses(authority: str, hosts: str, environ: Mapping[str, str]) -> list[tuple[str, int]]:
     """Return the host and port of each server; raises `ValueError`."""
     port = int(environ.get("PGPORT", "5432"))
     if hosts:

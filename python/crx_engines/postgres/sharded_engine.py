@@ -81,7 +81,7 @@ class ShardedEngine:
         """
         parts: dict[int, list[StoredDocument]] = {}
         for document in documents:
-            parts.setdefault(self._place(document.uri), []).append(document)
+            parts.setdefault(self._shard_of(document.uri), []).append(document)
         futures = [
             self._threads.submit(self._shards[at].upsert, part) for at, part in parts.items()
         ]
@@ -91,7 +91,7 @@ class ShardedEngine:
         """Remove documents; return how many there were."""
         parts: dict[int, list[str]] = {}
         for uri in uris:
-            parts.setdefault(self._place(uri), []).append(uri)
+            parts.setdefault(self._shard_of(uri), []).append(uri)
         futures = [
             self._threads.submit(self._shards[at].delete, part) for at, part in parts.items()
         ]
@@ -117,7 +117,7 @@ class ShardedEngine:
                 stack.push(entered)
             yield ShardedSnapshot(
                 {at: snapshot for at, (_, snapshot) in answers.items()},
-                place=self._place,
+                shard_of=self._shard_of,
                 count=len(self._shards),
                 threads=self._threads,
                 missing=tuple(f"{each}; its documents are not in this answer" for each in lost),
@@ -129,7 +129,7 @@ class ShardedEngine:
         for shard in self._shards:
             shard.close()
 
-    def _place(self, uri: str) -> int:
+    def _shard_of(self, uri: str) -> int:
         """Return the index of the server of a document."""
         return int.from_bytes(digest_of(uri.encode())[:8], "little") % len(self._shards)
 

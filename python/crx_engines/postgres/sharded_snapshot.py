@@ -42,13 +42,13 @@ class ShardedSnapshot:
         self,
         shards: Mapping[int, PostgresSnapshot],
         *,
-        place: Callable[[str], int],
+        shard_of: Callable[[str], int],
         count: int,
         threads: Executor,
         missing: tuple[str, ...],
     ) -> None:
         self._shards = shards
-        self._place = place
+        self._shard_of = shard_of
         self._count = count
         self._threads = threads
         self._missing = missing
@@ -130,10 +130,12 @@ class ShardedSnapshot:
             for each in part
         ]
 
-    def neighbours(self, places: Sequence[tuple[int, int]], *, each_side: int) -> NDArray[np.int64]:
+    def neighbours(
+        self, positions: Sequence[tuple[int, int]], *, each_side: int
+    ) -> NDArray[np.int64]:
         """Return the layout around (document, ordinal) pairs, (n, 7), in ascending order."""
         parts: dict[int, list[tuple[int, int]]] = {}
-        for doc, ordinal in places:
+        for doc, ordinal in positions:
             number, at = divmod(doc, self._count)
             parts.setdefault(at, []).append((number, ordinal))
         found = self._on_parts(parts, lambda shard, own: shard.neighbours(own, each_side=each_side))
@@ -169,7 +171,7 @@ class ShardedSnapshot:
     def read(self, uri: str) -> StoredDocument | None:
         """Return a document with all that was made of it, None if there is none."""
         self._require_all()
-        return self._shards[self._place(uri)].read(uri)
+        return self._shards[self._shard_of(uri)].read(uri)
 
     def _require_all(self) -> None:
         if self._missing:

@@ -335,7 +335,9 @@ class PostgresSnapshot:
             for doc, uri, metadata, mtime_ns in rows
         ]
 
-    def neighbours(self, places: Sequence[tuple[int, int]], *, each_side: int) -> NDArray[np.int64]:
+    def neighbours(
+        self, positions: Sequence[tuple[int, int]], *, each_side: int
+    ) -> NDArray[np.int64]:
         """Return the layout around (document, ordinal) pairs, (n, 7), in ascending order."""
         # As one text: hundreds of rows take longer to receive than to find.
         ((layout,),) = self._connection.run(
@@ -347,8 +349,8 @@ class PostgresSnapshot:
             "AS hit(doc, ordinal) JOIN chunk ON chunk.doc = hit.doc AND chunk.ordinal BETWEEN "
             "hit.ordinal - CAST(:each AS integer) AND hit.ordinal + CAST(:each AS integer)) "
             "AS near",
-            docs=numbers([doc for doc, _ in places]),
-            ordinals=numbers([ordinal for _, ordinal in places]),
+            docs=numbers([doc for doc, _ in positions]),
+            ordinals=numbers([ordinal for _, ordinal in positions]),
             each=each_side,
         )
         return np.array(layout.split(), np.int64).reshape(-1, 7)

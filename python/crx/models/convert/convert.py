@@ -374,12 +374,12 @@ def _read_external_data(tensor: onnx.TensorProto, folder: Path) -> None:
 
     onnx's own function refuses links, of which a folder of the hub's cache consists.
     """
-    place = ExternalDataInfo(tensor)
-    with (folder / place.location).open("rb") as file:
-        file.seek(place.offset or 0)
-        tensor.raw_data = file.read(-1 if place.length is None else place.length)
-    if place.length is not None and len(tensor.raw_data) < place.length:
-        raise ValueError(f"{place.location} ends within the tensor {tensor.name}")
+    data = ExternalDataInfo(tensor)
+    with (folder / data.location).open("rb") as file:
+        file.seek(data.offset or 0)
+        tensor.raw_data = file.read(-1 if data.length is None else data.length)
+    if data.length is not None and len(tensor.raw_data) < data.length:
+        raise ValueError(f"{data.location} ends within the tensor {tensor.name}")
     tensor.data_location = onnx.TensorProto.DEFAULT
     del tensor.external_data[:]
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from crx.serve.answering import AnswerEvents
 from crx.serve.failures import EXPECTED
 from crx.serve.page.form import document_url
-from crx.serve.page.places import describe_place
+from crx.serve.page.locations import describe_location
 from crx.serve.page.templates import escape_text, render
 from crx.serve.responses import AnswerCitation
 from crx.serve.threads import RequestThreads
@@ -41,7 +41,7 @@ async def stream_answer(
             "number": each.number,
             "url": document_url(each.id, start=each.start, end=each.end, query=query),
             "title": each.title or each.uri,
-            "location": describe_place(each),
+            "location": describe_location(each),
         }
         for each in citations
     ]

@@ -15,7 +15,7 @@ from crx.ingest.formats import LANGUAGES, is_as_written
 from crx.retrieve.marks import read_marks
 from crx.retrieve.query_terms import terms_for
 from crx.serve.page.form import SearchForm, document_url
-from crx.serve.page.places import text_lang
+from crx.serve.page.locations import text_lang
 from crx.serve.page.templates import render
 from crx.serve.page.text_lines import TextLines
 from crx.serve.page.text_pieces import Piece, split_words

@@ -16,7 +16,7 @@ from crx.retrieve.excerpt import find_excerpt
 from crx.retrieve.query_terms import terms_for
 from crx.serve.page.facets import Facets
 from crx.serve.page.form import PASSAGES, SearchForm, document_url
-from crx.serve.page.places import cite, describe_place, shorten_path, text_lang
+from crx.serve.page.locations import cite, describe_location, shorten_path, text_lang
 from crx.serve.page.templates import render
 from crx.serve.page.text_pieces import Piece, split_words
 from crx.serve.requests import MAX_HITS
@@ -105,7 +105,7 @@ def _show_passage(
         title=found.title or shorten_path(found.uri, folder),
         index=found.index if len(service.names) > 1 else "",
         path=shorten_path(found.uri, folder),
-        location=describe_place(found),
+        location=describe_location(found),
         trail=[each for each in found.headings if each != found.title],
         lang=text_lang(found.text, document_lang=lang),
         is_code=format_ in LANGUAGES.values(),

@@ -16,7 +16,7 @@ _MAX_FAILURES = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ShownIndex:
-    """An index as `status.html` shows it; an error stands in place of everything else."""
+    """An index as `status.html` shows it; an error replaces everything else."""
 
     name: str
     error: str

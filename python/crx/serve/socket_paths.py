@@ -15,7 +15,7 @@ from zlib import crc32
 MAX_PATH_BYTES = 104
 
 
-def socket_places(
+def socket_paths(
     index: str | os.PathLike[str], *, environ: Mapping[str, str] = os.environ
 ) -> Iterator[str]:
     """Yield the paths at which the socket of an index may be, the preferred one first.
@@ -24,16 +24,16 @@ def socket_places(
     """
     name = f"{crc32(os.fsencode(os.path.realpath(index))):08x}.sock"
     for folder in _folders(environ):
-        place = os.path.join(folder, name)
-        if len(os.fsencode(place)) < MAX_PATH_BYTES:
-            yield place
+        path = os.path.join(folder, name)
+        if len(os.fsencode(path)) < MAX_PATH_BYTES:
+            yield path
 
 
 def own_sockets(index: str | os.PathLike[str]) -> list[str]:
     """Return the sockets of an index that are this user's, where there are Unix sockets."""
     if not hasattr(os, "getuid"):
         return []
-    return [path for path in socket_places(index) if is_own(path)]
+    return [path for path in socket_paths(index) if is_own(path)]
 
 
 def is_own(path: str | os.PathLike[str]) -> bool:
@@ -57,9 +57,9 @@ def installation() -> str:
     return f"{native}:{changed}"
 
 
-def make_folder(place: str) -> bool:
+def make_folder(path: str) -> bool:
     """Make the folder of a socket; returns whether it is this user's alone."""
-    folder = os.path.dirname(place)
+    folder = os.path.dirname(path)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError:

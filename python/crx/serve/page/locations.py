@@ -1,4 +1,4 @@
-"""Places of passages in words, and their citations."""
+"""Locations of passages in words, and their citations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crx.serve.responses import AnswerCitation, FoundPassage
 _DETECTED_CHARS = 2000
 
 
-def describe_place(found: FoundPassage | AnswerCitation) -> str:
+def describe_location(found: FoundPassage | AnswerCitation) -> str:
     """Return the pages, the lines or the anchor of a passage, "" if its document has none."""
     if found.pages:
         return _range("page", *found.pages)
@@ -19,9 +19,9 @@ def describe_place(found: FoundPassage | AnswerCitation) -> str:
 
 
 def cite(found: FoundPassage | AnswerCitation) -> str:
-    """Return a passage as a citation: title, path or URL, place."""
-    place = describe_place(found)
-    return ", ".join(part for part in (found.title, found.uri, place) if part)
+    """Return a passage as a citation: title, path or URL, location."""
+    location = describe_location(found)
+    return ", ".join(part for part in (found.title, found.uri, location) if part)
 
 
 def shorten_path(uri: str, folder: str) -> str:
