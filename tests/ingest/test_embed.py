@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -108,6 +109,15 @@ def test_tokens_start_where_their_text_does(embedder: Embedder) -> None:
     assert starts.tolist() == [0, 5, 13, 16, 17]
     assert starts.dtype == np.uint32
     assert embedder.token_starts("").tolist() == []
+
+
+def test_hashed_tokens_are_words_signs_and_characters_of_unspaced_scripts() -> None:
+    unspaced = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    token = re.compile(rf"[{unspaced}]|[^\W{unspaced}]+|[^\w\s]")
+    every = "".join(map(chr, range(0x110000)))  # among them lone surrogates, as of a file's name
+    for text in (every, every[::-7], "a " * (1 << 20)):
+        expected = [match.start() for match in token.finditer(text)]
+        assert HashedEmbedder().token_starts(text).tolist() == expected
 
 
 def test_a_fingerprint_is_the_same_in_another_process(embedder: Embedder, folder: Path) -> None:

@@ -26,12 +26,18 @@ _VERSION = 1
 # Scripts written without spaces, of which each character is a token.
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
+_WORD_CHARACTER = re.compile(rf"[^\W{_UNSPACED}]")
 _RUN = re.compile(rf"([{_UNSPACED}]+)|[^\W{_UNSPACED}]+")
 
 # A word weighs four times as much as one of its trigrams; weights grow with the word's length, up
 # to 8 letters, because longer words are rarer.
 _WORD_WEIGHT = 4
 _MAX_LENGTH_WEIGHT = 8
+
+# Characters whose kinds are looked up at once: a lookup takes nine bytes for each.
+_PART_CHARS = 1 << 20
+# Kinds of characters: white space, part of a word, a token of its own.
+_SPACE, _WORD, _ALONE = range(3)
 
 Features = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -71,7 +77,11 @@ class HashedEmbedder:
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         """Return the code point at which each word, sign or CJK character starts, ascending."""
-        return np.fromiter((match.start() for match in _TOKEN.finditer(text)), np.uint32)
+        parts = range(0, len(text), _PART_CHARS)
+        kinds = np.concatenate([_kinds(""), *(_kinds(text[at : at + _PART_CHARS]) for at in parts)])
+        starts_word = kinds == _WORD
+        starts_word[1:] &= kinds[:-1] != _WORD
+        return np.flatnonzero(starts_word | (kinds == _ALONE)).astype(np.uint32)
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Return (n, d) float32 unit rows, in order; a query is embedded like a passage."""
@@ -94,6 +104,30 @@ class HashedEmbedder:
             sums[0] = 1
         unit: NDArray[np.float64] = sums / np.sqrt(np.sum(sums * sums))
         return unit
+
+
+def _kinds_of(characters: str) -> NDArray[np.uint8]:
+    """Return the kind of each character, as a search for the tokens tells it."""
+    tokens = (_TOKEN.match(character) for character in characters)
+    kinds = (
+        _SPACE if token is None else _WORD if _WORD_CHARACTER.match(token[0]) else _ALONE
+        for token in tokens
+    )
+    return np.fromiter(kinds, np.uint8)
+
+
+_ASCII_KINDS = _kinds_of("".join(map(chr, range(128))))
+
+
+def _kinds(text: str) -> NDArray[np.uint8]:
+    """Return the kind of each character of a text; each distinct one is looked up once."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    kinds = _ASCII_KINDS[np.minimum(codes, 127)]
+    if not text.isascii():
+        others = codes > 127
+        distinct, places = np.unique(codes[others], return_inverse=True)
+        kinds[others] = _kinds_of("".join(map(chr, distinct.tolist())))[places]
+    return kinds
 
 
 def _words(text: str) -> Iterator[str]:

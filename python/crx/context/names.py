@@ -46,7 +46,9 @@ def proper_names(text: str, *, lang: str = "") -> list[str]:
     of the sentence. In Vietnamese (`lang="vi"`), where a word is a syllable, no single one is, if
     it has an accent.
     """
-    common = {word for word in set(_LOWER.findall(text)) if word[0].islower()}
+    # A word of a text is a word of one of its stretches without space, most of which recur.
+    stretches = " ".join(set(text.split()))
+    common = {word for word in set(_LOWER.findall(stretches)) if word[0].islower()}
     head = opening(text)
     names: dict[str, str] = {}
     for stretch in _BREAK.split(head):

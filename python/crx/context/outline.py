@@ -79,6 +79,7 @@ _DATE = re.compile(
     r"|\d{4}年(?:\d{1,2}月(?:\d{1,2}日)?)?",
     re.IGNORECASE,
 )
+_YEAR = re.compile(r"\d{4}")  # which every date has
 
 _start = attrgetter("start")
 
@@ -153,6 +154,8 @@ def _outermost(definitions: Sequence[Mark]) -> list[str]:
 
 
 def _dates(text: str) -> list[str]:
+    if not _YEAR.search(text):
+        return []
     return list(dict.fromkeys(" ".join(match.split()) for match in _DATE.findall(text)))
 
 
