@@ -27,8 +27,8 @@ while (message := parent.receive()) is not None:
 """
 
 
-def supervisor(*, max_tasks: int = 0, **opening: object) -> Supervisor:
-    return Supervisor((sys.executable, "-c", CHILD), dict(opening), max_tasks=max_tasks)
+def supervisor(**opening: object) -> Supervisor:
+    return Supervisor((sys.executable, "-c", CHILD), dict(opening))
 
 
 @pytest.fixture
@@ -74,13 +74,6 @@ def test_another_answer_than_ready_is_a_loss_of_the_child(answer: dict[str, obje
     with pytest.raises(ChildLost, match="an answer out of turn"):
         supervised.take()
     assert supervised.child is None
-
-
-def test_a_child_is_replaced_after_its_share_of_tasks() -> None:
-    supervised = supervisor(max_tasks=2)
-    pids = [ask(supervised.take()) for _ in range(5)]
-    supervised.close()
-    assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [2, 2, 1]
 
 
 def test_a_child_that_was_closed_or_killed_is_started_again(ready: Supervisor) -> None:

@@ -125,8 +125,8 @@ def _kinds(text: str) -> NDArray[np.uint8]:
     kinds = _ASCII_KINDS[np.minimum(codes, 127)]
     if not text.isascii():
         others = codes > 127
-        distinct, places = np.unique(codes[others], return_inverse=True)
-        kinds[others] = _kinds_of("".join(map(chr, distinct.tolist())))[places]
+        distinct, inverse = np.unique(codes[others], return_inverse=True)
+        kinds[others] = _kinds_of("".join(map(chr, distinct.tolist())))[inverse]
     return kinds
 
 

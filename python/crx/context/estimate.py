@@ -24,12 +24,12 @@ from crx.context.report import ContextProgress, OutcomeCounts
 from crx.context.routing import ContextRouter
 from crx.context.run import ContextRun
 from crx.errors import InputError, ModelError, NotText
-from crx.ingest.discover import Root, discover, require_paths
+from crx.ingest.discover import Root, discover, read_content, require_paths
 from crx.ingest.embed import Situated, SituatedEmbedder
 from crx.ingest.embed_pending import EMBED_BATCH
 from crx.ingest.embedding_prefix import embedding_prefix
 from crx.ingest.indexer import Indexer
-from crx.ingest.read import failure_reason, promises_text, read_content
+from crx.ingest.read import failure_reason, promises_text
 from crx.ingest.report import Failure
 from crx.ingest.split import split
 from crx.ingest.worker.isolated_reader import IsolatedReader

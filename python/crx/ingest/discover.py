@@ -7,6 +7,7 @@ in the tree, and was not asked for if it lies outside. A path that is given itse
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Sequence
@@ -14,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crx.config import Settings
-from crx.errors import UsageError
+from crx.errors import InputError, UsageError
 from crx.ingest.ignore import FolderPatterns, IgnoreRules
-from crx.ingest.paths import escape_path, path_of, uri_of
+from crx.ingest.paths import describe_os_error, escape_path, path_of, uri_of
 from crx.ingest.report import Failure, Skipped
 from crx.ingest.touched import TouchedPaths
 
@@ -94,9 +95,33 @@ def require_paths(paths: Sequence[Path]) -> None:
             raise UsageError(f"{escape_path(path)}: neither a file nor a folder")
 
 
-def describe_os_error(error: OSError) -> str:
-    """Return the reason of an error in lower case, without the path."""
-    return (error.strerror or type(error).__name__).lower()
+def read_content(found: FoundFile, *, max_file_mb: int) -> bytes:
+    """Return the bytes of a file that was found.
+
+    Raises `InputError` for more than `max_file_mb` million bytes, and for a path at which there is
+    a link, a pipe or a device by now; `OSError`.
+    """
+    # A pipe would block until somebody writes. A root may be a link: it was named.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        handle = os.open(found.path, flags | (0 if found.uri == found.root else os.O_NOFOLLOW))
+    except OSError as failed:
+        if failed.errno == errno.ELOOP:
+            raise InputError("is a link by now; links are not followed") from failed
+        raise
+    with open(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError("is not a file any more")
+        size = max(found.size, status.st_size)
+        most = max_file_mb * 1_000_000
+        data = b"" if size > most else file.read(most + 1)
+    if max(size, len(data)) > most:
+        raise InputError(
+            f"{size / 1e6:.0f} MB, more than max_file_mb = {max_file_mb}; "
+            f"--set max_file_mb={-(-size // 1_000_000)} reads it"
+        )
+    return data
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import orjson
 
 from crx import _native
 from crx.errors import InputError, NotText
-from crx.ingest.discover import Discovery, FoundFile, Root, discover
+from crx.ingest.discover import Discovery, FoundFile, Root, discover, read_content
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.paths import is_below, path_of
-from crx.ingest.read import failure_reason, promises_text, read_content
+from crx.ingest.read import failure_reason, promises_text
 from crx.ingest.report import Failure, Skipped, Tally
 from crx.ingest.touched import TouchedPaths
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.write import DocumentWriter, Source, encode_metadata, hash_source
+from crx.types import Document
 
 Rows = list[_native.DocumentRow]
+
+
+@dataclass(frozen=True, slots=True)
+class _SubmittedFile:
+    """A file whose new content is being read: what is stored of it, and its documents to come."""
+
+    file: FoundFile
+    rows: Rows
+    size: int
+    source: Source
+    promises_text: bool
+    documents: Iterator[Document]
 
 
 class FilePass:
@@ -60,6 +74,7 @@ class FilePass:
         self._keep_missing = keep_missing
         self._failed: set[str] = set()
         self._missing = _MissingFiles()
+        self._readings: deque[_SubmittedFile] = deque()
 
     def run(
         self, roots: Sequence[Root], *, others: Sequence[Root] = (), mounts: Sequence[str] = ()
@@ -89,8 +104,11 @@ class FilePass:
             {path: rows for path, rows in known.items() if path not in found}, scope
         )
         for file, size in zip(discovery.files, sizes, strict=True):
-            self._refresh(file, known.get(file.uri, []))
-            self._tally.finish(file.uri, size=size)
+            self._begin(file, known.get(file.uri, []), size)
+            while self._reader.is_full:
+                self._finish(self._readings.popleft())
+        while self._readings:
+            self._finish(self._readings.popleft())
         self._remove_missing()
         self._forget_failures(found, scope)
         return discovery
@@ -124,25 +142,42 @@ class FilePass:
         large = file.size > self._max_file_mb * 1_000_000
         return 0 if large or self._has_same_stat(file, rows) else file.size
 
-    def _refresh(self, file: FoundFile, rows: Rows) -> None:
-        """Bring the documents of one file up to date; `rows` are those stored."""
-        chunks = self._tally.report.chunks
+    def _begin(self, file: FoundFile, rows: Rows, size: int) -> None:
+        """Bring the documents of one file up to date, or let its new content be read.
+
+        `rows` are those stored, `size` the bytes that count as progress.
+        """
+        reading = None
         try:
             if self._is_unchanged(file, rows):
                 self._tally.count("unchanged")
-                return
-            data = read_content(file, max_file_mb=self._max_file_mb)
-            self._update(file, data, rows)
+            else:
+                data = read_content(file, max_file_mb=self._max_file_mb)
+                reading = self._update(file, data, rows, size)
+        except (InputError, OSError) as error:
+            self._keep(file.uri, failure_reason(error), rows)
+        if reading is None:
+            self._tally.finish(file.uri, size=size)
+        else:
+            self._readings.append(reading)
+
+    def _finish(self, reading: _SubmittedFile) -> None:
+        """Put the documents of a file that was read."""
+        file, rows = reading.file, reading.rows
+        chunks = self._tally.report.chunks
+        try:
+            self._put(reading)
         except NotText as error:
-            if promises_text(file, data):
+            if reading.promises_text:
                 self._keep(file.uri, str(error), rows)
             else:
                 self._store.remove_documents([file.uri, *(row.uri for row in rows)])
                 self.skipped.append(Skipped(file.uri, str(error)))
                 self._tally.count("skipped")
-        except (InputError, OSError) as error:
+        except InputError as error:
             was_read = self._tally.report.chunks > chunks
-            self._keep(file.uri, failure_reason(error), [] if was_read else rows)
+            self._keep(file.uri, str(error), [] if was_read else rows)
+        self._tally.finish(file.uri, size=reading.size)
 
     def _has_same_stat(self, file: FoundFile, rows: Rows) -> bool:
         if not rows or self._rehash or file.uri in self._failed:
@@ -158,7 +193,8 @@ class FilePass:
             raise PermissionError(13, "Permission denied")
         return True
 
-    def _update(self, file: FoundFile, data: bytes, rows: Rows) -> None:
+    def _update(self, file: FoundFile, data: bytes, rows: Rows, size: int) -> _SubmittedFile | None:
+        """Return the documents of a file whose content is new, None if they are stored."""
         source = Source(file.uri, hash_source(data), file.size, file.mtime_ns)
         again = self._rehash or file.uri in self._failed
         if rows and not again and all(row.source_hash == source.hash for row in rows):
@@ -167,18 +203,21 @@ class FilePass:
                     row.uri, source_mtime_ns=file.mtime_ns, source_size=file.size
                 )
             self._tally.count("unchanged")
-        elif not rows and self._rename(file, source):
+            return None
+        if not rows and self._rename(file, source):
             self._tally.count("renamed")
-        else:
-            self._put(file, data, source, rows)
+            return None
+        max_bytes = self._max_file_mb * 1_000_000
+        documents = self._reader.submit(data, name=file.uri, max_bytes=max_bytes)
+        return _SubmittedFile(file, rows, size, source, promises_text(file, data), documents)
 
-    def _put(self, file: FoundFile, data: bytes, source: Source, rows: Rows) -> None:
+    def _put(self, reading: _SubmittedFile) -> None:
+        file, rows = reading.file, reading.rows
         old, seq = {row.uri for row in rows}, self._store.seq
         put: set[str] = set()
-        max_bytes = self._max_file_mb * 1_000_000
-        for document in self._reader.read(data, name=file.uri, max_bytes=max_bytes):
+        for document in reading.documents:
             put.add(document.uri)
-            self._writer.put(document, source)
+            self._writer.put(document, reading.source)
         self._store.remove_documents(sorted(old - put))
         if file.uri in self._failed and file.uri not in put:
             self._store.remove_documents([file.uri])  # there is no such document: its failure goes

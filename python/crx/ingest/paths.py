@@ -50,6 +50,11 @@ def is_below(uri: str, folder: str) -> bool:
     return uri == folder or uri.startswith(folder.rstrip("/") + "/")
 
 
+def describe_os_error(error: OSError) -> str:
+    """Return the reason of an error in lower case, without the path."""
+    return (error.strerror or type(error).__name__).lower()
+
+
 def _unescape(match: re.Match[bytes]) -> bytes:
     backslashes, byte = match.groups()
     if backslashes:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import lzma
-import os
-import stat
 import zlib
 from bz2 import BZ2File
 from collections.abc import Callable, Iterator
@@ -14,19 +11,16 @@ from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from crx.errors import InputError, NotText
-from crx.ingest.discover import FoundFile, describe_os_error
-from crx.ingest.paths import uri_of
+from crx.ingest.paths import describe_os_error, uri_of
 from crx.ingest.readers import (
-    PLAIN_TEXT,
     Reader,
     is_claimed,
     load_reader,
     man,
     reader_for,
-    reader_name,
     scan,
 )
 from crx.ingest.readers.binary import OLE, POSTSCRIPT, describe_binary
@@ -34,6 +28,9 @@ from crx.ingest.readers.decode import BinaryFile, decode
 from crx.ingest.readers.scan import Recognize
 from crx.ingest.readers.structure import structure, suffix
 from crx.types import Document
+
+if TYPE_CHECKING:
+    from crx.ingest.discover import FoundFile
 
 # Bytes that the decompression of one .xz file may take: its preset -9 takes 65 million.
 _XZ_MEMORY = 256_000_000
@@ -166,35 +163,6 @@ def _read_content(data: bytes, name: str, recognize: Recognize | None) -> Iterat
         raise NotText(f"is {describe_binary(data)}") from None
 
 
-def read_content(found: FoundFile, *, max_file_mb: int) -> bytes:
-    """Return the bytes of a file that was found.
-
-    Raises `InputError` for more than `max_file_mb` million bytes, and for a path at which there is
-    a link, a pipe or a device by now; `OSError`.
-    """
-    # A pipe would block until somebody writes. A root may be a link: it was named.
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-    try:
-        handle = os.open(found.path, flags | (0 if found.uri == found.root else os.O_NOFOLLOW))
-    except OSError as failed:
-        if failed.errno == errno.ELOOP:
-            raise InputError("is a link by now; links are not followed") from failed
-        raise
-    with open(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise InputError("is not a file any more")
-        size = max(found.size, status.st_size)
-        most = max_file_mb * 1_000_000
-        data = b"" if size > most else file.read(most + 1)
-    if max(size, len(data)) > most:
-        raise InputError(
-            f"{size / 1e6:.0f} MB, more than max_file_mb = {max_file_mb}; "
-            f"--set max_file_mb={-(-size // 1_000_000)} reads it"
-        )
-    return data
-
-
 def promises_text(found: FoundFile, data: bytes) -> bool:
     """Return True if a file without text is a failure: it was named, or its extension is a text's.
 
@@ -208,20 +176,9 @@ def failure_reason(error: InputError | OSError) -> str:
     return describe_os_error(error) if isinstance(error, OSError) else str(error)
 
 
-def is_plain_text(data: bytes, name: str) -> bool:
-    """Return True if bytes are read as the text they are: no decompression, and no parser.
-
-    Images are taken for texts, as which they cannot be read.
-    """
-    extension = suffix(name)
-    if is_claimed(extension):
-        return reader_name(extension) in PLAIN_TEXT
-    return extension not in FORMATS and not _detect_reader(data, extension)
-
-
 def _choose_reading(data: bytes, extension: str, recognize: Recognize | None) -> ReadBytes:
     """Return the function that reads bytes of this kind."""
-    if recognize is not None and is_image(extension):
+    if recognize is not None and extension in scan.extensions and not is_claimed(extension):
         return partial(scan.read_image, recognize=recognize)
     reader = _find_reader(data, extension)
     if recognize is not None and reader is load_reader("pdf"):
@@ -229,11 +186,6 @@ def _choose_reading(data: bytes, extension: str, recognize: Recognize | None) ->
 
         return partial(read_scanned, recognize=recognize)
     return reader.read
-
-
-def is_image(extension: str) -> bool:
-    """Return whether files with an extension are images, which no reader of texts claims."""
-    return extension in scan.extensions and not is_claimed(extension)
 
 
 def _find_reader(data: bytes, extension: str) -> Reader:

@@ -33,8 +33,7 @@ def require_ready(reply: Message) -> Message:
 class Supervisor:
     """A child process that is started when it is needed.
 
-    A fork of this process starts a child of its own. After `max_tasks` a child is replaced, so that
-    what its libraries leak does not add up; 0: never.
+    A fork of this process starts a child of its own.
     """
 
     def __init__(
@@ -43,13 +42,11 @@ class Supervisor:
         opening: Message,
         *,
         start_s: float = START_S,
-        max_tasks: int = 0,
         env: Mapping[str, str] | None = None,
     ) -> None:
         self._command = command
         self._opening = opening
         self._start_s = start_s
-        self._max_tasks = max_tasks
         self._env = env
         self._child: Child | None = None
         self._tasks = 0
@@ -80,9 +77,7 @@ class Supervisor:
 
     def take(self) -> Child:
         """Return the child for a task, started if there is none; raises as `start` does."""
-        if self._child is not None and (
-            self._child.inherited or self._tasks == self._max_tasks > 0
-        ):
+        if self._child is not None and self._child.inherited:
             self.close()
         if self._child is None:
             self.start()

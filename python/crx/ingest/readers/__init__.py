@@ -61,10 +61,6 @@ _EXTENSIONS = {
     "code": tuple(LANGUAGES),
 }
 _NAMES = {extension: name for name, each in _EXTENSIONS.items() for extension in each}
-# Readers of what is text as it is, without a parser in between.
-PLAIN_TEXT = frozenset((
-    "markdown", "text", "markup", "jsonl", "ipynb", "delimited", "subtitles", "code",
-))  # fmt: skip
 
 
 def reader_for(extension: str) -> Reader | None:
@@ -75,14 +71,14 @@ def reader_for(extension: str) -> Reader | None:
     return load_reader(name) if name else None
 
 
-def reader_name(extension: str) -> str:
-    """Return the name of the built-in reader of an extension, "" for a plugin's or none."""
-    return "" if extension in _load_plugins() else _NAMES.get(extension, "")
-
-
 def is_claimed(extension: str) -> bool:
     """Return True if there is a reader of an extension; it is not imported."""
     return extension in _NAMES or extension in _load_plugins()
+
+
+def require_plugins() -> None:
+    """Load the readers of other packages; raise `UsageError` if two claim an extension."""
+    _load_plugins()
 
 
 @cache

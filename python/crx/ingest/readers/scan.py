@@ -10,22 +10,23 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crx.errors import NotText, UsageError
 from crx.ingest.readers.file_title import name_title
 from crx.types import Document
+
+if TYPE_CHECKING:  # the worker process starts twice as fast without it
+    import numpy as np
+    from numpy.typing import NDArray
 
 extensions = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
 ENGINES = ("rapidocr",)
 HOW = 'pip install "crx[ocr]", then --set ocr=rapidocr reads it'
 
 # The pixels of an image, rows by columns by colours, or the bytes of an image file.
-Image: TypeAlias = NDArray[np.uint8] | bytes
-Recognize: TypeAlias = Callable[[Image], str]
+Image: TypeAlias = "NDArray[np.uint8] | bytes"
+Recognize: TypeAlias = "Callable[[Image], str]"
 
 
 def require_engine(name: str) -> None:

@@ -1,47 +1,84 @@
-"""Reading of bytes into documents, in a worker process unless they are plain text.
+"""Reading of bytes into documents, in a worker process.
 
-Parsers of PDF, HTML and office files are large, and parts of them are written in C. A file can make
-one crash, hang or take all memory. In a worker process that costs this file and nothing else. The
-worker starts with the first file that needs it and reads all further ones.
+Parsers of PDF, HTML and office files are large, and parts of them are written in C; a reader of
+plain text may take long for a text that was made to this end. In a worker process a file that makes
+its reader crash, hang or take all memory costs this file and nothing else. The worker starts with
+the first file and reads all further ones. While documents of one file are used, it reads the next
+files: they are sent several at a time, and answered in the same order.
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
 from crx.errors import InputError, NotText, SystemFailure
-from crx.ingest.read import DEFAULT_MAX_BYTES, is_image, is_plain_text, read_bytes
+from crx.ingest.read import DEFAULT_MAX_BYTES
+from crx.ingest.readers import require_plugins
 from crx.ingest.readers.scan import require_engine
-from crx.ingest.readers.structure import suffix
 from crx.ingest.worker.limits import DEFAULT_LIMITS, ReadLimits
 from crx.ingest.worker.messages import decode_document
 from crx.types import Document
 from crx.workers.child import Child, child_command
-from crx.workers.messages import ChildLost, ChildSilent, Message
+from crx.workers.messages import ChildLost, ChildSilent, Message, encode_message
 from crx.workers.supervisor import OUT_OF_TURN, START_S, ChildRefused, Supervisor
 
 _COMMAND = child_command("crx.ingest.worker.child")
 # Seconds after the worker's own time limits, which the kernel enforces.
 _GRACE_S = 5.0
 # Files after which a worker is replaced, so that what parsers leak does not add up.
-_FILES_A_WORKER = 1000
+_FILES_A_WORKER = 4000
+# Files, and their bytes, that wait to be read: enough that neither process waits for the other.
+_FILES_AHEAD = 64
+_BYTES_AHEAD = 4_000_000
+# Files, or their bytes, that are sent together while the worker still reads others.
+_FILES_AT_ONCE = 16
+_BYTES_AT_ONCE = 100_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Request:
+    """The bytes of one file, and what is needed to read them."""
+
+    data: bytes
+    name: str
+    max_bytes: int
+
+    def encode(self) -> bytes:
+        """Return the message, with the bytes after it."""
+        size, most = len(self.data), self.max_bytes
+        message = {"op": "read", "name": self.name, "size": size, "max_bytes": most}
+        return encode_message(message) + self.data
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """A worker, and how many files it was sent and has answered."""
+
+    child: Child
+    sent: int = 0
+    answered: int = 0
 
 
 class IsolatedReader:
-    """Reads bytes into documents, in a worker process unless they are plain text.
+    """Reads bytes into documents, in a worker process.
 
     `ocr` names the engine that recognizes text in images, "" for none. For one thread at a time.
     `close` ends the worker; so does the end of this process.
     """
 
     def __init__(self, limits: ReadLimits = DEFAULT_LIMITS, *, ocr: str = "") -> None:
+        require_plugins()
         if ocr:
             require_engine(ocr)
         self._limits = limits
-        self._ocr = ocr
         opening = {"seconds": limits.seconds, "memory_mb": limits.memory_mb, "ocr": ocr}
-        self._supervisor = Supervisor(_COMMAND, opening, max_tasks=_FILES_A_WORKER)
+        self._supervisor = Supervisor(_COMMAND, opening)
+        self._conversation: _Conversation | None = None
+        self._waiting: deque[_Request] = deque()
 
     def __enter__(self) -> IsolatedReader:
         return self
@@ -55,8 +92,14 @@ class IsolatedReader:
         child = self._supervisor.child
         return None if child is None else child.pid
 
+    @property
+    def is_full(self) -> bool:
+        """Whether so many files wait that no more should be submitted."""
+        return len(self._waiting) >= _FILES_AHEAD or _size(self._waiting) >= _BYTES_AHEAD
+
     def close(self) -> None:
         """End the worker."""
+        self._conversation = None
         self._supervisor.close()
 
     def read(
@@ -67,31 +110,46 @@ class IsolatedReader:
         Raises `InputError` also for bytes that make their reader crash or exceed a limit, and for
         more than `max_bytes` characters of text; `SystemFailure` if no worker can be started.
         """
-        if is_plain_text(data, name) and not (self._ocr and is_image(suffix(name))):
-            yield from read_bytes(data, name=name, max_bytes=max_bytes)
-            return
+        yield from self.submit(data, name=name, max_bytes=max_bytes)
+
+    def submit(self, data: bytes, *, name: str, max_bytes: int) -> Iterator[Document]:
+        """Let the worker read bytes as soon as it can; return their documents, as `read` does.
+
+        The documents of what was submitted are to be taken in the same order.
+        """
+        request = _Request(data, name, max_bytes)
+        self._waiting.append(request)
+        return self._take(request)
+
+    def _take(self, request: _Request) -> Iterator[Document]:
+        """Yield the documents of the request that has waited longest."""
+        if self._waiting[0] is not request:
+            raise ValueError(f"{request.name}: files are read in the order of their submission")
         finished = False
         try:
-            yield from self._read(data, name, max_bytes)
+            yield from self._read(request)
             finished = True
         except InputError:
             finished = True
             raise
         finally:
+            self._waiting.popleft()
             if not finished:  # the worker still writes what is no longer wanted
                 self.close()
+            elif self._conversation is not None:
+                self._conversation.answered += 1
 
-    def _read(self, data: bytes, name: str, max_bytes: int) -> Iterator[Document]:
+    def _read(self, request: _Request) -> Iterator[Document]:
+        """Yield the documents of the first file that waits; try it again in a fresh worker."""
         chars = 0
         while True:
-            child = self._take_worker()
-            is_fresh = self._supervisor.tasks == 1
+            conversation = self._send_waiting()
             try:
-                for document in self._converse(child, data, name, max_bytes):
+                for document in self._receive(conversation.child):
                     chars += len(document.text)
-                    if chars > max_bytes:
+                    if chars > request.max_bytes:
                         self.close()
-                        limit = max_bytes // 1_000_000
+                        limit = request.max_bytes // 1_000_000
                         raise InputError(
                             f"holds more than max_file_mb = {limit} million characters of text; "
                             f"--set max_file_mb=MB raises it"
@@ -101,26 +159,51 @@ class IsolatedReader:
             except ChildLost as lost:
                 self.close()
                 # An earlier file may have damaged the worker's memory: a fresh one tells.
-                if is_fresh or chars or _is_timeout(lost):
+                if not conversation.answered or chars or _is_timeout(lost):
                     raise InputError(self._describe(lost)) from lost
 
-    def _take_worker(self) -> Child:
-        """Return the worker, started if need be."""
+    def _send_waiting(self) -> _Conversation:
+        """Send the files that wait, several at a time; return the conversation with the worker."""
+        conversation = self._converse()
+        unread = conversation.sent - conversation.answered
+        unsent = list(islice(self._waiting, unread, unread + _FILES_A_WORKER - conversation.sent))
+        if not unread or len(unsent) >= _FILES_AT_ONCE or _size(unsent) >= _BYTES_AT_ONCE:
+            self._send(conversation, unsent)
+        return conversation
+
+    def _converse(self) -> _Conversation:
+        """Return the conversation with the worker, which is started or replaced if need be."""
+        current = self._conversation
+        if current is not None and current.sent == current.answered >= _FILES_A_WORKER:
+            self.close()
         try:
-            return self._supervisor.take()
+            child = self._supervisor.take()
         except (ChildLost, ChildRefused) as why:
             raise SystemFailure(
                 f"the process that reads files cannot be started: {why}; "
                 f'"crx doctor" checks the installation'
             ) from why
+        if self._conversation is None or self._conversation.child is not child:
+            self._conversation = _Conversation(child)
+        return self._conversation
 
-    def _converse(self, child: Child, data: bytes, name: str, max_bytes: int) -> Iterator[Document]:
-        """Send one file and yield its documents."""
-        asked = {"op": "read", "name": name, "size": len(data), "max_bytes": max_bytes}
-        child.send(asked, timeout_s=START_S)
-        child.send_bytes(data, timeout_s=START_S)
-        timeout_s = self._limits.wall_seconds + _GRACE_S
-        while (reply := child.receive_reply(timeout_s=timeout_s)).get("op") == "document":
+    def _send(self, conversation: _Conversation, requests: Sequence[_Request]) -> None:
+        conversation.sent += len(requests)
+        data = b"".join(request.encode() for request in requests)
+        try:
+            conversation.child.send_bytes(data, timeout_s=max(START_S, self._timeout_s))
+        except ChildSilent:
+            raise
+        except ChildLost:
+            pass  # it may have answered before it died: what is received tells
+
+    @property
+    def _timeout_s(self) -> float:
+        return self._limits.wall_seconds + _GRACE_S
+
+    def _receive(self, child: Child) -> Iterator[Document]:
+        """Yield the documents of the file that is to be answered next."""
+        while (reply := child.receive_reply(timeout_s=self._timeout_s)).get("op") == "document":
             yield _decode(reply)
         _raise_failure(reply)
 
@@ -136,6 +219,11 @@ class IsolatedReader:
                 f"takes more than {memory} MB to read; --set read_memory_mb={2 * memory} allows it"
             )
         return f"made its reader fail: {lost}"
+
+
+def _size(requests: Iterable[_Request]) -> int:
+    """Return the bytes of files."""
+    return sum(len(request.data) for request in requests)
 
 
 class _OutOfMemory(ChildLost):
