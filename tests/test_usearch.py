@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import signal
@@ -17,9 +18,11 @@ import crx
 from crx import _native
 from crx.errors import UsageError
 from crx.index.seal_key import seal_key
-from crx.index.usearch_leg import SEAL_SETTING, UsearchLeg
+from crx.index.usearch_leg import SEAL_SETTING, UsearchLeg, load_usearch
 
-usearch = pytest.importorskip("usearch.index", exc_type=ImportError)
+if importlib.util.find_spec("usearch") is None:
+    pytest.skip("usearch is not installed", allow_module_level=True)
+usearch = load_usearch()
 
 OWN = {"embedder": "hashed", "ann_above": 100}
 SETTINGS = {**OWN, "ann": "usearch"}
@@ -180,6 +183,24 @@ def test_a_writer_that_is_killed_leaves_an_index_that_finds_all(path: Path, at: 
         index.add_documents([crx.Document("next", "Herons sing.")])
     assert len(usearch.Index.restore(str(graph_of(path)))) == 602
     assert search(path, "Herons sing.")[0][0][0] == "next"
+
+
+MODELS = """
+import sys
+import crx
+from crx.registry import load_reranker
+settings = {"embedder": "hashed", "ann_above": 100, "ann": "usearch"}
+with crx.open(sys.argv[1], settings=settings) as index:
+    index.search("herons", rerank=False)
+    print(load_reranker("crx").score("herons", ["herons"]).shape)
+"""
+
+
+def test_a_model_is_loaded_after_the_graph(path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MODELS, str(path)], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "(1,)\n")
 
 
 # Settings

