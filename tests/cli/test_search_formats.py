@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from command_line import BREAD, Crx
 from pdfs import pdf
+from tokenizers import Tokenizer
+
+from crx.cli.search import FORMATS
+from crx.models.store import find_model
 
 
 def test_json_lines_are_the_passages_of_the_json_value(crx: Crx, indexed: Path) -> None:
@@ -95,6 +99,27 @@ def test_vimgrep_names_every_line_in_which_a_pattern_matches(crx: Crx, docs: Pat
     ]
 
 
+def test_locations_are_one_short_line_each(crx: Crx, docs: Path) -> None:
+    long = "They sing for hours and dive for minutes. " * 20
+    (docs / "whales.md").write_text(f"# Whales\n\nFirst of all.\n\nBlue whales eat krill. {long}\n")
+    (docs / "paper.pdf").write_bytes(pdf([["Krill (2024) drifts."]]))
+    crx("index", "docs", "-q")
+    found = crx("search", "krill", "--leg", "bm25", "--format", "locations").out.splitlines()
+    (whales,) = (line for line in found if "whales.md" in line)
+    assert whales.startswith("docs/whales.md:5: Blue whales eat krill. They sing")
+    assert "docs/paper.pdf, page 1: Krill (2024) drifts." in found
+    tokenizer = Tokenizer.from_file(str(find_model("crx") / "tokenizer.json"))
+    assert all(len(tokenizer.encode(line).ids) < 40 for line in found)
+    (line,) = crx("search", "--literal", "(2024)", "--format", "locations").out.splitlines()
+    assert line == "docs/paper.pdf, page 1: Krill (2024) drifts."
+
+
+def test_files_only_prints_each_path_once(crx: Crx, indexed: Path) -> None:
+    found = crx("search", "krill bake", "--files-only").out.splitlines()
+    assert sorted(found) == ["docs/bread.md", "docs/whales.md"]
+    assert crx("search", "krill bake", "--files-only", "-n", 1).out.splitlines() == found[:1]
+
+
 def test_words_after_a_dash_are_left_out(crx: Crx, indexed: Path) -> None:
     assert "docs/whales.md" in crx("search", "krill").out
     done = crx("search", "krill -whale")
@@ -105,6 +130,6 @@ def test_words_after_a_dash_are_left_out(crx: Crx, indexed: Path) -> None:
     assert "only excludes words" in alone.err
 
 
-@pytest.mark.parametrize("form", ["text", "json", "jsonl", "vimgrep"])
+@pytest.mark.parametrize("form", FORMATS)
 def test_every_format_exits_with_1_if_nothing_is_found(crx: Crx, indexed: Path, form: str) -> None:
     assert crx("search", "krill", "--where", "lang=xx", "--format", form).code == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ import click
 
 from crx.cli.copies import fold_copies
 from crx.cli.filters import parse_where, parse_window
+from crx.cli.locations import file_lines, location_lines
 from crx.cli.options import (
     index_option,
     k_option,
@@ -30,8 +32,8 @@ from crx.retrieve.pattern_match import matched_text
 from crx.serve.socket_paths import own_sockets
 from crx.types import LEGS, Passage, Result
 
-Format = Literal["text", "json", "jsonl", "vimgrep"]
-FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep")
+Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]
+FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", "files")
 
 
 @click.command()
@@ -125,10 +127,12 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep")
     "form",
     type=click.Choice(FORMATS),
     default="text",
-    help="text; one JSON value; a line of JSON for each passage; or path:line:column:text for each "
-    "line that answers, as editors read it.  [default: text]",
+    help="text; one JSON value; a line of JSON for each passage; path:line:column:text for each "
+    "line that answers, as editors read it; path:line and the best line of each passage; or the "
+    "paths alone.  [default: text]",
 )
 @click.option("--json", "form", flag_value="json", help="The same as --format json.")
+@click.option("--files-only", "form", flag_value="files", help="The same as --format files.")
 def command(
     *,
     words: tuple[str, ...],
@@ -193,6 +197,13 @@ def command(
     elif form == "jsonl":
         for passage in result.passages[:count]:
             click.echo(to_json(asdict(passage)))
+    elif form == "locations":
+        passages = result.passages[:count]
+        for line in location_lines(passages, query=query, pattern=pattern, folder=screen.folder):
+            click.echo(line)
+    elif form == "files":
+        for line in islice(file_lines(result.passages, folder=screen.folder), count):
+            click.echo(line)
     else:
         _print_vimgrep(screen, query, result.passages[:count], pattern=pattern)
     for note in notes:

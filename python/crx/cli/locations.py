@@ -1,0 +1,70 @@
+"""Passages as locations, a line each, for agents and scripts that read the files themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from crx import _native
+from crx.cli.output import display_path
+from crx.cli.passages import location
+from crx.cli.visible import visible_text
+from crx.retrieve.excerpt import layout_rows
+from crx.retrieve.operators import QueryPattern
+from crx.retrieve.pattern_match import compile_pattern
+from crx.types import Passage
+
+# Columns of the line that answers: with a path of usual length, a location is under 40 tokens.
+_WIDTH = 80
+# Characters before the match of a pattern, in a line that is cut.
+_BEFORE_MATCH = 20
+
+
+def location_lines(
+    passages: Sequence[Passage], *, query: str, pattern: QueryPattern | None, folder: str
+) -> Iterator[str]:
+    """Yield `path:line: text` of each passage: the line of it that most likely answers, cut.
+
+    What has no lines, as a PDF, has its page, slide or cell in their place.
+    """
+    for passage in passages:
+        at, text = _matching_line(passage, pattern) if pattern else _best_line(passage, query)
+        where = location(replace(passage, fragment=""), folder=folder)
+        if passage.lines:
+            where = f"{display_path(passage.uri, folder=folder)}:{passage.lines[0] + at}"
+        yield f"{where}: {' '.join(text.split())}"
+
+
+def file_lines(passages: Sequence[Passage], *, folder: str) -> Iterator[str]:
+    """Yield the path of each document of the passages once, the best first."""
+    for uri in dict.fromkeys(passage.uri for passage in passages):
+        yield display_path(uri, folder=folder)
+
+
+def _best_line(passage: Passage, query: str) -> tuple[int, str]:
+    """Return the line of the best hit with most words of the query, from 0, and its text.
+
+    A long line is cut to rows; the first row counts if none has a word of the query.
+    """
+    best = passage.hits[0]
+    start, end = max(0, best.start - passage.start), best.end - passage.start
+    (rows,) = layout_rows(
+        [passage.text[start:end]],
+        width=_WIDTH,
+        visible=visible_text,
+        first_line=passage.text.count("\n", 0, start),
+    )
+    asked = set(_native.analyze(query))
+    written = [row for row in rows if row.text.strip()] or rows[:1]
+    row = max(written, key=lambda row: len(asked.intersection(_native.analyze(row.text))))
+    return row.line, row.text
+
+
+def _matching_line(passage: Passage, pattern: QueryPattern) -> tuple[int, str]:
+    """Return the line in which a pattern first matches, counted from 0, and its text."""
+    spans = compile_pattern(pattern).spans(passage.text)
+    start = spans[0][0] if spans else 0
+    first = passage.text.rfind("\n", 0, start) + 1
+    first = max(first, start - _BEFORE_MATCH)
+    line = visible_text(passage.text[first:].split("\n", 1)[0])
+    return passage.text.count("\n", 0, start), line[:_WIDTH]
