@@ -7,13 +7,19 @@ their paths absolute, and without the table of pieces. Each change of the format
 from __future__ import annotations
 
 import gzip
+import tarfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import crx
+from crx.index.reader import IndexReader, open_reader
 from crx.types import Verification
 
+# An index folder with the terms of the first version of the analyzer.
+ANALYZER_1 = Path(__file__).parent / "data" / "analyzer-1.tar.gz"
 OLDER = Path(__file__).parent / "data" / "format-1.db.gz"
 
 
@@ -41,4 +47,19 @@ def test_documents_are_added_to_it(folder: Path) -> None:
     with crx.open(folder, create=False) as index:
         found = {passage.uri for passage in index.search("krill fish")}
         assert {"mem:1", "/tmp/golden/docs/whales.md"} <= found
+        assert index.verify() == Verification((), ())
+
+
+@pytest.mark.parametrize("opened", [partial(crx.open, create=False), open_reader])
+def test_the_index_of_words_of_an_earlier_analyzer_is_rebuilt(
+    opened: Callable[[Path], IndexReader], tmp_path: Path
+) -> None:
+    with tarfile.open(ANALYZER_1) as archive:
+        archive.extractall(tmp_path, filter="data")
+    with opened(tmp_path / "notes.crx") as index:
+        result = index.search("licence of the organisation")
+    assert [hit.text for hit in result.hits] == ["# Terms\n\nThe license of the organization.\n"]
+    (note,) = result.notes
+    assert "written by another version of the analyzer; made anew" in note
+    with crx.open(tmp_path / "notes.crx", create=False) as index:
         assert index.verify() == Verification((), ())

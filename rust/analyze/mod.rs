@@ -4,6 +4,8 @@
 //!
 //! * A word is folded (NFKC, lower case, no accents: [`fold`]), then stemmed by language
 //!   ([`normalize`]). Folding comes first, so that a query typed without accents has the same stem.
+//! * Of an English word, the British and the American spelling are one, as are a German umlaut and
+//!   its two letters ([`variants`]).
 //! * Vietnamese tones distinguish words, so a Vietnamese word gives two terms: as written, and
 //!   folded.
 //! * Han, kana, Hangul, Thai, Lao, Khmer and Burmese are written without spaces: a run of them
@@ -21,6 +23,7 @@ mod normalize;
 mod query;
 mod script;
 mod terms;
+mod variants;
 
 pub use detect::detect_lang;
 pub use query::{QueryAnalyzer, QueryTerm};
@@ -35,7 +38,7 @@ use terms::Terms;
 use crate::interner::Interner;
 
 /// The version of the terms that this module makes; an index with another version is rebuilt.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Words whose terms are kept: the working vocabulary of a language fits, and a stream of new
 /// identifiers does not grow it.
@@ -279,6 +282,25 @@ mod tests {
             spellings.map(whole),
             spellings.map(|_| "parsearg".to_owned())
         );
+    }
+
+    #[test]
+    fn spellings_of_one_word_are_one_term() {
+        for (one, other, lang) in [
+            ("Licences", "license", "en"),
+            ("organisational", "organizational", "en"),
+            ("FAVOURABLE", "favorable", ""),
+            ("programmes", "program", "en"),
+            ("non-compete", "noncompete", "en"),
+            ("Müller", "Mueller", "de"),
+            ("Straße", "strasse", "de"),
+            ("Überprüfung", "Ueberpruefung", "de"),
+            ("cœur", "coeur", "fr"),
+            ("événements", "evenement", "fr"),
+            ("week-end", "weekend", "fr"),
+        ] {
+            assert_eq!(of(one, lang)[0], of(other, lang)[0], "{one}, {other}");
+        }
     }
 
     #[test]

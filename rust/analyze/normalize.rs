@@ -2,8 +2,8 @@
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-use super::fold;
 use super::terms::Terms;
+use super::{fold, variants};
 use crate::interner::WordMap;
 
 /// In a value of [`Cache::words`]: the rest is a place in [`Cache::several`].
@@ -13,6 +13,10 @@ const SEVERAL: u32 = 1 << 31;
 enum Rule {
     /// The stem of the folded word.
     Stem(Stemmer),
+    /// The stem of the folded English word in its American spelling.
+    English(Stemmer),
+    /// The stem of the folded German word without the e of a written-out umlaut.
+    German(Stemmer),
     /// The folded word.
     Fold,
     /// The word as written and, if different, folded: tones distinguish words, and are often not
@@ -28,14 +32,16 @@ impl Rule {
     /// English; if nothing is known (""), the text is most often code or English.
     fn of(lang: &str) -> Self {
         Rule::Stem(Stemmer::create(match lang {
-            "" | "en" | "zh" | "ja" | "ko" | "th" | "lo" | "km" | "my" => Algorithm::English,
+            "" | "en" | "zh" | "ja" | "ko" | "th" | "lo" | "km" | "my" => {
+                return Rule::English(Stemmer::create(Algorithm::English));
+            }
+            "de" => return Rule::German(Stemmer::create(Algorithm::German)),
             "vi" => return Rule::KeepTones,
             "ar" => Algorithm::Arabic,
             "da" => Algorithm::Danish,
             "nl" => Algorithm::Dutch,
             "fi" => Algorithm::Finnish,
             "fr" => Algorithm::French,
-            "de" => Algorithm::German,
             "el" => Algorithm::Greek,
             "hu" => Algorithm::Hungarian,
             "it" => Algorithm::Italian,
@@ -148,6 +154,10 @@ impl Normalizer {
         for rule in &self.rules {
             match rule {
                 Rule::Stem(stemmer) => add(&stemmer.stem(&self.folded)),
+                Rule::English(stemmer) => add(&stemmer.stem(&variants::american(&self.folded))),
+                Rule::German(stemmer) => {
+                    add(&stemmer.stem(&variants::without_umlauts(&self.folded)));
+                }
                 Rule::Fold => add(&self.folded),
                 Rule::KeepTones => {
                     add(word);
