@@ -16,7 +16,7 @@ from crx.ingest.common_words import FUNCTION_WORDS, GENERIC_WORDS, IMPERATIVES
 
 _BREAK = re.compile(
     r"[\n\t;:()\[\]{}<>=|\"“”«»\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]+"
-    r"|(?<=[^\W\d_]{2})[.!?]\s|\s{3,}"
+    r"|(?<=[^\W_]{2})[.!?]\s|\s{3,}"
 )
 _WORD = re.compile(r"[^\s,]+,?")
 _NAME_WORD = re.compile(r"\w[\w&-]*")
@@ -104,6 +104,9 @@ def _runs(stretch: str) -> Iterator[list[str]]:
         word = match.group()
         core = word.strip("," + _EDGES)
         if core[:1].isupper() or (run and core in _JOINING):
+            if run and _begins_sentence(core) and run[-1].strip(_EDGES).isupper():
+                yield run
+                run = []
             run.append(word.rstrip(","))
             if not word.endswith(",") or _SUFFIX.match(stretch, match.end()):
                 continue
@@ -114,13 +117,18 @@ def _runs(stretch: str) -> Iterator[list[str]]:
         yield run
 
 
+def _begins_sentence(word: str) -> bool:
+    """Return whether a function word has a capital, as after a heading without a full stop."""
+    return word.istitle() and word.casefold() in FUNCTION_WORDS["en"]
+
+
 def _trim(run: list[str], text: str, common: Collection[str]) -> list[str]:
     """Return a run without numbers and function words before it and joining words after it.
 
     `common` are the words of lower case in the document, if the run opens a sentence. Such a word
     has its capital from there if the rest of the run also occurs without it.
     """
-    while run and run[-1].strip(_EDGES) in _JOINING:
+    while run and _ends_no_name(run[-1]):
         run = run[:-1]
     while run and (_NUMBERING.fullmatch(run[0]) or _is_leading(run[0])):
         run = run[1:]
@@ -128,6 +136,12 @@ def _trim(run: list[str], text: str, common: Collection[str]) -> list[str]:
     if first in common and text.count(" ".join(run[1:])) > text.count(" ".join(run)):
         return run[1:]
     return run
+
+
+def _ends_no_name(word: str) -> bool:
+    """Return whether a word joins others, or begins the sentence after a heading: OBJECTIVE To."""
+    core = word.strip(_EDGES)
+    return core in _JOINING or (not core.isupper() and core.casefold() in FUNCTION_WORDS["en"])
 
 
 def _is_leading(word: str) -> bool:

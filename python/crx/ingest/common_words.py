@@ -56,13 +56,14 @@ IMPERATIVES = _words("""
 
 # Words that make no name alone or together; beside other words they may be part of one.
 GENERIC_WORDS = _words("""
-    abstract addition appendix article authors available background caution chapter code conclusion
-    contents copyright default description detail details document documentation edition end error
-    errors example examples false figure file files function functions general guide help home
-    important index information introduction item key list manual name names new ok option options
-    overview page part prev previous reference related release requirements section settings step
-    subtraction summary synopsis table tables tip title topic topics true up value values version
-    volume warning
+    abstract addition aim aims annex anyone anything appendix article authors available background
+    caution chapter clause code conclusion conclusions contents copyright default description detail
+    details document documentation edition end error errors everyone everything example examples
+    false figure file files function functions general guide help home important index information
+    introduction item key list manual methods name names new nobody none nothing objective
+    objectives ok option options overview page paragraph part prev previous reference related
+    release requirements results rule rules schedule section settings something step subtraction
+    summary synopsis table tables tip title topic topics true up value values version volume warning
     annexe aperçu astuce attention avertissement chapitre contenu exemple exemples historique partie
     précédent référence remarque résumé sommaire suivant tableau titre
     chương chủ đề ghi hình loại mục lục phần phụ trang tựa văn bản ví dụ công liên
