@@ -25,7 +25,7 @@ def location_lines(
 ) -> Iterator[str]:
     """Yield `path:line: text` of each passage: the line of it that most likely answers, cut.
 
-    What has no lines, as a PDF, has its page, slide or cell in their place.
+    What has no lines, as a PDF, has its page, slide or cell instead.
     """
     for passage in passages:
         at, text = _matching_line(passage, pattern) if pattern else _best_line(passage, query)
