@@ -171,10 +171,11 @@ class Hit:
 class Passage:
     """One stretch of one document around one or more hits: `document.text[start:end] == text`.
 
-    `score` is the score of its best hit. `pages` and `lines` are (first, last). Lines are those of
-    the file, from 1; None if the text was extracted from the file. `fragment` is a URL fragment
-    with which a browser scrolls to the passage, or "". `anchor` is the place in slides, chapters,
-    rows, cells or a recording.
+    `score` is the score of its best hit. `headings`, `pages` and `anchor` are those of the line of
+    this hit that has most words of the query. `pages` and `lines` are (first, last). Lines are
+    those of the file and of the whole passage, from 1; None if the text was extracted from the
+    file. `fragment` is a URL fragment with which a browser scrolls to the passage, or "". `anchor`
+    is the place in slides, chapters, rows, cells or a recording.
     """
 
     uri: str

@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 
 from crx.ingest.split import labels_around
+from crx.retrieve.answer_span import find_answer
 from crx.retrieve.exclusion import holds_excluded
 from crx.retrieve.location import anchor_around, locate_passage
 from crx.retrieve.marks import pages_around, read_marks
@@ -33,6 +34,7 @@ def _widen_by(search: Search, *, window: Window) -> list[Passage]:
     request = search.request
     return widen(
         search.hits,
+        query=search.query,
         documents=search.searcher.documents,
         window=window,
         budget_tokens=search.budget_tokens,
@@ -52,6 +54,7 @@ def _holds_excluded(search: Search, passage: Passage) -> bool:
 def widen(
     hits: Sequence[Hit],
     *,
+    query: str = "",
     documents: DocumentReader,
     window: Window,
     budget_tokens: int,
@@ -63,7 +66,8 @@ def widen(
 
     `window="auto"` selects the passages that are worth most within `budget_tokens` in total, so
     that a hit may be in none. "grow" expands each hit up to `window_tokens`; a number expands it by
-    that many chunks on each side.
+    that many chunks on each side. Headings, pages and anchor of a passage are those of the line of
+    its best hit that has most terms of `query`.
     """
     keys = np.array([hit.key for hit in hits], dtype=np.int64)
     scores = np.array([hit.score for hit in hits], dtype=np.float32)
@@ -80,7 +84,7 @@ def widen(
             within_section=within_section,
             order=order,
         )
-    return [_passage(row, hits) for row in rows]
+    return [_passage(row, hits, query) for row in rows]
 
 
 def describe_left_out(search: Search) -> str:
@@ -91,9 +95,10 @@ def describe_left_out(search: Search) -> str:
     return f"{hits - shown} of {hits} hits are in no passage: over {search.budget_tokens} tokens"
 
 
-def _passage(row: PassageRow, hits: Sequence[Hit]) -> Passage:
+def _passage(row: PassageRow, hits: Sequence[Hit], query: str) -> Passage:
     best = hits[row.hits[0]]
     marks = read_marks(row.marks)
+    start, end = (best.start + at for at in find_answer(best.text, query))
     passage = Passage(
         uri=best.uri,
         title=best.title,
@@ -103,9 +108,9 @@ def _passage(row: PassageRow, hits: Sequence[Hit]) -> Passage:
         score=row.score,
         tokens=row.tokens,
         hits=tuple(hits[i] for i in row.hits),
-        headings=labels_around(marks, best.start),
+        headings=labels_around(marks, start),
         lines=row.lines,
-        pages=pages_around(marks, row.start, row.end),
-        anchor=anchor_around(marks, row.start, row.end),
+        pages=pages_around(marks, start, end),
+        anchor=anchor_around(marks, start, end),
     )
     return locate_passage(passage, uri=row.uri, metadata=orjson.loads(row.metadata))

@@ -1,0 +1,42 @@
+"""The line of a hit that answers, and the headings and the page that are named for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pdfs import pdf
+
+import crx
+from crx.retrieve.answer_span import find_answer
+
+
+def test_the_answer_is_the_line_with_most_words_of_the_query() -> None:
+    text = "whales sing\n\nwhales eat krill\nkrill is small"
+    start, end = find_answer(text, "what eats krill")
+    assert text[start:end] == "whales eat krill"
+    assert find_answer(text, "penguins") == (0, len(text))
+    assert find_answer("", "krill") == (0, 0)
+
+
+def test_the_headings_of_a_passage_are_those_of_the_line_that_answers(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "lease.md").write_text(
+        "# Lease\n\n## 4. Liability\n\nNobody is liable.\n\n"
+        "## 5. Term and termination\n\nEither party ends the lease with six months' notice.\n"
+    )
+    with crx.open(tmp_path / "notes.crx", settings={"embedder": "none"}) as index:
+        index.add(tmp_path / "docs")
+        (passage,) = index.search("who ends it with notice").passages
+        assert passage.headings[-1] == "5. Term and termination"
+        assert index.search("liable").passages[0].headings[-1] == "4. Liability"
+
+
+def test_the_page_of_a_passage_is_that_of_the_line_that_answers(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    pages = [["Whales sing in the seas."], ["Seals eat krill."], ["Penguins swim."]]
+    (tmp_path / "docs" / "animals.pdf").write_bytes(pdf(pages))
+    with crx.open(tmp_path / "notes.crx", settings={"embedder": "none"}) as index:
+        index.add(tmp_path / "docs")
+        (passage,) = index.search("krill").passages
+        assert passage.text.count("\n") > 1
+        assert passage.pages == ("2", "2")
