@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -135,9 +136,24 @@ def load_grammar(name: str) -> Language:
         ) from missing
 
 
-def make_parser(language: str) -> Parser:
-    """Return a new parser: parsers are not thread-safe, and one takes 2 microseconds to make."""
-    return Parser(load_grammar(language))
+def parse(source: bytes, *, language: str) -> Node:
+    """Return the root of a syntax tree.
+
+    Raises `Unparsed` if the grammar is not installed, and for a source in which thousands of tokens
+    stand together in an error: a query would look through all of them from each one.
+    """
+    # Parsers are not thread-safe, and one takes 2 microseconds to make.
+    root = Parser(load_grammar(language)).parse(source).root_node
+    unsearched = [root] if root.has_error else []
+    while unsearched:
+        tokens = 0
+        for child in unsearched.pop().children:
+            tokens = 0 if child.is_named else tokens + 1
+            if tokens > _MOST_TOKENS:
+                raise Unparsed("holds thousands of tokens that are no code")
+            if child.has_error and child.end_byte - child.start_byte > _MOST_TOKENS:
+                unsearched.append(child)
+    return root
 
 
 @cache
@@ -159,11 +175,23 @@ LARGEST = 2_000_000
 # Constants of so many lines are tables, and worth a name; shorter ones are not.
 _TABLE_LINES = 4
 
+# Levels of a tree in which definitions are looked for. The time for a node grows with its level,
+# and a text of nothing but brackets has as many levels as characters.
+_DEEPEST = 500
+# Tokens that may stand together in an error.
+_MOST_TOKENS = 5_000
+_NOT_SPACE = re.compile(rb"\S")
+
 _ROOTS = frozenset(("module", "program", "source_file", "translation_unit"))
 _PARTS = frozenset(("name", "declarator", "offered", "receiver"))
 # Nodes around a definition that belong to it.
 _WRAPPERS = frozenset(
-    ("decorated_definition", "export_statement", "template_declaration", "ambient_declaration")
+    (
+        "decorated_definition",
+        "export_statement",
+        "template_declaration",
+        "ambient_declaration",
+    )
 )
 # Nodes before a definition, without a blank line between, that belong to it.
 _LEADING = frozenset(("comment", "line_comment", "block_comment", "attribute_item", "decorator"))
@@ -179,7 +207,10 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     language = LANGUAGES.get(extension, "")
     if extension == ".h":
         language = "cpp" if _CPP.search(decoded.text) else "c"
-    metadata: dict[str, Scalar | list[Scalar]] = {**decoded.metadata(), "format": language}
+    metadata: dict[str, Scalar | list[Scalar]] = {
+        **decoded.metadata(),
+        "format": language,
+    }
     try:
         marks = definitions(decoded.text, language=language)
     except Unparsed as why:
@@ -196,10 +227,12 @@ def definitions(text: str, *, language: str) -> tuple[Mark, ...]:
     if len(text) > LARGEST:
         raise Unparsed(f"larger than {LARGEST:,} characters")
     source = text.encode("utf-8", errors="replace")
-    tree = make_parser(language).parse(source)
+    tree = _Tree(parse(source, language=language), source)
+    cursor = QueryCursor(load_query(language))
+    cursor.set_max_start_depth(_DEEPEST)
     found: dict[tuple[int, int], _Definition] = {}
-    for _, captures in QueryCursor(load_query(language)).matches(tree.root_node):
-        definition = _definition(captures, source)
+    for _, captures in cursor.matches(tree.root):
+        definition = _definition(captures, tree)
         if definition and (definition.start, definition.end) not in found:
             found[definition.start, definition.end] = definition
     return _nested(sorted(found.values(), key=lambda d: (d.start, -d.end)), source)
@@ -214,32 +247,103 @@ class _Definition:
     label: str
 
 
-def _definition(captures: dict[str, list[Node]], source: bytes) -> _Definition | None:
+class _Tree:
+    """A syntax tree, and what stands around the definitions in it.
+
+    The library's own `parent` and `prev_sibling` pass all nodes before, so that the time for all
+    definitions would grow with the square of their number.
+    """
+
+    def __init__(self, root: Node, source: bytes) -> None:
+        self.root = root
+        self.source = source
+        self._children: dict[int, tuple[list[Node], list[int]]] = {}
+        self._leading: dict[int, int] = {}
+        self._texts: dict[int, int] = {}
+
+    def is_at_top(self, node: Node) -> bool:
+        """Return True for a node that lies in nothing but the file, wrappers aside."""
+        around = (outer for outer, _ in reversed(self._path(node)) if outer.type not in _WRAPPERS)
+        outermost = next(around, None)
+        return outermost is not None and outermost.type in _ROOTS
+
+    def leading(self, node: Node) -> int:
+        """Return the byte where a definition starts, with decorators, attributes and comments.
+
+        The indentation before it is included, so that it reads the same when cut out.
+        """
+        if node.id not in self._leading:
+            self._leading[node.id] = self._find_leading(node)
+        return self._leading[node.id]
+
+    def _find_leading(self, node: Node) -> int:
+        path = self._path(node)
+        while path and path[-1][0].type in _WRAPPERS:
+            node, _ = path.pop()
+        around, position = path[-1] if path else (node, 0)
+        children, _ = self._children_of(around)
+        while position and children[position - 1].type in _LEADING:
+            position -= 1
+            if not self._touches(children[position], node):
+                break
+            node = children[position]
+        return _line_start(node) if self._opens_line(node) else node.start_byte
+
+    def _touches(self, before: Node, node: Node) -> bool:
+        """Return True if a comment has lines of its own, the last directly above the node."""
+        gap = self.source[before.end_byte : node.start_byte]
+        # Rust's doc comments include the end of the line.
+        ended = self.source[before.end_byte - 1 : before.end_byte] == b"\n"
+        return self._opens_line(before) and gap.count(b"\n") + ended <= 1
+
+    def _opens_line(self, node: Node) -> bool:
+        """Return True if nothing but white space stands before a node in its line."""
+        line = _line_start(node)
+        if line not in self._texts:
+            text = _NOT_SPACE.search(self.source, line)
+            self._texts[line] = text.start() if text else len(self.source)
+        return self._texts[line] >= node.start_byte
+
+    def _path(self, node: Node) -> list[tuple[Node, int]]:
+        """Return the nodes around a node, the root first, and which child of each leads to it."""
+        path = []
+        around = self.root
+        while around != node:
+            children, starts = self._children_of(around)
+            position = bisect_right(starts, node.start_byte) - 1
+            path.append((around, position))
+            around = children[position]
+        return path
+
+    def _children_of(self, node: Node) -> tuple[list[Node], list[int]]:
+        if node.id not in self._children:
+            children = node.children
+            self._children[node.id] = children, [child.start_byte for child in children]
+        return self._children[node.id]
+
+
+def _line_start(node: Node) -> int:
+    return node.start_byte - node.start_point.column
+
+
+def _definition(captures: dict[str, list[Node]], tree: _Tree) -> _Definition | None:
     """Return the definition of a match, or None if it is too small or has no name."""
     word = next((word for word in captures if word not in _PARTS), "")
     if not word:
         return None
     node = captures[word][0]
     scope, _, keyword = word.rpartition(".")
-    if scope and not _at_top(node):
+    if scope and not tree.is_at_top(node):
         return None
     if scope == "table" and node.end_point.row - node.start_point.row + 1 < _TABLE_LINES:
         return None
     label = _label(keyword, captures)
     if not label:
         return None
-    start = _leading(node, source)
     end = node.end_byte
-    if source[end : end + 1] == b";":
+    if tree.source[end : end + 1] == b";":
         end += 1
-    return _Definition(start, end, label)
-
-
-def _at_top(node: Node) -> bool:
-    parent = node.parent
-    while parent is not None and parent.type in _WRAPPERS:
-        parent = parent.parent
-    return parent is not None and parent.type in _ROOTS
+    return _Definition(tree.leading(node), end, label)
 
 
 def _label(word: str, captures: dict[str, list[Node]]) -> str:
@@ -270,31 +374,12 @@ def _declared_name(node: Node) -> str:
             return _plain(inner)
         node = inner
         inner = node.child_by_field_name("declarator")
-        if inner is None and node.type in ("parenthesized_declarator", "reference_declarator"):
+        if inner is None and node.type in (
+            "parenthesized_declarator",
+            "reference_declarator",
+        ):
             inner = node.named_child(node.named_child_count - 1)
     return ""
-
-
-def _leading(node: Node, source: bytes) -> int:
-    """Return the byte where a definition starts, including decorators, attributes and comments.
-
-    The indentation before it is included, so that it reads the same when cut out.
-    """
-    while (parent := node.parent) is not None and parent.type in _WRAPPERS:
-        node = parent
-    before = node.prev_sibling
-    while before is not None and before.type in _LEADING and _touches(before, node, source):
-        node, before = before, before.prev_sibling
-    line = source.rfind(b"\n", 0, node.start_byte) + 1
-    return node.start_byte if source[line : node.start_byte].strip() else line
-
-
-def _touches(before: Node, node: Node, source: bytes) -> bool:
-    """Return True if a comment has lines of its own, the last directly above the node."""
-    line = source.rfind(b"\n", 0, before.start_byte) + 1
-    gap = source[before.end_byte : node.start_byte]
-    ended = source[before.end_byte - 1 : before.end_byte] == b"\n"  # Rust's doc comments include it
-    return not source[line : before.start_byte].strip() and gap.count(b"\n") + ended <= 1
 
 
 def _nested(found: Sequence[_Definition], source: bytes) -> tuple[Mark, ...]:

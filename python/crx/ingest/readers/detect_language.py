@@ -12,7 +12,7 @@ from functools import cache
 
 from tree_sitter import Query, QueryCursor
 
-from crx.ingest.readers.code import Unparsed, load_grammar, make_parser
+from crx.ingest.readers.code import Unparsed, load_grammar, parse
 
 # Tuned on 1,000 files of 27 formats, about half of them source files of these languages.
 _COUNTED = 40_000  # characters in which matches are counted
@@ -150,7 +150,7 @@ def _error_share(sample: str, language: str) -> float:
     """Return the share of the text that lies in errors of its syntax tree; 1 without a grammar."""
     source = sample.encode("utf-8", errors="replace")
     try:
-        root = make_parser(language).parse(source).root_node
+        root = parse(source, language=language)
     except Unparsed:
         return 1.0
     if not root.has_error:
