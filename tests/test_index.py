@@ -81,6 +81,44 @@ def test_an_unchanged_folder_costs_nothing(index: crx.Index, docs: Path) -> None
     assert done(index.add(docs)) == {"unchanged": 2}
 
 
+def test_a_file_that_is_replaced_at_equal_size_and_time_is_read(
+    index: crx.Index, docs: Path
+) -> None:
+    file = docs / "whales.md"
+    index.add(docs)
+    stat = file.stat()
+    other = docs.parent / "other.md"
+    other.write_text(file.read_text().replace("krill", "squid"))
+    os.utime(other, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    other.replace(file)
+    assert file.stat().st_size == stat.st_size
+    assert done(index.refresh())["changed"] == 1
+    assert "squid" in index.search("what do whales eat?")[0].text
+    assert done(index.refresh()) == {"unchanged": 2}
+
+
+def test_a_file_that_is_named_as_a_record_is_indexed_in_its_place(
+    index: crx.Index, docs: Path
+) -> None:
+    records = docs / "a.jsonl"
+    records.write_text('{"id": "note.md", "text": "Salt."}\n{"id": "two", "text": "Yeast."}\n')
+    index.add(docs)
+    namesake = docs / "a.jsonl#note.md"
+    namesake.write_text("Pepper.\n")
+    records.write_text(records.read_text() + "\n")
+    for _ in range(3):
+        report = index.refresh()
+        assert index.search("pepper")[0].text.strip() == "Pepper."
+        assert index.search("pepper")[0].uri == str(namesake)
+        (failure,) = report.failures
+        assert failure.uri == str(records)
+        assert failure.reason.startswith(f"has a document named as the file {namesake} is")
+    namesake.unlink()
+    assert not index.refresh().failures
+    assert index.search("salt")[0].text == "Salt."
+    assert index.search("salt")[0].uri == str(namesake)
+
+
 def test_a_touched_file_is_read_and_found_unchanged(index: crx.Index, docs: Path) -> None:
     index.add(docs)
     os.utime(docs / "bread.md", (1, 1))

@@ -41,13 +41,17 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file: its path, its URI, the URI of its root, its size in bytes and its time stamp."""
+    """A file: its path, its URI, the URI of its root, its size in bytes and its time stamps.
+
+    Programs set `mtime_ns` as they like; `changed_ns` is the system's time of the last change.
+    """
 
     path: Path
     uri: str
     root: str
     size: int
     mtime_ns: int
+    changed_ns: int
 
 
 @dataclass(slots=True)
@@ -266,9 +270,13 @@ class _Walk:
         if path in self._seen:
             return
         self._seen.add(path)
-        size, mtime_ns = (status.st_size, _storable(status.st_mtime_ns)) if status else (0, 0)
-        file = FoundFile(Path(path), uri_of(path), self._root.uri, size, mtime_ns)
-        self._discovery.files.append(file)
+        size = status.st_size if status else 0
+        mtime_ns, changed_ns = (
+            (_storable(status.st_mtime_ns), _storable(status.st_ctime_ns)) if status else (0, 0)
+        )
+        self._discovery.files.append(
+            FoundFile(Path(path), uri_of(path), self._root.uri, size, mtime_ns, changed_ns)
+        )
 
     def _add_unreachable(self, path: str, error: OSError) -> None:
         named = error.filename if isinstance(error.filename, str) else path

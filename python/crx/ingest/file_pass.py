@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -40,10 +40,11 @@ class _SubmittedFile:
 class FilePass:
     """A pass that makes a store hold what lies below roots.
 
-    A file whose size and time stamp are those of the last run is not read again, unless `rehash`,
-    which also writes damaged documents anew. A file that cannot be read is a `Failure`, and the
-    store keeps what it has of it; likewise for all files of a folder that cannot be listed or is
-    not mounted. A file without text is skipped, unless it is a root or its name promises text.
+    A file whose size and time stamp are those of the last run is not read again, unless it was
+    replaced since, or `rehash`, which also writes damaged documents anew. A file that cannot be
+    read is a `Failure`, and the store keeps what it has of it; likewise for all files of a folder
+    that cannot be listed or is not mounted. A file without text is skipped, unless it is a root or
+    its name promises text.
     """
 
     def __init__(
@@ -73,17 +74,26 @@ class FilePass:
         self._touched = touched
         self._keep_missing = keep_missing
         self._failed: set[str] = set()
+        self._files: set[str] = set()
+        self._put_records: set[str] = set()
+        self._changes: Mapping[str, int] = {}
         self._missing = _MissingFiles()
         self._readings: deque[_SubmittedFile] = deque()
 
     def run(
-        self, roots: Sequence[Root], *, others: Sequence[Root] = (), mounts: Sequence[str] = ()
+        self,
+        roots: Sequence[Root],
+        *,
+        others: Sequence[Root] = (),
+        mounts: Sequence[str] = (),
+        changes: Mapping[str, int] | None = None,
     ) -> Discovery:
         """Put, rename and remove documents; return what was discovered.
 
         `others` are roots that another pass indexes. `mounts` are the mount points that earlier
-        passes met.
+        passes met, and `changes` has the latest change of a file that they met, by root.
         """
+        self._changes = changes or {}
         discovery = discover(roots, skip_folders=self._skip_folders, touched=self._touched)
         discovery.unreachable += _unmounted(
             [mount for mount in mounts if self._visits(mount)], roots, discovery
@@ -98,6 +108,7 @@ class FilePass:
         self._tally.expect(len(discovery.files), size=sum(sizes))
         self._report_unreachable(discovery, known)
         found = {file.uri for file in discovery.files}
+        self._files = found if self._touched is None else found | known.keys()
         unreachable = [each.uri for each in discovery.unreachable]
         scope = _Scope(roots, others, unreachable, self._touched)
         self._missing = _MissingFiles(
@@ -122,7 +133,8 @@ class FilePass:
 
     def _remove_missing(self) -> None:
         """Remove the documents of files that are gone, or count them as kept."""
-        gone = self._missing.removed_uris()
+        # A record may have taken the name of a file that is gone.
+        gone = [uri for uri in self._missing.removed_uris() if uri not in self._put_records]
         if self._keep_missing:
             self._tally.count("kept", len(gone))
         else:
@@ -182,6 +194,9 @@ class FilePass:
     def _has_same_stat(self, file: FoundFile, rows: Rows) -> bool:
         if not rows or self._rehash or file.uri in self._failed:
             return False
+        # Replaced by a file of the same size whose time was set, as copies with their times are.
+        if file.changed_ns > self._changes.get(file.root, file.changed_ns):
+            return False
         stat = (file.size, file.mtime_ns)
         return all((row.source_size, row.source_mtime_ns) == stat for row in rows)
 
@@ -198,10 +213,12 @@ class FilePass:
         source = Source(file.uri, hash_source(data), file.size, file.mtime_ns)
         again = self._rehash or file.uri in self._failed
         if rows and not again and all(row.source_hash == source.hash for row in rows):
+            stat = (file.size, file.mtime_ns)
             for row in rows:
-                self._store.touch_document(
-                    row.uri, source_mtime_ns=file.mtime_ns, source_size=file.size
-                )
+                if (row.source_size, row.source_mtime_ns) != stat:
+                    self._store.touch_document(
+                        row.uri, source_mtime_ns=file.mtime_ns, source_size=file.size
+                    )
             self._tally.count("unchanged")
             return None
         if not rows and self._rename(file, source):
@@ -215,10 +232,22 @@ class FilePass:
         file, rows = reading.file, reading.rows
         old, seq = {row.uri for row in rows}, self._store.seq
         put: set[str] = set()
+        namesakes = []
         for document in reading.documents:
+            if document.uri != file.uri and document.uri in self._files:
+                namesakes.append(document.uri)
+                continue
             put.add(document.uri)
+            if document.uri != file.uri:
+                self._put_records.add(document.uri)
             self._writer.put(document, reading.source)
-        self._store.remove_documents(sorted(old - put))
+        gone = {uri for uri in old - put if uri == file.uri or uri not in self._files}
+        self._store.remove_documents(sorted(gone))
+        if namesakes:
+            raise InputError(
+                f"has a document named as the file {namesakes[0]} is, which is indexed instead; "
+                f"rename the file"
+            )
         if file.uri in self._failed and file.uri not in put:
             self._store.remove_documents([file.uri])  # there is no such document: its failure goes
         if not rows:

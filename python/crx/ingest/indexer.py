@@ -133,7 +133,11 @@ class Indexer:
         require_allowed_roots(self._store)
         remembered = RememberedRoots.read(self._store)
         self._pass(
-            remembered.roots, remembered, rehash=rehash, touched=touched, keep_missing=keep_missing
+            remembered.roots,
+            remembered,
+            rehash=rehash,
+            touched=touched,
+            keep_missing=keep_missing,
         )
 
     def _pass(
@@ -159,7 +163,10 @@ class Indexer:
                 keep_missing=keep_missing,
             )
             discovery = file_pass.run(
-                roots, others=remembered.others(roots), mounts=remembered.mounts
+                roots,
+                others=remembered.others(roots),
+                mounts=remembered.mounts,
+                changes=remembered.changes,
             )
         if touched is None:
             remembered.after(roots, discovery).write(self._store)

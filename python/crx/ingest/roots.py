@@ -1,7 +1,8 @@
 """What an index records of the folders it was made from: its roots, and the paths it skipped.
 
-The setting `roots` has each file and folder that was given, with its excludes, and `mounts` the
-mount points that were met below them, both as JSON. The paths that were met and not indexed are in
+The setting `roots` has each file and folder that was given, with its excludes, `mounts` the mount
+points that were met below them, and `changes` the latest change of a file below each root, all as
+JSON. The paths that were met and not indexed are in
 a file of JSON lines, `skipped.jsonl`, which the next pass over the same roots makes anew. It is no
 part of what is searched, and may be deleted.
 
@@ -12,8 +13,8 @@ index, or if the user has allowed it by naming it (see `crx.config.allowed`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import orjson
 
@@ -25,14 +26,20 @@ from crx.ingest.report import Skipped
 
 ROOTS = "roots"
 MOUNTS = "mounts"
+CHANGES = "changes"
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedRoots:
-    """The roots of earlier passes and the mount points that were met below them."""
+    """The roots of earlier passes and the mount points that were met below them.
+
+    `changes` has for each root the latest time at which a file was changed that the last pass found
+    below it, in nanoseconds since 1970.
+    """
 
     roots: tuple[Root, ...] = ()
     mounts: tuple[str, ...] = ()
+    changes: Mapping[str, int] = field(default_factory=dict)
 
     @staticmethod
     def read(store: _native.Store) -> RememberedRoots:
@@ -42,6 +49,10 @@ class RememberedRoots:
         return RememberedRoots(
             tuple(Root(store.absolute_uri(each["uri"]), tuple(each["exclude"])) for each in roots),
             tuple(map(store.absolute_uri, orjson.loads(settings.get(MOUNTS, "[]")))),
+            {
+                store.absolute_uri(uri): int(changed_ns)
+                for uri, changed_ns in orjson.loads(settings.get(CHANGES, "{}")).items()
+            },
         )
 
     def write(self, store: _native.Store) -> None:
@@ -52,6 +63,9 @@ class RememberedRoots:
             **settings,
             ROOTS: orjson.dumps(roots).decode(),
             MOUNTS: orjson.dumps([store.stored_uri(uri) for uri in self.mounts]).decode(),
+            CHANGES: orjson.dumps(
+                {store.stored_uri(uri): self.changes[uri] for uri in sorted(self.changes)}
+            ).decode(),
         }
         if changed != settings:
             store.set_settings(changed)
@@ -77,10 +91,17 @@ class RememberedRoots:
             if not any(is_below(uri, root.uri) for root in roots)
             or any(is_below(uri, folder) for folder in unreachable)
         }
-        known = {*self.others(roots), *(r for r in roots if r.uri not in discovery.vanished)}
+        known = {
+            *self.others(roots),
+            *(r for r in roots if r.uri not in discovery.vanished),
+        }
+        changes = dict(self.changes)
+        for file in discovery.files:
+            changes[file.root] = max(changes.get(file.root, 0), file.changed_ns)
         return RememberedRoots(
             tuple(sorted(known, key=lambda root: root.uri)),
             tuple(sorted({*mounts, *discovery.mounts})),
+            {root.uri: changes[root.uri] for root in known if root.uri in changes},
         )
 
     def without(self, uris: Iterable[str]) -> RememberedRoots:
@@ -90,6 +111,11 @@ class RememberedRoots:
             self,
             roots=tuple(r for r in self.roots if not any(is_below(r.uri, uri) for uri in removed)),
             mounts=tuple(m for m in self.mounts if not any(is_below(m, uri) for uri in removed)),
+            changes={
+                uri: changed_ns
+                for uri, changed_ns in self.changes.items()
+                if not any(is_below(uri, each) for each in removed)
+            },
         )
 
 
