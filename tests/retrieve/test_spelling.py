@@ -11,6 +11,7 @@ import crx
 TEXT = """# Jobs
 
 The anacron daemon runs jobs that cron missed. Its configuration is a file; whales are not in it.
+The rsync tool of the shell can change a list; ThreadPoolExecutor can change it, too, and chage not.
 The parser reads TS_999 and /etc/anacrontab. The option max_job_delay waits; source code is free.
 """
 
@@ -22,6 +23,8 @@ def index(tmp_path: Path) -> crx.Index:
     (tmp_path / "docs" / "fr.md").write_text(
         "# Amorçage\n\nLe chargeur d'amorçage lit la première partition du disque et rien."
     )
+    (tmp_path / "docs" / "common.md").write_text("# Lists\n\nA cartel has a castle.")
+    (tmp_path / "docs" / "more.md").write_text("# More\n\nThe castle is old.")
     index = crx.open(tmp_path / "notes.crx", settings={"embedder": "hashed"})
     index.add(tmp_path / "docs")
     return index
@@ -40,6 +43,12 @@ def index(tmp_path: Path) -> crx.Index:
         ("free sourcecode", "free source code", "sourcecode"),
         ("max_jbo_delay", "max_job_delay", "max_jbo_delay"),
         ("what is max_job_dealy", "what is max_job_delay", "max_job_dealy"),
+        ("rsnyc", "rsync", "rsnyc"),
+        ("the shlel", "the shell", "shlel"),
+        ("chnage", "change", "chnage"),
+        # Of "castle" and "cartel" in one edit the commoner.
+        ("old castel", "old castle", "castel"),
+        ("ThreadPoolExecuter", "ThreadPoolExecutor", "ThreadPoolExecuter"),
         # What is written without spaces is no unknown word.
         ("シロナガス うたうクジラ anacorn", "シロナガス うたうクジラ anacron", "anacorn"),
     ],
@@ -75,6 +84,7 @@ def test_several_words_are_replaced_if_each_is_like_a_word_of_the_documents(
         "鯨の歌",
         "TS_998 and TS_999x",
         "max_file_delay",  # all its words are known
+        "ThreadPoolChange",  # another of its words may be meant
         "codesource",  # no document has them in this order
     ],
 )

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache, partial
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +23,11 @@ _LETTER = r"[^\W\d_]"
 _START = r"(?<![\w./@:$%-])"
 _END = r"(?![\w/@:.]*\w)"
 _WORD = re.compile(rf"{_START}{_LETTER}{{4,}}{_END}")
-# Names of letters and underscores; those with digits or dots are left as they are.
-_IDENTIFIER = re.compile(rf"{_START}[^\W\d_]+(?:_[^\W\d_]+)+{_END}")
+# Names of letters and underscores, or of words with capitals; those with digits or dots are left as
+# they are.
+_IDENTIFIER = re.compile(
+    rf"{_START}(?:{_LETTER}+(?:_{_LETTER}+)+|[A-Za-z][a-z]+(?:[A-Z][a-z]+)+){_END}"
+)
 # Letters of a word that another was joined to, or cut from, by mistake.
 _SHORTEST_PART = 3
 # Two words, of which the second may be the first of the next pair.
@@ -43,6 +47,8 @@ _CHUNKS = 5
 # merely not used in these documents has neighbours, too: film and file, morts and ports.
 _ALIKE = 0.8
 _SHORTEST = 5
+# Chunks that are counted of a word to tell the commoner of two.
+_COUNTED = 200
 _FUNCTION_WORDS = frozenset().union(*FUNCTION_WORDS.values())
 
 
@@ -156,16 +162,18 @@ def _similar_identifier(
 ) -> str:
     """Return the identifier of a document that is most like an unknown one, or "".
 
-    Names whose words are all known are left: one of another name's words may be meant.
+    A name whose words are all known is replaced only by one that is one edit away: another of
+    its words may be meant.
     """
-    whole = name.casefold().replace("_", "")
-    if terms.has_term(whole) or all(map(is_known, name.split("_"))):
+    whole, *_ = _native.analyze(name) or [""]
+    if terms.has_term(whole):
         return ""
+    is_of_known_words = all(map(is_known, name.split("_")))
     similar = {
-        found: _likeness(name.casefold(), found)
+        found: _likeness(name.casefold(), found.casefold())
         for term in terms.similar_terms(whole, k=_TERMS)
         for found in _written_forms(term, terms, documents, _IDENTIFIER)
-        if found.replace("_", "") == term
+        if not is_of_known_words or _is_one_edit(name.casefold(), found.casefold())
     }
     best = max(similar, key=lambda found: similar[found], default="")
     return best if best and similar[best] > _ALIKE else ""
@@ -185,17 +193,40 @@ def _is_known(word: str, *, terms: TermIndex, langs: Sequence[str]) -> bool:
 
 
 def _most_similar(word: str, terms: TermIndex, documents: DocumentReader) -> str:
-    """Return the word of a document that is most like a word, or ""."""
+    """Return the word of a document that is most like a word, or "".
+
+    Words that are one edit away come first, the commonest before the others.
+    """
     folded = "".join(_native.analyze(word)) or word.casefold()
-    candidates = {
-        written: _likeness(_without_accents(word), _without_accents(written))
-        for term in dict.fromkeys(
-            terms.similar_terms(word.casefold(), k=_TERMS) + terms.similar_terms(folded, k=_TERMS)
-        )
-        for written in _written_forms(term, terms, documents, _WORD)
-    }
-    best = max(candidates, key=lambda written: candidates[written], default="")
-    return best if best and candidates[best] > _ALIKE else ""
+    bare = _without_accents(word)
+    ranked: dict[str, tuple[bool, float]] = {}
+    for term in dict.fromkeys(
+        terms.similar_terms(word.casefold(), k=_TERMS) + terms.similar_terms(folded, k=_TERMS)
+    ):
+        for written in map(str.casefold, _written_forms(term, terms, documents, _WORD)):
+            other = _without_accents(written)
+            is_swap = bare != other and sorted(bare) == sorted(other)
+            likeness = 1.0 if is_swap and _is_one_edit(bare, other) else _likeness(bare, other)
+            if likeness <= _ALIKE:
+                continue
+            if _is_one_edit(bare, other):
+                keys, _ = terms.search(term, k=_COUNTED)
+                ranked[written] = True, len(keys) + likeness
+            else:
+                ranked[written] = False, likeness
+    return max(ranked, key=lambda written: ranked[written], default="")
+
+
+def _is_one_edit(word: str, other: str) -> bool:
+    """Return whether two words differ by one letter, or by two neighbours that are swapped."""
+    shorter, longer = sorted((word, other), key=len)
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(shorter, longer, strict=False))
+    start = len(list(same))
+    rest, long_rest = shorter[start:], longer[start:]
+    if len(shorter) < len(longer):
+        return rest == long_rest[1:]
+    is_swap = rest[:2] == long_rest[1::-1] and rest[2:] == long_rest[2:]
+    return bool(rest) and (rest[1:] == long_rest[1:] or is_swap)
 
 
 def _likeness(word: str, other: str) -> float:
@@ -211,12 +242,12 @@ def _without_accents(word: str) -> str:
 def _written_forms(
     term: str, terms: TermIndex, documents: DocumentReader, pattern: re.Pattern[str]
 ) -> list[str]:
-    """Return the words of documents whose term is the given one, in lower case."""
+    """Return the words of documents whose term is the given one, as they are written."""
     keys, _ = terms.search(term, k=_CHUNKS)
     forms: dict[str, None] = {}
     for row in documents.chunks(np.asarray(keys, dtype=np.int64)):
         for text in (row.text, row.outline, row.context):
-            for word in dict.fromkeys(pattern.findall(text.casefold())):
-                if word.startswith(term[:2]) and term in _native.analyze(word, row.lang):
+            for word in dict.fromkeys(pattern.findall(text)):
+                if word[:2].casefold() == term[:2] and term in _native.analyze(word, row.lang):
                     forms[word] = None
     return list(forms)
