@@ -112,7 +112,7 @@ class LocalSnapshot:
 
     def rows(self, keys: Sequence[int]) -> list[FoundChunk]:
         """Return the chunks of these keys, in their order; a key without a chunk is skipped."""
-        return [_found_chunk(row) for row in self._store.chunks(np.array(keys, np.int64))]
+        return [found_chunk(row) for row in self._store.chunks(np.array(keys, np.int64))]
 
     def documents(self, docs: Sequence[int]) -> list[FoundDocument]:
         """Return the documents of these ids, in any order."""
@@ -313,7 +313,8 @@ def _put(store: _native.Store, document: StoredDocument) -> bool:
     return store.seq != before
 
 
-def _found_chunk(row: _native.ChunkRow) -> FoundChunk:
+def found_chunk(row: _native.ChunkRow) -> FoundChunk:
+    """Return a chunk of the store as it crosses the protocol."""
     return FoundChunk(
         key=row.key,
         doc=row.doc,

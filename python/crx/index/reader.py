@@ -183,6 +183,12 @@ class IndexReader:
         return describe_unfinished_copy(self._files.get().settings(), name=self.name)
 
     @contextlib.contextmanager
+    def searching(self) -> Iterator[tuple[FileSearcher, list[str]]]:
+        """Give `searcher`, and notes on what the state lacks, one line each."""
+        with self._open_folder().searching() as found:
+            yield found
+
+    @contextlib.contextmanager
     def searcher(self) -> Iterator[FileSearcher]:
         """Give both legs and the store in one read transaction, which ends with the block.
 

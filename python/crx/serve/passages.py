@@ -17,17 +17,20 @@ _PASSAGE_FIELDS = tuple(each.name for each in fields(Passage))
 
 
 def describe_passages(
-    result: Result,
+    passages: Sequence[Passage],
     *,
     index: str,
     store: _native.Store,
     url_of: Callable[[str, str, str], str],
+    best: float,
 ) -> list[FoundPassage]:
-    """Return the passages of a result; `url_of` gets the id, the URI and the fragment of each."""
-    rows = {uri: store.document(uri) for uri in {each.uri for each in result.passages}}
-    best = max((each.score for each in result.passages), default=0.0)
+    """Return passages of an index; `url_of` gets the id, the URI and the fragment of each.
+
+    `best` is the score of the best passage of the search.
+    """
+    rows = {uri: store.document(uri) for uri in {each.uri for each in passages}}
     described = []
-    for passage in result.passages:
+    for passage in passages:
         row = rows[passage.uri]
         # A document that was removed since the search has no id any more.
         document_id = make_document_id(index, row) if row else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from urllib.parse import quote as quote_path
 
@@ -16,16 +16,17 @@ import orjson
 
 from crx import _native, registry
 from crx.answer.prompt import QuotedPassages, quote
-from crx.errors import CrxError, IndexFailure, NotAnIndex, NotFound, UsageError
+from crx.errors import CrxError, NotFound, UsageError
 from crx.index.handle import Index
 from crx.protocols import Embedder, Generator
 from crx.retrieve.request import check_query
 from crx.retrieve.score_cache import score_checked
 from crx.serve.answering import Answerer, AnswerEvents
 from crx.serve.document_ids import is_id_of, make_document_id, parse_document_id
+from crx.serve.find_passages import FoundPassages, find_passages, search_index
 from crx.serve.gauges import cache_lines, index_status, size_lines
 from crx.serve.metrics import Metrics
-from crx.serve.passages import add_timings, describe_passages, interleave
+from crx.serve.passages import describe_passages
 from crx.serve.requests import (
     MAX_TEXT_CHARS,
     AskQuery,
@@ -45,7 +46,7 @@ from crx.serve.responses import (
 )
 from crx.serve.served_index import ServedIndex
 from crx.serve.watched_index import IndexWatch
-from crx.types import LEGS, Result
+from crx.types import Result
 
 
 class SearchService:
@@ -112,39 +113,38 @@ class SearchService:
         return self._served(name)[0].get()
 
     def search(self, request: SearchQuery) -> SearchResults:
-        """Return the passages that answer a query.
+        """Return the passages that answer a query, of several indexes in one ranking.
 
-        Scores of different indexes do not compare: with several indexes, the best passages of all
-        come first, in the order of the indexes, then the second best, and so on.
+        Scores of indexes with different embedders do not compare: the best passages of all come
+        first then, in the order of the indexes, then the second best, and so on.
         """
-        found, notes = self._search_all(
-            request.index, lambda served: self.search_index(served, request)
-        )
-        passages = interleave([self._describe(name, result) for name, result in found])
+        found = self._find(request)
         return SearchResults(
             query=request.query,
-            passages=tuple(passages[: request.limit]),
-            notes=notes,
-            timings_ms=add_timings([result for _, result in found]),
+            passages=tuple(self._describe(found)[: request.limit]),
+            notes=found.notes,
+            timings_ms=found.timings_ms,
         )
 
     def search_index(self, served: ServedIndex, request: SearchQuery) -> Result:
         """Return what one index finds, all of it."""
-        result = _search(served.get(), request)
+        result = search_index(served.get(), request)
         self.metrics.add_stages(served.name, result.timings_ms or {})
         return result
 
     def prompt(self, request: AskQuery) -> tuple[QuotedPassages, tuple[FoundPassage, ...]]:
         """Return the prompt for a question, and the passages it quotes, in order."""
-        found, notes = self._search_all(
-            request.index,
-            lambda served: served.get().search(
-                request.question, k=request.k, window=request.window, where=request.where
-            ),
+        found = self._find(
+            SearchQuery(
+                query=request.question,
+                index=request.index,
+                k=request.k,
+                window=request.window,
+                where=request.where,
+            )
         )
-        described = interleave([self._describe(name, result) for name, result in found])
-        passages = interleave([result.passages for _, result in found])
-        return quote(request.question, passages, notes=notes), tuple(described)
+        passages = [passage for _, passage in found.passages]
+        return quote(request.question, passages, notes=found.notes), tuple(self._describe(found))
 
     def ask(self, request: AskQuery) -> AnswerEvents:
         """Return the answer to a question as a stream of events.
@@ -267,34 +267,21 @@ class SearchService:
     def _watch_status(self, name: str) -> WatchStatus | None:
         return self._watches[name].status if name in self._watches else None
 
-    def _search_all(
-        self, name: str, search: Callable[[ServedIndex], Result]
-    ) -> tuple[list[tuple[str, Result]], tuple[str, ...]]:
-        """Return the result of each index, and the notes on them.
+    def _find(self, request: SearchQuery) -> FoundPassages:
+        served = self._served(request.index)
+        return find_passages(served, request, on_stages=self.metrics.add_stages)
 
-        One of several indexes that is gone or damaged is a note, unless all are.
-        """
-        served = self._served(name)
-        found: list[tuple[str, Result]] = []
-        notes: list[str] = []
-        failures: list[CrxError] = []
-        for each in served:
-            try:
-                result = search(each)
-            except (NotAnIndex, IndexFailure) as error:
-                failures.append(error)
-                notes.append(str(error))
-                continue
-            found.append((each.name, result))
-            prefix = f"{each.name}: " if len(served) > 1 else ""
-            notes += [f"{prefix}{note}" for note in result.notes]
-        if failures and not found:
-            raise failures[0]
-        return found, tuple(notes)
-
-    def _describe(self, name: str, result: Result) -> list[FoundPassage]:
-        store = self._indexes[name].get().store
-        return describe_passages(result, index=name, store=store, url_of=self.document_url)
+    def _describe(self, found: FoundPassages) -> list[FoundPassage]:
+        """Return the passages that were found, in their order, as the server returns them."""
+        best = max((passage.score for _, passage in found.passages), default=0.0)
+        described: dict[str, Iterator[FoundPassage]] = {}
+        for name in {name for name, _ in found.passages}:
+            own = [passage for each, passage in found.passages if each == name]
+            store = self._indexes[name].get().store
+            described[name] = iter(
+                describe_passages(own, index=name, store=store, url_of=self.document_url, best=best)
+            )
+        return [next(described[name]) for name, _ in found.passages]
 
     def _served(self, name: str) -> list[ServedIndex]:
         if not name:
@@ -324,21 +311,6 @@ def _reranker_name(index: Index) -> str:
 def _configured_generator(indexes: Sequence[ServedIndex]) -> str:
     specs = (each.get().configuration.generator for each in indexes)
     return next(filter(None, specs), "")
-
-
-def _search(index: Index, request: SearchQuery) -> Result:
-    return index.search(
-        request.query,
-        k=request.k,
-        window=request.window,
-        budget_tokens=request.budget_tokens,
-        where=request.where,
-        legs=request.legs or LEGS,
-        within_section=request.within_section,
-        order=request.order,
-        rerank=request.rerank,
-        match=request.match,
-    )
 
 
 def _parse_cursor(cursor: str) -> int:

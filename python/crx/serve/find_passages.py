@@ -1,0 +1,116 @@
+"""Search of the indexes of a server: one ranking of all whose vectors compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from crx.errors import IndexFailure, NotAnIndex
+from crx.index.handle import Index
+from crx.index.joint_search import can_search_jointly, search_jointly
+from crx.retrieve.request import SearchRequest
+from crx.serve.passages import add_timings, interleave
+from crx.serve.requests import SearchQuery
+from crx.serve.served_index import ServedIndex
+from crx.types import LEGS, Passage, Result
+
+# Called with the name of an index and the milliseconds of the stages of its search.
+OnStages = Callable[[str, Mapping[str, float]], None]
+
+
+class FoundPassages(NamedTuple):
+    """The passages of several indexes, best first, each with the name of its index."""
+
+    passages: Sequence[tuple[str, Passage]]
+    notes: tuple[str, ...]
+    timings_ms: Mapping[str, float]
+
+
+def find_passages(
+    served: Sequence[ServedIndex], request: SearchQuery, *, on_stages: OnStages
+) -> FoundPassages:
+    """Search indexes: together if their vectors compare, else by turns.
+
+    One of several indexes that is gone or damaged is a note, unless all are.
+    """
+    opened: dict[str, Index] = {}
+    notes: list[str] = []
+    failures: list[NotAnIndex | IndexFailure] = []
+    for each in served:
+        try:
+            opened[each.name] = each.get()
+        except (NotAnIndex, IndexFailure) as error:
+            failures.append(error)
+            notes.append(str(error))
+    if not opened:
+        raise failures[0]
+    if len(served) > 1 and can_search_jointly(list(opened.values())):
+        found = _find_together(opened, request, on_stages=on_stages)
+    else:
+        found = _find_by_turns(opened, request, on_stages=on_stages, named=len(served) > 1)
+    return found._replace(notes=(*notes, *found.notes))
+
+
+def search_index(index: Index, request: SearchQuery) -> Result:
+    """Return what one index finds, all of it."""
+    return index.search(
+        request.query,
+        k=request.k,
+        window=request.window,
+        budget_tokens=request.budget_tokens,
+        where=request.where,
+        legs=request.legs or LEGS,
+        within_section=request.within_section,
+        order=request.order,
+        rerank=request.rerank,
+        match=request.match,
+    )
+
+
+def _find_together(
+    opened: Mapping[str, Index], request: SearchQuery, *, on_stages: OnStages
+) -> FoundPassages:
+    names = list(opened)
+    asked = SearchRequest(
+        query=request.query,
+        k=request.k,
+        window=request.window,
+        budget_tokens=request.budget_tokens,
+        where=request.where,
+        legs=request.legs or LEGS,
+        within_section=request.within_section,
+        order=request.order,
+        match=request.match,
+    )
+    result, indexes = search_jointly(
+        list(opened.values()), asked, names=names, rerank=request.rerank
+    )
+    timings = result.timings_ms or {}
+    for name in names:
+        on_stages(name, timings)
+    passages = [(names[at], passage) for at, passage in zip(indexes, result.passages, strict=True)]
+    return FoundPassages(passages, result.notes, timings)
+
+
+def _find_by_turns(
+    opened: Mapping[str, Index], request: SearchQuery, *, on_stages: OnStages, named: bool
+) -> FoundPassages:
+    """Return the best passages of all indexes, then the second best, and so on."""
+    results: dict[str, Result] = {}
+    notes: list[str] = []
+    failures: list[IndexFailure] = []
+    for name, index in opened.items():
+        try:
+            results[name] = search_index(index, request)
+        except IndexFailure as error:
+            failures.append(error)
+            notes.append(str(error))
+            continue
+        on_stages(name, results[name].timings_ms or {})
+        notes += [f"{name}: {note}" if named else note for note in results[name].notes]
+    if not results:
+        raise failures[0]
+    by_turns = interleave(
+        [[(name, passage) for passage in result.passages] for name, result in results.items()]
+    )
+    return FoundPassages(by_turns, tuple(notes), add_timings(list(results.values())))
