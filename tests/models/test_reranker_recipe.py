@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from models.reranker.distil.dequantize import dequantize
 from models.reranker.distil.excerpt import Ids, PairReader, find_excerpt
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
 
 from crx.models import add_model, find_model
+from crx.models.convert.layers import quantize_weight
 from crx.registry import load_reranker
 
 QUERY = "how many people live in berlin"
@@ -31,6 +35,21 @@ def test_dequantized_weights_score_as_the_graph_that_they_come_from(tmp_path: Pa
     logits = [np.log(scores / (1 - scores)) for scores in (shipped, again)]
     assert np.abs(logits[0] - logits[1]).max() < 0.3
     assert list(np.argsort(shipped)) == list(np.argsort(again))
+
+
+def test_a_change_of_a_fifth_of_a_step_is_not_rounded_away(tmp_path: Path) -> None:
+    dequantize(find_model("crx"), tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    weight = weights["bert.encoder.layer.0.output.dense.weight"].T
+    step = np.asarray(quantize_weight(weight)[1])
+
+    def rounded(values: NDArray[np.float32]) -> NDArray[np.float32]:
+        codes, scale = quantize_weight(values)
+        product: NDArray[np.float32] = codes * scale
+        return product
+
+    moved = (rounded(weight + 0.2 * step) - rounded(weight)) / step
+    assert np.mean(moved) == pytest.approx(0.2, abs=0.05)
 
 
 def test_an_excerpt_holds_as_many_distinct_terms_as_it_can() -> None:

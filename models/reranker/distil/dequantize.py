@@ -1,7 +1,8 @@
 """Weights of the int8 graph of crx's reranker, as a folder that transformers reads.
 
-The weights in single precision of the shipped reranker were not kept. The codes times their scales
-differ from them by the rounding only, from which training starts as well.
+The weights in single precision of the shipped reranker were not kept. A code stands for all weights
+that are rounded to it, and a random one of them is taken: training moves most weights by less than
+half a step, so weights exactly on the codes would be rounded back, and the training be lost.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from crx.models.card import GRAPH_FILE, TOKENIZER_FILE
 Array = NDArray[np.float32]
 
 _EMBEDDINGS = "bert.embeddings"
+SEED = 5
 # The matrix products of a layer, in the order of the graph.
 _LINEARS = (
     "attention.self.query",
@@ -84,6 +86,7 @@ class _Graph:
     """The nodes and constants of a graph."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
+        self._random = np.random.default_rng(SEED)
         self._nodes: list[onnx.NodeProto] = list(model.graph.node)
         self._constants = {
             each.name: numpy_helper.to_array(each) for each in model.graph.initializer
@@ -113,7 +116,9 @@ class _Graph:
         """Return the weight of a product and the bias that is added after the row's scale."""
         _, codes, unit, scale = node.input[:4]
         assert self._constants[unit] == 1
-        weight = self._constants[codes].astype(np.float32) * self._constants[scale]
+        rounded = self._constants[codes].astype(np.float32)
+        noise = self._random.uniform(-0.5, 0.5, rounded.shape).astype(np.float32)
+        weight = (rounded + noise) * self._constants[scale]
         scaled = self._user(node, "Mul")
         return {
             f"{name}.weight": np.ascontiguousarray(weight.T),
