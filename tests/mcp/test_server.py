@@ -120,6 +120,18 @@ def test_a_model_may_search_for_a_pattern_and_exclude_words(service: SearchServi
     assert count(query="whales -krill", index="sea") == 0
 
 
+def test_locations_are_one_short_line_each(service: SearchService) -> None:
+    server = create_server(service, allow_write=False)
+    answer = call(server, "search", {"query": "krill", "index": "sea", "locations": True})
+    found = answer.structured_content
+    (document,) = call(server, "list", {"index": "sea"}).structured_content["documents"]
+    (line,) = found["locations"]
+    assert found["results"] == []
+    assert line.startswith(f"{document['id']} {document['uri']}:")
+    assert "krill" in line.rpartition(": ")[2]
+    assert call(server, "fetch", {"id": line.split()[0]}).structured_content["text"]
+
+
 def test_an_unknown_argument_is_an_error_that_names_it(url: str) -> None:
     result = call(url, "search", {"query": "krill", "top_k": 3})
     assert result.is_error

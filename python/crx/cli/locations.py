@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from crx import _native
 from crx.cli.output import display_path
 from crx.cli.passages import location
 from crx.cli.visible import visible_text
-from crx.retrieve.excerpt import layout_rows
+from crx.retrieve.best_line import find_best_line
 from crx.retrieve.operators import QueryPattern
 from crx.retrieve.pattern_match import compile_pattern
 from crx.types import Passage
@@ -42,21 +41,15 @@ def file_lines(passages: Sequence[Passage], *, folder: str) -> Iterator[str]:
 
 
 def _best_line(passage: Passage, query: str) -> tuple[int, str]:
-    """Return the line of the best hit with most words of the query, from 0, and its text.
-
-    A long line is cut to rows; the first row counts if none has a word of the query.
-    """
-    best = passage.hits[0]
-    start, end = max(0, best.start - passage.start), best.end - passage.start
-    (rows,) = layout_rows(
-        [passage.text[start:end]],
+    """Return the line of a passage that most likely answers, counted from 0, and its text."""
+    row = find_best_line(
+        passage.text,
+        start=passage.start,
+        best=passage.hits[0],
+        query=query,
         width=_WIDTH,
         visible=visible_text,
-        first_line=passage.text.count("\n", 0, start),
     )
-    asked = set(_native.analyze(query))
-    written = [row for row in rows if row.text.strip()] or rows[:1]
-    row = max(written, key=lambda row: len(asked.intersection(_native.analyze(row.text))))
     return row.line, row.text
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from crx.retrieve.best_line import find_best_line
 from crx.serve.responses import (
     DocumentList,
     DocumentText,
@@ -19,6 +20,8 @@ from crx.serve.responses import (
 # Characters of a document that one answer holds unless the request names an end: a model reads
 # them, and a client may drop an answer of more than 25,000 tokens.
 FETCHED_CHARS = 20_000
+# Columns of the line of a location: with an id and a path of usual length, it is under 40 tokens.
+_LOCATION_COLUMNS = 60
 
 
 class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -36,9 +39,10 @@ class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolResults(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer of `search`, best passage first."""
+    """The answer of `search`, best passage first; or their `locations`, a line each."""
 
     results: list[ToolResult]
+    locations: list[str] = []
     notes: list[str] = []
 
 
@@ -91,6 +95,12 @@ def as_tool_results(found: SearchResults) -> ToolResults:
     return ToolResults(results=[_result(each) for each in found.passages], notes=[*found.notes])
 
 
+def as_tool_locations(found: SearchResults) -> ToolResults:
+    """Return the locations of passages for a model: id, path, line and its text."""
+    locations = [_location(each, query=found.query) for each in found.passages]
+    return ToolResults(results=[], locations=locations, notes=[*found.notes])
+
+
 def as_tool_document(document: DocumentText) -> ToolDocument:
     """Return a part of a document for a model."""
     span = {"start": document.start, "end": document.end, "length": document.length}
@@ -121,7 +131,6 @@ def as_tool_status(status: ServiceStatus) -> ToolStatus:
 
 def _result(passage: FoundPassage) -> ToolResult:
     first, last = passage.lines or (0, 0)
-    pages = "-".join(dict.fromkeys(passage.pages or ()))
     return ToolResult(
         id=passage.id,
         title=_title(passage.title, passage.uri),
@@ -131,8 +140,28 @@ def _result(passage: FoundPassage) -> ToolResult:
         start=passage.start,
         end=passage.end,
         lines=f"{first}-{last}" if passage.lines else "",
-        page=pages or (passage.anchor.label if passage.anchor else ""),
+        page=_page(passage),
     )
+
+
+def _location(passage: FoundPassage, *, query: str) -> str:
+    row = find_best_line(
+        passage.text,
+        start=passage.start,
+        best=passage.hits[0],
+        query=query,
+        width=_LOCATION_COLUMNS,
+        visible=str,
+    )
+    position = f":{passage.lines[0] + row.line}" if passage.lines else _page(passage, before=", ")
+    return f"{passage.id} {passage.uri}{position}: {' '.join(row.text.split())}"
+
+
+def _page(passage: FoundPassage, *, before: str = "") -> str:
+    """Return the pages of a passage, or its slide, chapter or cell, after a separator, or ""."""
+    pages = "-".join(dict.fromkeys(passage.pages or ()))
+    page = pages or (passage.anchor.label if passage.anchor else "")
+    return f"{before}{page}" if page else ""
 
 
 def _index(status: IndexStatus) -> ToolIndex:

@@ -21,7 +21,7 @@ Filter = dict[str, _Scalar | list[_Scalar] | dict[str, Any]]
 
 _IndexName = Annotated[
     str,
-    Meta(description="Name of one index; the default is all."),
+    Meta(description="One index; default: all."),
 ]
 _Query = Annotated[
     str,
@@ -33,13 +33,13 @@ _Query = Annotated[
 ]
 _Hits = Annotated[
     int,
-    Meta(ge=1, le=MAX_HITS, description="Chunks to find; the default is the setting k, 20."),
+    Meta(ge=1, le=MAX_HITS, description="Chunks to find; default: 20."),
 ]
 _Where = Annotated[
     Filter,
     Meta(
-        description='Filter of documents, as in {"lang": "en"}, {"year": {">=": 2020}} or '
-        '{"path": {"glob": "/docs/**"}}; all conditions must hold.'
+        description='Documents, as {"lang": "en", "year": {">=": 2020}} or '
+        '{"path": {"glob": "/docs/**"}}.'
     ),
 ]
 _Window = Annotated[
@@ -67,7 +67,7 @@ class SearchTerms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ) = None
     match: Annotated[
         Literal["words", "regex", "literal"],
-        Meta(description="What the query is; among words, -word excludes one."),
+        Meta(description="Kind of query."),
     ] = "words"
 
 
@@ -77,6 +77,15 @@ class SearchQuery(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=
     limit: (
         Annotated[int, Meta(ge=1, le=MAX_HITS, description="Passages to return at most.")] | None
     ) = None
+    match: Annotated[
+        Literal["words", "regex", "literal"],
+        Meta(
+            description="Whether the query is words, a regular expression or a text as it is "
+            'written. Among words, -draft leaves out passages with a word and -"first draft" with '
+            "a phrase, and a query that begins with re: is a regular expression. Case counts if a "
+            "pattern has a capital."
+        ),
+    ] = "words"
     window: _Window = "auto"
     legs: (
         Annotated[
@@ -128,9 +137,7 @@ class ListQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[
         int, Meta(ge=1, le=MAX_DOCUMENTS_LISTED, description="Documents to return at most.")
     ] = 100
-    cursor: Annotated[
-        str, Meta(description="The next_cursor of the answer before, to go on after it.")
-    ] = ""
+    cursor: Annotated[str, Meta(description="The next_cursor of the answer before.")] = ""
 
 
 class FetchQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,26 @@
+"""The line of a passage that most likely answers, for lists of locations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from crx import _native
+from crx.retrieve.excerpt import ExcerptRow, layout_rows
+from crx.types import Hit
+
+
+def find_best_line(
+    text: str, *, start: int, best: Hit, query: str, width: int, visible: Callable[[str], str]
+) -> ExcerptRow:
+    """Return the row of a passage's best hit with most words of the query, and its line from 0.
+
+    `start` is where the text of the passage starts in its document. A long line is cut to rows of
+    `width` columns; the first row counts if none has a word of the query.
+    """
+    first, end = max(0, best.start - start), best.end - start
+    (rows,) = layout_rows(
+        [text[first:end]], width=width, visible=visible, first_line=text.count("\n", 0, first)
+    )
+    asked = set(_native.analyze(query))
+    written = [row for row in rows if row.text.strip()] or rows[:1]
+    return max(written, key=lambda row: len(asked.intersection(_native.analyze(row.text))))
