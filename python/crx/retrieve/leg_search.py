@@ -18,6 +18,7 @@ from crx.protocols import Embedder
 from crx.retrieve.document_name import (
     BEST_CHUNKS,
     NAMED_OUTLINE_FACTOR,
+    UNNAMED_OUTLINE_FACTOR,
     DocumentName,
     find_document_name,
     most_common_document,
@@ -92,11 +93,15 @@ def _search_bm25(search: Search, *, timer: StageTimer) -> NamedRanking:
         ranking = _rank_bm25(search, weights=weights)
         rows = search.rows.read(ranking.keys[:BEST_CHUNKS].tolist()).values()
         name = _find_document_name(search, rows)
-        if name:
-            outline_weight = NAMED_OUTLINE_FACTOR * weights.outline_weight
-            weights = weights._replace(outline_weight=outline_weight)
-            ranking = _rank_bm25(search, weights=weights, name=name.name)
+        if name or not _are_mostly_code(rows):
+            factor = NAMED_OUTLINE_FACTOR if name else UNNAMED_OUTLINE_FACTOR
+            weights = weights._replace(outline_weight=factor * weights.outline_weight)
+            ranking = _rank_bm25(search, weights=weights, name=name.name if name else "")
     return NamedRanking(ranking, name)
+
+
+def _are_mostly_code(rows: Collection[ChunkRow]) -> bool:
+    return 2 * sum(is_source_code(row.text) for row in rows) > len(rows)
 
 
 def _find_document_name(search: Search, rows: Collection[ChunkRow]) -> DocumentName | None:
