@@ -236,7 +236,7 @@ def test_a_search_whose_time_is_over_frees_its_thread(
     limits = Limits(answer_s=0.05)
     guard = Guard(create_app(service), policy=policy, metrics=service.metrics, limits=limits)
     with serving_app(guard) as client:
-        assert client.post("/v1/search", {"query": "krill"}).status == 504
+        assert client.post("/v1/search", {"query": "krill", "index": "sea"}).status == 504
         assert endless.ended.wait(timeout=10)
 
 

@@ -16,6 +16,8 @@ from crx.types import LEGS, Passage, Result
 
 # Called with the name of an index and the milliseconds of the stages of its search.
 OnStages = Callable[[str, Mapping[str, float]], None]
+# Searches one index.
+SearchOne = Callable[[ServedIndex, SearchQuery], Result]
 
 
 class FoundPassages(NamedTuple):
@@ -27,12 +29,18 @@ class FoundPassages(NamedTuple):
 
 
 def find_passages(
-    served: Sequence[ServedIndex], request: SearchQuery, *, on_stages: OnStages
+    served: Sequence[ServedIndex],
+    request: SearchQuery,
+    *,
+    search: SearchOne,
+    on_stages: OnStages,
 ) -> FoundPassages:
-    """Search indexes: together if their vectors compare, else by turns.
+    """Search indexes: together if their vectors compare, else by turns, each with `search`.
 
     One of several indexes that is gone or damaged is a note, unless all are.
     """
+    if len(served) == 1:
+        return _find_by_turns(served, request, search=search)
     opened: dict[str, Index] = {}
     notes: list[str] = []
     failures: list[NotAnIndex | IndexFailure] = []
@@ -44,10 +52,9 @@ def find_passages(
             notes.append(str(error))
     if not opened:
         raise failures[0]
-    if len(served) > 1 and can_search_jointly(list(opened.values())):
-        found = _find_together(opened, request, on_stages=on_stages)
-    else:
-        found = _find_by_turns(opened, request, on_stages=on_stages, named=len(served) > 1)
+    if not can_search_jointly(list(opened.values())):
+        return _find_by_turns(served, request, search=search)
+    found = _find_together(opened, request, on_stages=on_stages)
     return found._replace(notes=(*notes, *found.notes))
 
 
@@ -93,21 +100,22 @@ def _find_together(
 
 
 def _find_by_turns(
-    opened: Mapping[str, Index], request: SearchQuery, *, on_stages: OnStages, named: bool
+    served: Sequence[ServedIndex], request: SearchQuery, *, search: SearchOne
 ) -> FoundPassages:
     """Return the best passages of all indexes, then the second best, and so on."""
     results: dict[str, Result] = {}
     notes: list[str] = []
-    failures: list[IndexFailure] = []
-    for name, index in opened.items():
+    failures: list[NotAnIndex | IndexFailure] = []
+    for each in served:
         try:
-            results[name] = search_index(index, request)
-        except IndexFailure as error:
+            result = search(each, request)
+        except (NotAnIndex, IndexFailure) as error:
             failures.append(error)
             notes.append(str(error))
             continue
-        on_stages(name, results[name].timings_ms or {})
-        notes += [f"{name}: {note}" if named else note for note in results[name].notes]
+        results[each.name] = result
+        prefix = f"{each.name}: " if len(served) > 1 else ""
+        notes += [f"{prefix}{note}" for note in result.notes]
     if not results:
         raise failures[0]
     by_turns = interleave(

@@ -269,7 +269,9 @@ class SearchService:
 
     def _find(self, request: SearchQuery) -> FoundPassages:
         served = self._served(request.index)
-        return find_passages(served, request, on_stages=self.metrics.add_stages)
+        return find_passages(
+            served, request, search=self.search_index, on_stages=self.metrics.add_stages
+        )
 
     def _describe(self, found: FoundPassages) -> list[FoundPassage]:
         """Return the passages that were found, in their order, as the server returns them."""
