@@ -19,7 +19,7 @@ with each file counted once at its best chunk ("files"), of the ten best chunks 
 whenever it occurs as semble's benchmark does ("hits"), and of chunks that hold the definition
 ("chunks"). Intervals are 95%, by bootstrap over the questions of all packages.
 
-Run: python benches/code_search.py FOLDER --half report
+Run: python benches/code_search.py FOLDER --half report --rules
 
 It needs apt, which downloads 40 MB into FOLDER, and universal-ctags.
 """
@@ -548,6 +548,15 @@ def measure(
     return np.array(rows), labels
 
 
+def interval(differences: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the 95% interval of a mean, by bootstrap."""
+    known = differences[~np.isnan(differences)]
+    rng = np.random.default_rng(SEED)
+    means = known[rng.integers(len(known), size=(4000, len(known)))].mean(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return float(low), float(high)
+
+
 def describe(values: NDArray[np.float64], labels: Sequence[tuple[str, str, str]]) -> str:
     """Return the means of the metrics, of all questions and by kind."""
     kinds = ("all", *MOST)
@@ -561,17 +570,49 @@ def describe(values: NDArray[np.float64], labels: Sequence[tuple[str, str, str]]
     return "\n".join(rows)
 
 
+# Settings that turn a rule off.
+RULES: Mapping[str, Mapping[str, float]] = {
+    "definitions": {"code_definition": 0.0},
+    "names": {"code_names": 0.0},
+    "paths": {"code_path": 0.0},
+    "tests and the like": {"code_aside": 1.0},
+    "prose": {"code_prose": 1.0},
+    "several hits": {"code_file": 0.0},
+}
+OFF = {name: value for rule in RULES.values() for name, value in rule.items()}
+
+
+def compare_rules(packages: Sequence[Package], folder: Path, contexts: str) -> str:
+    """Return a table of the gain of all rules, and of each: with all, less without it."""
+    full, _ = measure(packages, folder, {}, contexts)
+    without = {
+        "all rules": measure(packages, folder, OFF, contexts)[0],
+        **{name: measure(packages, folder, rule, contexts)[0] for name, rule in RULES.items()},
+    }
+    rows = ["| gain of | " + " | ".join(METRICS) + " |", "|---|" + "---:|" * len(METRICS)]
+    for name, values in without.items():
+        cells = []
+        for differences in (full - values).T:
+            low, high = interval(differences)
+            cells.append(f"{np.nanmean(differences):+.3f} [{low:+.3f}, {high:+.3f}]")
+        rows.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--half", choices=(CHOOSE, REPORT), default=CHOOSE)
     parser.add_argument("--contexts", choices=("none", "outline"), default="outline")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--rules", action="store_true", help="also the gain of each rule")
     given = parser.parse_args()
     settings = dict(each.split("=", 1) for each in given.set)
     packages = [package for package in PACKAGES if package.half == given.half]
     values, labels = measure(packages, given.folder, settings, given.contexts)
     print(describe(values, labels))
+    if given.rules:
+        print(compare_rules(packages, given.folder, given.contexts))
 
 
 if __name__ == "__main__":

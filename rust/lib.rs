@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 
 pub mod analyze;
+pub mod code;
 pub mod dense;
 pub mod error;
 mod files;

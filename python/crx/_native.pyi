@@ -32,13 +32,17 @@ __all__ = [
     "check_interrupt",
     "clear_folder",
     "current_interrupt",
+    "defined_names",
     "dense_topk",
     "detect_lang",
     "digest",
     "expand_spans",
     "fuse",
     "fuse_scores",
+    "is_source",
+    "is_source_code",
     "query_terms",
+    "rank_code",
     "read_file",
     "remove_file",
     "replace_file",
@@ -231,6 +235,37 @@ def fuse_scores(
     relative score, which is 1 for the best key and 0 from rank 50 on, and the rest of its
     reciprocal rank, `(rrf_k + 1) / (rrf_k + rank)`. Returns the best k keys and their scores; equal
     scores go to the better rank, then to the smaller key.
+    """
+
+def defined_names(uri: str, text: str) -> list[str]:
+    """Return the names that a chunk defines, in order; none if it is not source code.
+
+    How definitions are written is known from the extension of the URI. A name may occur twice.
+    """
+
+def is_source(uri: str, text: str) -> bool:
+    """Return whether a chunk is source code: by the extension of its path, else by its text."""
+
+def is_source_code(text: str) -> bool:
+    """Return whether a text is source code or the like, such as a table of symbols."""
+
+def rank_code(
+    query: str,
+    rows: Sequence[tuple[int, str, str]],
+    scores: NDArray[np.float32],
+    *,
+    definition: float,
+    names: float,
+    path: float,
+    aside: float,
+    prose: float,
+    file: float,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Order candidates by what definitions, paths and kinds of files say of source code.
+
+    A row is the number of a document, its URI and the text of a chunk; `scores` are theirs, best
+    first. Returns the indexes of the rows in their new order and their scores, of which the best is
+    the best of the old ones. Nothing changes if none of the ten best rows is source code.
     """
 
 @final

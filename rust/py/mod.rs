@@ -3,6 +3,7 @@
 //! It converts arguments and results, and contains no algorithm. The GIL is released around every
 //! call that loops or accesses a disk.
 
+mod code;
 mod dense;
 mod error;
 mod glob;
@@ -20,6 +21,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     text::register(module)?;
+    code::register(module)?;
     glob::register(module)?;
     interrupt::register(module)?;
     passages::register(module)?;

@@ -119,6 +119,28 @@ class Settings:
     b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
     outline_weight: float = _setting(2.0, "run", "BM25 weight of the outline", least=0)
     context_weight: float = _setting(1.0, "run", "BM25 weight of the context", least=0)
+    code_definition: float = _setting(
+        1.0, "run", "raise of source code that defines a symbol of the query; 0: off", least=0
+    )
+    code_names: float = _setting(
+        0.3, "run", "raise of source code that defines a name made of words of the query", least=0
+    )
+    code_path: float = _setting(
+        0.35, "run", "raise of a source file whose name or folder is in the query", least=0
+    )
+    code_file: float = _setting(
+        0.2, "run", "raise of the best chunk of a source file with several good hits", least=0
+    )
+    code_aside: float = _setting(
+        0.3,
+        "run",
+        "what tests, examples, vendored and generated files count among source code; 1: off",
+        least=0,
+        most=1,
+    )
+    code_prose: float = _setting(
+        0.3, "run", "what prose and configuration count among source code; 1: off", least=0, most=1
+    )
     recency: float = _setting(
         0.0,
         "run",

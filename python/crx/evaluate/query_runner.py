@@ -20,6 +20,7 @@ from crx.evaluate.metrics import coverage, gold_ranks, ndcg_at_k, recall_at_k, r
 from crx.evaluate.pipeline_config import PipelineConfig
 from crx.evaluate.results import BUDGETS, MAX_K, METRICS, Values
 from crx.evaluate.timed_models import QueryVectors, TimedReranker
+from crx.retrieve.code_order import order_code
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
 from crx.retrieve.leg_search import search_legs
@@ -38,6 +39,7 @@ from crx.types import LEGS, Leg, Ranking
 
 # Chunks of a ranking: more than fit into 8,000 tokens, and more than are reranked.
 RANKING_DEPTH = 150
+_ORDERING: Sequence[tuple[str, Stage]] = (("fuse", fuse_legs), ("code", order_code))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class QueryRunner:
             embedder=vectors,
             reranking=reranking,
             recency=models.recency,
+            code=models.code,
         )
         self._vectors = vectors
         self._failures = failures
@@ -126,14 +129,18 @@ class QueryRunner:
         }
 
     def _search_both(self, text: str) -> TimedRanking:
-        search = self._run(self._start(text), [("retrieve", search_legs), ("fuse", fuse_legs)])
-        ms = search.times["retrieve"] + search.times["fuse"]
+        search = self._run(self._start(text), [("retrieve", search_legs), *_ORDERING])
+        ms = sum(search.times.get(name, 0) for name in ("retrieve", "fuse", "code"))
         return TimedRanking(search.ranking, ms + self._vectors.ms(text))
 
     def _search_leg(self, text: str, leg: Leg, *, extra_ms: float = 0.0) -> TimedRanking:
         search = self._run(self._start(text, legs=(leg,)), [("retrieve", search_legs)])
-        ranking = search.rankings.get(leg, EMPTY)
-        return TimedRanking(ranking, search.times["retrieve"] + extra_ms)
+        if leg == "bm25":
+            # As a search without vectors, which orders source code, too.
+            search = self._run(search, _ORDERING)
+            ms = search.times["retrieve"] + search.times.get("code", 0)
+            return TimedRanking(search.ranking, ms)
+        return TimedRanking(search.rankings.get(leg, EMPTY), search.times["retrieve"] + extra_ms)
 
     def _boost_newer(self, text: str, timed: TimedRanking) -> TimedRanking:
         assert self._parameters.recency is not None, "ranks by time, but the setting is off"

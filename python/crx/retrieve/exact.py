@@ -7,10 +7,11 @@ BM25 sees its words, but neither their order nor what is between them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
+from crx import _native
 from crx.retrieve.defining_lines import defines
 from crx.retrieve.phrases import inner_words, normalize_text, occurs
 from crx.retrieve.rows import ChunkRow
@@ -39,7 +40,8 @@ def promote_matches(search: Search) -> Search:
         bm25 = searcher.terms.holding(bm25, words=words, langs=["", *searcher.langs])
     candidates = bm25.tolist()
     rows = search.rows.read(sorted({*candidates, *search.ranking.keys.tolist()}))
-    ranking = promote_exact(phrases, search.ranking, candidates, rows)
+    ordered = set(search.rankings.get("code", EMPTY).keys.tolist())
+    ranking = promote_exact(phrases, search.ranking, candidates, rows, ordered=ordered)
     return search._replace(ranking=ranking)
 
 
@@ -64,12 +66,15 @@ def promote_exact(
     ranking: Ranking,
     candidates: Sequence[int],
     rows: Mapping[int, ChunkRow],
+    *,
+    ordered: Set[int] = frozenset(),
 ) -> Ranking:
     """Return a ranking in which the candidates that hold all phrases come first.
 
     `rows` are the candidates' chunks. Their order is that of the ranking, then of the candidates;
-    of a name, those that define it come first, then those with the shortest path. The ranking keeps
-    its length. Scores are raised above the best of the others.
+    of a name, those that define it come first, then those with the shortest path. Of those in
+    `ordered`, which knows source code, definitions keep their order, and prose comes last. The
+    ranking keeps its length. Scores are raised above the best of the others.
     """
     scores = dict(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
     # Longest first: those that most texts lack.
@@ -83,7 +88,7 @@ def promote_exact(
         return ranking
     if len(phrases) == 1 and " " not in phrases[0]:
         name = phrases[0]
-        exact.sort(key=lambda key: (not defines(rows[key].text, name), rows[key].uri.count("/")))
+        exact.sort(key=lambda key: _rank_named(rows[key], name, is_ordered=key in ordered))
     best = max(scores.values(), default=0.0)
     rest = [key for key in scores if key not in set(exact)]
     keys = [*exact, *rest][: max(1, len(scores))]
@@ -93,6 +98,14 @@ def promote_exact(
         np.array(keys, dtype=np.int64),
         np.array([raised.get(key, scores.get(key, 0.0)) for key in keys], dtype=np.float32),
     )
+
+
+def _rank_named(row: ChunkRow, name: str, *, is_ordered: bool) -> tuple[bool, bool, int]:
+    """Return a sort key of a chunk that holds a name; `is_ordered` if definitions ordered it."""
+    if defines(row.text, name):
+        return False, False, 0 if is_ordered else row.uri.count("/")
+    is_prose = is_ordered and not _native.is_source(row.uri, row.text)
+    return True, is_prose, row.uri.count("/")
 
 
 def _holds(text: str, words: Sequence[str], phrases: Sequence[str]) -> bool:

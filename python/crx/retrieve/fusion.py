@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.ingest.source_code import is_source_code
 from crx.protocols import Embedder
+from crx.retrieve.code_order import CODE_DEPTH
 from crx.retrieve.dense_languages import weigh_by_language
 from crx.retrieve.document_name import BEST_CHUNKS
 from crx.retrieve.recency import RECENCY_DEPTH
@@ -49,7 +50,11 @@ def fuse_legs(search: Search) -> Search:
     less if some of BM25's chunks have no vector yet; these are not punished for it.
     """
     parameters = search.parameters
-    k = max(search.candidates, RECENCY_DEPTH) if parameters.recency else search.candidates
+    k = max(
+        search.candidates,
+        RECENCY_DEPTH if parameters.recency else 0,
+        CODE_DEPTH if parameters.code else 0,
+    )
     found = [search.rankings[leg] for leg in LEGS if leg in search.rankings]
     if len(found) < 2:
         (only,) = found or [EMPTY]

@@ -8,7 +8,7 @@ from crx.retrieve.search_state import Search
 from crx.types import LEGS, Hit, Ranking, Stage
 
 # Stages that have a ranking of their own, in the order in which a hit names them.
-_RANKED = (*LEGS, "recency", "rerank")
+_RANKED = (*LEGS, "code", "recency", "rerank")
 
 
 def read_hits(search: Search) -> Search:

@@ -53,11 +53,23 @@ class Recency(NamedTuple):
     field: str
 
 
+class CodeRanking(NamedTuple):
+    """How much definitions, paths and kinds of files count in code; see `config.Settings`."""
+
+    definition: float
+    names: float
+    path: float
+    aside: float
+    prose: float
+    file: float
+
+
 class SearchParameters(NamedTuple):
     """What an index searches with: its models, weights and default sizes.
 
     `k`, `budget_tokens` and `window_tokens` are those of `config.Settings`; without an embedder
-    the dense leg is left out. `left_out` is a note if that is because its service is down.
+    the dense leg is left out. `code` is None for a search that shows the ranking of one leg.
+    `left_out` is a note if the dense leg is left out because its service is down.
     """
 
     weights: RankingWeights
@@ -67,4 +79,5 @@ class SearchParameters(NamedTuple):
     embedder: QueryEmbedder | None
     reranking: Reranking | None
     recency: Recency | None = None
+    code: CodeRanking | None = None
     left_out: str = ""

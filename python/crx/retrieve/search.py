@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from crx import _native
+from crx.retrieve.code_order import order_code
 from crx.retrieve.exact import promote_matches
 from crx.retrieve.exclusion import exclude_chunks, parse_query
 from crx.retrieve.filter_fields import describe_filter, filter_legs
@@ -31,6 +32,7 @@ STAGES: Sequence[tuple[str, Stage]] = (
     ("exclude", exclude_chunks),
     ("retrieve", search_reachable_legs),
     ("fuse", fuse_legs),
+    ("code", order_code),
     ("recency", boost_newer),
     ("rerank", rerank_candidates),
     ("exact", promote_matches),

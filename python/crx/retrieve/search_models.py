@@ -12,7 +12,13 @@ from crx.errors import ModelError, NotInstalled, Unavailable
 from crx.per_process import PerProcess
 from crx.protocols import Embedder, Remote, Reranker
 from crx.retrieve.leg_search import note_left_out
-from crx.retrieve.parameters import RankingWeights, Recency, Reranking, SearchParameters
+from crx.retrieve.parameters import (
+    CodeRanking,
+    RankingWeights,
+    Recency,
+    Reranking,
+    SearchParameters,
+)
 from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
 from crx.retrieve.request import refuse_threshold
 from crx.retrieve.score_cache import ScoreCache
@@ -54,6 +60,12 @@ class SearchModels:
             field=settings.recency_field,
         )
 
+    @property
+    def code(self) -> CodeRanking:
+        """How source code is ordered."""
+        values = {name: getattr(self._settings, f"code_{name}") for name in CodeRanking._fields}
+        return CodeRanking(**values)
+
     def cache_counts(self) -> dict[str, CacheCounts]:
         """Return the hits and misses of the caches of this process, by name."""
         return {
@@ -87,6 +99,8 @@ class SearchModels:
             left_out=left_out,
             reranking=self._reranking(legs, asked=rerank),
             recency=self.recency,
+            # A search of one leg shows the ranking of that leg.
+            code=self.code if set(legs) == set(LEGS) else None,
         )
 
     def _cached_embedder(self) -> CachedEmbedder:

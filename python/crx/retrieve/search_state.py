@@ -40,8 +40,8 @@ class Search(NamedTuple):
 
     `query` is the query as it is searched, `excluded` what it leaves out. `legs` are those among
     the documents of the filter. `ranking` is the order so far; `rankings` holds that of each leg,
-    and the candidates by age and by the reranker's scores. `notes` are warnings of one line each,
-    `times` milliseconds by stage.
+    of the candidates as source code, by age and by the reranker's scores. `notes` are warnings of
+    one line each, `times` milliseconds by stage.
     """
 
     request: SearchRequest

@@ -1,0 +1,227 @@
+//! The order of candidates in source code: definitions, paths, kinds of files and hits of one file.
+//!
+//! BM25 and embedders find the chunks that use a name as well as the one that defines it, and know
+//! nothing of paths. This stage adds to a candidate's score what its text and path say. With *s* the
+//! candidate's score relative to the best one, which is 1, and *n* the words of the query that are no
+//! function words:
+//!
+//! ```text
+//! t = s + definition * min(1, 1.5 * (symbols of the query that the chunk defines) / n)
+//!       + names * max over defined names of (k / parts of the name) * min(1, k / 2)
+//! ```
+//!
+//! where *k* is how many parts of the name are words of the query: `parse_args` has two. A chunk counts
+//! once for its best name. The best chunk of a file, by *t*, gets what the file's path says:
+//!
+//! ```text
+//! t += path * min(1, (j / parts of the stem) * min(1, 4 * j / words of the query)
+//!                    + 0.3 * (parts of the folder in the query) / parts of the folder)
+//! ```
+//!
+//! where *j* is how many parts of the file's stem are words of the query. Then a test, an example, a
+//! vendored or generated file counts `aside` of its score, and a file of prose or configuration
+//! between 1 and `prose` of it, in proportion to how many of the ten best candidates are source code:
+//!
+//! ```text
+//! t *= 1 - (1 - prose) * min(1, 2 * (source code among the ten best) / 10)
+//! ```
+//!
+//! unless the query asks for such files. At last the best chunk of a file with several good hits is
+//! raised. With *r* = max(0, (t - t50) / (t1 - t50)), where *t1* and *t50* are the best and the fiftieth:
+//!
+//! ```text
+//! t += file * (sum of r^2 over the chunks of the file) / (the greatest such sum)
+//! ```
+//!
+//! The square lets a long file with many weak hits gain little: with r itself, questions about chunks
+//! lost what those about files won.
+
+mod definitions;
+mod path;
+mod query;
+mod source;
+mod words;
+
+use rustc_hash::FxHashMap;
+
+pub use source::is_source_code;
+
+use definitions::defined_names;
+use path::{FileKind, Syntax, UNKNOWN, common_folders, is_aside, kind_of, stem_and_folder};
+use query::CodeQuery;
+use words::parts;
+
+/// The candidates whose kinds tell how much the query is one for source code.
+pub const BEST: usize = 10;
+/// The rank from which a candidate says nothing for its file.
+const FLOOR_RANK: usize = 50;
+/// A symbol that is this share of a query's words, or more, has the full weight of a definition.
+const SYMBOL_SHARE: f64 = 1.5;
+const FOLDER_SHARE: f64 = 0.3;
+
+/// A candidate: a chunk of a document.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    /// The document's number.
+    pub doc: i64,
+    /// The path of the document, or another URI.
+    pub uri: &'a str,
+    /// The chunk's text.
+    pub text: &'a str,
+    /// Its score so far.
+    pub score: f32,
+}
+
+/// How much each rule counts; with 0 for the first three and `file`, and 1 for the others, nothing
+/// changes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights {
+    /// Of a chunk that defines a symbol of the query.
+    pub definition: f64,
+    /// Of a chunk that defines a name whose parts are words of the query.
+    pub names: f64,
+    /// Of a file whose name or folder is in the query.
+    pub path: f64,
+    /// What a test, an example, vendored or generated code counts.
+    pub aside: f64,
+    /// What prose and configuration count among source code.
+    pub prose: f64,
+    /// Of a file with several good hits.
+    pub file: f64,
+}
+
+/// Returns whether a chunk is source code: by the extension of its path, else by its text.
+pub fn is_source(uri: &str, text: &str) -> bool {
+    syntax_of(uri, text).is_some()
+}
+
+/// Returns the names that a chunk defines, in order; none if it is not source code.
+pub fn names_defined_in<'a>(uri: &str, text: &'a str) -> Vec<&'a str> {
+    syntax_of(uri, text).map_or_else(Vec::new, |syntax| defined_names(text, syntax))
+}
+
+/// Returns how definitions are written in a chunk, `None` if it is not source code.
+fn syntax_of(uri: &str, text: &str) -> Option<Syntax> {
+    match kind_of(uri) {
+        FileKind::Source(syntax) => Some(syntax),
+        FileKind::Prose => None,
+        FileKind::Unknown => is_source_code(text).then_some(UNKNOWN),
+    }
+}
+
+/// Returns the candidates, given best first, in their new order: indexes and scores.
+///
+/// The best score is that of the best candidate before. Equal scores keep their order, as do all candidates if none
+/// of the ten best is source code.
+pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec<(usize, f32)> {
+    let kinds: Vec<Option<Syntax>> = candidates
+        .iter()
+        .map(|each| syntax_of(each.uri, each.text))
+        .collect();
+    let best = &kinds[..kinds.len().min(BEST)];
+    let sources = best.iter().flatten().count();
+    let top = candidates
+        .first()
+        .map_or(0.0, |first| f64::from(first.score));
+    if sources == 0 || top <= 0.0 {
+        return candidates
+            .iter()
+            .map(|each| each.score)
+            .enumerate()
+            .collect();
+    }
+    let share = sources as f64 / best.len() as f64;
+    let query = CodeQuery::new(query);
+    let mut scores: Vec<f64> = candidates
+        .iter()
+        .map(|each| f64::from(each.score) / top)
+        .collect();
+    for ((score, each), kind) in scores.iter_mut().zip(candidates).zip(&kinds) {
+        if let &Some(syntax) = kind {
+            *score += score_definitions(&query, each.text, syntax, weights);
+        }
+    }
+    let common = common_folders(candidates.iter().map(|each| each.uri));
+    for at in best_of_files(candidates, &scores) {
+        scores[at] += weights.path * score_path(&query, candidates[at].uri);
+    }
+    let prose = 1.0 - (1.0 - weights.prose) * (2.0 * share).min(1.0);
+    for ((score, each), kind) in scores.iter_mut().zip(candidates).zip(&kinds) {
+        if kind.is_none() && !query.wants_prose {
+            *score *= prose;
+        }
+        if !query.wants_aside && is_aside(&each.uri[common..]) {
+            *score *= weights.aside;
+        }
+    }
+    raise_files(candidates, &mut scores, weights.file);
+    let mut order: Vec<usize> = (0..candidates.len()).collect();
+    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+    let scale = top / scores[order[0]];
+    order
+        .into_iter()
+        .map(|at| (at, (scores[at] * scale) as f32))
+        .collect()
+}
+
+/// Returns what the definitions in a chunk add to its score.
+fn score_definitions(query: &CodeQuery<'_>, text: &str, syntax: Syntax, weights: &Weights) -> f64 {
+    let names = defined_names(text, syntax);
+    let defines = |symbol: &&&str| names.iter().any(|name| query.is_symbol(symbol, name));
+    let defined = query.symbols.iter().filter(defines).count();
+    let share = (SYMBOL_SHARE * defined as f64 / query.length as f64).min(1.0);
+    let named = |name: &&str| {
+        let parts = parts(name);
+        let known = query.count(&parts) as f64;
+        known / parts.len().max(1) as f64 * (known / 2.0).min(1.0)
+    };
+    let best_name = names.iter().map(named).fold(0.0, f64::max);
+    weights.definition * share + weights.names * best_name
+}
+
+/// Returns how much of a file's name and folder a query has, 0 to 1.
+fn score_path(query: &CodeQuery<'_>, uri: &str) -> f64 {
+    let (stem, folder) = stem_and_folder(uri);
+    let (stem, folder) = (parts(stem), parts(folder));
+    let known = query.count(&stem) as f64;
+    let covered = (4.0 * known / query.stems.len().max(1) as f64).min(1.0);
+    let in_stem = known / stem.len().max(1) as f64 * covered;
+    let in_folder = query.count(&folder) as f64 / folder.len().max(1) as f64;
+    (in_stem + FOLDER_SHARE * in_folder).min(1.0)
+}
+
+/// Returns the index of the best candidate of each file, in the order of their scores before.
+fn best_of_files(candidates: &[Candidate<'_>], scores: &[f64]) -> Vec<usize> {
+    let mut best: FxHashMap<i64, usize> = FxHashMap::default();
+    for (at, each) in candidates.iter().enumerate() {
+        let known = best.entry(each.doc).or_insert(at);
+        if scores[at] > scores[*known] {
+            *known = at;
+        }
+    }
+    let mut best: Vec<usize> = best.into_values().collect();
+    best.sort_unstable();
+    best
+}
+
+/// Raises the best candidate of each file by the file's share of good hits.
+fn raise_files(candidates: &[Candidate<'_>], scores: &mut [f64], weight: f64) {
+    let mut sorted = scores.to_vec();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    let (highest, floor) = (sorted[0], sorted[sorted.len().min(FLOOR_RANK) - 1]);
+    if highest <= floor {
+        return;
+    }
+    let mut sums: FxHashMap<i64, f64> = FxHashMap::default();
+    for (each, &score) in candidates.iter().zip(&*scores) {
+        let relative = ((score - floor) / (highest - floor)).max(0.0);
+        *sums.entry(each.doc).or_default() += relative * relative;
+    }
+    let most = sums.values().copied().fold(0.0, f64::max);
+    for at in best_of_files(candidates, scores) {
+        scores[at] += weight * sums[&candidates[at].doc] / most;
+    }
+}
+
+#[cfg(test)]
+mod tests;

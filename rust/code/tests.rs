@@ -1,0 +1,143 @@
+use super::*;
+
+const WEIGHTS: Weights = Weights {
+    definition: 1.0,
+    names: 0.3,
+    path: 0.35,
+    aside: 0.3,
+    prose: 0.3,
+    file: 0.2,
+};
+const NONE: Weights = Weights {
+    definition: 0.0,
+    names: 0.0,
+    path: 0.0,
+    aside: 1.0,
+    prose: 1.0,
+    file: 0.0,
+};
+
+/// Returns the order of files of one chunk each, with scores from 1 downwards in small steps.
+fn order(query: &str, files: &[(&str, &str)], weights: &Weights) -> Vec<usize> {
+    let candidates: Vec<Candidate<'_>> = files
+        .iter()
+        .zip(0u8..)
+        .map(|(&(uri, text), at)| Candidate {
+            doc: i64::from(at),
+            uri,
+            text,
+            score: 10.0 - f32::from(at) / 10.0,
+        })
+        .collect();
+    rank(query, &candidates, weights)
+        .into_iter()
+        .map(|(at, _)| at)
+        .collect()
+}
+
+#[test]
+fn the_chunk_that_defines_a_symbol_comes_first() {
+    let files = [
+        ("a/use.py", "read_all(3)"),
+        ("a/define.py", "def read_all(n):"),
+    ];
+    assert_eq!(order("read_all", &files, &WEIGHTS), [1, 0]);
+    assert_eq!(order("read_all", &files, &NONE), [0, 1]);
+}
+
+#[test]
+fn a_name_made_of_words_of_the_query_is_raised() {
+    let files = [
+        ("x/a.py", "def close(x):"),
+        ("x/b.py", "def parse_header_lines(x):"),
+    ];
+    assert_eq!(
+        order("how are lines of a header parsed", &files, &WEIGHTS),
+        [1, 0]
+    );
+}
+
+#[test]
+fn a_file_named_in_the_query_is_raised() {
+    let files = [("x/a.rs", "f(1);"), ("x/scheduler.rs", "g(1);")];
+    assert_eq!(
+        order("where does the scheduler pick work", &files, &WEIGHTS),
+        [1, 0]
+    );
+}
+
+#[test]
+fn tests_count_less_unless_the_query_asks_for_them() {
+    let files = [("x/tests/a.rs", "f(1);"), ("x/src/a.rs", "f(1);")];
+    assert_eq!(order("how does it boil", &files, &WEIGHTS), [1, 0]);
+    assert_eq!(order("tests of boiling", &files, &WEIGHTS), [0, 1]);
+}
+
+#[test]
+fn prose_counts_less_among_source_code_alone() {
+    let code = [
+        ("x/README.md", "Boil."),
+        ("x/a.rs", "f(1);"),
+        ("x/b.rs", "f(2);"),
+    ];
+    assert_eq!(order("how does it boil", &code, &WEIGHTS), [1, 2, 0]);
+    let prose = [
+        ("x/README.md", "Boil."),
+        ("x/b.md", "Boil."),
+        ("x/c.txt", "Boil."),
+    ];
+    assert_eq!(order("how does it boil", &prose, &WEIGHTS), [0, 1, 2]);
+}
+
+#[test]
+fn the_best_chunk_of_a_file_with_several_good_hits_is_raised() {
+    let chunk = |doc, uri, score| Candidate {
+        doc,
+        uri,
+        text: "f(1);",
+        score,
+    };
+    let candidates = [
+        chunk(1, "x/a.rs", 1.0),
+        chunk(2, "x/b.rs", 0.99),
+        chunk(2, "x/b.rs", 0.98),
+        chunk(3, "x/c.rs", 0.5),
+    ];
+    let ranked: Vec<usize> = rank("boil", &candidates, &WEIGHTS)
+        .into_iter()
+        .map(|(at, _)| at)
+        .collect();
+    assert_eq!(ranked, [1, 0, 2, 3]);
+}
+
+#[test]
+fn a_symbol_that_is_defined_500_times_and_no_candidate_at_all_are_ranked() {
+    let text = "def read_all(n):\n".repeat(500);
+    let candidates = vec![
+        Candidate {
+            doc: 1,
+            uri: "a.py",
+            text: &text,
+            score: 1.0
+        };
+        150
+    ];
+    let ranked = rank("read_all", &candidates, &WEIGHTS);
+    assert_eq!(ranked.len(), 150);
+    assert_eq!(rank("read_all", &[], &WEIGHTS), []);
+}
+
+#[test]
+fn without_weights_scores_stay() {
+    let files = [("x/tests/a.rs", "fn boil() {"), ("x/boil.md", "Boil.")];
+    let candidates: Vec<Candidate<'_>> = files
+        .iter()
+        .map(|&(uri, text)| Candidate {
+            doc: 1,
+            uri,
+            text,
+            score: 3.0,
+        })
+        .collect();
+    assert_eq!(rank("boil", &candidates, &NONE), [(0, 3.0), (1, 3.0)]);
+}

@@ -1,0 +1,90 @@
+//! Python bindings of the ranking of source code.
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+
+use crate::code::{Candidate, Weights};
+
+/// A candidate: the document's number, its URI and the chunk's text.
+type Row = (i64, PyBackedStr, PyBackedStr);
+
+#[pyfunction]
+#[pyo3(signature = (query, rows, scores, *, definition, names, path, aside, prose, file))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the weights of the rules by name"
+)]
+fn rank_code<'py>(
+    py: Python<'py>,
+    query: &str,
+    rows: Vec<Row>,
+    scores: PyReadonlyArray1<'py, f32>,
+    definition: f64,
+    names: f64,
+    path: f64,
+    aside: f64,
+    prose: f64,
+    file: f64,
+) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>)> {
+    let scores = scores.as_slice()?;
+    if rows.len() != scores.len() {
+        return Err(PyValueError::new_err(format!(
+            "scores: {} for {} rows; give one a row",
+            scores.len(),
+            rows.len()
+        )));
+    }
+    let weights = Weights {
+        definition,
+        names,
+        path,
+        aside,
+        prose,
+        file,
+    };
+    let ranked = py.detach(|| {
+        let candidates: Vec<Candidate<'_>> = rows
+            .iter()
+            .zip(scores)
+            .map(|((doc, uri, text), &score)| Candidate {
+                doc: *doc,
+                uri,
+                text,
+                score,
+            })
+            .collect();
+        crate::code::rank(query, &candidates, &weights)
+    });
+    let (order, scores): (Vec<i64>, Vec<f32>) = ranked
+        .into_iter()
+        .map(|(at, score)| (at as i64, score))
+        .unzip();
+    Ok((order.into_pyarray(py), scores.into_pyarray(py)))
+}
+
+/// Returns the names that a chunk defines, in order; none if it is not source code.
+#[pyfunction]
+fn defined_names<'a>(uri: &str, text: &'a str) -> Vec<&'a str> {
+    crate::code::names_defined_in(uri, text)
+}
+
+/// Returns whether a chunk is source code: by the extension of its path, else by its text.
+#[pyfunction]
+fn is_source(uri: &str, text: &str) -> bool {
+    crate::code::is_source(uri, text)
+}
+
+/// Returns whether a text is source code or the like.
+#[pyfunction]
+fn is_source_code(text: &str) -> bool {
+    crate::code::is_source_code(text)
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(rank_code, module)?)?;
+    module.add_function(wrap_pyfunction!(defined_names, module)?)?;
+    module.add_function(wrap_pyfunction!(is_source, module)?)?;
+    module.add_function(wrap_pyfunction!(is_source_code, module)?)
+}

@@ -1,0 +1,88 @@
+"""The order of source code: definitions, paths, kinds of files, and hits of one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import crx
+from crx._native import rank_code
+from crx.types import LEGS
+
+SETTINGS = {"embedder": "none", "reranker": ""}
+OFF = {
+    "code_definition": 0.0,
+    "code_names": 0.0,
+    "code_path": 0.0,
+    "code_file": 0.0,
+    "code_aside": 1.0,
+    "code_prose": 1.0,
+}
+FILES = {
+    "src/kettle.py": "def read_water(kettle):\n    return kettle.water\n",
+    "src/cup.py": "read_water(kettle)\nread_water(pot)\nx = read_water(can)\n",
+    "tests/test_kettle.py": "def test_read_water():\n    assert read_water(kettle) == read_water\n",
+    "README.md": "Call read_water, read_water and read_water again.\n",
+}
+
+
+def found(folder: Path, query: str, **settings: object) -> list[str]:
+    """Return the files that answer a query, best first."""
+    for name, text in FILES.items():
+        path = folder / "docs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    with crx.open(folder / "x.crx", settings={**SETTINGS, **settings}) as index:
+        index.add(folder / "docs")
+        root = folder / "docs"
+        hits = index.search(query, window=0).hits
+        return [str(Path(hit.uri).relative_to(root.resolve())) for hit in hits]
+
+
+def test_the_file_that_defines_a_symbol_is_first_and_tests_and_prose_are_last(
+    tmp_path: Path,
+) -> None:
+    assert found(tmp_path, "read_water")[:2] == ["src/kettle.py", "src/cup.py"]
+
+
+def test_a_query_that_asks_for_tests_gets_them(tmp_path: Path) -> None:
+    assert found(tmp_path, "test of read_water")[0] == "tests/test_kettle.py"
+
+
+def test_without_weights_the_order_is_that_of_the_leg(tmp_path: Path) -> None:
+    found(tmp_path, "read water of the kettle")
+    with crx.open(tmp_path / "x.crx", settings={**SETTINGS, **OFF}) as index:
+        hits = index.search("read water of the kettle").hits
+    ranks = [hit.stages["bm25"].rank for hit in hits]
+    assert ranks == [1, 2, 3, 4]
+    assert [hit.score for hit in hits] == [hit.stages["bm25"].score for hit in hits]
+
+
+def test_a_search_of_one_leg_shows_the_ranking_of_that_leg(tmp_path: Path) -> None:
+    found(tmp_path, "read_water")
+    with crx.open(tmp_path / "x.crx", settings=SETTINGS) as index:
+        both = index.search("read_water", legs=LEGS).hits[0]
+        alone = index.search("read_water", legs=("bm25",)).hits[0]
+    assert "code" in both.stages
+    assert "code" not in alone.stages
+
+
+def test_more_hits_than_are_ordered_keep_their_order_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for at in range(180):
+        (folder / f"f{at}.py").write_text(f"boil(water)\nx{at} = boil(water, {at})\n")
+    with crx.open(tmp_path / "x.crx", settings={**SETTINGS, "bm25_depth": 180}) as index:
+        index.add(folder)
+        hits = index.search("boil water", k=190, window=0).hits
+    scores = [hit.score for hit in hits]
+    assert len(hits) == 180
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_row_needs_a_score() -> None:
+    weights = {name.removeprefix("code_"): value for name, value in OFF.items()}
+    with pytest.raises(ValueError, match="scores: 0 for 1 rows; give one a row"):
+        rank_code("x", [(1, "a.py", "")], np.empty(0, np.float32), **weights)
