@@ -11,6 +11,7 @@ from typing import Any, Literal
 import click
 
 from crx.cli.copies import fold_copies
+from crx.cli.file_list import SHOWN_FILES, as_file_object, file_rows, print_files
 from crx.cli.filters import parse_where, parse_window
 from crx.cli.locations import file_lines, location_lines
 from crx.cli.options import (
@@ -77,9 +78,10 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
 @click.option(
     "--by",
     "order",
-    type=click.Choice(("score", "document")),
+    type=click.Choice(("score", "document", "file")),
     default="score",
-    help="Order of the passages: best first, or as in their documents.  [default: score]",
+    help="Order of the passages: best first, or as in their documents; or the files, each once "
+    "with its best lines.  [default: score]",
 )
 @click.option(
     "--regex",
@@ -172,14 +174,16 @@ def command(
     flags = {"rerank_ms": rerank_ms, "min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
+    by_file = order == "file"
     arguments = {
         "k": k,
-        "window": parse_window(window),
+        # A file is listed for the chunks that were found, without what is around them.
+        "window": 0 if by_file and window == "auto" else parse_window(window),
         "budget_tokens": budget_tokens,
         "where": parse_where(conditions, here=screen.folder) or None,
         "legs": legs or LEGS,
         "within_section": within_section,
-        "order": order,
+        "order": "score" if by_file else order,
         "rerank": rerank,
         "match": match or "words",
     }
@@ -188,7 +192,9 @@ def command(
         result = search_here(index_path, query, arguments, settings)
     notes = complete_notes(result.notes, passages=len(result))
     pattern = parse_pattern(query, match=match or "words")
-    if form == "text":
+    if by_file and form in ("text", "json", "jsonl"):
+        _print_files(screen, query, result, form=form, count=count, more=more, pattern=pattern)
+    elif form == "text":
         limit = None if more and count is None else count or SHOWN
         shown = _highlighted(pattern, result.passages) if pattern else query
         _print(screen, shown, result, count=limit, full=full, explain=explain, notes=notes)
@@ -209,6 +215,28 @@ def command(
     for note in notes:
         print_note(note)
     return 0 if result.passages else 1
+
+
+def _print_files(
+    screen: Screen,
+    query: str,
+    result: Result,
+    *,
+    form: Format,
+    count: int | None,
+    more: bool,
+    pattern: QueryPattern | None,
+) -> None:
+    """Print the files of a result in a format."""
+    if form == "json":
+        click.echo(to_json(as_file_object(query, result, count=count), indent=True))
+    elif form == "jsonl":
+        for row in file_rows(query, result, count=count):
+            click.echo(row)
+    else:
+        limit = None if more and count is None else count or SHOWN_FILES
+        shown = _highlighted(pattern, result.passages) if pattern else query
+        print_files(screen, query, result, count=limit, shown=shown)
 
 
 def search_here(

@@ -1,0 +1,37 @@
+"""`crx search --by file`: the files that answer, each once with its best lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from command_line import Crx
+
+
+def write(folder: Path) -> None:
+    (folder / "kettle.py").write_text(
+        "import water\n\n\ndef boil_water(kettle):\n    return kettle.heat(100)\n"
+    )
+    (folder / "cup.py").write_text("import kettle\n\nkettle.boil_water(water)\n")
+
+
+def test_files_are_listed_with_their_best_lines(crx: Crx, docs: Path) -> None:
+    write(docs)
+    crx("index", "docs", "-q")
+    lines = crx("search", "boil_water", "--by", "file", "-n", 2).out.splitlines()
+    assert lines[0] == "1. docs/kettle.py  1 hit"
+    assert "   4: def boil_water(kettle):" in lines
+    assert "2. docs/cup.py  1 hit" in lines
+    assert "   3: kettle.boil_water(water)" in lines
+
+
+def test_files_are_objects_in_json_and_lines_in_jsonl(crx: Crx, docs: Path) -> None:
+    write(docs)
+    crx("index", "docs", "-q")
+    found = json.loads(crx("search", "boil_water", "--by", "file", "--json").out)
+    assert {"query", "files", "notes", "timings_ms"} == set(found)
+    first = found["files"][0]
+    assert Path(first["uri"]).name == "kettle.py"
+    assert {"number": 4, "text": "def boil_water(kettle):"} in first["lines"]
+    rows = crx("search", "boil_water", "--by", "file", "--format", "jsonl").out.splitlines()
+    assert [json.loads(row) for row in rows] == found["files"]
