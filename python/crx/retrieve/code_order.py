@@ -1,7 +1,7 @@
 """Stage of source code: what definitions, paths and kinds of files say of the candidates.
 
-The formulas are those of the core's module `code`. Where the ten best candidates are no source code,
-the order stays, and no other candidate is read.
+The formulas are those of the core's module `code`. Where the ten best candidates are no source
+code, the order stays, and no other candidate is read.
 """
 
 from __future__ import annotations
