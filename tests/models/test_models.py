@@ -265,6 +265,15 @@ def test_an_unknown_name_lists_the_installed_models(make: Make) -> None:
         find_model("bge")
 
 
+def test_a_gguf_file_is_no_embedder(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match=r"tiny\.gguf: a GGUF file is no embedder .* llama-server"):
+        find_model(str(file))
+    with pytest.raises(ModelError, match=r"tiny\.gguf: a file; name the folder"):
+        add_model(file)
+
+
 @pytest.mark.parametrize("name", ["../tiny", "a/b", "tiny@int8", "", "-"])
 def test_an_invalid_name_is_refused(make: Make, name: str) -> None:
     folder = make("!" if not name else "source")

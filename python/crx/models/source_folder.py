@@ -122,6 +122,8 @@ def read_folder(path: Path, overrides: Overrides | None = None) -> SourceFolder:
     A folder with an ONNX graph needs no configuration for what the overrides name.
     """
     overrides = overrides or _NO_OVERRIDES
+    if path.is_file():
+        raise ModelError(f"{path}: a file; name the folder that it is in, with --graph for a graph")
     if not path.is_dir():
         raise ModelError(f"{path}: no such folder; name the folder that holds config.json")
     graph = _find_graph(path, overrides.graph)

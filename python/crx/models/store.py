@@ -90,6 +90,11 @@ def find_model(name: str) -> Path:
     folder = _find_by_name(name) or Path(name)
     if (folder / CARD_FILE).is_file():
         return folder
+    if name.endswith(".gguf"):
+        raise ModelError(
+            f"{name}: a GGUF file is no embedder or reranker here; serve it with llama-server and "
+            "name openai:URL#MODEL, or use it as a language model with llama:PATH"
+        )
     if is_installed(f"{name}@int8"):
         raise ModelError(f"{name}: no such model; it is installed in int8 alone, as {name}@int8")
     installed = ", ".join(list_models()) or "none"
