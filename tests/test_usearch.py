@@ -160,20 +160,30 @@ def test_a_moved_index_keeps_its_graph(path: Path, tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 import crx
+from crx import _native
 from crx.index import usearch_leg
 
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 path, at = sys.argv[1:]
-setattr(*((os, "replace", kill) if at == "rename" else (usearch_leg, "_digest", kill)))
+class Native:
+    replace_file = staticmethod(kill)
+
+    def __getattr__(self, name):
+        return getattr(_native, name)
+
+if at == "digest":
+    usearch_leg._digest = kill
+else:
+    usearch_leg._native = Native()
 with crx.open(path, settings={"embedder": "hashed", "ann_above": 100, "ann": "usearch"}) as index:
     index.add_documents([crx.Document("new", "Blue whales eat krill.")])
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
-@pytest.mark.parametrize("at", ["rename", "digest"])
+@pytest.mark.parametrize("at", ["replace_file", "digest"])
 def test_a_writer_that_is_killed_leaves_an_index_that_finds_all(path: Path, at: str) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path), at], check=False)
     assert killed.returncode == -signal.SIGKILL

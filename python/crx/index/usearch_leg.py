@@ -11,7 +11,6 @@ kept in the store, and the graph is made from the very bytes whose hash was comp
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -135,9 +134,9 @@ class UsearchLeg:
         if seal is None or seal.seq != self.scan.seq or self._current() is not None:
             return
         path = self.folder / seal.file
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
+        # A link or a pipe raises `Damaged`, as it does for the other files of an index.
+        content = _native.read_file(self.folder.parent, f"{self.folder.name}/{seal.file}")
+        if content is None:
             return
         if _digest(content, self.seal_key) != seal.digest:
             fault = f"{path}: does not match its seal; vectors are compared one by one"
@@ -150,20 +149,15 @@ class UsearchLeg:
 
     def _write(self, store: _native.Store, graph: _Graph) -> None:
         """Write the graph's file, name it in the store, and remove older ones."""
-        path = self.folder / f"usearch-{graph.seq}.usearch"
-        aside = path.with_suffix(".new")
+        name = f"usearch-{graph.seq}.usearch"
         content = bytes(graph.index.save())
-        with aside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-        seal = _Seal(path.name, graph.seq, _digest(content, self.seal_key))
+        _native.replace_file(self.folder.parent, f"{self.folder.name}/{name}", content)
+        seal = _Seal(name, graph.seq, _digest(content, self.seal_key))
         store.set_settings({SEAL_SETTING: " ".join(map(str, seal))})
         self.graph_faults = []
         for old in self.folder.glob("usearch-*"):
-            if old != path:
-                old.unlink(missing_ok=True)
+            if old.name != name:
+                _native.remove_file(self.folder.parent, f"{self.folder.name}/{old.name}")
 
 
 def load_usearch() -> Any:
