@@ -269,3 +269,26 @@ def test_an_index_without_folders_says_so(tmp_path: Path) -> None:
 )
 def test_errors_of_the_system_say_which_limit_is_reached(error: Exception, words: str) -> None:
     assert words in describe_watch_error(error)
+
+
+def test_a_visit_leaves_many_chunks_to_others_and_embeds_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.watch.watcher.FEW_CHUNKS", 1)
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    visits: list[Visit] = []
+    with crx.open(tmp_path / "i.crx", settings=SETTINGS) as index:
+        index.add(folder)
+        watcher = Watcher(index, leave_many=True, on_visit=visits.append)
+        for name in ("a", "b"):
+            (folder / f"{name}.md").write_text(f"# {name}\n\nWhale {name}.\n")
+        watcher._visit_if_due()
+        report = visits[-1].report
+        assert (report.added, report.embedded, report.pending) == (2, 0, 2)
+        index.embed()
+        (folder / "a.md").write_text("# a\n\nHerring.\n")
+        watcher._next_sweep = 0.0
+        watcher._visit_if_due()
+        report = visits[-1].report
+        assert (report.changed, report.embedded, report.pending) == (1, 1, 0)

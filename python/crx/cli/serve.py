@@ -6,6 +6,7 @@ import importlib.util
 import os
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from crx.serve.served_index import open_indexes
 from crx.serve.server import bind, run_server
 from crx.serve.service import SearchService
 from crx.serve.watched_index import IndexWatch
+from crx.watch import BackgroundEmbedder
 
 if TYPE_CHECKING:
     from crx.serve.access import AccessPolicy
@@ -91,6 +93,11 @@ _ANY_ADDRESS = ("0.0.0.0", "::")
     help='With --watch: keep the documents of files that are deleted; "crx remove" or "crx index" '
     "removes them.",
 )
+@click.option(
+    "--on-battery",
+    is_flag=True,
+    help="Make the vectors that the indexes lack also while the machine runs on its battery.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Write no access log.")
 @set_option
 def command(
@@ -104,6 +111,7 @@ def command(
     generator: str,
     watched: bool,
     keep_missing: bool,
+    on_battery: bool,
     quiet: bool,
     assignments: tuple[str, ...],
 ) -> int:
@@ -111,7 +119,8 @@ def command(
 
     INDEX is an index folder, or NAME=FOLDER; without one it is found as by "crx search". On
     another address than 127.0.0.1 a token is needed. The access log is JSON lines on stderr. With
-    --watch, changed files are indexed while the server runs.
+    --watch, changed files are indexed while the server runs. Chunks that have no vector yet are
+    embedded in the time that searches leave over, not on a battery.
     """
     # Imported here, as every web framework: other commands do not wait for them.
 
@@ -121,7 +130,15 @@ def command(
     specs = (*indexes, *more_indexes) or (str(existing_index(None)),)
     opened = open_indexes(specs, settings=parse_settings(assignments))
     watches = _make_watches(opened, keep_missing=keep_missing, quiet=quiet) if watched else {}
-    service = SearchService(opened, generator=generator, watches=watches)
+    embedders = [
+        BackgroundEmbedder(
+            each.get,
+            on_battery=on_battery,
+            on_problem=partial(_report_problem, each.name),
+        )
+        for each in opened
+    ]
+    service = SearchService(opened, generator=generator, watches=watches, embedders=embedders)
     try:
         listening = bind(host, port)
         address = f"http://{_bracketed(host)}:{listening.getsockname()[1]}"
@@ -138,6 +155,8 @@ def command(
                 print_note(f"{path}: another server answers the command line; this one HTTP alone")
             for watch in watches.values():
                 watch.start()
+            for embedder in embedders:
+                embedder.start()
             threading.Thread(target=service.warm, name="crx-warm", daemon=True).start()
             run_server(app, [listening, *sockets], on_overdue=_end_process)
     finally:
@@ -166,8 +185,9 @@ def _make_watches(
         each.name: IndexWatch(
             each,
             keep_missing=keep_missing,
+            leave_many=True,
             on_visit=report,
-            on_problem=lambda name, problem: print_note(f"{name}: {problem}"),
+            on_problem=_report_problem,
         )
         for each in opened
     }
@@ -175,6 +195,10 @@ def _make_watches(
 
 def _report_visit(name: str, visit: Visit) -> None:
     print_note(f"{name}: {summarize(visit.report)}")
+
+
+def _report_problem(name: str, problem: str) -> None:
+    print_note(f"{name}: {problem}")
 
 
 def _report_nothing(name: str, visit: Visit) -> None:

@@ -21,7 +21,8 @@ from crx.cli.options import (
 )
 from crx.cli.output import print_json_line, print_line, print_note
 from crx.index import handle
-from crx.watch import Watcher
+from crx.protocols import Remote
+from crx.watch import BackgroundEmbedder, Watcher
 
 if TYPE_CHECKING:
     from crx.watch import Visit
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help='Keep the documents of files that are deleted; "crx remove" or "crx index" removes them.',
 )
+@click.option(
+    "--on-battery",
+    is_flag=True,
+    help="Make the vectors of many chunks also while the machine runs on its battery.",
+)
 @set_option
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each visit.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only problems.")
@@ -47,6 +53,7 @@ def command(
     embedder: str | None,
     exclude: tuple[str, ...],
     keep_missing: bool,
+    on_battery: bool,
     assignments: tuple[str, ...],
     as_json: bool,
     quiet: bool,
@@ -54,8 +61,9 @@ def command(
     """Keep the index equal to PATHS, files or folders, while they change; Ctrl-C stops.
 
     PATHS are added to those that were indexed before; without PATHS, these are watched. A change
-    can be found by BM25 within three seconds, by vectors when it is embedded. All files are visited
-    at the start, every 15 minutes and after an error. Other commands can write between two visits.
+    can be found by BM25 within three seconds, by vectors when it is embedded: few chunks at once,
+    many in the time that is left over, not on a battery. All files are visited at the start, every
+    15 minutes and after an error. Other commands can write between two visits.
     """
     # Imported here: other commands do not need it.
 
@@ -74,13 +82,27 @@ def command(
 
     with handle.open(index_path, settings=settings) as index:
         if paths:
-            index.add(*paths, exclude=exclude or None, keep_missing=keep_missing)
+            is_remote = isinstance(index.embedder, Remote)
+            index.add(
+                *paths,
+                exclude=exclude or None,
+                keep_missing=keep_missing,
+                words_only=not is_remote,
+            )
         watcher = Watcher(
-            index, keep_missing=keep_missing, on_visit=report_visit, on_problem=print_note
+            index,
+            keep_missing=keep_missing,
+            leave_many=True,
+            on_visit=report_visit,
+            on_problem=print_note,
         )
+        leftover = BackgroundEmbedder(lambda: index, on_battery=on_battery, on_problem=print_note)
         print_note(f"watching {', '.join(index.roots)}; Ctrl-C stops")
+        leftover.start()
         try:
             watcher.run()
         except KeyboardInterrupt:
             print_note("stopped")
+        finally:
+            leftover.close()
     return 0

@@ -28,6 +28,7 @@ from crx.index.files import OpenFiles
 from crx.index.reader import check_location
 from crx.index.verify import rebuild_files, verify_archive, verify_files
 from crx.index.writer import Writer
+from crx.ingest.background_vectors import MadeVectors, make_vectors
 from crx.ingest.create import copy_index, create_index, is_complete
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.ignore import FolderPatterns
@@ -158,6 +159,24 @@ class Index(AnsweringIndex):
         with self._indexing("none", on_progress, on_notice) as indexer:
             indexer.embed(seconds=limit.seconds)
         return indexer.report
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether a search of this process reads the index now."""
+        return self._open_folder().snapshots.is_searching
+
+    def make_vectors(self, *, seconds: float, go_on: Callable[[], bool]) -> MadeVectors:
+        """Embed pending chunks for some seconds and while `go_on` returns True; stores nothing.
+
+        The writer's lock is not taken. Raises `ModelError`.
+        """
+        return make_vectors(self.store, self.embedder, seconds=seconds, go_on=go_on)
+
+    def put_vectors(self, made: MadeVectors) -> None:
+        """Store vectors that were made; raises `Locked`, `NoRoom`."""
+        with self._writing() as writer:
+            writer.store.put_vectors(list(made.keys), made.rows)
+            writer.sync()
 
     def contextualize(
         self,

@@ -66,6 +66,8 @@ class Snapshots:
         self._dense: VectorLeg | None = None
         self._snapshot: Snapshot | None = None
         self._idle: list[_native.Store] = []
+        self._counting = threading.Lock()
+        self._searches = 0
         self._closed = False
         access.watch(self)
 
@@ -77,21 +79,37 @@ class Snapshots:
         and cannot be rebuilt here.
         """
         notes: list[str] = []
-        with self._refreshing:
-            snapshot = self._newest(notes)
-            snapshot.users += 1
-        try:
-            if snapshot.pending:
-                which = f"{snapshot.pending:,} of {len(snapshot.searcher.lexical):,} chunks"
-                notes.append(
-                    f"{which} are found by words alone until they have their vector; "
-                    '"crx embed" goes on with them'
-                )
-            yield snapshot.searcher, notes
-        finally:
+        with self._counted():
             with self._refreshing:
-                snapshot.users -= 1
-                self._settle(snapshot)
+                snapshot = self._newest(notes)
+                snapshot.users += 1
+            try:
+                if snapshot.pending:
+                    which = f"{snapshot.pending:,} of {len(snapshot.searcher.lexical):,} chunks"
+                    notes.append(
+                        f"{which} are found by words alone until they have their vector; "
+                        '"crx embed" goes on with them'
+                    )
+                yield snapshot.searcher, notes
+            finally:
+                with self._refreshing:
+                    snapshot.users -= 1
+                    self._settle(snapshot)
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._counting:
+            self._searches += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._searches -= 1
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether a search of this process reads a snapshot."""
+        return self._searches > 0
 
     def release_idle(self) -> None:
         """Release the snapshot if no search reads it."""

@@ -161,9 +161,7 @@ class PendingChunks:
         """Return the texts of chunks that have no vector and were not submitted, in batches."""
         texts = {}
         for row in self._store.chunks(keys):
-            before = embedding_prefix(row.outline, row.context)
-            text = Situated(before, row.text, row.token_end - row.token_start)
-            key = vector_key(self._embedder, text)
+            key, text = situate_chunk(self._embedder, row)
             if key not in self._submitted:
                 texts[key] = text
             self._submitted.setdefault(key, {})[row.key] = row.uri
@@ -220,6 +218,13 @@ class _VectorGroup:
         if self._rows:
             self._store.put_vectors(self._keys, np.concatenate(self._rows))
         self._keys, self._rows = [], []
+
+
+def situate_chunk(embedder: Embedder, row: _native.ChunkRow) -> tuple[bytes, Situated]:
+    """Return the key of a chunk's vector, and the text that it is made of."""
+    before = embedding_prefix(row.outline, row.context)
+    text = Situated(before, row.text, row.token_end - row.token_start)
+    return vector_key(embedder, text), text
 
 
 def vector_key(embedder: Embedder, text: Situated) -> bytes:

@@ -47,6 +47,7 @@ from crx.serve.responses import (
 from crx.serve.served_index import ServedIndex
 from crx.serve.watched_index import IndexWatch
 from crx.types import Result
+from crx.watch import BackgroundEmbedder
 
 
 class SearchService:
@@ -55,6 +56,7 @@ class SearchService:
     `page_url` is the address under which the server shows documents, "" if it shows none; URLs are
     then those of the files. `generator` answers questions, by default the setting of that name.
     `watches` are those that keep indexes equal to their folders, by the names of the indexes.
+    `embedders` make the vectors that indexes lack; they are closed with the service.
     `on_warning` gets what an answer cannot carry, and may get it more than once.
     """
 
@@ -65,11 +67,13 @@ class SearchService:
         generator: str | Generator = "",
         page_url: str = "",
         watches: Mapping[str, IndexWatch] | None = None,
+        embedders: Sequence[BackgroundEmbedder] = (),
         on_warning: Callable[[str], None] | None = None,
     ) -> None:
         self._indexes = {each.name: each for each in indexes}
         self._answerer = Answerer(generator or _configured_generator(indexes))
         self._watches = watches or {}
+        self._embedders = embedders
         self._ready = threading.Event()
         self.metrics = Metrics()
         self.page_url = page_url
@@ -101,6 +105,8 @@ class SearchService:
         """Release the files and the models."""
         for watch in self._watches.values():
             watch.close()
+        for embedder in self._embedders:
+            embedder.close()
         self._answerer.close()
         for served in self._indexes.values():
             served.close()

@@ -28,7 +28,7 @@ class IndexWatch:
     """Watches the folders of an index until it is closed, also of one that replaces it.
 
     `on_visit` is called after each visit that changed something, `on_problem` with a line for each
-    problem; both get the name of the index first.
+    problem; both get the name of the index first. `leave_many` is that of `Watcher`.
     """
 
     def __init__(
@@ -36,11 +36,13 @@ class IndexWatch:
         served: ServedIndex,
         *,
         keep_missing: bool = False,
+        leave_many: bool = False,
         on_visit: Callable[[str, Visit], None] = lambda name, visit: None,
         on_problem: Callable[[str, str], None] = lambda name, problem: None,
     ) -> None:
         self._served = served
         self._keep_missing = keep_missing
+        self._leave_many = leave_many
         self._on_visit = on_visit
         self._on_problem = on_problem
         self._closed = threading.Event()
@@ -83,6 +85,7 @@ class IndexWatch:
         watcher = Watcher(
             index,
             keep_missing=self._keep_missing,
+            leave_many=self._leave_many,
             is_current=lambda: self._is_current(index),
             on_progress=self._note_progress,
             on_visit=self._note_visit,

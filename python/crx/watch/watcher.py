@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from watchfiles import watch
@@ -22,6 +22,7 @@ from crx.index.handle import Index
 from crx.ingest.file_systems import any_is_remote
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.report import Progress, Report
+from crx.protocols import Remote
 from crx.watch.events import EventFilter
 
 SWEEP_EVERY_S = 900.0
@@ -36,6 +37,8 @@ _TICK_MS = 1000
 _REMOTE_POLL_MS = 2000
 # A batch of more paths is a sweep: finding where each belongs would take longer.
 _MOST_PATHS = 2000
+# Pending chunks that a visit embeds even if many are left to others: the edits of a person.
+FEW_CHUNKS = 64
 _TRANSIENT = (Locked, NoRoom, SystemFailure, ModelError, OSError)
 
 
@@ -56,7 +59,8 @@ class Watcher:
     `run` blocks; `stop` may be called by any thread. The folders are those that were added to the
     index. `on_progress` is called during a visit, `on_visit` after each, `on_problem` with a line
     for each problem that does not end the watch. `is_current` is asked every second and before each
-    visit: if the files of the index were replaced, it returns False, and `run` ends.
+    visit: if the files of the index were replaced, it returns False, and `run` ends. With
+    `leave_many`, a visit leaves many pending chunks to a `BackgroundEmbedder`.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class Watcher:
         index: Index,
         *,
         keep_missing: bool = False,
+        leave_many: bool = False,
         sweep_every_s: float = SWEEP_EVERY_S,
         is_current: Callable[[], bool] = lambda: True,
         on_progress: Callable[[Progress], None] | None = None,
@@ -72,6 +77,7 @@ class Watcher:
     ) -> None:
         self._index = index
         self._keep_missing = keep_missing
+        self._leave_many = leave_many
         self._sweep_every_s = sweep_every_s
         self._is_current = is_current
         self._on_progress = on_progress
@@ -158,11 +164,7 @@ class Watcher:
             return
         touched, self._touched = self._touched, set()
         try:
-            report = self._index.refresh(
-                touched=None if is_sweep else touched,
-                keep_missing=self._keep_missing,
-                on_progress=self._on_progress,
-            )
+            report = self._refresh(None if is_sweep else touched)
         except _TRANSIENT as error:
             self._touched |= touched
             self._retry_at = time.monotonic() + RETRY_AFTER_S
@@ -175,6 +177,20 @@ class Watcher:
             self._next_sweep = time.monotonic() + self._sweep_every_s
         kind: Literal["sweep", "changes"] = "sweep" if is_sweep else "changes"
         self._on_visit(Visit(report, kind, time.monotonic() - now))
+
+    def _refresh(self, touched: set[str] | None) -> Report:
+        """Bring the index up to paths, or to all; vectors of many chunks may be left to others."""
+        leave = self._leave_many and not isinstance(self._index.embedder, Remote)
+        report = self._index.refresh(
+            touched=touched,
+            keep_missing=self._keep_missing,
+            words_only=leave,
+            on_progress=self._on_progress,
+        )
+        if not leave or not 0 < report.pending <= FEW_CHUNKS:
+            return report
+        made = self._index.embed(on_progress=self._on_progress)
+        return replace(report, embedded=made.embedded, windowed=made.windowed, pending=made.pending)
 
     def _report_problem(self, problem: str) -> None:
         """Report a problem once, until a visit succeeds."""
