@@ -81,6 +81,10 @@ def test_every_option_of_every_command_says_what_it_does() -> None:
     assert silent == []
 
 
+def test_the_settings_fit_into_80_columns(crx: Crx) -> None:
+    assert max(map(len, crx("help", "settings").out.splitlines())) <= 80
+
+
 @pytest.mark.parametrize(
     ("topic", "parts"),
     [

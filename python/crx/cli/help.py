@@ -6,6 +6,7 @@ import difflib
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,10 +18,21 @@ from crx.cli.filters import HELP as FILTERS
 from crx.cli.output import print_line, print_text
 from crx.cli.tables import format_table
 from crx.cli.value_completion import beginning
-from crx.config import ENVIRONMENT, PROJECT_FILE, describe, project_file, user_file
+from crx.config import (
+    ENVIRONMENT,
+    PROJECT_FILE,
+    Description,
+    describe,
+    project_file,
+    user_file,
+)
 from crx.errors import UsageError
 from crx.models.store import search_path
 from crx.serve.nearest_index import FOLDER
+
+# Columns of the list of settings, whose longest default would make a table far wider.
+SETTINGS_COLUMNS = 80
+_INDENT = "    "
 
 
 def complete_topic(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -58,13 +70,12 @@ def _print_command(name: str) -> None:
 
 def settings() -> str:
     """Return every setting with its default and meaning."""
-    rows = [[each.name, str(each.default) or '""', each.help] for each in describe()]
     fixed = ", ".join(each.name for each in describe() if each.scope == "index")
     return "\n".join(
         [
             "A setting has a name, a default and a meaning:",
             "",
-            _table(rows),
+            *(_describe_setting(each) for each in describe()),
             "",
             f"Fixed when an index is made: {fixed}.",
             "An index is opened with its own values; variables and files count for new indexes.",
@@ -75,6 +86,20 @@ def settings() -> str:
             f"where they come from. A {PROJECT_FILE} may choose models, URLs and prompts once it",
             'is trusted ("crx trust").',
         ]
+    )
+
+
+def _describe_setting(setting: Description) -> str:
+    """Return a setting with its default, and its meaning on the lines below."""
+    default = str(setting.default) or '""'
+    head = f"{setting.name} = {default}"
+    return "\n".join(
+        (
+            textwrap.fill(head, SETTINGS_COLUMNS, subsequent_indent=_INDENT),
+            textwrap.fill(
+                setting.help, SETTINGS_COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT
+            ),
+        )
     )
 
 
