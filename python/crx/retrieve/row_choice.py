@@ -33,7 +33,7 @@ _CODE_PART = 0.5
 class RowTerms(NamedTuple):
     """The query's terms in each row of a passage, and their weights, which are 1 in all.
 
-    `defining` are the rows that define an identifier, number or code of the query.
+    `defining` are the rows that define the identifier, number or code that is the query.
     """
 
     rows: Sequence[Set[str]]
@@ -48,7 +48,8 @@ class RowTerms(NamedTuple):
 def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> RowTerms:
     """Return the terms of the query in each row; rare ones weigh more, `known` ones less."""
     asked = terms_for(query, "\n".join(texts))
-    wholes = wholes_of(query)
+    # A question about a name asks for more than the line that defines it.
+    wholes = wholes_of(query) if len(query.split()) == 1 else []
     rows = [asked.intersection(_native.analyze(text)) for text in texts]
     defining = frozenset(
         at for at, text in enumerate(texts) if any(defines(text, whole) for whole in wholes)
