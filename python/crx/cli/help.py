@@ -77,8 +77,8 @@ def settings() -> str:
             "",
             *(_describe_setting(each) for each in describe()),
             "",
-            f"Fixed when an index is made: {fixed}.",
-            "An index is opened with its own values; variables and files count for new indexes.",
+            textwrap.fill(f"Fixed when an index is made: {fixed}.", SETTINGS_COLUMNS),
+            "An index is opened with its own; variables and files count for new indexes.",
             "",
             "A value is looked up in this order: an option or --set NAME=VALUE; the variable CRX_",
             f"and the name, as in CRX_RRF_K; {PROJECT_FILE} in the current folder or above; the",
@@ -95,7 +95,9 @@ def _describe_setting(setting: Description) -> str:
     head = f"{setting.name} = {default}"
     return "\n".join(
         (
-            textwrap.fill(head, SETTINGS_COLUMNS, subsequent_indent=_INDENT),
+            textwrap.fill(
+                head, SETTINGS_COLUMNS, subsequent_indent=_INDENT, break_on_hyphens=False
+            ),
             textwrap.fill(
                 setting.help, SETTINGS_COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT
             ),
