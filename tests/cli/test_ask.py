@@ -33,8 +33,8 @@ def test_without_a_generator_the_error_shows_how_to_name_one(crx: Crx) -> None:
     done = crx("ask", QUESTION)
     assert (done.code, done.out) == (2, "")
     assert done.err == (
-        "crx: no generator is named; give --with llama:PATH, claude:MODEL or openai:URL#MODEL, "
-        'or "crx config set generator llama:PATH" for good\n'
+        "crx: no generator is named; give --with llama:PATH, ollama:NAME, claude:MODEL or "
+        'openai:URL#MODEL, or "crx config set generator llama:PATH" for good\n'
     )
 
 

@@ -37,8 +37,8 @@ def test_a_project_file_sends_nothing_anywhere_until_it_is_trusted(
     assert done.err.splitlines() == [
         f"crx: {file}: ignored generator, because the file is not trusted; read it, then run "
         f'"crx trust {file}"',
-        "crx: no generator is named; give --with llama:PATH, claude:MODEL or openai:URL#MODEL, "
-        'or "crx config set generator llama:PATH" for good',
+        "crx: no generator is named; give --with llama:PATH, ollama:NAME, claude:MODEL or "
+        'openai:URL#MODEL, or "crx config set generator llama:PATH" for good',
     ]
     assert "\n2. " not in run_process("search", "krill bake").out  # k = 1 is in effect
     assert run_process("trust").out == (
