@@ -25,6 +25,15 @@ def test_files_are_listed_with_their_best_lines(crx: Crx, docs: Path) -> None:
     assert "   3: kettle.boil_water(water)" in lines
 
 
+def test_the_number_of_files_that_are_not_listed_is_told(crx: Crx, docs: Path) -> None:
+    write(docs)
+    crx("index", "docs", "-q")
+    query = ("search", "boil_water", "--by", "file")
+    files = len(json.loads(crx(*query, "--json").out)["files"])
+    lines = crx(*query, "-n", files - 1).out.splitlines()
+    assert lines[-1] == "1 more file; --more prints all"
+
+
 def test_files_are_objects_in_json_and_lines_in_jsonl(crx: Crx, docs: Path) -> None:
     write(docs)
     crx("index", "docs", "-q")

@@ -29,7 +29,8 @@ def print_files(
     for line in _layout(files[:count], query=shown, screen=screen):
         click.echo(line)
     if count is not None and len(files) > count:
-        click.echo(f"{len(files) - count} more files; --more prints all")
+        left = len(files) - count
+        click.echo(f"{left} more {'file' if left == 1 else 'files'}; --more prints all")
 
 
 def as_file_object(query: str, result: Result, *, count: int | None) -> dict[str, object]:
