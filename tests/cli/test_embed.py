@@ -62,6 +62,13 @@ def test_words_are_found_before_any_vector_is_made(
     assert "number 59" in crx("search", "whale number 59", "-k", 1).out
 
 
+def test_status_tells_the_share_of_vectors(crx: Crx, notes: Path) -> None:
+    crx("index", notes, "--words", "-q")
+    assert "0.0% of the chunks have their vector" in crx("status").out
+    crx("embed", "-q")
+    assert "have their vector" not in crx("status").out
+
+
 def test_embed_makes_the_vectors_that_words_left_out(crx: Crx, notes: Path) -> None:
     crx("index", notes, "--words", "-q")
     done = crx("embed", "-q")

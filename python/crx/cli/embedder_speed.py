@@ -56,11 +56,15 @@ def estimate_seconds(embedder: Embedder, counts: Mapping[str, int], *, probe: bo
     """
     if not counts["chunks"] or isinstance(embedder, Remote):
         return None
-    speed = _read_speeds().get(_name(embedder))
-    if not speed and probe:
-        speed = measure_tokens_per_s(embedder)
-        _remember_speed(embedder, speed)
-    if not speed:
+    if probe and _name(embedder.fingerprint) not in _read_speeds():
+        _remember_speed(embedder.fingerprint, measure_tokens_per_s(embedder))
+    return remembered_seconds(embedder.fingerprint, counts)
+
+
+def remembered_seconds(fingerprint: str, counts: Mapping[str, int]) -> float | None:
+    """Return what `estimate_seconds` does, by the speed that was measured before."""
+    speed = _read_speeds().get(_name(fingerprint))
+    if not speed or not counts["chunks"]:
         return None
     tokens = counts["tokens"] / counts["chunks"] + _PREFIX_TOKENS
     return counts["pending"] * tokens / speed
@@ -88,16 +92,16 @@ def _read_speeds() -> dict[str, float]:
     return {}
 
 
-def _remember_speed(embedder: Embedder, speed: float) -> None:
+def _remember_speed(fingerprint: str, speed: float) -> None:
     # A home that cannot be written to costs the next estimate a probe.
     with contextlib.suppress(OSError):
-        speeds = {**_read_speeds(), _name(embedder): speed}
+        speeds = {**_read_speeds(), _name(fingerprint): speed}
         replace_text(_speeds_file(), json.dumps(speeds, indent=2) + "\n")
 
 
-def _name(embedder: Embedder) -> str:
+def _name(fingerprint: str) -> str:
     """Return what the speed depends on."""
-    return f"{embedder.fingerprint}, {thread_count()} threads, {detect_processor()}"
+    return f"{fingerprint}, {thread_count()} threads, {detect_processor()}"
 
 
 def _speeds_file() -> Path:

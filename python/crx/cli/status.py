@@ -7,8 +7,10 @@ from dataclasses import asdict
 import click
 
 from crx.answer.corpus import MAX_CORPUS_TOKENS
+from crx.cli.embedder_speed import remembered_seconds
 from crx.cli.options import index_option, json_option, searchable_index
 from crx.cli.output import display_path, print_json, print_line, print_note, print_text
+from crx.cli.progress import format_duration
 from crx.cli.tables import format_table
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
@@ -77,6 +79,8 @@ def _print(status: Status) -> None:
             print_line(rejected)
     else:
         print_line('no documents yet; "crx index PATH" adds some')
+    if status.counts["pending"]:
+        print_line(_describe_vectors(status))
     counts = [[name, f"{count:,}"] for name, count in status.counts.items()]
     print_text(format_table(counts, right=(1,)))
     print_text(format_table(_built_with(status)))
@@ -85,6 +89,15 @@ def _print(status: Status) -> None:
         tokens = f"{status.counts['tokens']:,}"
         print_line(f"all documents are {tokens} tokens: crx ask --whole reads all of them")
     print_line(f"dense search: {_dense_search(status)}")
+
+
+def _describe_vectors(status: Status) -> str:
+    """Return the share of chunks with a vector, and how long the others take here, if known."""
+    chunks, pending = status.counts["chunks"], status.counts["pending"]
+    share = f"{1 - pending / chunks:.1%} of the chunks have their vector"
+    seconds = remembered_seconds(status.settings.get("embedder_fingerprint", ""), status.counts)
+    left = f", about {format_duration(seconds)} left on this machine" if seconds else ""
+    return f"{share}{left}"
 
 
 def _built_with(status: Status) -> list[list[str]]:
