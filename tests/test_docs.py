@@ -168,7 +168,7 @@ def test_every_command_that_is_shown_can_be_parsed(page: Path, folder: Path) -> 
     for line in shown_commands(text):
         parse(shlex.split(line, comments=True))
     for line in re.findall(r"`crx ([^`]+)`", text):
-        options_exist(line.split())
+        options_exist(shlex.split(line))
 
 
 def parse(arguments: list[str]) -> None:

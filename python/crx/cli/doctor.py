@@ -258,7 +258,7 @@ def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
             yield "warn", line
         if status.failures:
             yield "warn", f'{len(status.failures)} files failed; "crx status" names them'
-        index.check_canaries()
+        index.check_findable()
         yield "ok", "both legs find what they are asked for"
         if thorough:
             found = index.verify()

@@ -394,7 +394,7 @@ class Index(AnsweringIndex):
             yield indexer
             writer.publish()
             has_vectors = not indexer.report.pending
-            writer.check_canaries(
+            writer.check_findable(
                 indexer.last_put, dimensions=embedder.dimensions if has_vectors else 0
             )
 

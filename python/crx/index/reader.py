@@ -26,7 +26,7 @@ from crx.ingest.file_systems import require_local_disk
 from crx.per_process import PerProcess
 from crx.plugins import is_engine_address, without_password
 from crx.protocols import Embedder, Reranker
-from crx.retrieve.canaries import check_documents
+from crx.retrieve.self_check import check_documents
 from crx.retrieve.dense_languages import describe_unread_documents
 from crx.retrieve.file_searcher import FileSearcher
 from crx.retrieve.operators import Match
@@ -216,7 +216,7 @@ class IndexReader:
                 lag=searcher.lag,
             )
 
-    def check_canaries(self) -> None:
+    def check_findable(self) -> None:
         """Look up a chunk of three documents in both legs; raises `Damaged` if one is not found.
 
         Vectors are looked up only if every chunk has one. Raises `ModelError` if the embedder

@@ -14,7 +14,7 @@ from crx.index.snapshot import describe_older_store
 from crx.index.writer import CATCH_UP_S, open_locked_store
 from crx.ingest.repair import name_vectors, repair_vectors
 from crx.protocols import Embedder
-from crx.retrieve.canaries import describe_unfound
+from crx.retrieve.self_check import describe_unfound
 from crx.types import Verification
 
 

@@ -18,7 +18,7 @@ from crx.errors import Locked, NoRoom, SystemFailure
 from crx.index.leg_files import LegFiles
 from crx.ingest.open_store import open_store
 from crx.retrieve.bm25_files import record_files
-from crx.retrieve.canaries import require_found
+from crx.retrieve.self_check import require_found
 from crx.retrieve.vector_leg import VectorLeg
 
 # Age that a snapshot may have while a thread of the process writes: each new one is a commit.
@@ -60,7 +60,7 @@ class Writer:
                 self.lexical.sync(store)
                 self.on_bm25_commit()
 
-    def check_canaries(self, docs: Iterable[int], *, dimensions: int) -> None:
+    def check_findable(self, docs: Iterable[int], *, dimensions: int) -> None:
         """Look up documents in both legs; raises `Damaged` if one does not find them."""
         require_found(
             self.store,

@@ -12,7 +12,7 @@ from crx import _native
 from crx.cli import run
 from crx.errors import Damaged
 from crx.index.writer import Writer
-from crx.retrieve.canaries import require_found
+from crx.retrieve.self_check import require_found
 
 SETTINGS = {"embedder": "hashed"}
 DOCUMENT = crx.Document("mem:1", "Herons eat fish.")
@@ -30,7 +30,7 @@ def test_a_run_fails_if_bm25_does_not_find_what_was_committed(
     assert line.startswith(f"crx: {tmp_path}/herons.md: BM25 does not find its first chunk, which")
 
 
-def test_the_dense_leg_has_canaries_too(tmp_path: Path) -> None:
+def test_the_dense_leg_is_checked_too(tmp_path: Path) -> None:
     with crx.open(tmp_path / "i.crx", settings=SETTINGS) as index:
         index.add_documents([DOCUMENT])
         lexical = _native.Lexical.open(str(tmp_path / "i.crx" / "derived" / "bm25"))
@@ -61,7 +61,7 @@ def test_doctor_fails_if_a_leg_does_not_find_what_is_there(
     folder = tmp_path / "i.crx"
     with crx.open(folder, settings=SETTINGS) as index:
         index.add_documents([DOCUMENT])
-        index.check_canaries()
+        index.check_findable()
     with crx.open(tmp_path / "other.crx", settings=SETTINGS) as other:
         other.add_documents([crx.Document(DOCUMENT.uri, "Snow melts.")])
     shutil.rmtree(folder / "derived" / "bm25")

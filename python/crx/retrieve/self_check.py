@@ -1,4 +1,4 @@
-"""Canaries: chunks that were just committed must be found by each leg."""
+"""Self-check: chunks that were just committed must be found by each leg."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crx.errors import Damaged
 from crx.retrieve.file_searcher import FileDense, FileSearcher
 from crx.retrieve.vector_leg import VectorLeg
 
-# Chunks that a document may have for its canary: more cost as much as a search of a whole index.
+# Chunks of a document that are looked up at most: more cost as much as a search of a whole index.
 MAX_CHUNKS = 2000
 
 
@@ -27,7 +27,8 @@ def require_found(
     """Look up the first chunk of each document in both legs; raise `Damaged` if one lacks it.
 
     Each leg searches the document alone, for as many chunks as it has, so that the rank does not
-    matter. A document without words has no BM25 canary, one without vectors no dense one.
+    matter. A document without words is not looked up in BM25, one without vectors not in the dense
+    leg.
     """
     for doc in docs:
         row = store.document_by_id(doc)
