@@ -188,6 +188,7 @@ NO_INDEX = {
     "python/crx/demo.py": "the demonstration's own folder",
     "python/crx/evaluate": "results of evaluations, in folders that the user names",
     "python/crx/index/seal_key.py": "the user's key",
+    "python/crx/ingest/discover.py": "documents, opened for reading",
     "python/crx/ingest/ignore.py": "ignore files, opened for reading",
     "python/crx/ingest/read.py": "documents, opened for reading",
     "python/crx/mcp/clients.py": "settings of MCP clients",

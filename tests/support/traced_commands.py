@@ -43,6 +43,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("verify", "--deep"),
     ("index",),
     ("index", "docs"),
+    ("index", "--words"),
+    ("embed",),
     ("index", "--rehash"),
     ("contextualize", "--with", "fake:"),
     ("export", "exported.jsonl"),

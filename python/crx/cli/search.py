@@ -28,8 +28,7 @@ from crx.cli.screen import Screen, own_screen
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
 from crx.config import resolve
 from crx.retrieve.excerpt import columns
-from crx.retrieve.operators import Match, QueryPattern, parse_pattern
-from crx.retrieve.pattern_match import matched_text
+from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
 from crx.serve.socket_paths import own_sockets
 from crx.types import LEGS, Passage, Result
 

@@ -11,8 +11,7 @@ from crx.cli.output import display_path
 from crx.cli.visible import visible_text
 from crx.ingest.paths import is_below, path_of
 from crx.retrieve.excerpt import find_excerpt, split_matches
-from crx.retrieve.operators import QueryPattern
-from crx.retrieve.pattern_match import compile_pattern
+from crx.retrieve.operators import QueryPattern, compile_pattern
 from crx.retrieve.query_terms import terms_for
 from crx.retrieve.row_choice import find_terms
 from crx.types import Passage

@@ -26,13 +26,13 @@ from crx.ingest.file_systems import require_local_disk
 from crx.per_process import PerProcess
 from crx.plugins import is_engine_address, without_password
 from crx.protocols import Embedder, Reranker
-from crx.retrieve.self_check import check_documents
 from crx.retrieve.dense_languages import describe_unread_documents
 from crx.retrieve.file_searcher import FileSearcher
 from crx.retrieve.operators import Match
 from crx.retrieve.request import SearchRequest, Where
 from crx.retrieve.search import run_search
 from crx.retrieve.search_models import SearchModels
+from crx.retrieve.self_check import check_documents
 from crx.types import LEGS, Leg, Result, Status, Window
 
 Reader = TypeVar("Reader", bound="IndexReader")

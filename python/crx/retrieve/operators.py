@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
+from crx import _native
+
 Match: TypeAlias = Literal["words", "regex", "literal"]
 MATCHES: tuple[Match, ...] = ("words", "regex", "literal")
 
@@ -22,6 +24,8 @@ _TOKEN = re.compile(
     r"|(?<!\S)-(?P<word>[^\W\d_]\w[^\s\"]*)"
 )
 _PUNCTUATION = ".,;:!"
+# Characters of the matched texts that stand for a pattern where words of a query are looked for.
+_SHOWN_CHARS = 1000
 
 
 class QueryWords(NamedTuple):
@@ -62,3 +66,16 @@ def parse_pattern(query: str, *, match: Match) -> QueryPattern | None:
     if query.startswith(_PATTERN):
         return QueryPattern(query.removeprefix(_PATTERN), "regex")
     return None
+
+
+def compile_pattern(pattern: QueryPattern) -> _native.Pattern:
+    """Return a pattern in its compiled form; raises `ValueError` for one that is not valid."""
+    if pattern.kind == "literal":
+        return _native.Pattern.literal(pattern.source)
+    return _native.Pattern.regex(pattern.source)
+
+
+def matched_text(pattern: QueryPattern, text: str) -> str:
+    """Return the distinct texts that a pattern matches in a text, up to some length, as a query."""
+    spans = compile_pattern(pattern).spans(text)
+    return " ".join(dict.fromkeys(text[start:end] for start, end in spans))[:_SHOWN_CHARS]

@@ -1,6 +1,6 @@
 """Stage of a search for a pattern: the chunks in which a match begins, in the order of documents.
 
-It takes the place of the legs: nothing is ranked, and no model is needed.
+It stands for the legs: nothing is ranked, and no model is needed.
 """
 
 from __future__ import annotations
@@ -9,17 +9,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from crx import _native
-from crx.retrieve.operators import QueryPattern
+from crx.retrieve.operators import compile_pattern
 from crx.retrieve.search_state import Search
 from crx.types import Ranking
 
 # What ended a search for a pattern: all texts were searched, there are more matches than were
 # asked for, or the time was over.
 MatchingEnd: TypeAlias = Literal["complete", "count", "time"]
-
-# Characters of the matched texts that stand for a pattern where words of a query are looked for.
-_SHOWN_CHARS = 1000
 
 
 def match_pattern(search: Search) -> Search:
@@ -31,19 +27,6 @@ def match_pattern(search: Search) -> Search:
     )
     ranking = Ranking(keys, np.ones(len(keys), dtype=np.float32))
     return search._replace(ranking=ranking).noting(_describe_end(end, k=search.k))
-
-
-def compile_pattern(pattern: QueryPattern) -> _native.Pattern:
-    """Return a pattern in its compiled form; raises `ValueError` for one that is not valid."""
-    if pattern.kind == "literal":
-        return _native.Pattern.literal(pattern.source)
-    return _native.Pattern.regex(pattern.source)
-
-
-def matched_text(pattern: QueryPattern, text: str) -> str:
-    """Return the distinct texts that a pattern matches in a text, up to some length, as a query."""
-    spans = compile_pattern(pattern).spans(text)
-    return " ".join(dict.fromkeys(text[start:end] for start, end in spans))[:_SHOWN_CHARS]
 
 
 def _describe_end(end: MatchingEnd, *, k: int) -> str:
