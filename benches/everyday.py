@@ -34,8 +34,8 @@ import orjson
 from harness import commit
 
 import crx
-from crx.cli.copies import fold_copies
 from crx.cli.passages import SHOWN, print_passages
+from crx.retrieve.copies import fold_copies
 
 DEPTH = 20
 CUTS = (1, 5, 20)

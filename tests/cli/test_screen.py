@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from command_line import Crx, run_process, run_terminal
 
-from crx.cli.copies import Copies
 from crx.cli.excerpt import Body, count_rows, excerpt, share_rows
 from crx.cli.passages import layout_passages
 from crx.cli.screen import make_screen
+from crx.retrieve.copies import Copies
 from crx.retrieve.excerpt import columns
 from crx.types import Hit, Passage
 

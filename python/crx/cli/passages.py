@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import click
 
-from crx.cli.copies import Copies
 from crx.cli.excerpt import (
     Body,
     best_row,
@@ -20,6 +19,7 @@ from crx.cli.excerpt import (
 from crx.cli.output import Text, bold, dim, display_path, format_line
 from crx.cli.screen import Screen, own_screen
 from crx.cli.visible import visible_line
+from crx.retrieve.copies import Copies
 from crx.retrieve.excerpt import columns, split_matches
 from crx.retrieve.query_terms import terms_for
 from crx.retrieve.shown_text import text_ngrams

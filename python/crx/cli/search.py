@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import click
 
-from crx.cli.copies import fold_copies
 from crx.cli.file_list import SHOWN_FILES, as_file_object, file_rows, print_files
 from crx.cli.filters import parse_where, parse_window
 from crx.cli.locations import file_lines, location_lines
@@ -27,6 +26,7 @@ from crx.cli.passages import SHOWN, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
 from crx.config import resolve
+from crx.retrieve.copies import fold_copies
 from crx.retrieve.excerpt import columns
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
 from crx.serve.socket_paths import own_sockets

@@ -11,6 +11,7 @@ from crx.answer.prompt import QuotedPassages, quote
 from crx.answer.stream import AnswerStream
 from crx.index.reader import IndexReader
 from crx.protocols import Generator
+from crx.retrieve.copies import describe_copies, leave_out_copies
 from crx.retrieve.request import Where
 from crx.types import Answer, Window
 
@@ -29,7 +30,9 @@ class AnsweringIndex(IndexReader):
         """Return the prompt that asks for an answer from the passages that `search` finds."""
 
         result = self.search(question, k=k, window=window, where=where)
-        return quote(question, result.passages, notes=result.notes)
+        passages = leave_out_copies(result.passages)
+        notes = (*result.notes, *describe_copies(result.passages, passages))
+        return quote(question, passages, notes=notes)
 
     def corpus_prompt(self, question: str, *, where: Where | None = None) -> QuotedPassages:
         """Return the prompt that asks for an answer from the whole corpus, in a fixed order.

@@ -19,6 +19,7 @@ from crx.answer.prompt import QuotedPassages, quote
 from crx.errors import CrxError, NotFound, UsageError
 from crx.index.handle import Index
 from crx.protocols import Embedder, Generator
+from crx.retrieve.copies import describe_copies, leave_out_copies
 from crx.retrieve.request import check_query
 from crx.retrieve.score_cache import score_checked
 from crx.serve.answering import Answerer, AnswerEvents
@@ -125,10 +126,12 @@ class SearchService:
         first then, in the order of the indexes, then the second best, and so on.
         """
         found = self._find(request)
+        every = self._describe(found)
+        passages = leave_out_copies(every)
         return SearchResults(
             query=request.query,
-            passages=tuple(self._describe(found)[: request.limit]),
-            notes=found.notes,
+            passages=tuple(passages[: request.limit]),
+            notes=(*found.notes, *describe_copies(every, passages)),
             timings_ms=found.timings_ms,
         )
 
@@ -149,8 +152,11 @@ class SearchService:
                 where=request.where,
             )
         )
-        passages = [passage for _, passage in found.passages]
-        return quote(request.question, passages, notes=found.notes), tuple(self._describe(found))
+        every = [passage for _, passage in found.passages]
+        passages = leave_out_copies(every)
+        notes = (*found.notes, *describe_copies(every, passages))
+        quoted = quote(request.question, passages, notes=notes)
+        return quoted, tuple(leave_out_copies(self._describe(found)))
 
     def ask(self, request: AskQuery) -> AnswerEvents:
         """Return the answer to a question as a stream of events.

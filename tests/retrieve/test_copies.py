@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crx.cli.copies import fold_copies
+from crx.retrieve.copies import describe_copies, fold_copies, leave_out_copies
 from crx.types import Hit, Passage
 
 FIRST = "Whales eat four tonnes of krill a day in the cold seas of the south pole. "
@@ -44,3 +44,17 @@ def test_a_passage_whose_best_chunk_an_earlier_one_holds_is_folded_into_it() -> 
 def test_a_passage_with_more_text_than_an_earlier_one_is_shown_too() -> None:
     short, long = make_passage("a.txt", FIRST), make_passage("b.txt", SECOND, FIRST)
     assert [each.passage for each in fold_copies([short, long])] == [short, long]
+
+
+def test_copies_are_left_out_with_a_note_that_counts_them() -> None:
+    page, book, other = (
+        make_passage("page.html", FIRST, SECOND),
+        make_passage("book.pdf", SECOND.replace(" ", "\n")),
+        make_passage("other.txt", "Krill is small, red and lives for six years in all the seas."),
+    )
+    kept = leave_out_copies([page, book, other])
+    assert kept == [page, other]
+    assert describe_copies([page, book, other], kept) == (
+        "1 passage is left out: the text of others",
+    )
+    assert describe_copies(kept, kept) == ()

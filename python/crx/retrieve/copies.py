@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from crx import _native
-from crx.types import Passage
+from crx.types import Hit, Passage
 
 # Terms in a row that are compared: line breaks, hyphens and tables differ between formats.
 _SHINGLE = 3
@@ -19,6 +19,18 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 Shingles = frozenset[tuple[str, ...]]
 
 
+class _Found(Protocol):
+    """A passage, of an index or of a server."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def hits(self) -> tuple[Hit, ...]: ...
+
+
+Found = TypeVar("Found", bound=_Found)
+
+
 class Copies(NamedTuple):
     """A passage, and the later ones whose best chunk it holds, or has the text of its own."""
 
@@ -28,25 +40,46 @@ class Copies(NamedTuple):
 
 def fold_copies(passages: Sequence[Passage]) -> list[Copies]:
     """Return the passages, each that copies an earlier one together with it."""
+    return [
+        Copies(passages[first], tuple(passages[at] for at in others))
+        for first, *others in _groups(passages)
+    ]
+
+
+def leave_out_copies(passages: Sequence[Found]) -> list[Found]:
+    """Return the passages that copy no earlier one."""
+    return [passages[first] for first, *_ in _groups(passages)]
+
+
+def describe_copies(passages: Sequence[object], kept: Sequence[object]) -> tuple[str, ...]:
+    """Return the note on the passages that were left out as copies, none if there are none."""
+    count = len(passages) - len(kept)
+    if not count:
+        return ()
+    noun = "passage is" if count == 1 else "passages are"
+    return (f"{count} {noun} left out: the text of others",)
+
+
+def _groups(passages: Sequence[_Found]) -> list[list[int]]:
+    """Return the numbers of passages that copy each other, the first of each group first."""
     kept: list[_Kept] = []
-    for passage in passages:
+    for number, passage in enumerate(passages):
         chunk = _shingles(passage.hits[0].text)
         for each in kept:
             if _share(each.chunk, chunk) or _share(chunk, each.whole):
-                each.others.append(passage)
+                each.numbers.append(number)
                 break
         else:
-            kept.append(_Kept(passage, chunk, _shingles(passage.text), []))
-    return [Copies(each.passage, tuple(each.others)) for each in kept]
+            kept.append(_Kept(chunk, _shingles(passage.text), [number]))
+    return [each.numbers for each in kept]
 
 
 class _Kept(NamedTuple):
-    """A passage, the shingles of its best chunk and of its text, and its copies so far."""
+    """The shingles of a passage's best chunk and of its text, and its number and its copies'."""
 
-    passage: Passage
     chunk: Shingles
     whole: Shingles
-    others: list[Passage]
+    numbers: list[int]
 
 
 def _shingles(text: str) -> Shingles:
