@@ -74,7 +74,8 @@ def test_verbose_names_each_file_and_what_became_of_it(crx: Crx, docs: Path) -> 
     (docs / "noise").write_bytes(BINARY)
     (docs / "broken.pdf").write_bytes(b"%PDF-1.7 and no more")
     named = crx("index", docs, "--verbose").err.splitlines()
-    assert named[:4] == [
+    # In the order in which they are done: a renamed file is not read again.
+    assert sorted(named[:4]) == [
         "crx: changed docs/bread.md",
         "crx: failed docs/broken.pdf",
         "crx: renamed docs/krill.md",
@@ -209,3 +210,24 @@ def test_lines_pause_between_them(capsys: pytest.CaptureFixture[str]) -> None:
         for done in range(100):
             show(Progress(chunks_done=done, chunks_total=100))
     assert capsys.readouterr().err == ""
+
+
+NOTE_DURING_A_BAR = """
+import time
+from crx.cli.output import print_note
+from crx.cli.progress_bar import open_bar
+
+with open_bar() as draw:
+    draw(1, 2, "1 of 2 chunks read")
+    time.sleep(0.3)
+    print_note("27 files can be searched")
+    draw(2, 2, "2 of 2 chunks read")
+    time.sleep(0.3)
+"""
+
+
+def test_a_note_during_a_bar_has_a_line_of_its_own() -> None:
+    code, shown = run_terminal(code=NOTE_DURING_A_BAR)
+    assert code == 0
+    assert "27 files can be searched" in shown
+    assert not re.search(r"chunks read *crx:", shown)

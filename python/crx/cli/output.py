@@ -80,7 +80,8 @@ def print_aside(text: str) -> None:
 
 def print_note(text: str) -> None:
     """Print one line on stderr, under the program's name."""
-    click.echo(format_note(text), err=True)
+    # Not `err=True`, which writes past the bar that a run shows there.
+    click.echo(format_note(text), file=sys.stderr)
 
 
 def format_note(text: str) -> str:
