@@ -113,7 +113,7 @@ def test_citations_name_the_sheet_and_its_rows(tmp_path: Path) -> None:
         index.add(tmp_path / "files")
         (passage, *_) = index.search("krill", window=0).passages
     assert passage.anchor is not None
-    assert passage.anchor.label == "sheet Roads, rows 2-3"
+    assert passage.anchor.label == "sheet Roads, row 3"  # of its rows 2 and 3
     assert passage.lines is None
 
 

@@ -111,6 +111,7 @@ def _passage(row: PassageRow, hits: Sequence[Hit], query: str) -> Passage:
         headings=labels_around(marks, start),
         lines=row.lines,
         pages=pages_around(marks, start, end),
-        anchor=anchor_around(marks, start, end),
+        # The line that answers may have none, as the header of a table.
+        anchor=anchor_around(marks, start, end) or anchor_around(marks, best.start, best.end),
     )
     return locate_passage(passage, uri=row.uri, metadata=orjson.loads(row.metadata))
