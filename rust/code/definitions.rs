@@ -223,7 +223,7 @@ fn is_comment(code: &str, syntax: Syntax) -> bool {
 }
 
 /// Returns the name behind a keyword before which only modifiers stand.
-fn after_keyword<'a>(code: &'a str, depth: usize, syntax: Syntax) -> Option<&'a str> {
+fn after_keyword(code: &str, depth: usize, syntax: Syntax) -> Option<&str> {
     let mut rest = code;
     // The deepest indentation of a variable that is more than a local one.
     let mut deepest = None;
@@ -341,7 +341,7 @@ fn named<'a>(text: &'a str, keyword: &str, syntax: Syntax) -> Option<&'a str> {
 }
 
 /// Returns the name that a line assigns a function, a class or, at its start, a constant.
-fn assigned<'a>(code: &'a str, depth: usize, syntax: Syntax) -> Option<&'a str> {
+fn assigned(code: &str, depth: usize, syntax: Syntax) -> Option<&str> {
     let mut rest = skip_marks(code);
     let (mut name, mut after) = first_word(rest);
     if let Some((key, value)) = quoted_key(code) {
@@ -454,7 +454,7 @@ fn bare_function<'a>(text: &'a str, start: usize, code: &'a str) -> Option<&'a s
 }
 
 /// Returns the name of `typedef old new;` and of `} name;` after the body of a `typedef`, in C.
-fn typedef_name<'a>(code: &'a str, syntax: Syntax) -> Option<&'a str> {
+fn typedef_name(code: &str, syntax: Syntax) -> Option<&str> {
     let declared = match code.strip_prefix("typedef") {
         Some(rest) => rest,
         None => code.strip_prefix('}')?,
@@ -484,7 +484,10 @@ fn first_word(text: &str) -> (&str, &str) {
 
 /// Returns a text from an offset on, cut after so many bytes, or before at the start of a character.
 fn floor(text: &str, from: usize, bytes: usize) -> &str {
-    let end = text.floor_char_boundary((from + bytes).min(text.len()));
+    let mut end = (from + bytes).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
     &text[from..end]
 }
 

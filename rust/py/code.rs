@@ -10,6 +10,9 @@ use crate::code::{Candidate, Weights};
 /// A candidate: the document's number, its URI and the chunk's text.
 type Row = (i64, PyBackedStr, PyBackedStr);
 
+/// Keys and their scores.
+type Ranked<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>);
+
 #[pyfunction]
 #[pyo3(signature = (query, rows, scores, *, definition, names, path, aside, prose, file))]
 #[expect(
@@ -27,7 +30,7 @@ fn rank_code<'py>(
     aside: f64,
     prose: f64,
     file: f64,
-) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>)> {
+) -> PyResult<Ranked<'py>> {
     let scores = scores.as_slice()?;
     if rows.len() != scores.len() {
         return Err(PyValueError::new_err(format!(

@@ -5,6 +5,7 @@
 //! process read only windows that may match.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -307,10 +308,10 @@ impl KnownWindows {
     /// Returns the windows of a text.
     fn windows(&mut self, db: &Connection, text_of: TextOf) -> Result<&[Window]> {
         let by_key = self.by_key.get_or_insert_default();
-        if !by_key.contains_key(&text_of.key) {
-            by_key.insert(text_of.key, cut_windows(db, text_of.body)?);
-        }
-        Ok(by_key.get(&text_of.key).map_or(&[], Vec::as_slice))
+        Ok(match by_key.entry(text_of.key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(cut_windows(db, text_of.body)?),
+        })
     }
 
     /// Keeps the trigrams of a window, if there is room.
