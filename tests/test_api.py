@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 
@@ -20,6 +21,11 @@ def modules_after(code: str) -> set[str]:
 def test_every_public_name_is_there() -> None:
     assert set(crx.__all__) <= set(dir(crx))
     assert all(getattr(crx, name) is not None for name in crx.__all__)
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    assert crx.__version__ == metadata.version("crx")
+    assert "importlib.metadata" not in modules_after("import crx")
 
 
 def test_another_name_is_an_attribute_error() -> None:

@@ -101,6 +101,8 @@ _MODULE_OF = {name: module for module, names in _MODULE_NAMES.items() for name i
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("crx")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(f"crx.{_MODULE_OF.get(name, 'errors')}"), name)
