@@ -57,6 +57,8 @@ def main() -> None:
         (PICTURES / "search.svg").write_text(record_session(Path(folder)), encoding="utf-8")
         if not arguments.no_page:
             with serve(Path(folder)) as url:
+                # Its scores are kept: the browser, as it starts, leaves too little time to rerank.
+                urllib.request.urlopen(f"{url}/?q={quote(QUESTION)}").read()
                 for name, options in SCHEMES.items():
                     take_picture(f"{url}/?q={quote(QUESTION)}", PICTURES / name, options)
 
