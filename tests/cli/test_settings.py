@@ -44,9 +44,10 @@ def test_a_project_file_sends_nothing_anywhere_until_it_is_trusted(
     assert run_process("trust").out == (
         f"{file}: trusted until it changes; it sets\n  generator = fake:say=absent\n  k = 1\n"
     )
-    assert run_process("ask", "what?") == Done(1, "This is not in these documents.\n", "")
+    done = run_process("ask", "what do whales eat?")
+    assert done == Done(1, "This is not in these documents.\n", "")
     file.write_text(file.read_text() + "# changed\n")
-    assert run_process("ask", "what?").code == 2
+    assert run_process("ask", "what do whales eat?").code == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of Unix")
