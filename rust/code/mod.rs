@@ -111,8 +111,8 @@ fn syntax_of(uri: &str, text: &str) -> Option<Syntax> {
 
 /// Returns the candidates, given best first, in their new order: indexes and scores.
 ///
-/// The best score is that of the best candidate before. Equal scores keep their order, as do all candidates if none
-/// of the ten best is source code.
+/// The best score is that of the best candidate before. Equal scores keep their order, as do all
+/// candidates if none of the ten best is source code.
 pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec<(usize, f32)> {
     let kinds: Vec<Option<Syntax>> = candidates
         .iter()
@@ -157,7 +157,9 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
     raise_files(candidates, &mut scores, weights.file);
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
-    let scale = top / scores[order[0]];
+    let best = scores[order[0]];
+    // A weight of zero may leave nothing to scale.
+    let scale = if best > 0.0 { top / best } else { 0.0 };
     order
         .into_iter()
         .map(|at| (at, (scores[at] * scale) as f32))

@@ -141,3 +141,18 @@ fn without_weights_scores_stay() {
         .collect();
     assert_eq!(rank("boil", &candidates, &NONE), [(0, 3.0), (1, 3.0)]);
 }
+
+#[test]
+fn scores_are_numbers_where_nothing_counts() {
+    let candidate = Candidate {
+        doc: 1,
+        uri: "x/tests/a.rs",
+        text: "f(1);",
+        score: 1.0,
+    };
+    let weights = Weights {
+        aside: 0.0,
+        ..WEIGHTS
+    };
+    assert_eq!(rank("boil", &[candidate], &weights), [(0, 0.0)]);
+}

@@ -40,3 +40,13 @@ def test_the_page_of_a_passage_is_that_of_the_line_that_answers(tmp_path: Path) 
         (passage,) = index.search("krill").passages
         assert passage.text.count("\n") > 1
         assert passage.pages == ("2", "2")
+
+
+def test_the_headings_for_a_pattern_are_those_of_its_match(tmp_path: Path) -> None:
+    (tmp_path / "lease.md").write_text(
+        "# Lease\n\n## 4. Rooms\n\nIt has 2 d-class rooms.\n\n## 5. Term\n\nOn 2024-05 it ends.\n"
+    )
+    with crx.open(tmp_path / "notes.crx", settings={"embedder": "none"}) as index:
+        index.add(tmp_path / "lease.md")
+        (passage,) = index.search(r"re:\d{4}-\d{2}").passages
+    assert passage.headings[-1] == "5. Term"

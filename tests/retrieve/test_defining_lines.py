@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from crx.retrieve.defining_lines import defines
@@ -51,5 +53,14 @@ def test_a_line_that_uses_a_name_does_not_define_it(line: str, name: str) -> Non
     assert not defines(f"first\n{line}\nlast", name)
 
 
-def test_long_lines_are_searched_in_little_time() -> None:
-    assert not defines("pub " * 50_000 + "\n" + "a " * 100_000 + "\n" + "- " * 50_000, "foo_bar")
+def test_twice_the_text_takes_about_twice_the_time() -> None:
+    def seconds(count: int) -> float:
+        text = "pub " * count + "\n" + "a " * 2 * count + "\n" + "- " * count
+        taken = []
+        for _ in range(3):
+            started = time.process_time()
+            assert not defines(text, "foo_bar")
+            taken.append(time.process_time() - started)
+        return min(taken)
+
+    assert seconds(400_000) < 3 * seconds(200_000)

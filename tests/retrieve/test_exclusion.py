@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import crx
-from crx.retrieve.exclusion import Exclusion
+from crx.retrieve.exclusion import Exclusion, holds_excluded
 from crx.retrieve.search_state import ChunkRows
 
 TEXTS = {
@@ -90,3 +90,19 @@ def test_a_leg_is_asked_for_more_until_enough_chunks_are_left(index: crx.Index) 
         exclusion = Exclusion(["budget"], searcher.langs, searcher.terms, ChunkRows(searcher), {})
         assert len(exclusion.search(leg, k=1)[0]) == 0
     assert depths == [1, 4, 16]
+
+
+@pytest.mark.parametrize(
+    ("text", "excluded", "lang", "holds"),
+    [
+        ("the args of main", "parseArgs", "en", False),
+        ("calls parseArgs twice", "parseArgs", "en", True),
+        ("学习汉语", "机器学习", "zh", False),
+        ("机器学习入门", "机器学习", "zh", True),
+        ("two drafts", "draft", "en", True),
+    ],
+)
+def test_identifiers_and_texts_without_spaces_are_excluded_whole(
+    text: str, excluded: str, lang: str, *, holds: bool
+) -> None:
+    assert holds_excluded(text, [excluded], langs=[lang]) == holds

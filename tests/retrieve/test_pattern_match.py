@@ -85,7 +85,8 @@ def test_nested_quantifiers_end_at_once(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a" * 200_000)
     index = crx.open(tmp_path / "i.crx", settings={"embedder": "none"})
     index.add(tmp_path / "a.txt")
-    assert not index.search("re:(a+)+b|(a|aa)+c").hits
+    result = index.search("re:(a+)+b|(a|aa)+c")
+    assert (list(result.hits), list(result.notes)) == ([], [])  # a note would say: out of time
 
 
 def test_matches_are_found_wherever_they_are_in_a_long_text(tmp_path: Path) -> None:

@@ -32,3 +32,8 @@ def test_a_part_that_is_a_word_of_the_query_too_is_marked() -> None:
 
 def test_the_wholes_of_a_query_are_its_words_of_several_terms() -> None:
     assert wholes_of("what does ControlMaster do in v1.2 whales") == ["ControlMaster", "v1.2"]
+
+
+def test_a_text_without_spaces_has_no_whole() -> None:
+    assert terms_for("机器学习 入门", "机器学习") == {"机器", "器学", "学习", "入门"}
+    assert wholes_of("机器学习 入门") == []

@@ -86,7 +86,7 @@ class Exclusion(NamedTuple):
 
     def _suspects(self, excluded: str, keys: Keys) -> Collection[int]:
         """Return those of the chunks whose text may hold a word or a phrase."""
-        words = [excluded] if excluded.isalpha() else inner_words([normalize_text(excluded)])
+        words = [excluded] if _is_word(excluded) else inner_words([normalize_text(excluded)])
         if not words:
             return set(keys.tolist())
         return set(self.terms.holding(keys, words=words, langs=["", *self.langs]).tolist())
@@ -135,8 +135,13 @@ class ExcludingDense(NamedTuple):
         return self.exclusion.search(lambda depth: self.leg.search(query, k=depth), k=k)
 
 
+def _is_word(excluded: str) -> bool:
+    """Return whether it is one word: an identifier, and a text without spaces, has several terms."""
+    return excluded.isalpha() and len(_native.analyze(excluded)) == 1
+
+
 def _holds(text: str, excluded: str, *, langs: Sequence[str]) -> bool:
-    if not excluded.isalpha():
+    if not _is_word(excluded):
         return occurs(normalize_text(excluded), normalize_text(text))
     for lang in dict.fromkeys(langs or [""]):
         if set(_native.analyze(excluded, lang)) & set(_native.analyze(text, lang)):

@@ -93,7 +93,8 @@ def _search_bm25(search: Search, *, timer: StageTimer) -> NamedRanking:
         ranking = _rank_bm25(search, weights=weights)
         rows = search.rows.read(ranking.keys[:BEST_CHUNKS].tolist()).values()
         name = _find_document_name(search, rows)
-        if name or not _are_mostly_code(rows):
+        # Without outlines in the ranking their weight changes nothing.
+        if name or (weights.outline_weight and not _are_mostly_code(rows)):
             factor = NAMED_OUTLINE_FACTOR if name else UNNAMED_OUTLINE_FACTOR
             weights = weights._replace(outline_weight=factor * weights.outline_weight)
             ranking = _rank_bm25(search, weights=weights, name=name.name if name else "")

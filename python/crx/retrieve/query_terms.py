@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from crx import _native
 
 # A longer query is a text, whose words are not looked at one by one.
@@ -14,14 +16,14 @@ def terms_for(query: str, text: str) -> set[str]:
     `parse_known_args` has a term as a whole and one for each part. In a text that holds the whole,
     a part of it, as in `parse_args`, tells nothing.
     """
-    words = query.split()[:_MOST_WORDS]
-    compounds = [terms for word in words if len(terms := _native.analyze(word)) > 1]
+    analyzed = [(word, _native.analyze(word)) for word in query.split()[:_MOST_WORDS]]
+    compounds = [terms for word, terms in analyzed if _is_compound(word, terms)]
     asked = set(_native.analyze(query))
     if not compounds:
         return asked
     held = set(_native.analyze(text))
     parts = {part for whole, *parts in compounds if whole in held for part in parts}
-    alone = {term for word in words if len(terms := _native.analyze(word)) == 1 for term in terms}
+    alone = {term for word, terms in analyzed if not _is_compound(word, terms) for term in terms}
     wholes = {whole for whole, *_ in compounds}
     return asked - (parts - alone - wholes)
 
@@ -29,4 +31,12 @@ def terms_for(query: str, text: str) -> set[str]:
 def wholes_of(query: str) -> list[str]:
     """Return the words of a query that have several terms: identifiers, codes and numbers."""
     words = dict.fromkeys(query.split()[:_MOST_WORDS])
-    return [word for word in words if len(_native.analyze(word)) > 1]
+    return [word for word in words if _is_compound(word, _native.analyze(word))]
+
+
+def _is_compound(word: str, terms: Sequence[str]) -> bool:
+    """Return whether a word has a term as a whole and others for its parts.
+
+    A text without spaces has several, too, none of which is the whole.
+    """
+    return len(terms) > 1 and not _native.unspaced_spans(word)

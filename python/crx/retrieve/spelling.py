@@ -28,6 +28,7 @@ _WORD = re.compile(rf"{_START}{_LETTER}{{4,}}{_END}")
 _IDENTIFIER = re.compile(
     rf"{_START}(?:{_LETTER}+(?:_{_LETTER}+)+|[A-Za-z][a-z]+(?:[A-Z][a-z]+)+){_END}"
 )
+_WORD_OF_NAME = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+")
 # Letters of a word that another was joined to, or cut from, by mistake.
 _SHORTEST_PART = 3
 # Two words, of which the second may be the first of the next pair.
@@ -168,7 +169,7 @@ def _similar_identifier(
     whole, *_ = _native.analyze(name) or [""]
     if terms.has_term(whole):
         return ""
-    is_of_known_words = all(map(is_known, name.split("_")))
+    is_of_known_words = all(map(is_known, _WORD_OF_NAME.findall(name)))
     similar = {
         found: _likeness(name.casefold(), found.casefold())
         for term in terms.similar_terms(whole, k=_TERMS)

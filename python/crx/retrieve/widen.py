@@ -13,6 +13,7 @@ from crx.retrieve.answer_span import find_answer
 from crx.retrieve.exclusion import holds_excluded
 from crx.retrieve.location import anchor_around, locate_passage
 from crx.retrieve.marks import pages_around, read_marks
+from crx.retrieve.operators import matched_text
 from crx.retrieve.ports import DocumentReader
 from crx.retrieve.rows import PassageRow
 from crx.retrieve.search_state import Search
@@ -32,9 +33,12 @@ def widen_hits(search: Search) -> Search:
 
 def _widen_by(search: Search, *, window: Window) -> list[Passage]:
     request = search.request
+    query = search.query
+    if request.pattern:
+        query = matched_text(request.pattern, "\n".join(hit.text for hit in search.hits))
     return widen(
         search.hits,
-        query=search.query,
+        query=query,
         documents=search.searcher.documents,
         window=window,
         budget_tokens=search.budget_tokens,
