@@ -48,18 +48,20 @@ def main() -> None:
         [root / name for name in REPOSITORY_PATHS] if (root / "Cargo.toml").is_file() else []
     )
     paths = repository + [library / name for name in LIBRARY_PATHS]
-    place = root / "build" / "demo.crx" if repository else Path(tempfile.mkdtemp()) / "demo.crx"
+    index_path = (
+        root / "build" / "demo.crx" if repository else Path(tempfile.mkdtemp()) / "demo.crx"
+    )
     # What an earlier demonstration left behind.
-    shutil.rmtree(place, ignore_errors=True)
-    place.parent.mkdir(exist_ok=True)
-    with handle.open(place) as index:
+    shutil.rmtree(index_path, ignore_errors=True)
+    index_path.parent.mkdir(exist_ok=True)
+    with handle.open(index_path) as index:
         started = time.perf_counter()
         with show_build() as show:
             index.add(*paths, words_only=True, on_progress=show)
         seconds = time.perf_counter() - started
         counts = index.status().counts
-        held = f"{counts['documents']} files, {counts['chunks']} chunks"
-        print_line(f"{held} can be searched by their words: {seconds:.1f} s")
+        counted = f"{counts['documents']} files, {counts['chunks']} chunks"
+        print_line(f"{counted} can be searched by their words: {seconds:.1f} s")
         print_line()
         ask(index, QUESTIONS[0], legs=["bm25"])
         started = time.perf_counter()
@@ -70,7 +72,7 @@ def main() -> None:
         print_line()
         for question in QUESTIONS:
             ask(index, question)
-    for line in next_commands(place):
+    for line in next_commands(index_path):
         print_line(line)
 
 
@@ -84,10 +86,10 @@ def ask(index: handle.Index, question: str, *, legs: Sequence[Leg] = LEGS) -> No
     print_line()
 
 
-def next_commands(place: Path) -> list[str]:
+def next_commands(index_path: Path) -> list[str]:
     """Return how to go on with the index: on the command line, over HTTP, from a model's client."""
     crx = display_path(Path(sys.executable).with_name("crx"))
-    index = display_path(place)
+    index = display_path(index_path)
     body = """'{"query": "temporary file"}'"""
     return [
         "Your own files:",

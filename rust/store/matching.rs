@@ -114,7 +114,8 @@ impl Store {
         count: usize,
     ) -> Result<MatchingChunks> {
         self.read(|db| {
-            // A thread that was forked away may have held the lock; then windows are not kept.
+            // Another search holds the lock, or a thread that was forked away; then this one reads
+            // all texts and keeps no windows.
             let (mut kept, mut own) = (KNOWN.try_lock().ok(), KnownWindows::default());
             let known = kept.as_deref_mut().unwrap_or(&mut own);
             let texts = self.texts(db)?;

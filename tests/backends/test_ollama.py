@@ -92,6 +92,12 @@ def test_another_server_is_refused(server: OllamaServer) -> None:
         load_generator("ollama:llama3.2:3b")
 
 
+def test_an_address_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:abc")
+    with pytest.raises(ModelError, match="is not Ollama; set OLLAMA_HOST"):
+        load_generator("ollama:llama3.2:3b")
+
+
 def test_a_server_that_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", DOWN)
     for load in (load_embedder, load_generator, load_contextualizer):

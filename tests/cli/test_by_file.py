@@ -30,8 +30,8 @@ def test_the_number_of_files_that_are_not_listed_is_told(crx: Crx, docs: Path) -
     crx("index", "docs", "-q")
     query = ("search", "boil_water", "--by", "file")
     files = len(json.loads(crx(*query, "--json").out)["files"])
-    lines = crx(*query, "-n", files - 1).out.splitlines()
-    assert lines[-1] == "1 more file; --more prints all"
+    lines = crx(*query, "-n", files - 1).err.splitlines()
+    assert lines[-1] == "crx: 1 more file; --more prints all"
 
 
 def test_files_are_objects_in_json_and_lines_in_jsonl(crx: Crx, docs: Path) -> None:

@@ -93,7 +93,9 @@ def test_safetensors_are_fetched_at_a_commit_and_no_pickle_is(
     assert (card.kind, card.licence, card.languages) == ("embedder", "mit", ("en",))
     assert card.provenance is not None
     assert (card.provenance.package, card.provenance.version) == (f"hf:{TINY}", COMMIT)
-    assert card.command == f"crx models pull hf:{TINY}@{COMMIT}"
+    assert card.command == (
+        f"crx models pull hf:{TINY}@{COMMIT} --name tiny-model --precision fp32"
+    )
     assert not [line for line in hub.requests if "pytorch_model" in line]
 
 

@@ -126,6 +126,13 @@ def test_a_licence_that_forbids_commercial_use_is_asked_for(make: Make) -> None:
     assert add_model(folder, accepted_licence="cc-by-nc-4.0").licence == "cc-by-nc-4.0"
 
 
+def test_the_name_of_another_licence_is_read(make: Make) -> None:
+    folder = make()
+    (folder / "README.md").write_text("---\nlicense: other\nlicense_name: x-non-commercial\n---\n")
+    with pytest.raises(UsageError, match="--accept-licence x-non-commercial"):
+        add_model(folder)
+
+
 def test_an_unsupported_model_type_is_refused(make: Make) -> None:
     with pytest.raises(ModelError, match="model type t5"):
         add_model(make(family="t5"))

@@ -149,6 +149,41 @@ def test_a_model_that_fails_is_reported_once_and_tried_again(
     assert problems == ["vectors are not made: hashed: not here"]
 
 
+def test_a_model_that_raises_anything_does_not_end_the_thread(
+    index: crx.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    embed = HashedEmbedder.embed
+
+    def fail_at_first(
+        self: HashedEmbedder, texts: Sequence[str], *, query: bool = False
+    ) -> NDArray[np.float32]:
+        calls.append(len(texts))
+        if len(calls) == 1:
+            raise RuntimeError("no memory")
+        return embed(self, texts, query=query)
+
+    monkeypatch.setattr(HashedEmbedder, "embed", fail_at_first)
+    problems: list[str] = []
+    embedder = embedding(index, on_problem=problems.append)
+    embedder.start()
+    wait_until(lambda: pending(index) == 0)
+    embedder.close()
+    assert problems == ["vectors are not made: RuntimeError: no memory"]
+
+
+def test_a_search_of_another_index_goes_first_too(index: crx.Index) -> None:
+    searching = threading.Event()
+    searching.set()
+    embedder = embedding(index, is_searching=searching.is_set)
+    embedder.start()
+    time.sleep(0.3)
+    assert pending(index) == 20
+    searching.clear()
+    wait_until(lambda: pending(index) == 0)
+    embedder.close()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux")
 def test_texts_are_embedded_at_the_lowest_priority_of_their_thread_alone(
     index: crx.Index, monkeypatch: pytest.MonkeyPatch

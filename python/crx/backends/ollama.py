@@ -6,6 +6,7 @@ it has and what they can do. The server is that of `OLLAMA_HOST`, by default 127
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -157,6 +158,11 @@ def _ask(model: OllamaModel, path: str, body: Mapping[str, str] | None) -> dict[
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
             value = json.loads(answer.read(_MAX_ANSWER_BYTES))
     except urllib.error.HTTPError as error:
+        if error.code >= 500:
+            raise Unavailable(
+                f"ollama:{model.name}: {model.url} answers with status {error.code}; "
+                "try again later"
+            ) from error
         raise _no_ollama(model) from error
     except OSError as error:
         reason = getattr(error, "reason", error)
@@ -165,7 +171,7 @@ def _ask(model: OllamaModel, path: str, body: Mapping[str, str] | None) -> dict[
             f"ollama:{model.name}: {model.url} cannot be reached ({why}); "
             "start it with ollama serve, or set OLLAMA_HOST"
         ) from error
-    except ValueError as error:
+    except (ValueError, http.client.HTTPException) as error:
         raise _no_ollama(model) from error
     if not isinstance(value, dict):
         raise _no_ollama(model)

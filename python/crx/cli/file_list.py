@@ -9,7 +9,7 @@ import click
 
 from crx import _native
 from crx.cli.excerpt import prefix
-from crx.cli.output import bold, dim, display_path, format_line, to_json
+from crx.cli.output import bold, dim, display_path, format_line, print_note, to_json
 from crx.cli.screen import Screen
 from crx.cli.visible import visible_line
 from crx.retrieve.by_file import MatchingFile, group_by_file
@@ -30,7 +30,7 @@ def print_files(
         click.echo(line)
     if count is not None and len(files) > count:
         left = len(files) - count
-        click.echo(f"{left} more {'file' if left == 1 else 'files'}; --more prints all")
+        print_note(f"{left} more {'file' if left == 1 else 'files'}; --more prints all")
 
 
 def as_file_object(query: str, result: Result, *, count: int | None) -> dict[str, object]:

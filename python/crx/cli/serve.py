@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ import click
 from crx.cli.index import summarize
 from crx.cli.options import existing_index, parse_settings, set_option
 from crx.cli.output import print_json_line, print_note
-from crx.errors import UsageError
+from crx.errors import NotAnIndex, UsageError
 from crx.serve.access import make_policy
 from crx.serve.app import create_app
 from crx.serve.guard import Guard
@@ -134,6 +135,7 @@ def command(
         BackgroundEmbedder(
             each.get,
             on_battery=on_battery,
+            is_searching=lambda: _is_searching(opened),
             on_problem=partial(_report_problem, each.name),
         )
         for each in opened
@@ -195,6 +197,15 @@ def _make_watches(
 
 def _report_visit(name: str, visit: Visit) -> None:
     print_note(f"{name}: {summarize(visit.report)}")
+
+
+def _is_searching(indexes: Iterable[ServedIndex]) -> bool:
+    """Return whether a search of any index runs; one that is gone has none."""
+    for each in indexes:
+        with contextlib.suppress(NotAnIndex):
+            if each.get().is_searching:
+                return True
+    return False
 
 
 def _report_problem(name: str, problem: str) -> None:

@@ -17,7 +17,7 @@ from crx.context.report import OutcomeCounts, compute_coverage
 from crx.index.reader import open_reader
 from crx.ingest.create import UNFINISHED_COPY
 from crx.ingest.open_store import BASE
-from crx.ingest.roots import MOUNTS, ROOTS, read_skipped
+from crx.ingest.roots import SETTINGS_OF_ROOTS, read_skipped
 from crx.registry import NO_EMBEDDER
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
 from crx.retrieve.dense_languages import EMBEDDER_LANGUAGES
@@ -101,7 +101,14 @@ def _describe_vectors(status: Status) -> str:
 
 
 def _built_with(status: Status) -> list[list[str]]:
-    hidden = (ORIGINS, PENDING_JOBS, BASE, ROOTS, MOUNTS, UNFINISHED_COPY, EMBEDDER_LANGUAGES)
+    hidden = (
+        ORIGINS,
+        PENDING_JOBS,
+        BASE,
+        UNFINISHED_COPY,
+        EMBEDDER_LANGUAGES,
+        *SETTINGS_OF_ROOTS,
+    )
     built = [[name, value] for name, value in status.settings.items() if name not in hidden]
     if languages := status.settings.get(EMBEDDER_LANGUAGES, "").split():
         few = len(languages) <= MAX_LANGUAGES_SHOWN

@@ -33,6 +33,7 @@ from crx.ingest.create import copy_index, create_index, is_complete
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.indexer import Indexer
+from crx.ingest.open_store import open_store
 from crx.ingest.remove import remove_matching
 from crx.ingest.report import Progress, Report
 from crx.ingest.roots import read_root_paths, remembered_acts, require_allowed_roots
@@ -80,7 +81,8 @@ class Index(AnsweringIndex):
         """Make the index hold what files and folders hold; returns what was done.
 
         All files are read first, and can then be searched by their words; after that, their chunks
-        are embedded. `words_only` leaves that to `embed`. `on_progress` is told the pass.
+        are embedded. `words_only` leaves that to `embed`. `on_progress` gets
+        a `Progress`, whose `step` names the pass.
 
         `exclude` are patterns as in a `.gitignore` at each path; they are remembered, and None is
         what is remembered. `contexts` is `none`, `outline`, a file of contexts, or `outline+FILE`;
@@ -170,7 +172,9 @@ class Index(AnsweringIndex):
 
         The writer's lock is not taken. Raises `ModelError`.
         """
-        return make_vectors(self.store, self.embedder, seconds=seconds, go_on=go_on)
+        # A store of its own: a search would wait for one that this thread of low priority holds.
+        with contextlib.closing(open_store(self.path)) as store:
+            return make_vectors(store, self.embedder, seconds=seconds, go_on=go_on)
 
     def put_vectors(self, made: MadeVectors) -> None:
         """Store vectors that were made; raises `Locked`, `NoRoom`."""

@@ -48,7 +48,8 @@ def search_jointly(
     """Return the passages of all indexes that answer a query, best first.
 
     The first index that has an embedder gives the models and weights. Notes on one index begin
-    with its name. One that is gone or damaged is a note, unless all are: then its error is raised.
+    with its name. An index that is gone or damaged becomes a note, unless all
+    are: then the error of the first is raised.
     """
     with contextlib.ExitStack() as stack:
         searchers: list[FileSearcher] = []
@@ -71,8 +72,9 @@ def search_jointly(
         with_vectors = [each for each in opened if each.settings["embedder"] != NO_EMBEDDER]
         first = (with_vectors or opened)[0]
         joint = JointSearcher.over(searchers)
+        legs = request.legs or LEGS
         parameters = first.search_models.parameters(
-            request.legs or LEGS, has_vectors=bool(with_vectors), rerank=rerank
+            legs, has_vectors=first.uses_vectors(legs, searchers), rerank=rerank
         )
         found = run_search(request, parameters=parameters, searcher=joint)
         folder_of = joint.snapshot.folder_of

@@ -54,8 +54,12 @@ class JointSnapshot:
         return self._stats
 
     @cached_property
+    def _stats_of_parts(self) -> list[CollectionStatistics]:
+        return [part.stats() for part in self._parts]
+
+    @cached_property
     def _stats(self) -> CollectionStatistics:
-        stats = [part.stats() for part in self._parts]
+        stats = self._stats_of_parts
         langs: Counter[str] = Counter()
         for searcher in self._searchers:
             langs.update(dict(searcher.store.chunks_by_lang()))
@@ -83,8 +87,8 @@ class JointSnapshot:
     ) -> Ranking:
         """Return the k chunks of largest inner product: the best of the best k of each folder."""
         found = [
-            part.dense_topk(vector, k=k, where=where) if part.stats().vectors else None
-            for part in self._parts
+            part.dense_topk(vector, k=k, where=where) if searcher.has_vectors else None
+            for part, searcher in zip(self._parts, self._searchers, strict=True)
         ]
         return self._merge(found, k=k)
 
@@ -103,11 +107,11 @@ class JointSnapshot:
                 weights,
                 k=k,
                 saturation=_with_mean_length(
-                    saturation, own=part.stats().mean_length(saturation), mean=mean
+                    saturation, own=stats.mean_length(saturation), mean=mean
                 ),
                 where=where,
             )
-            for part in self._parts
+            for part, stats in zip(self._parts, self._stats_of_parts, strict=True)
         ]
         return self._merge(found, k=k)
 
@@ -130,10 +134,12 @@ class JointSnapshot:
             for each in self._parts[at].documents(own)
         ]
 
-    def neighbours(self, places: Sequence[tuple[int, int]], *, each_side: int) -> NDArray[np.int64]:
+    def neighbours(
+        self, positions: Sequence[tuple[int, int]], *, each_side: int
+    ) -> NDArray[np.int64]:
         """Return the layout around (document, ordinal) pairs, (n, 7), in ascending order."""
         own: dict[int, list[tuple[int, int]]] = {}
-        for doc, ordinal in places:
+        for doc, ordinal in positions:
             number, at = divmod(doc, self._count)
             own.setdefault(at, []).append((number, ordinal))
         layouts = [np.empty((0, 7), np.int64)]

@@ -33,13 +33,13 @@ from crx.index.files import OpenFiles
 from crx.index.leg_files import VectorFiles
 from crx.ingest.create import UNFINISHED_COPY, create_index, is_complete
 from crx.ingest.open_store import BASE
-from crx.ingest.roots import MOUNTS, ROOTS
+from crx.ingest.roots import SETTINGS_OF_ROOTS
 from crx.retrieve.file_searcher import FileDense
 from crx.retrieve.vector_leg import VectorLeg
 from crx.types import Ranking
 
 # Settings that belong to a folder on one machine.
-_OF_A_FOLDER = (BASE, ROOTS, MOUNTS, UNFINISHED_COPY)
+_OF_A_FOLDER = (BASE, UNFINISHED_COPY, *SETTINGS_OF_ROOTS)
 
 
 class LocalSnapshot:

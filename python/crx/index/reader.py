@@ -29,6 +29,7 @@ from crx.protocols import Embedder, Reranker
 from crx.retrieve.dense_languages import describe_unread_documents
 from crx.retrieve.file_searcher import FileSearcher
 from crx.retrieve.operators import Match
+from crx.retrieve.ports import StatusReader
 from crx.retrieve.request import SearchRequest, Where
 from crx.retrieve.search import run_search
 from crx.retrieve.search_models import SearchModels
@@ -168,13 +169,21 @@ class IndexReader:
             order=order,
             match=match,
         )
-        has_vectors = registry.has_vectors(self._built, legs=legs, path=self.name)
         with self._files.get().searching() as (searcher, notes):
-            if "bm25" in legs and not searcher.has_vectors:
-                has_vectors = False  # no model is loaded for vectors that are not there
+            has_vectors = self.uses_vectors(legs, [searcher])
             parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)
             result = run_search(request, parameters=parameters, searcher=searcher)
         return replace(result, notes=(*self._copy_notes(), *notes, *result.notes))
+
+    def uses_vectors(self, legs: Sequence[Leg], searchers: Sequence[StatusReader]) -> bool:
+        """Return whether a search of some states, by the models of this index, uses vectors.
+
+        No model is loaded for vectors that are not there yet. Raises `UsageError` if the dense leg
+        alone is asked for and the index has no embedder.
+        """
+        if not registry.has_vectors(self._built, legs=legs, path=self.name):
+            return False
+        return "bm25" not in legs or any(each.has_vectors for each in searchers)
 
     def _copy_notes(self) -> list[str]:
         """Return a note if a copy has filled the index in part, as far as is known now."""
@@ -185,8 +194,8 @@ class IndexReader:
     @contextlib.contextmanager
     def searching(self) -> Iterator[tuple[FileSearcher, list[str]]]:
         """Give `searcher`, and notes on what the state lacks, one line each."""
-        with self._open_folder().searching() as found:
-            yield found
+        with self._open_folder().searching() as (searcher, notes):
+            yield searcher, [*self._copy_notes(), *notes]
 
     @contextlib.contextmanager
     def searcher(self) -> Iterator[FileSearcher]:

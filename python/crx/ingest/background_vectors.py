@@ -21,11 +21,10 @@ CHUNKS_A_CALL = 2
 
 @dataclass(frozen=True, slots=True)
 class MadeVectors:
-    """(n, d) float32 unit rows by the keys of their texts, and how many chunks were pending."""
+    """(n, d) float32 unit rows by the keys of their texts."""
 
     keys: tuple[bytes, ...]
     rows: NDArray[np.float32]
-    pending: int
 
 
 def make_vectors(
@@ -36,9 +35,8 @@ def make_vectors(
     `go_on` is asked before each call of the embedder. A vector belongs to a text, so what changes
     in the store meanwhile makes it useless at most.
     """
+    order = order_pending(store.pending_chunks(), store.documents())
     latest = time.monotonic() + seconds
-    pending = store.pending_chunks()
-    order = order_pending(pending, store.documents())
     situated = SituatedEmbedder(embedder)
     made: dict[bytes, NDArray[np.float32]] = {}
     for at in range(0, len(order), CHUNKS_A_CALL):
@@ -46,9 +44,14 @@ def make_vectors(
             break
         rows = store.chunks(np.array(order[at : at + CHUNKS_A_CALL], np.int64))
         texts = dict(situate_chunk(embedder, row) for row in rows)
-        missing = [key for key in texts if key not in made]
+        keys = [key for key in texts if key not in made]
+        # Another writer may have stored them since.
+        stored = store.have_vectors(keys)
+        missing = [key for key, known in zip(keys, stored, strict=True) if not known]
+        if not missing:
+            continue
         vectors, _ = situated.embed([texts[key] for key in missing])
         made.update(zip(missing, vectors, strict=True))
     rows_of = list(made.values())
     stacked = np.stack(rows_of) if rows_of else np.empty((0, embedder.dimensions), np.float32)
-    return MadeVectors(tuple(made), stacked, len(pending))
+    return MadeVectors(tuple(made), stacked)

@@ -6,7 +6,8 @@ import contextlib
 import os
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import orjson
 
@@ -27,14 +28,23 @@ Rows = list[_native.DocumentRow]
 
 @dataclass(frozen=True, slots=True)
 class _SubmittedFile:
-    """A file whose new content is being read: what is stored of it, and its documents to come."""
+    """A file whose new content is being read, and its documents to come."""
+
+    source: Source
+    promises_text: bool
+    documents: Iterator[Document]
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """A file and what is stored of it: its new content is read, or it has an outcome already."""
 
     file: FoundFile
     rows: Rows
     size: int
-    source: Source
-    promises_text: bool
-    documents: Iterator[Document]
+    submitted: _SubmittedFile | None = None
+    outcome: Literal["unchanged", "renamed"] | None = None
+    failure: str = ""
 
 
 class FilePass:
@@ -78,7 +88,7 @@ class FilePass:
         self._put_records: set[str] = set()
         self._changes: Mapping[str, int] = {}
         self._missing = _MissingFiles()
-        self._readings: deque[_SubmittedFile] = deque()
+        self._begun: deque[_Visit] = deque()
 
     def run(
         self,
@@ -115,11 +125,11 @@ class FilePass:
             {path: rows for path, rows in known.items() if path not in found}, scope
         )
         for file, size in zip(discovery.files, sizes, strict=True):
-            self._begin(file, known.get(file.uri, []), size)
-            while self._reader.is_full:
-                self._finish(self._readings.popleft())
-        while self._readings:
-            self._finish(self._readings.popleft())
+            self._begun.append(self._begin(file, known.get(file.uri, []), size))
+            while self._begun and (self._reader.is_full or self._begun[0].submitted is None):
+                self._finish(self._begun.popleft())
+        while self._begun:
+            self._finish(self._begun.popleft())
         self._remove_missing()
         self._forget_failures(found, scope)
         return discovery
@@ -154,33 +164,38 @@ class FilePass:
         large = file.size > self._max_file_mb * 1_000_000
         return 0 if large or self._has_same_stat(file, rows) else file.size
 
-    def _begin(self, file: FoundFile, rows: Rows, size: int) -> None:
-        """Bring the documents of one file up to date, or let its new content be read.
+    def _begin(self, file: FoundFile, rows: Rows, size: int) -> _Visit:
+        """Compare a file with what is stored of it, or let its new content be read.
 
         `rows` are those stored, `size` the bytes that count as progress.
         """
-        reading = None
+        visit = _Visit(file, rows, size)
         try:
             if self._is_unchanged(file, rows):
-                self._tally.count("unchanged")
-            else:
-                data = read_content(file, max_file_mb=self._max_file_mb)
-                reading = self._update(file, data, rows, size)
+                return replace(visit, outcome="unchanged")
+            data = read_content(file, max_file_mb=self._max_file_mb)
+            return self._update(visit, data)
         except (InputError, OSError) as error:
-            self._keep(file.uri, failure_reason(error), rows)
-        if reading is None:
-            self._tally.finish(file.uri, size=size)
-        else:
-            self._readings.append(reading)
+            return replace(visit, failure=failure_reason(error))
 
-    def _finish(self, reading: _SubmittedFile) -> None:
-        """Put the documents of a file that was read."""
-        file, rows = reading.file, reading.rows
+    def _finish(self, visit: _Visit) -> None:
+        """Report what became of a file, whose documents are put if it was read."""
+        if visit.submitted is not None:
+            self._put_read(visit, visit.submitted)
+        elif visit.outcome is not None:
+            self._tally.count(visit.outcome)
+        else:
+            self._keep(visit.file.uri, visit.failure, visit.rows)
+        self._tally.finish(visit.file.uri, size=visit.size)
+
+    def _put_read(self, visit: _Visit, submitted: _SubmittedFile) -> None:
+        """Put the documents of a file that was read, or keep what is stored of it."""
+        file, rows = visit.file, visit.rows
         chunks = self._tally.report.chunks
         try:
-            self._put(reading)
+            self._put(visit, submitted)
         except NotText as error:
-            if reading.promises_text:
+            if submitted.promises_text:
                 self._keep(file.uri, str(error), rows)
             else:
                 self._store.remove_documents([file.uri, *(row.uri for row in rows)])
@@ -189,7 +204,6 @@ class FilePass:
         except InputError as error:
             was_read = self._tally.report.chunks > chunks
             self._keep(file.uri, str(error), [] if was_read else rows)
-        self._tally.finish(file.uri, size=reading.size)
 
     def _has_same_stat(self, file: FoundFile, rows: Rows) -> bool:
         if not rows or self._rehash or file.uri in self._failed:
@@ -208,8 +222,9 @@ class FilePass:
             raise PermissionError(13, "Permission denied")
         return True
 
-    def _update(self, file: FoundFile, data: bytes, rows: Rows, size: int) -> _SubmittedFile | None:
-        """Return the documents of a file whose content is new, None if they are stored."""
+    def _update(self, visit: _Visit, data: bytes) -> _Visit:
+        """Return the visit of a file with its documents if they are new, else with the outcome."""
+        file, rows = visit.file, visit.rows
         source = Source(file.uri, hash_source(data), file.size, file.mtime_ns)
         again = self._rehash or file.uri in self._failed
         if rows and not again and all(row.source_hash == source.hash for row in rows):
@@ -219,28 +234,28 @@ class FilePass:
                     self._store.touch_document(
                         row.uri, source_mtime_ns=file.mtime_ns, source_size=file.size
                     )
-            self._tally.count("unchanged")
-            return None
+            return replace(visit, outcome="unchanged")
         if not rows and self._rename(file, source):
-            self._tally.count("renamed")
-            return None
+            return replace(visit, outcome="renamed")
         max_bytes = self._max_file_mb * 1_000_000
         documents = self._reader.submit(data, name=file.uri, max_bytes=max_bytes)
-        return _SubmittedFile(file, rows, size, source, promises_text(file, data), documents)
+        return replace(
+            visit, submitted=_SubmittedFile(source, promises_text(file, data), documents)
+        )
 
-    def _put(self, reading: _SubmittedFile) -> None:
-        file, rows = reading.file, reading.rows
+    def _put(self, visit: _Visit, submitted: _SubmittedFile) -> None:
+        file, rows = visit.file, visit.rows
         old, seq = {row.uri for row in rows}, self._store.seq
         put: set[str] = set()
         namesakes = []
-        for document in reading.documents:
+        for document in submitted.documents:
             if document.uri != file.uri and document.uri in self._files:
                 namesakes.append(document.uri)
                 continue
             put.add(document.uri)
             if document.uri != file.uri:
                 self._put_records.add(document.uri)
-            self._writer.put(document, reading.source)
+            self._writer.put(document, submitted.source)
         gone = {uri for uri in old - put if uri == file.uri or uri not in self._files}
         self._store.remove_documents(sorted(gone))
         if namesakes:

@@ -27,6 +27,8 @@ from crx.ingest.report import Skipped
 ROOTS = "roots"
 MOUNTS = "mounts"
 CHANGES = "changes"
+# Settings of an index that are about files of one machine; a copy has none of them.
+SETTINGS_OF_ROOTS = (ROOTS, MOUNTS, CHANGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,11 @@ class RememberedRoots:
             *(r for r in roots if r.uri not in discovery.vanished),
         }
         changes = dict(self.changes)
+        # Of a root that was read in part, files that were not reached may have changed before.
+        partly = {r.uri for r in roots if any(is_below(uri, r.uri) for uri in unreachable)}
         for file in discovery.files:
-            changes[file.root] = max(changes.get(file.root, 0), file.changed_ns)
+            if file.root not in partly:
+                changes[file.root] = max(changes.get(file.root, 0), file.changed_ns)
         return RememberedRoots(
             tuple(sorted(known, key=lambda root: root.uri)),
             tuple(sorted({*mounts, *discovery.mounts})),

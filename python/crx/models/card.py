@@ -118,7 +118,10 @@ class ModelCard:
         if not origin.package.startswith("hf:"):
             return f"crx models pull {self.name}"
         file = f":{origin.member}" if origin.member else ""
-        return f"crx models pull {origin.package}@{origin.version}{file}"
+        name = self.name.removesuffix("@int8")
+        precision = "" if self.precision == "gguf" else f" --precision {self.precision}"
+        address = f"{origin.package}@{origin.version}{file}"
+        return f"crx models pull {address} --name {name}{precision}"
 
 
 def read_card(folder: Path) -> ModelCard:

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from crx.config import refuse_offline
-from crx.errors import CrxError, ModelError, NoRoom
+from crx.errors import CrxError, ModelError, NoRoom, UsageError
 from crx.models.card import GGUF_FILE, ModelCard, Precision, Provenance, file_digest
 from crx.models.hub_address import SCHEME, HubAddress
 from crx.models.hub_cache import CachedSnapshot, cache_folder, find_snapshot
@@ -102,7 +102,8 @@ def pull_hub_model(
 ) -> ModelCard:
     """Fetch the files of a model, convert and store it, and return its card.
 
-    Raises `UsageError` for a licence that is not permissive and not accepted, `ModelError` for a
+    Raises `UsageError` for a licence that is not permissive and not accepted, and for options that
+    a GGUF file does not have; `ModelError` for a
     model that cannot be fetched or converted or a file that differs from the hub's hash, `NoRoom`.
     """
     repository, _, file = model.address
@@ -113,6 +114,11 @@ def pull_hub_model(
         raise ModelError(
             f"{SCHEME}{repository}:{file}: a GGUF file is a generator here, not {overrides.kind}; "
             "name safetensors or an ONNX graph, or serve it with llama-server"
+        )
+    if is_gguf and (precision is not None or overrides != Overrides()):
+        raise UsageError(
+            f"{SCHEME}{repository}:{file}: a GGUF file is stored as it is; of the options of a "
+            "model only --name and --accept-licence apply"
         )
     folder = model.cached or _fetch(model)
     provenance = Provenance(f"{SCHEME}{repository}", model.commit, "", file or "")

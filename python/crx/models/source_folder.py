@@ -403,7 +403,12 @@ def _front_matter(path: Path) -> str:
 
 def _licence(front_matter: str) -> str:
     """Return the licence in the front matter, or "" if it names none."""
-    named = re.search(r"^license:\s*(\S+)", front_matter, re.MULTILINE)
+    licence = _value(front_matter, "license")
+    return _value(front_matter, "license_name") or licence if licence == "other" else licence
+
+
+def _value(front_matter: str, name: str) -> str:
+    named = re.search(rf"^{name}:[ \t]*(\S+)", front_matter, re.MULTILINE)
     return named.group(1).strip("\"'") if named else ""
 
 

@@ -96,7 +96,7 @@ def find_model(name: str) -> Path:
             "name openai:URL#MODEL, or use it as a language model with llama:PATH"
         )
     if is_installed(f"{name}@int8"):
-        raise ModelError(f"{name}: no such model; it is installed in int8 alone, as {name}@int8")
+        raise NotInstalled(f"{name}: no such model; it is installed in int8 alone, as {name}@int8")
     installed = ", ".join(list_models()) or "none"
     command = f"crx models pull {name}" if is_pullable(name) else "crx models add FOLDER"
     raise NotInstalled(f"{name}: no such model; installed: {installed}; add one with {command}")

@@ -136,7 +136,7 @@ class ExcludingDense(NamedTuple):
 
 
 def _is_word(excluded: str) -> bool:
-    """Return whether it is one word: an identifier, and a text without spaces, has several terms."""
+    """Return whether it is one word; identifiers and unspaced texts have several terms."""
     return excluded.isalpha() and len(_native.analyze(excluded)) == 1
 
 

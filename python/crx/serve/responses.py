@@ -10,7 +10,7 @@ from crx.types import Anchor, Hit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassagePlace:
+class PassageLocation:
     """Where a passage is: its index, the id of its document and a URL that shows it.
 
     The other fields are those of `crx.Passage`.
@@ -30,7 +30,7 @@ class PassagePlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundPassage(PassagePlace):
+class FoundPassage(PassageLocation):
     """A passage and where it is.
 
     `index_score` is the reranker's score if the passage was `reranked`, else its share of the score
@@ -146,7 +146,7 @@ class ServiceStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerCitation(PassagePlace):
+class AnswerCitation(PassageLocation):
     """A passage that an answer cites as `[number]`."""
 
     number: int

@@ -34,7 +34,8 @@ class BackgroundEmbedder:
     Vectors are made at the lowest priority (on Linux, where a thread has one of its own), and not
     while a search runs; the writer's lock is held only to store them. On a battery none are made
     unless `on_battery`. An embedder on a server is left to `crx embed`. `get_index` returns the
-    index as it is now; `on_problem` is called with a line, once for each problem.
+    index as it is now; `is_searching` tells whether a search runs, of this index if it is None;
+    `on_problem` is called with a line, once for each problem.
     """
 
     def __init__(
@@ -42,12 +43,14 @@ class BackgroundEmbedder:
         get_index: Callable[[], Index],
         *,
         on_battery: bool = False,
+        is_searching: Callable[[], bool] | None = None,
         on_problem: Callable[[str], None] = lambda problem: None,
         has_battery_power: Callable[[], bool] = is_on_battery,
         round_s: float = ROUND_S,
     ) -> None:
         self._get_index = get_index
         self._on_battery = on_battery
+        self._is_searching = is_searching
         self._on_problem = on_problem
         self._has_battery_power = has_battery_power
         self._round_s = round_s
@@ -77,9 +80,11 @@ class BackgroundEmbedder:
                 except CrxError as error:
                     self._report_problem(str(error))
                     wait_s = RETRY_AFTER_S
-                except ValueError:  # the index was closed while a text was embedded
-                    if not self._closed.is_set():
-                        raise
+                except Exception as error:  # noqa: BLE001 - a model may raise anything
+                    if self._closed.is_set():  # and so was the index
+                        return
+                    self._report_problem(f"{type(error).__name__}: {error}")
+                    wait_s = RETRY_AFTER_S
                 self._closed.wait(wait_s)
 
     def _round(self, maker: ThreadPoolExecutor) -> float:
@@ -99,7 +104,8 @@ class BackgroundEmbedder:
 
     def _wait_turn(self, index: Index) -> bool:
         """Wait until no search runs; return False if the embedder is closed."""
-        while index.is_searching and not self._closed.is_set():
+        is_searching = self._is_searching or (lambda: index.is_searching)
+        while is_searching() and not self._closed.is_set():
             self._closed.wait(YIELD_S)
         return not self._closed.is_set()
 

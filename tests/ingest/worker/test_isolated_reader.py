@@ -20,7 +20,9 @@ from zipped import docx, epub, odf, pptx, shape
 import crx
 from crx.errors import InputError, NotText, SystemFailure
 from crx.ingest.read import read_bytes
+from crx.ingest.worker import isolated_reader
 from crx.ingest.worker.isolated_reader import IsolatedReader
+from crx.ingest.worker.limits import ReadLimits
 
 PAGE = b"<html lang=en><title>Roads</title><h1>Tar</h1><p>A road is long.</html>"
 FILES = {
@@ -50,6 +52,20 @@ def test_one_worker_reads_all_files() -> None:
                 list(reader.read(data, name=name))
                 pids.add(reader.pid)
         assert len(pids) == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="this system stops no process")
+def test_a_worker_that_reads_nothing_costs_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated_reader, "START_S", 0.2)
+    monkeypatch.setattr(isolated_reader, "_GRACE_S", 0.2)
+    large = b"<p>Tar.</p>" * 200_000
+    with IsolatedReader(ReadLimits(seconds=1)) as reader:
+        assert list(reader.read(PAGE, name="a.html"))
+        assert reader.pid is not None
+        os.kill(reader.pid, signal.SIGSTOP)
+        with pytest.raises(InputError, match="takes more than 1 s"):
+            list(reader.read(large, name="b.html"))
+        assert list(reader.read(PAGE, name="c.html"))
 
 
 def test_a_worker_is_heard_by_a_process_with_many_open_files() -> None:
@@ -245,7 +261,9 @@ def test_a_worker_that_cannot_start_says_what_to_do(monkeypatch: pytest.MonkeyPa
 
 PARENT = """
 import sys
+from crx.ingest.worker import isolated_reader
 from crx.ingest.worker.isolated_reader import IsolatedReader
+from crx.ingest.worker.limits import ReadLimits
 from crx.ingest.worker.limits import ReadLimits
 reader = IsolatedReader(ReadLimits(seconds=600))
 list(reader.read(b"<p>x", name="a.html"))

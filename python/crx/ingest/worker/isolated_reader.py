@@ -143,8 +143,9 @@ class IsolatedReader:
         """Yield the documents of the first file that waits; try it again in a fresh worker."""
         chars = 0
         while True:
-            conversation = self._send_waiting()
+            conversation = self._converse()
             try:
+                self._send_waiting(conversation)
                 for document in self._receive(conversation.child):
                     chars += len(document.text)
                     if chars > request.max_bytes:
@@ -162,14 +163,12 @@ class IsolatedReader:
                 if not conversation.answered or chars or _is_timeout(lost):
                     raise InputError(self._describe(lost)) from lost
 
-    def _send_waiting(self) -> _Conversation:
-        """Send the files that wait, several at a time; return the conversation with the worker."""
-        conversation = self._converse()
+    def _send_waiting(self, conversation: _Conversation) -> None:
+        """Send the files that wait, several at a time."""
         unread = conversation.sent - conversation.answered
         unsent = list(islice(self._waiting, unread, unread + _FILES_A_WORKER - conversation.sent))
         if not unread or len(unsent) >= _FILES_AT_ONCE or _size(unsent) >= _BYTES_AT_ONCE:
             self._send(conversation, unsent)
-        return conversation
 
     def _converse(self) -> _Conversation:
         """Return the conversation with the worker, which is started or replaced if need be."""
