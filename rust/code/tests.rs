@@ -144,15 +144,15 @@ fn without_weights_scores_stay() {
 
 #[test]
 fn scores_are_numbers_where_nothing_counts() {
-    let candidate = Candidate {
+    let candidates = ["x/tests/a.rs", "x/examples/b.rs"].map(|uri| Candidate {
         doc: 1,
-        uri: "x/tests/a.rs",
+        uri,
         text: "f(1);",
         score: 1.0,
-    };
+    });
     let weights = Weights {
         aside: 0.0,
         ..WEIGHTS
     };
-    assert_eq!(rank("boil", &[candidate], &weights), [(0, 0.0)]);
+    assert_eq!(rank("boil", &candidates, &weights), [(0, 0.0), (1, 0.0)]);
 }
