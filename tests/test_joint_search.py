@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import crx
+from crx.errors import UsageError
 from crx.index.joint_search import can_search_jointly, search_jointly
+from crx.per_process import PerProcess
+from crx.protocols import Embedder
 from crx.retrieve.request import SearchRequest
 
 WORDS = (
@@ -110,3 +113,27 @@ def test_an_index_without_vectors_is_searched_beside_one_with_vectors(tmp_path: 
         assert [each.uri for each in found.result.hits] == ["mem:a", "mem:b"]
         assert found.indexes[0] == 0
         assert not can_search_jointly([vectors, others])
+
+
+def test_a_search_of_several_has_the_rules_of_a_search_of_one(tmp_path: Path) -> None:
+    def opened(name: str, embedder: str) -> crx.Index:
+        index = crx.open(tmp_path / name, settings={"embedder": embedder})
+        index.add_documents([crx.Document(f"mem:{name}", "Whales eat krill.")], words_only=True)
+        return index
+
+    with opened("a", "none") as first, opened("b", "none") as second:
+        request = SearchRequest(query="krill", legs=["dense"])
+        with pytest.raises(UsageError, match="has no dense leg"):
+            search_jointly([first, second], request, names=NAMES[:2])
+        with pytest.raises(UsageError, match="has no dense leg"):
+            first.search("krill", legs=["dense"])
+    # No model is loaded for vectors that are not there yet.
+    with opened("c", "hashed") as first, opened("d", "hashed") as second:
+        broken = PerProcess[Embedder](_fail)
+        first.search_models._embedder = broken
+        found = search_jointly([first, second], SearchRequest(query="krill"), names=NAMES[:2])
+        assert len(found.result.passages) == 2
+
+
+def _fail() -> Embedder:
+    raise AssertionError("the embedder was loaded")
