@@ -15,12 +15,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from crx.context.contextualize import ContextSources
+from crx.context.cache import Refresh
 from crx.context.estimate import CostModel
-from crx.context.file_contexts import FileContexts
 from crx.context.prompt import Prompt
-from crx.context.refresh import Refresh
-from crx.context.routing import ContextRouter
+from crx.context.records import FileContexts
+from crx.context.sources import ContextRouter, ContextSources
 from crx.errors import UsageError
 from crx.plugins import find_plugins, load_plugin, require_protocol
 from crx.protocols import Contextualizer, CostEstimator, Promptable

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crx.context.cache import Origin, context_keys
-from crx.context.refresh import REFRESH, Refresh
+from crx.context.cache import REFRESH, Origin, Refresh, context_keys
 from crx.ingest.split import split
 from crx.types import Document, Mark
 

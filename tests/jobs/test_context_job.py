@@ -9,7 +9,7 @@ import pytest
 
 from crx.backends.fake.contextualizer import Fake
 from crx.context.compute_usage import ComputeUsage, Pace
-from crx.context.context_pool import DocumentTask
+from crx.context.documents import DocumentTask
 from crx.context.prompt import Prompt
 from crx.errors import ModelError
 from crx.jobs import contexts

@@ -14,7 +14,7 @@ from equal_indexes import read_tables
 
 import crx
 from crx.backends.fake.contextualizer import Fake
-from crx.context.context_pool import DocumentTask
+from crx.context.documents import DocumentTask
 from crx.context.report import ContextProgress, ContextReport
 from crx.errors import ModelError, UsageError
 from crx.jobs.contexts import (

@@ -20,8 +20,8 @@ from crx.cli.options import (
 from crx.cli.output import NotePrinter, display_path, print_json, print_line, print_note, print_text
 from crx.cli.progress import Form, show_contexts
 from crx.cli.tables import format_table
+from crx.context.cache import DEFAULT_REFRESH, REFRESH, Refresh
 from crx.context.prompt import Prompt
-from crx.context.refresh import DEFAULT_REFRESH, REFRESH, Refresh
 from crx.context.report import ContextReport, OutcomeCounts
 from crx.context_registry import is_context_file
 from crx.errors import InputError

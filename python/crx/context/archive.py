@@ -19,10 +19,9 @@ from pathlib import Path
 import orjson
 
 from crx import _native
-from crx.context.cache import Origin, with_older_origins
+from crx.context.cache import REFRESH, Origin, Refresh, with_older_origins
 from crx.context.controls import has_controls
 from crx.context.records import Record, parse_fields, to_fields, to_record
-from crx.context.refresh import REFRESH, Refresh
 from crx.errors import Damaged, NotAnIndex
 from crx.ingest.create import create_index
 from crx.ingest.open_store import open_stored_form

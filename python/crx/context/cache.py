@@ -6,6 +6,18 @@ change makes the context stale. `Refresh` is the extent of that text.
 Every key includes the opening of the document, which names its subject: two documents with a
 clause in common do not share a context. No key includes a path, so a file that was moved, renamed
 or added again keeps its contexts.
+
+The extents:
+
+- `never`: none; only the chunk itself.
+- `section`: the chunk's section (of a long one, the chunks within `NEIGHBOURS`) and the headings
+  above it.
+- `document`: the whole text of the document.
+
+`section` is the default because of this measurement: in a file of 300 pages (900 chunks of 800
+characters in 150 sections), an edit of one line at 20 random positions costs 5.6 contexts on
+average and 6 at most. With `document` it costs all 900. With `never` it costs 1, but the contexts
+of the neighbouring chunks may then be wrong.
 """
 
 from __future__ import annotations
@@ -13,14 +25,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import orjson
 
 from crx import _native
 from crx.context.excerpts import OPENING_CHARS
-from crx.context.refresh import REFRESH, Refresh
 from crx.ingest.split import labels_around
 from crx.types import Chunk, Context, Document
+
+Refresh = Literal["never", "section", "document"]
+# From the widest reuse to the narrowest: a context that is valid by one is valid by those before.
+REFRESH: tuple[Refresh, ...] = get_args(Refresh)
+DEFAULT_REFRESH: Refresh = "section"
 
 # Chunks on each side that a context is assumed to describe.
 NEIGHBOURS = 4

@@ -1,15 +1,17 @@
-"""Stored documents as the values that contextualizers take, and their order in a run."""
+"""Stored documents as the values that contextualizers take, their order, and tasks of a run."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import orjson
 
 from crx import _native
+from crx.context.compute_usage import ComputeUsage
 from crx.ingest.embed import Situated
 from crx.ingest.embed_pending import vector_key
 from crx.ingest.embedding_prefix import embedding_prefix
@@ -99,3 +101,42 @@ def group_documents(
             group, lacking = [], 0
     if group:
         yield group
+
+
+Request = TypeVar("Request")
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentTask:
+    """A document and its chunks that lack a context, each by its position among these.
+
+    `contextualizer` is the position of the document's contextualizer in `ContextRouter`.
+    """
+
+    document: Document
+    chunks: Mapping[int, Chunk]
+    contextualizer: int = 0
+
+    @property
+    def chars(self) -> int:
+        """Characters of the document."""
+        return len(self.document.text)
+
+
+class ContextPool(Protocol):
+    """Writes the contexts of several documents at once in other processes."""
+
+    @property
+    def usage(self) -> ComputeUsage | None:
+        """The computation of all processes so far, None if their contextualizer counts none."""
+        ...
+
+    def situate(
+        self, asked: Iterable[tuple[Request, DocumentTask]]
+    ) -> Generator[tuple[Request, int, Context], None, None]:
+        """Yield (request, position of the chunk, context) as they come, one for each chunk.
+
+        What is asked is taken in its order, as soon as there is room for it. Raises `ModelError`
+        if the model cannot continue. The processes end with the generator.
+        """
+        ...

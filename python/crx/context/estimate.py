@@ -18,11 +18,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from crx import _native
-from crx.context.contextualize import ContextSources
 from crx.context.outline import outline
 from crx.context.report import ContextProgress, OutcomeCounts
-from crx.context.routing import ContextRouter
 from crx.context.run import ContextRun
+from crx.context.sources import ContextRouter, ContextSources
 from crx.errors import InputError, ModelError, NotText
 from crx.ingest.discover import Root, discover, read_content, require_paths
 from crx.ingest.embed import Situated, SituatedEmbedder

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from crx import _native
 from crx.context.cache import Origin, context_keys, find_best, store_context
-from crx.context.contextualize import ContextSources
 from crx.context.documents import link_context, load_document, to_chunk
 from crx.context.records import Record, hash_of, id_of, match, name_kind, path_below
+from crx.context.sources import ContextSources
 from crx.ingest.indexer import Indexer
 from crx.protocols import Embedder
 from crx.types import Context

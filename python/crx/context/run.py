@@ -16,10 +16,10 @@ from crx import _native
 from crx.context.archive import ArchivedContext, ContextArchive
 from crx.context.cache import context_keys, find, store_context
 from crx.context.compute_usage import ComputeUsage
-from crx.context.context_pool import ContextPool, DocumentTask
-from crx.context.contextualize import ContextSources
 from crx.context.controls import refuse_controls
 from crx.context.documents import (
+    ContextPool,
+    DocumentTask,
     PendingDocument,
     estimate_need,
     group_documents,
@@ -34,7 +34,7 @@ from crx.context.report import (
     OutcomeCounts,
     compute_coverage,
 )
-from crx.context.routing import ContextRouter
+from crx.context.sources import ContextRouter, ContextSources
 from crx.errors import BudgetSpent, ModelError, UsageError
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.indexer import Indexer

@@ -14,7 +14,7 @@ import numpy as np
 
 from crx import _native
 from crx.config import Value, resolve
-from crx.context.file_contexts import FileContexts
+from crx.context.records import FileContexts
 from crx.context_registry import load_context_sources, parse_contexts
 from crx.errors import UsageError
 from crx.evaluate.baselines import (

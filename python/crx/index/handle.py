@@ -14,12 +14,10 @@ from crx import _native, context_registry, registry
 from crx.config import allow, allow_copy, fixed_settings, require_allowed, resolve
 from crx.context.archive import ContextArchive, drop_unused_contexts
 from crx.context.budget import Budget, parse_budget
-from crx.context.cache import Origin, read_origins, with_origin
+from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.context.exchange import Imported, export_contexts, import_contexts
-from crx.context.file_contexts import FileContexts
 from crx.context.prompt import Prompt
-from crx.context.records import write_contexts
-from crx.context.refresh import DEFAULT_REFRESH, Refresh
+from crx.context.records import FileContexts, write_contexts
 from crx.context.report import ContextProgress, ContextReport
 from crx.context.run import ContextRun
 from crx.errors import UsageError

@@ -8,7 +8,7 @@ from typing import Generic
 
 from crx import context_registry
 from crx.context.compute_usage import ComputeUsage
-from crx.context.context_pool import DocumentTask, Request
+from crx.context.documents import DocumentTask, Request
 from crx.context.prompt import Prompt
 from crx.errors import Incompatible, ModelError
 from crx.ingest.worker.messages import decode_document, encode_document

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from crx import context_registry, plugins
 from crx.config.settings import refuse_offline
 from crx.context.prompt import Prompt
-from crx.context.routing import ContextRouter
+from crx.context.sources import ContextRouter
 from crx.errors import Offline, UsageError
 from crx.jobs.contexts import DOCUMENTS_AHEAD, ContextJob, ContextWorkers
 from crx.jobs.embedding import BATCHES_AHEAD, EmbeddingJob, EmbeddingWorkers

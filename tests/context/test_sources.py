@@ -11,7 +11,7 @@ from crx.backends.fake.contextualizer import Fake
 from crx.cli import run
 from crx.config import resolve, trust, write
 from crx.context.prompt import Prompt
-from crx.context.routing import ContextRouter
+from crx.context.sources import ContextRouter
 from crx.context_registry import load_router
 from crx.errors import UsageError
 from crx.index.handle import Index

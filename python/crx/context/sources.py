@@ -1,4 +1,4 @@
-"""Choice of the contextualizer of a document: the general one, or one with its folder's prompt.
+"""Sources of contexts: of a build, and of each document of a run.
 
 Prompts of folders come from `[prompts]` of `crx.toml`, not from files beside the documents: a
 folder from elsewhere must not be able to instruct the model. The nearest folder wins. The prompt is
@@ -8,13 +8,65 @@ the contexts of its own folder stale.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from crx.context.cache import Origin
-from crx.context.refresh import DEFAULT_REFRESH, Refresh
+from crx import _native
+from crx.context.cache import (
+    DEFAULT_REFRESH,
+    Origin,
+    Refresh,
+    context_keys,
+    find_best,
+    store_context,
+)
+from crx.context.controls import refuse_controls
+from crx.context.outline import outline
+from crx.ingest.write import SituatedChunks
 from crx.protocols import Contextualizer
+from crx.types import Chunk, Document
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSources:
+    """Contexts that a build writes without a model.
+
+    The outline, if `outline`; the contexts of `contextualizer` (a file of contexts); without one,
+    the valid contexts of earlier runs, by `origins`, newest first.
+    """
+
+    outline: bool
+    contextualizer: Contextualizer | None = None
+    origins: tuple[Origin, ...] = ()
+
+    def situate(
+        self, store: _native.Store, document: Document, chunks: Sequence[Chunk]
+    ) -> SituatedChunks:
+        """Return outlines and contexts of the chunks; new contexts are stored durably."""
+        outlines = outline(document, chunks) if self.outline else [""] * len(chunks)
+        if self.contextualizer is None:
+            cached = find_best(store, document, chunks, origins=self.origins)
+            keys = [known.key if known else b"" for known in cached]
+            return SituatedChunks(
+                outlines, keys, [known.context.text if known else "" for known in cached]
+            )
+        contextualizer = self.contextualizer
+        made = [refuse_controls(each) for each in contextualizer.situate(document, chunks)]
+        origin = Origin(contextualizer.fingerprint, DEFAULT_REFRESH)
+        keys = [
+            store_context(store, key, generator=contextualizer.fingerprint, context=context)
+            for key, context in zip(
+                context_keys(document, chunks, origin=origin), made, strict=True
+            )
+        ]
+        return SituatedChunks(
+            outlines,
+            keys,
+            [context.text for context in made],
+            Counter(context.outcome for context in made),
+        )
 
 
 @dataclass(frozen=True, slots=True)
