@@ -53,7 +53,6 @@ class Index(AnsweringIndex):
     @property
     def roots(self) -> tuple[str, ...]:
         """The paths of the files and folders that were added, and that `refresh` visits."""
-
         return read_root_paths(self.store)
 
     def require_allowed_roots(self) -> None:
@@ -110,7 +109,6 @@ class Index(AnsweringIndex):
 
         `touched` limits this to what is at and below some paths.
         """
-
         limit = None if touched is None else TouchedPaths(touched)
         with self._indexing(contexts, on_progress, on_notice, words_only=words_only) as indexer:
             indexer.refresh(rehash=rehash, touched=limit, keep_missing=keep_missing)
@@ -209,7 +207,6 @@ class Index(AnsweringIndex):
         the notes of the report repeat it. Raises `ModelError` if less than `min_coverage` of the
         chunks have one in the end, besides what `add` raises.
         """
-
         limit = parse_budget(budget) if budget else Budget()
         with contextlib.ExitStack() as stack:
             # First: beside another writer no model is loaded.
@@ -294,7 +291,6 @@ class Index(AnsweringIndex):
 
         Folders that were added and lie in a removed one are not refreshed any more.
         """
-
         with self._writing() as writer:
             removed = remove_matching(writer.store, names)
             writer.sync()
@@ -347,7 +343,6 @@ class Index(AnsweringIndex):
 
         Contexts are dropped from their archive, too.
         """
-
         with self._writing() as writer:
             dropped = writer.store.gc(contexts=contexts)
             if contexts:
@@ -400,21 +395,12 @@ class Index(AnsweringIndex):
                 indexer.last_put, dimensions=embedder.dimensions if has_vectors else 0
             )
 
-    @contextlib.contextmanager
-    def _open_workers(self) -> Iterator[EmbeddingPool | None]:
-        """Yield the workers that embed, None if this process does."""
+    def _open_workers(self) -> contextlib.AbstractContextManager[EmbeddingPool | None]:
+        """Open the workers that embed, None if this process does."""
         count, on = self._settings.workers, self._settings.workers_on
-        embedder = self.embedder
-        if not (count or on) or not embedder.dimensions:
-            yield None
-            return
-
-        spec = self._built["embedder"]
-        with open_embedding_workers(spec, embedder, count=count, on=on) as workers:
-            yield workers
+        return open_embedding_workers(self._built["embedder"], self.embedder, count=count, on=on)
 
     def _note_origins(self, store: _native.Store, origins: Iterable[Origin]) -> None:
-
         for each in origins:
             origin = with_origin(store.settings(), each)
             self._record(store, **registry.record_embedder(self.embedder), **origin)

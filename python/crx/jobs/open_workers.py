@@ -29,14 +29,18 @@ TRANSPORTS = "crx.workers"
 @contextlib.contextmanager
 def open_embedding_workers(
     spec: str, embedder: Embedder, *, count: int, on: str
-) -> Iterator[EmbeddingWorkers]:
+) -> Iterator[EmbeddingWorkers | None]:
     """Yield workers that embed, none of which runs yet, and end them.
 
+    Yields None if none are asked for (no `count` and no `on`), or if the embedder makes no vectors.
     `spec` is the specification of the embedder. The threads of this process are shared out among
     `count` local workers. `on` is the address of a transport, "" for processes of this machine.
     Raises `UsageError` for an embedder on a server, which needs no workers, and for an address that
     no installed package opens, `SystemFailure` for a cluster that cannot be reached, and `Offline`.
     """
+    if not (count or on) or not embedder.dimensions:
+        yield None
+        return
     if isinstance(embedder, Remote):
         raise UsageError(
             f"{spec}: is on a server, and workers load models of their own; set workers = 0"
