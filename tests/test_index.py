@@ -341,10 +341,35 @@ def test_the_failure_of_a_file_that_has_gone_is_forgotten(index: crx.Index, docs
     assert index.status().failures == ()
 
 
+def test_paths_are_added_as_arguments_and_as_sequences(index: crx.Index, docs: Path) -> None:
+    report = index.add([docs / "whales.md"], str(docs / "bread.md"))
+    assert done(report)["added"] == 2
+    assert done(index.add(path for path in docs.iterdir()))["unchanged"] == 2
+
+
+@pytest.mark.parametrize(("given", "kind"), [(7, "int"), ([7], "int"), (b"docs", "bytes")])
+def test_what_is_no_path_is_a_type_error(index: crx.Index, given: object, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"add takes paths, not {kind}"):
+        index.add(given)  # type: ignore[arg-type]
+
+
+def test_a_closed_handle_answers_nothing_more(index: crx.Index, docs: Path) -> None:
+    index.add(docs)
+    index.close()
+    closed = "this handle was closed; open the index again"
+    for ask in (
+        lambda: index.search("whales"),
+        index.status,
+        lambda: index.add(docs),
+        lambda: index.store,
+    ):
+        with pytest.raises(UsageError, match=closed):
+            ask()
+    index.close()
+
+
 def test_a_list_in_place_of_arguments_is_a_type_error_that_says_so(index: crx.Index) -> None:
     with pytest.raises(TypeError, match="remove takes URIs, each as an argument, not list"):
         index.remove(["mem:1"])  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="add takes paths, each as an argument, not list"):
-        index.add(["docs"])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"a document must be a crx\.Document, not str"):
         index.add_documents("docs")  # type: ignore[arg-type]

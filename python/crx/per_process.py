@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
+from crx.errors import UsageError
+
 Value = TypeVar("Value")
 
 
@@ -22,11 +24,14 @@ class PerProcess(Generic[Value]):
         self._make = make
         self._lock = threading.RLock()
         self._value = made
+        self._ended = ""
         _known.add(self)
 
     def get(self) -> Value:
-        """Return the value; raises what making it raises."""
+        """Return the value; raises what making it raises, and `UsageError` after `end`."""
         with self._lock:
+            if self._ended:
+                raise UsageError(self._ended)
             if self._value is None:
                 self._value = self._make()
             return self._value
@@ -35,6 +40,15 @@ class PerProcess(Generic[Value]):
         """Let the next use make the value again."""
         with self._lock:
             self._value = None
+
+    def end(self, message: str) -> Value | None:
+        """Return the value if there is one; from now on, `get` raises `UsageError` with a message.
+
+        A second call returns None.
+        """
+        with self._lock:
+            value, self._value, self._ended = self._value, None, message
+            return value
 
     def _after_fork(self) -> None:
         _inherited.append(self._value)

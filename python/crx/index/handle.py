@@ -66,7 +66,7 @@ class Index(AnsweringIndex):
 
     def add(
         self,
-        *paths: str | os.PathLike[str],
+        *paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
         contexts: str | None = None,
         exclude: Sequence[str] | None = None,
         rehash: bool = False,
@@ -77,7 +77,7 @@ class Index(AnsweringIndex):
     ) -> Report:
         """Make the index hold what files and folders hold; returns what was done.
 
-        All files are read first, and can then be searched by their words; after that, their chunks
+        A path may also be a sequence of paths. All files are read first, and can then be searched by their words; after that, their chunks
         are embedded. `words_only` leaves that to `embed`. `on_progress` gets
         a `Progress`, whose `step` names the pass.
 
@@ -88,8 +88,7 @@ class Index(AnsweringIndex):
         before an embedder on another machine gets texts. `keep_missing` keeps the documents of
         files that are gone. Raises `Locked`, `UsageError`, `NoRoom`, `ModelError`.
         """
-        _require(paths, str | os.PathLike, "add takes paths, each as an argument")
-        absolute = [Path(os.path.abspath(path)) for path in paths]
+        absolute = [Path(os.path.abspath(path)) for path in _each_path(paths)]
         with self._indexing(contexts, on_progress, on_notice, words_only=words_only) as indexer:
             indexer.index_files(absolute, exclude=exclude, rehash=rehash, keep_missing=keep_missing)
         return indexer.report
@@ -350,7 +349,7 @@ class Index(AnsweringIndex):
         return dropped
 
     def _reopen(self) -> None:
-        self.close()
+        self._files.get().close()
         self._files.forget()
 
     @contextlib.contextmanager
@@ -412,6 +411,20 @@ class Index(AnsweringIndex):
 
     def _writing(self) -> contextlib.AbstractContextManager[Writer]:
         return self._open_folder().writing()
+
+
+def _each_path(
+    paths: Iterable[str | os.PathLike[str] | Iterable[str | os.PathLike[str]]],
+) -> Iterator[str | os.PathLike[str]]:
+    """Yield paths, also those of the sequences among them; raises `TypeError` for anything else."""
+    for given in paths:
+        among = [given] if isinstance(given, str | os.PathLike | bytes) else given
+        if not isinstance(among, Iterable):
+            raise TypeError(f"add takes paths, not {type(given).__name__}")
+        for path in among:
+            if not isinstance(path, str | os.PathLike):
+                raise TypeError(f"add takes paths, not {type(path).__name__}")
+            yield path
 
 
 def _require(values: Iterable[object], kind: type | UnionType, expected: str) -> None:

@@ -70,8 +70,10 @@ class IndexReader:
         self.close()
 
     def close(self) -> None:
-        """Release the files."""
-        self._files.get().close()
+        """Release the files. What is asked of the handle after that raises `UsageError`."""
+        files = self._files.end(f"{self.name}: this handle was closed; open the index again")
+        if files is not None:
+            files.close()
 
     @property
     def path(self) -> Path:
