@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast, get_args, overload
 
+from crx.notebook import describe_passage, describe_result, passage_html, result_html
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -192,6 +194,13 @@ class Passage:
     fragment: str = ""
     anchor: Anchor | None = None
 
+    def __repr__(self) -> str:
+        """Return the location, the score and the start of the text in one line."""
+        return describe_passage(self)
+
+    def _repr_html_(self) -> str:
+        return passage_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -220,6 +229,13 @@ class Result:
     def __getitem__(self, at: slice) -> tuple[Passage, ...]: ...
     def __getitem__(self, at: int | slice) -> Passage | tuple[Passage, ...]:
         return self.passages[at]
+
+    def __repr__(self) -> str:
+        """Return the number of passages, a line for each of the first, and the notes."""
+        return describe_result(self)
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
 
 
 @dataclass(frozen=True, slots=True)

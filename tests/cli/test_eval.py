@@ -70,6 +70,14 @@ def test_a_set_alone_is_short_for_run(crx: Crx) -> None:
         assert each["legs"]["hybrid"]["recall@5"] == 1.0
 
 
+@pytest.mark.parametrize("command", ["run", "ablate", "gate"])
+def test_an_option_names_the_embedder_that_is_measured(crx: Crx, command: str) -> None:
+    least = ("--min", "recall@5=0.9") if command == "gate" else ()
+    code, _, err = crx("eval", command, "set", "-q", "--embedder", "nowhere", *least)
+    assert (code, "nowhere" in err) == (7, True)
+    assert crx("eval", command, "set", "-q", "--embedder", "hashed", *least)[0] == 0
+
+
 def test_a_command_that_is_none_is_named_with_the_nearest(crx: Crx) -> None:
     code, _, err = crx("eval", "abblate", "set")
     assert code == 2

@@ -77,9 +77,9 @@ class Index(AnsweringIndex):
     ) -> Report:
         """Make the index hold what files and folders hold; returns what was done.
 
-        A path may also be a sequence of paths. All files are read first, and can then be searched by their words; after that, their chunks
-        are embedded. `words_only` leaves that to `embed`. `on_progress` gets
-        a `Progress`, whose `step` names the pass.
+        A path may also be a sequence of paths. All files are read first, and can then be searched
+        by their words; after that, their chunks are embedded. `words_only` leaves that to `embed`.
+        `on_progress` gets a `Progress`, whose `step` names the pass.
 
         `exclude` are patterns as in a `.gitignore` at each path; they are remembered, and None is
         what is remembered. `contexts` is `none`, `outline`, a file of contexts, or `outline+FILE`;

@@ -104,6 +104,7 @@ def command(
     files: Path | None,
     index: Path | None,
     chunk_chars: int | None,
+    embedder: str | None,
     rerank: str | None,
     baselines: str,
     with_: str,
@@ -136,6 +137,7 @@ def command(
     with options_of(
         index=index,
         chunk_chars=chunk_chars,
+        embedder=embedder,
         rerank=rerank,
         with_=with_,
         assignments=assignments,

@@ -39,6 +39,7 @@ def command(
     files: Path | None,
     index: Path | None,
     chunk_chars: int | None,
+    embedder: str | None,
     rerank: str | None,
     assignments: tuple[str, ...],
     as_json: bool,
@@ -57,6 +58,7 @@ def command(
         with options_of(
             index=index,
             chunk_chars=chunk_chars,
+            embedder=embedder,
             rerank=rerank,
             assignments=assignments,
             progress=progress,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from crx.cli.options import parse_settings
+from crx.cli.options import embedder_option, parse_settings
 from crx.cli.output import print_note
 from crx.cli.progress import Form, show_build
 from crx.config import resolve
@@ -68,6 +68,7 @@ def options_of(
     *,
     index: Path | None,
     chunk_chars: int | None,
+    embedder: str | None,
     rerank: str | None,
     assignments: tuple[str, ...],
     progress: Form,
@@ -77,6 +78,7 @@ def options_of(
 ) -> Iterator[Options]:
     """Yield the options that were given; progress is shown while they are in use."""
     settings = parse_settings(assignments)
+    settings |= {} if embedder is None else {"embedder": embedder}
     reranker = reranker_name(rerank, assignments)
     with contextlib.ExitStack() as stack:
         show = stack.enter_context(show_build(progress, as_json=as_json))
@@ -142,6 +144,7 @@ _MEASURING = (
         metavar="N",
         help="Characters of a chunk.  [default: 800; 400 for Chinese and Japanese]",
     ),
+    embedder_option,
     click.option(
         "--rerank",
         metavar="RERANKER",

@@ -51,6 +51,7 @@ def command(
     files: Path | None,
     index: Path | None,
     chunk_chars: int | None,
+    embedder: str | None,
     rerank: str | None,
     window: str | None,
     recency: float | None,
@@ -72,6 +73,7 @@ def command(
     with options_of(
         index=index,
         chunk_chars=chunk_chars,
+        embedder=embedder,
         rerank=rerank,
         assignments=(*assignments, *([] if recency is None else [f"recency={recency}"])),
         progress=progress,

@@ -1,0 +1,80 @@
+"""Passages as a Python prompt and a notebook show them.
+
+Texts and names come from documents, so control characters are escaped in text and everything is in
+HTML, which holds no link and loads nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crx.types import Passage, Result
+
+_LINE_CHARS = 60
+_SHOWN_CHARS = 600
+_SHOWN_PASSAGES = 20
+# Not by `html.escape`: a search imports this module, and the table of that one takes a millisecond.
+_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
+_PRE = "white-space: pre-wrap; margin: 0.2em 0 0.8em; text-align: left"
+
+
+def describe_passage(passage: Passage) -> str:
+    """Return the location, the score and the start of the text of a passage in one line."""
+    opening = " ".join(passage.text[: 4 * _LINE_CHARS].split())
+    cut = opening if len(opening) <= _LINE_CHARS else f"{opening[: _LINE_CHARS - 1]}…"
+    return f"<Passage {_location(passage)!r}, score {passage.score:.3f}: {cut!r}>"
+
+
+def describe_result(result: Result) -> str:
+    """Return the number of passages, a line for each of the first, and the notes."""
+    shown = result.passages[:_SHOWN_PASSAGES]
+    lines = [f"<Result of {_count(len(result), 'passage')}, {_count(len(result.hits), 'hit')}>"]
+    lines += [f"{at}. {describe_passage(each)}" for at, each in enumerate(shown, 1)]
+    if len(result) > len(shown):
+        lines.append(f"and {len(result) - len(shown)} more")
+    return "\n".join([*lines, *(f"note: {note!r}" for note in result.notes)])
+
+
+def passage_html(passage: Passage) -> str:
+    """Return a passage as HTML: title, location, headings, and the start of its text."""
+    title = passage.title or passage.uri.rstrip("/").rpartition("/")[2]
+    headings = f"<div>{_escape(' › '.join(passage.headings))}</div>" if passage.headings else ""
+    rest = "…" if len(passage.text) > _SHOWN_CHARS else ""
+    return (
+        f"<div><b>{_escape(title)}</b> <code>{_escape(_location(passage))}</code> "
+        f"<small>{passage.score:.3f}</small>{headings}"
+        f'<pre style="{_PRE}">{_escape(passage.text[:_SHOWN_CHARS])}{rest}</pre></div>'
+    )
+
+
+def result_html(result: Result) -> str:
+    """Return the first passages of a result as a list in HTML, and the notes."""
+    shown = result.passages[:_SHOWN_PASSAGES]
+    items = "".join(f"<li>{passage_html(each)}</li>" for each in shown)
+    more = f"<p>and {len(result) - len(shown)} more</p>" if len(result) > len(shown) else ""
+    notes = "".join(f"<p><small>{_escape(note)}</small></p>" for note in result.notes)
+    return f"<ol>{items}</ol>{more}{notes}" if items else f"<p>nothing found</p>{notes}"
+
+
+def _escape(text: str) -> str:
+    """Return text for HTML, with each control character as the replacement character."""
+    shown = (each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
+    return "".join(shown).translate(_MARKUP)
+
+
+def _location(passage: Passage) -> str:
+    """Return the URI with the lines, pages, or the anchor of the passage."""
+    if passage.lines:
+        return f"{passage.uri}:{_span(*passage.lines)}"
+    if passage.pages:
+        return f"{passage.uri}, page {_span(*passage.pages)}"
+    return f"{passage.uri}, {passage.anchor.label}" if passage.anchor else passage.uri
+
+
+def _span(first: int | str, last: int | str) -> str:
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,52 @@
+"""What a Python prompt and a notebook show of passages and results."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import crx
+
+HOSTILE = "# <script>alert(1)</script>\n\nA \x1b[31mwhale\x07 & a <img src=x onerror=alert(1)>.\n"
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> crx.Result:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a<b>.md").write_text(HOSTILE + "Whales sing. " * 100)
+    index = crx.open(tmp_path / "notes.crx", settings={"embedder": "none"})
+    index.add(tmp_path / "docs")
+    return index.search("whale")
+
+
+def test_a_passage_is_one_line_with_its_location_its_score_and_its_opening(
+    result: crx.Result,
+) -> None:
+    passage = result[0]
+    shown = repr(passage)
+    assert shown.startswith(f"<Passage '{passage.uri}:1-")
+    assert f"score {passage.score:.3f}: '" in shown
+    assert len(shown) < len(passage.uri) + 120
+    assert shown.isprintable()
+
+
+def test_a_result_lists_its_passages(result: crx.Result) -> None:
+    first, *rows = repr(result).splitlines()
+    assert first == f"<Result of {len(result)} passage, {len(result.hits)} hits>"
+    assert rows == [f"{at}. {passage!r}" for at, passage in enumerate(result, 1)]
+
+
+def test_html_for_a_notebook_holds_no_markup_of_a_document(result: crx.Result) -> None:
+    for shown in (result._repr_html_(), result[0]._repr_html_()):
+        tags = set(re.findall(r"<([^\s/>]+)", shown))
+        assert tags <= {"ol", "li", "div", "b", "code", "small", "pre", "p"}
+        assert "&lt;script&gt;" in shown
+        assert "\x1b" not in shown
+
+
+def test_a_result_without_passages_says_so(result: crx.Result) -> None:
+    empty = crx.Result((), (), ("nothing <near>",))
+    assert repr(empty) == "<Result of 0 passages, 0 hits>\nnote: 'nothing <near>'"
+    assert empty._repr_html_() == ("<p>nothing found</p><p><small>nothing &lt;near&gt;</small></p>")
