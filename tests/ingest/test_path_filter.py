@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.ingest.path_filter import compile_glob
+from crx.ingest.paths import compile_glob
 from crx_engines.postgres.glob_expression import glob_expression
 
 # Patterns, the paths that they match, and those that they do not.

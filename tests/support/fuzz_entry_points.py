@@ -30,7 +30,7 @@ from crx.config.files import read_settings
 from crx.context.archive import read_archive
 from crx.context.records import read_contexts
 from crx.errors import CrxError
-from crx.ingest.path_filter import compile_glob
+from crx.ingest.paths import compile_glob
 from crx.ingest.read import read_bytes
 from crx.ingest.split import split
 from crx.serve.app import decode_body

@@ -15,8 +15,7 @@ from crx.cli.tables import format_table
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
 from crx.index.reader import open_reader
-from crx.ingest.create import UNFINISHED_COPY
-from crx.ingest.open_store import BASE
+from crx.ingest.open_store import BASE, UNFINISHED_COPY
 from crx.ingest.roots import SETTINGS_OF_ROOTS, read_skipped
 from crx.registry import NO_EMBEDDER
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs

@@ -23,8 +23,7 @@ from crx.context.cache import REFRESH, Origin, Refresh, with_older_origins
 from crx.context.controls import has_controls
 from crx.context.records import Record, parse_fields, to_fields, to_record
 from crx.errors import Damaged, NotAnIndex
-from crx.ingest.create import create_index
-from crx.ingest.open_store import open_stored_form
+from crx.ingest.open_store import create_index, open_stored_form
 from crx.ingest.salvage import Salvaged, salvage_index
 from crx.types import Context
 

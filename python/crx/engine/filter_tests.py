@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 import orjson
 
 from crx.engine.protocol import Conditions, StoredDocument
-from crx.ingest.path_filter import compile_glob
+from crx.ingest.paths import compile_glob
 
 Scalar: TypeAlias = str | int | float
 

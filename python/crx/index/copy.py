@@ -26,7 +26,7 @@ from crx.engine.protocol import (
 )
 from crx.errors import Damaged, Incompatible, NotAnIndex, UsageError
 from crx.index.local_engine import LocalEngine
-from crx.ingest.create import UNFINISHED_COPY
+from crx.ingest.open_store import UNFINISHED_COPY
 from crx.plugins import is_engine_address
 
 # Characters of the documents that are put, or verified, between two reports of progress.

@@ -26,17 +26,16 @@ from crx.index.files import OpenFiles
 from crx.index.reader import check_location
 from crx.index.verify import rebuild_files, verify_archive, verify_files
 from crx.index.writer import Writer
-from crx.ingest.background_vectors import MadeVectors, make_vectors
-from crx.ingest.create import copy_index, create_index, is_complete
+from crx.ingest.embed_pending import MadeVectors, make_vectors
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.indexer import Indexer
-from crx.ingest.open_store import open_store
+from crx.ingest.open_store import copy_index, create_index, is_complete, open_store
 from crx.ingest.remove import remove_matching
 from crx.ingest.report import Progress, Report
 from crx.ingest.roots import read_root_paths, remembered_acts, require_allowed_roots
 from crx.ingest.touched import TouchedPaths
-from crx.ingest.worker.limits import ReadLimits
+from crx.ingest.worker.messages import ReadLimits
 from crx.jobs.open_workers import open_context_workers, open_embedding_workers
 from crx.protocols import Closeable, Contextualizer
 from crx.types import Document, Verification

@@ -31,8 +31,7 @@ from crx.engine.protocol import (
 from crx.errors import NotAnIndex
 from crx.index.files import OpenFiles
 from crx.index.leg_files import VectorFiles
-from crx.ingest.create import UNFINISHED_COPY, create_index, is_complete
-from crx.ingest.open_store import BASE
+from crx.ingest.open_store import BASE, UNFINISHED_COPY, create_index, is_complete
 from crx.ingest.roots import SETTINGS_OF_ROOTS
 from crx.retrieve.file_searcher import FileDense
 from crx.retrieve.vector_leg import VectorLeg

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from crx import _native
-from crx.ingest.path_filter import compile_glob
-from crx.ingest.paths import escape_path, readable
+from crx.ingest.paths import compile_glob, escape_path, readable
 
 IGNORE_FILES = (".gitignore", ".ignore", ".crxignore")
 # Bytes of the largest ignore file: what a walk takes grows with it, for each entry.

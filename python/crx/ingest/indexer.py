@@ -27,7 +27,7 @@ from crx.ingest.roots import (
 )
 from crx.ingest.touched import TouchedPaths
 from crx.ingest.worker.isolated_reader import IsolatedReader
-from crx.ingest.worker.limits import DEFAULT_LIMITS, ReadLimits
+from crx.ingest.worker.messages import DEFAULT_LIMITS, ReadLimits
 from crx.ingest.write import DocumentWriter, Situator, Source, chunk_budget, hash_source
 from crx.protocols import Embedder
 from crx.types import Document

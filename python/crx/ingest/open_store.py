@@ -1,13 +1,14 @@
-"""Opening of the store of an index, whose URIs are relative to the folder that holds the index."""
+"""Creation and opening of an index folder; URIs are stored relative to the folder above it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from crx import _native
-from crx.errors import NoRoom, NotAnIndex
-from crx.ingest.paths import uri_of
+from crx.errors import NoRoom, NotAnIndex, UsageError
+from crx.ingest.paths import escape_path, uri_of
 
 # The setting in which the store records the folder that URIs are relative to.
 BASE = "base"
@@ -38,3 +39,61 @@ def _open(folder: Path, *, write: bool, base: str | None) -> _native.Store:
             f"{folder}: its creation was interrupted; "
             f"`crx index PATH... --index {folder}` completes it"
         ) from refused
+
+
+# The setting of an index into which a copy is under way or was interrupted: the copy's source.
+UNFINISHED_COPY = "copying_from"
+
+
+def require_utf_8(folder: Path) -> None:
+    """Raise `UsageError` for a path with other bytes, which the files of an index cannot have."""
+    try:
+        os.fspath(folder).encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"{escape_path(folder)}: the path of an index must be UTF-8; put the index elsewhere "
+            "with --index DIR"
+        ) from None
+
+
+def describe_unfinished_copy(settings: Mapping[str, str], *, name: str) -> list[str]:
+    """Return a note on an index that a copy has filled in part; none on any other."""
+    source = settings.get(UNFINISHED_COPY, "")
+    if not source:
+        return []
+    return [
+        f"holds a part of {source}: the copy is under way or was interrupted; "
+        f'"crx copy {source} {name}" goes on with it'
+    ]
+
+
+def is_complete(folder: Path) -> bool:
+    """Return True unless there is no index, or its creation was interrupted before its settings."""
+    try:
+        store = open_stored_form(folder)
+    except NotAnIndex:
+        return False
+    try:
+        return bool(store.settings())
+    finally:
+        store.close()
+
+
+def copy_index(store: _native.Store, folder: Path) -> None:
+    """Copy a store into a new or empty folder; raise `UsageError` for another."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder}: exists already; name a folder that does not")
+    store.backup(str(folder))
+
+
+def create_index(folder: Path, settings: Mapping[str, str]) -> None:
+    """Make an empty index; an interrupted creation is completed."""
+    store = _native.Store.open(str(folder), write=True, create=True)
+    try:
+        if not store.settings():
+            store.set_settings(dict(settings))
+        derived = folder / "derived"
+        _native.Lexical.open(str(derived / "bm25"), write=True).sync(store)
+        _native.replace_file(folder, ".gitignore", b"*\n")
+    finally:
+        store.close()

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import orjson
 
 from crx import _native
-from crx.ingest.path_filter import compile_glob
-from crx.ingest.paths import candidate_uris, is_below, path_of, uri_of
+from crx.ingest.paths import candidate_uris, compile_glob, is_below, path_of, uri_of
 from crx.ingest.roots import RememberedRoots
 
 _WILDCARDS = frozenset("*?[")

@@ -6,7 +6,7 @@ import difflib
 import os
 from collections.abc import Iterable, Mapping
 
-from crx.ingest.path_filter import PATH_FIELDS, operators_of
+from crx.ingest.paths import PATH_FIELDS, operators_of
 from crx.retrieve.search_state import Search
 
 # Fields that every document has, beside those of its metadata.

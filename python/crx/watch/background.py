@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from crx.errors import CrxError, Locked, NotAnIndex
 from crx.index.handle import Index
-from crx.ingest.background_vectors import MadeVectors
+from crx.ingest.embed_pending import MadeVectors
 from crx.protocols import Remote
 from crx.watch.battery import is_on_battery
 

@@ -10,7 +10,7 @@ import pytest
 
 from crx.ingest import readers
 from crx.ingest.worker.isolated_reader import IsolatedReader
-from crx.ingest.worker.limits import ReadLimits
+from crx.ingest.worker.messages import ReadLimits
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from zipped import docx, odf, zipped
 
 from crx.errors import InputError
 from crx.ingest.worker.isolated_reader import IsolatedReader
-from crx.ingest.worker.limits import ReadLimits
+from crx.ingest.worker.messages import ReadLimits
 
 
 def flood(size: int, *, start: bytes = b"", end: bytes = b"") -> bytes:

@@ -22,7 +22,7 @@ from crx.errors import InputError, NotText, SystemFailure
 from crx.ingest.read import read_bytes
 from crx.ingest.worker import isolated_reader
 from crx.ingest.worker.isolated_reader import IsolatedReader
-from crx.ingest.worker.limits import ReadLimits
+from crx.ingest.worker.messages import ReadLimits
 
 PAGE = b"<html lang=en><title>Roads</title><h1>Tar</h1><p>A road is long.</html>"
 FILES = {
@@ -263,8 +263,8 @@ PARENT = """
 import sys
 from crx.ingest.worker import isolated_reader
 from crx.ingest.worker.isolated_reader import IsolatedReader
-from crx.ingest.worker.limits import ReadLimits
-from crx.ingest.worker.limits import ReadLimits
+from crx.ingest.worker.messages import ReadLimits
+from crx.ingest.worker.messages import ReadLimits
 reader = IsolatedReader(ReadLimits(seconds=600))
 list(reader.read(b"<p>x", name="a.html"))
 print(reader.pid, flush=True)

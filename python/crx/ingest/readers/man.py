@@ -10,8 +10,13 @@ from __future__ import annotations
 import re
 
 from crx.ingest.readers.decode import Decoded
-from crx.ingest.readers.man_tables import MIXED_FONTS, join_words, lines_outside_tables
-from crx.ingest.readers.man_text import LineForm, ManText
+from crx.ingest.readers.man_text import (
+    MIXED_FONTS,
+    LineForm,
+    ManText,
+    join_words,
+    lines_outside_tables,
+)
 from crx.ingest.readers.mdoc import show_mdoc
 from crx.ingest.readers.roff import Line, Roff
 from crx.types import Document, Scalar

@@ -13,8 +13,7 @@ from functools import partial
 from crx.errors import InputError, NotText
 from crx.ingest.read import read_bytes
 from crx.ingest.readers.scan import Image, Recognize, load_recognizer
-from crx.ingest.worker.limits import ReadLimits
-from crx.ingest.worker.messages import encode_document
+from crx.ingest.worker.messages import ReadLimits, encode_document
 from crx.types import Document
 from crx.workers.limits import limit_process, limit_time, restart_time
 from crx.workers.messages import Message

@@ -19,8 +19,7 @@ from crx.errors import InputError, NotText, SystemFailure
 from crx.ingest.read import DEFAULT_MAX_BYTES
 from crx.ingest.readers import require_plugins
 from crx.ingest.readers.scan import require_engine
-from crx.ingest.worker.limits import DEFAULT_LIMITS, ReadLimits
-from crx.ingest.worker.messages import decode_document
+from crx.ingest.worker.messages import DEFAULT_LIMITS, ReadLimits, decode_document
 from crx.types import Document
 from crx.workers.child import Child, child_command
 from crx.workers.messages import ChildLost, ChildSilent, Message, encode_message
