@@ -85,7 +85,7 @@ def browser(driver: Any, page: Client) -> Browser:
 
 
 ENTER, ESCAPE, DOWN = "\ue007", "\ue00c", "\ue015"
-FIRST = "document.querySelector('.passage .open')?.innerText"
+FIRST = "document.querySelector('.result .open')?.innerText"
 
 
 def test_typing_searches_without_loading_the_page_again(browser: Browser) -> None:
@@ -120,13 +120,42 @@ def test_a_filter_narrows_the_passages_at_once(browser: Browser) -> None:
     browser.open("/?q=krill")
     browser.click(".filters summary")
     browser.click("select[name=lang] option[value=ja]")
-    browser.wait(f"{FIRST} == '鯨の食べ物' && document.querySelectorAll('.passage').length == 1")
+    browser.wait(f"{FIRST} == '鯨の食べ物' && document.querySelectorAll('.result').length == 1")
     assert browser.run("location.search") == "?q=krill&lang=ja"
+
+
+def test_a_chip_narrows_the_passages_and_takes_itself_away(browser: Browser) -> None:
+    browser.open("/?q=krill")
+    browser.run("(window.stayed = true)")
+    browser.run(
+        "[...document.querySelectorAll('.chip')].find(e => /^ja/.test(e.innerText)).click()"
+    )
+    browser.wait(
+        "document.querySelectorAll('.result').length == 1 && location.search == '?q=krill&lang=ja'"
+    )
+    assert browser.run("document.querySelector('select[name=lang]').value") == "ja"
+    assert browser.text(".chip.set bdi") == "ja"
+    browser.click(".chip.set")
+    browser.wait("document.querySelectorAll('.result').length > 2 && location.search == '?q=krill'")
+    assert browser.run("window.stayed")
+
+
+def test_the_home_page_leads_to_a_kind_and_to_the_newest(browser: Browser) -> None:
+    browser.open("/")
+    assert "8 documents" in browser.text(".here")
+    assert browser.run("document.querySelectorAll('.newest li').length") == 8
+    browser.run(
+        "[...document.querySelectorAll('.chip')].find(e => /python/.test(e.innerText)).click()"
+    )
+    browser.wait("document.querySelectorAll('.newest li').length == 1")
+    assert browser.text(".here h2") == "1 document with these filters"
+    browser.click(".newest a")
+    browser.wait("document.querySelector('h1')?.innerText == 'search.py'")
 
 
 def test_a_passage_opens_its_document_scrolled_to_it(browser: Browser) -> None:
     browser.open("/?q=narwhal")
-    browser.click(".passage .open")
+    browser.click(".result .open")
     browser.wait("document.body.classList.contains('document')")
     top = "document.getElementById('passage').getBoundingClientRect().top"
     browser.wait(f"scrollY > 1000 && {top} >= 0 && {top} < innerHeight")
@@ -137,7 +166,7 @@ def test_a_passage_opens_its_document_scrolled_to_it(browser: Browser) -> None:
 
 def test_a_link_to_lines_beyond_the_first_page_shows_them(browser: Browser) -> None:
     browser.open("/?q=narwhal")
-    path = browser.run("new URL(document.querySelector('.passage .open').href).pathname")
+    path = browser.run("new URL(document.querySelector('.result .open').href).pathname")
     browser.open(f"{path}#L2501-2502")
     browser.wait(
         "document.getElementById('passage')?.innerText.startsWith('Entry 2500, a narwhal')"
@@ -165,14 +194,14 @@ def test_an_answer_is_streamed_with_links_to_what_it_cites(browser: Browser) -> 
 
 
 def test_the_keys_search_move_open_and_go_back(browser: Browser) -> None:
-    focus = "document.activeElement.closest('.passage')?.id"
+    focus = "document.activeElement.closest('.result')?.id"
     browser.open("/?q=krill")
     browser.press("/")
     assert browser.run("document.activeElement.id") == "q"
     browser.press(DOWN)
-    assert browser.run(focus) == "p1"
+    assert browser.run(focus) == "r1"
     browser.press("j", "j", "k")
-    assert browser.run(focus) == "p2"
+    assert browser.run(focus) == "r2"
     browser.press(ENTER)
     browser.wait("document.body.classList.contains('document')")
     browser.press(ESCAPE)
@@ -183,7 +212,7 @@ def test_the_keys_search_move_open_and_go_back(browser: Browser) -> None:
 def test_enter_in_the_search_moves_to_the_first_passage(browser: Browser) -> None:
     browser.open("/")
     browser.press("humpbacks", ENTER)
-    browser.wait("document.activeElement.closest('.passage')?.id == 'p1'")
+    browser.wait("document.activeElement.closest('.result')?.id == 'r1'")
 
 
 def test_a_citation_is_copied(browser: Browser) -> None:
@@ -243,8 +272,17 @@ def test_axe_finds_no_violation(scheme: str, width: int, browser: Browser) -> No
 def _paths(browser: Browser) -> list[str]:
     """Return the paths of every kind of page, with hostile and multilingual documents."""
     browser.open("/?q=plankton+net")
-    hostile = browser.run("document.querySelector('.passage .open').getAttribute('href')")
-    return ["/", "/?q=krill", "/?q=plankton+net", hostile, "/ask?q=krill", "/status", "/?n=0"]
+    hostile = browser.run("document.querySelector('.result .open').getAttribute('href')")
+    return [
+        "/",
+        "/?lang=ja",
+        "/?q=krill",
+        "/?q=plankton+net",
+        hostile,
+        "/ask?q=krill",
+        "/status",
+        "/?n=0",
+    ]
 
 
 def _read_axe() -> str:

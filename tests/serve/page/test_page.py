@@ -17,11 +17,14 @@ from served import Client, serving_app
 import crx
 from crx.errors import UsageError
 from crx.serve.app import create_app
-from crx.serve.page.form import SearchForm, read_form
+from crx.serve.page.facets import Facets, folder_of
+from crx.serve.page.form import SearchForm, folder_pattern, read_form
+from crx.serve.page.home import describe_age
 from crx.serve.page.routes import page_extension
 from crx.serve.page.state import render_state
 from crx.serve.page.templates import escape_text, make_environment, render
 from crx.serve.page.text_lines import SHOWN_CHARS, TextLines
+from crx.serve.page.text_pieces import marked_terms
 from crx.serve.responses import IndexStatus, ServiceStatus
 from crx.serve.served_index import ServedIndex
 from crx.serve.service import SearchService
@@ -80,7 +83,9 @@ def test_a_search_without_a_script_shows_passages_with_the_words_of_the_query(pa
     html = get(page, "/?q=what+do+whales+eat")
     assert "<mark>whales</mark> <mark>eat</mark> krill" in html
     assert re.search(
-        r'<a href="/documents/library-[^"]+#passage" class="anchor">lines \d+–\d+', html
+        r'<a href="/documents/library-[^"]+#passage" class="anchor" dir="auto">'
+        r'<span class="location">lines \d+–\d+',
+        html,
     )
     assert 'value="what do whales eat"' in html
 
@@ -143,6 +148,70 @@ def test_filters_narrow_a_search_and_stay_in_the_form(page: Client) -> None:
     assert "No passage matches" in get(page, "/?q=krill&path=*.py")
     assert "Whales</a>" in get(page, "/?q=krill&from=2024-05&to=2024-05-01")
     assert "No passage matches" in get(page, "/?q=krill&to=2024-04-30")
+
+
+def test_the_home_page_says_in_words_what_is_here(page: Client) -> None:
+    html = get(page, "/")
+    assert re.search(
+        r"<p>8 documents in \d+ chunks, all of them are found by meaning, too\.</p>", html
+    )
+    assert '<bdi>markdown</bdi> <span class="count">6</span>' in html
+    assert '<bdi>ja</bdi> <span class="count">1</span>' in html
+    assert len(re.findall(r"<time datetime=", html)) == 8
+
+
+def test_a_filter_without_a_query_lists_the_newest_documents_that_it_leaves(page: Client) -> None:
+    html = get(page, "/?type=python")
+    assert "1 document with these filters" in html
+    assert len(re.findall(r"<time datetime=", html)) == 1
+    assert Elements(html).links("chip set") == ["/"]
+
+
+def test_the_passages_of_a_document_stand_together_and_its_path_once(page: Client) -> None:
+    html = get(page, "/?q=sea+calm+wind+west+narwhal")
+    titles = re.findall(r'class="open" dir="auto">([^<]*)</a>', html)
+    assert len(titles) == len(set(titles))
+    assert titles[0] == "log.txt"
+    shown = html.partition('<li class="result" id="r2">')[0]
+    assert re.sub(r"Cite as.*?</p>|data-copy=\S+", "", shown).count("log.txt") == 1
+
+
+def test_chips_count_the_documents_that_were_found(page: Client) -> None:
+    html = get(page, "/?q=krill")
+    assert '<bdi>de</bdi> <span class="count">1</span>' in html
+    assert "/?q=krill&lang=de" in Elements(html).links("chip")
+    assert Elements(get(page, "/?q=krill&lang=de")).links("chip set") == ["/?q=krill"]
+
+
+def test_function_words_are_marked_only_if_there_are_no_others() -> None:
+    text = "What the whales of the sea do"
+    assert marked_terms("what do the whales do", text) == {"whale"}
+    assert "the" in marked_terms("the who", text)
+    assert marked_terms("", text) == set()
+
+
+def test_folders_are_those_below_the_folder_of_all_files_and_the_hosts_of_urls() -> None:
+    facets = Facets(
+        folders={"/a/b": 1, "/a/b/c": 2, "/a/b/c/d": 3, "/a/b/e": 4, "https://host": 5},
+        folder="/a/b",
+    )
+    assert facets.folders_in("") == {"/a/b/c": 5, "https://host": 5, "/a/b/e": 4}
+    assert facets.folders_in("/a/b/c") == {"/a/b/c/d": 3}
+    assert folder_of("https://host/x/y") == "https://host"
+    assert folder_of("http://[") == "http://["
+    assert folder_of("mem:x") == ""
+
+
+def test_the_pattern_of_a_folder_has_no_wildcards_of_its_name() -> None:
+    assert folder_pattern("/a [b]*\\/") == "/a ?b???/**"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(-1, "just now"), (90, "1 minute ago"), (7300, "2 hours ago"), (40 * 86400, ""), (-90, "")],
+)
+def test_an_age_is_said_in_words(seconds: float, words: str) -> None:
+    assert describe_age(seconds) == words
 
 
 def test_the_form_becomes_a_filter_of_documents() -> None:

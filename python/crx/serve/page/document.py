@@ -13,12 +13,11 @@ from crx import _native
 from crx.index.handle import Index
 from crx.ingest.formats import LANGUAGES, is_as_written
 from crx.retrieve.marks import read_marks
-from crx.retrieve.query_terms import terms_for
 from crx.serve.page.form import SearchForm, document_url
 from crx.serve.page.locations import text_lang
 from crx.serve.page.templates import render
 from crx.serve.page.text_lines import TextLines
-from crx.serve.page.text_pieces import Piece, split_words
+from crx.serve.page.text_pieces import Piece, marked_terms, split_words
 from crx.types import Mark
 
 _MAX_OUTLINE = 400
@@ -213,7 +212,7 @@ def _show_lines(page: DocumentPage) -> list[_ShownLine]:
     numbered = is_as_written(page.row.uri, page.metadata)
     dividers, beside = _marks_by_line(page)
     start, end = page.span or (0, 0)
-    terms = terms_for(page.query, page.lines.text[start:end]) if page.query else set()
+    terms = marked_terms(page.query, page.lines.text[start:end])
     lines = []
     for line in range(first, last + 1):
         label = str(line) if numbered else ""

@@ -10,11 +10,12 @@ from urllib.parse import urlencode
 from crx.errors import UsageError
 from crx.serve.requests import MAX_HITS, MAX_QUERY_CHARS, AskQuery, Filter, SearchQuery
 
-# Passages that a page of results shows at first, and how many more at a time.
-PASSAGES = 10
+# Chunks that a search of the page finds at first, and how many more at a time.
+CHUNKS = 20
 
 _DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
 _WILDCARD = re.compile(r"[*?\[]")
+_SPECIAL = re.compile(r"[*?\[\]\\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class SearchForm:
     lang: str = ""
     since: str = ""
     until: str = ""
-    count: int = PASSAGES
+    count: int = CHUNKS
 
     @property
     def has_filters(self) -> bool:
@@ -58,7 +59,7 @@ class SearchForm:
             query=self.query,
             index=self.index,
             where=self.where or None,
-            limit=self.count,
+            k=None if self.count == CHUNKS else self.count,
             rerank=rerank,
         )
 
@@ -78,18 +79,27 @@ class SearchForm:
                 "lang": self.lang,
                 "from": self.since,
                 "to": self.until,
-                "n": "" if self.count == PASSAGES else str(self.count),
+                "n": "" if self.count == CHUNKS else str(self.count),
             },
         )
 
     def with_count(self, count: int) -> SearchForm:
-        """Return the same form for another number of passages."""
+        """Return the same form for another number of chunks."""
         return replace(self, count=min(count, MAX_HITS))
+
+    def with_filter(self, name: str, value: str) -> SearchForm:
+        """Return the form with a value of a filter, named as its field; "" takes it away."""
+        return replace(self, **{"count": CHUNKS, name: value})  # type: ignore[arg-type]
+
+
+def folder_pattern(folder: str) -> str:
+    """Return the path filter of all documents below a folder."""
+    return _SPECIAL.sub("?", folder.rstrip("/")) + "/**"
 
 
 def read_form(given: Mapping[str, str]) -> SearchForm:
     """Return the form of the parameters of a URL; raises `UsageError` for a bad one."""
-    count = given.get("n", "") or str(PASSAGES)
+    count = given.get("n", "") or str(CHUNKS)
     if not (count.isascii() and count.isdigit() and 0 < int(count[:9]) <= MAX_HITS):
         raise UsageError(f"n={count[:20]}: want a number from 1 to {MAX_HITS}")
     for name in ("from", "to"):

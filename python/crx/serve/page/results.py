@@ -1,51 +1,70 @@
-"""The search: its form, and passages with what answers, where it is and why it was found."""
+"""The passages of a search by document, with what answers, where it is and why it was found."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import msgspec
 import orjson
 from markupsafe import Markup
 
+from crx import _native
 from crx.errors import CrxError
 from crx.ingest.formats import LANGUAGES
 from crx.retrieve.excerpt import find_excerpt
-from crx.retrieve.query_terms import terms_for
-from crx.serve.page.facets import Facets
-from crx.serve.page.form import PASSAGES, SearchForm, document_url
+from crx.serve.page.chips import list_filters
+from crx.serve.page.facets import Facets, count_documents, merge_facets
+from crx.serve.page.form import CHUNKS, SearchForm, document_url
 from crx.serve.page.locations import cite, describe_location, shorten_path, text_lang
 from crx.serve.page.templates import render
-from crx.serve.page.text_pieces import Piece, split_words
+from crx.serve.page.text_pieces import Piece, marked_terms, split_words
 from crx.serve.requests import MAX_HITS
 from crx.serve.responses import FoundPassage, SearchResults
 from crx.serve.service import SearchService
 from crx.types import Hit, Passage
 
-# Rows of an excerpt, and the columns of one: about four lines of the page.
-_ROWS = 5
+# Rows of the passages of a document, and of the best passage of all; the columns of a row.
+_ROWS = 2
+_FIRST_ROWS = 5
 _COLUMNS = 92
+# Passages of a document that are shown; the others are folded.
+_OPEN_PASSAGES = 2
+# Values of a filter that are shown.
+_SHOWN_CHIPS = 6
 
 _STAGES = {"bm25": "Words (BM25)", "dense": "Meaning (dense)", "rerank": "Reranker"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ShownPassage:
-    """A passage as `results.html` shows it; `index` is "" if there is one index."""
+    """A passage as `results.html` shows it."""
 
     url: str
-    title: str
-    index: str
-    path: str
     location: str
     trail: Sequence[str]
     lang: str | None
-    is_code: bool
     excerpt: Sequence[Piece]
     hits: Sequence[Hit]
     citation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ShownDocument:
+    """A document with its passages, best first; `path` is "" if it is the title.
+
+    `index` is "" if there is one index. `others` are the passages that are folded.
+    """
+
+    title: str
+    path: str
+    index: str
+    format: str
+    is_code: bool
+    passages: Sequence[_ShownPassage]
+    others: Sequence[_ShownPassage]
 
 
 def render_form(
@@ -58,73 +77,125 @@ def render_form(
 
 def render_results(
     form: SearchForm,
-    found: SearchResults | None,
+    found: SearchResults,
     *,
     service: SearchService,
     folder: str,
     is_quick: bool = False,
 ) -> Markup:
-    """Return the passages of a search; None is no search.
+    """Return the passages of a search.
 
     Those of a quick one are marked, so that the script asks for the reranked ones.
     """
-    passages = [
-        _show_passage(each, form=form, service=service, folder=folder)
-        for each in (found.passages if found else ())
+    rows = _read_rows(service, {each.id for each in found.passages})
+    grouped = _by_document(found.passages)
+    documents = [
+        _show_document(
+            passages,
+            row=rows.get(passages[0].id),
+            form=form,
+            folder=folder,
+            names_index=len(service.names) > 1,
+            first_rows=_FIRST_ROWS if not rank else _ROWS,
+        )
+        for rank, passages in enumerate(grouped)
     ]
+    facets = _count(grouped, rows)
+    chunks = sum(len(each.hits) for each in found.passages)
     values = {
         "form": form,
         "where": msgspec.json.encode(form.where).decode(),
         "is_quick": is_quick,
-        "found": found,
-        "passages": passages,
-        "ms": sum(found.timings_ms.values()) if found else 0,
+        "notes": found.notes,
+        "documents": documents,
+        "passage_count": len(found.passages),
+        "filters": list_filters(form, facets, folder=folder),
+        "shown_chips": _SHOWN_CHIPS,
+        "ms": sum(found.timings_ms.values()),
         "stages": _STAGES,
-        "more_url": _more_url(form, count=len(passages)),
+        "more_url": _more_url(form, chunks=chunks),
     }
     return render("results.html", values)
 
 
-def _more_url(form: SearchForm, *, count: int) -> str:
+def _more_url(form: SearchForm, *, chunks: int) -> str:
     """Return the URL of more passages, "" if there are none."""
-    if count < form.count or form.count >= MAX_HITS:
+    if chunks < form.count or form.count >= MAX_HITS:
         return ""
-    return form.with_count(form.count + PASSAGES).url()
+    return form.with_count(form.count + CHUNKS).url()
 
 
-def _show_passage(
-    found: FoundPassage,
+def _by_document(passages: Sequence[FoundPassage]) -> list[list[FoundPassage]]:
+    """Return the passages of each document, the document with the best one first."""
+    found: dict[tuple[str, str], list[FoundPassage]] = {}
+    for each in passages:
+        found.setdefault((each.index, each.uri), []).append(each)
+    return list(found.values())
+
+
+def _read_rows(service: SearchService, ids: set[str]) -> Mapping[str, _native.DocumentRow]:
+    """Return the rows of documents; one that was removed since the search has none."""
+    rows = {}
+    for each in ids:
+        with contextlib.suppress(CrxError):
+            rows[each] = service.find_document(each)[2]
+    return rows
+
+
+def _count(
+    grouped: Sequence[Sequence[FoundPassage]], rows: Mapping[str, _native.DocumentRow]
+) -> Facets:
+    """Return the facets of the documents that were found."""
+    by_index: dict[str, list[_native.DocumentRow]] = {}
+    for first, *_ in grouped:
+        if first.id in rows:
+            by_index.setdefault(first.index, []).append(rows[first.id])
+    counted = [count_documents(index, found) for index, found in by_index.items()]
+    return reduce(merge_facets, counted, Facets())
+
+
+def _show_document(
+    passages: Sequence[FoundPassage],
     *,
+    row: _native.DocumentRow | None,
     form: SearchForm,
-    service: SearchService,
     folder: str,
-) -> _ShownPassage:
-    lang, format_ = _lang_and_format(service, found.id)
+    names_index: bool,
+    first_rows: int,
+) -> _ShownDocument:
+    best = passages[0]
+    path = shorten_path(best.uri, folder)
+    lang = row.lang if row else ""
+    format_ = str(orjson.loads(row.metadata).get("format", "")) if row else ""
+    shown = [
+        _show_passage(each, query=form.query, lang=lang, rows=_ROWS if at else first_rows)
+        for at, each in enumerate(passages)
+    ]
+    return _ShownDocument(
+        title=best.title or path,
+        path=path if best.title else "",
+        index=best.index if names_index else "",
+        format=format_,
+        is_code=format_ in LANGUAGES.values(),
+        passages=shown[:_OPEN_PASSAGES],
+        others=shown[_OPEN_PASSAGES:],
+    )
+
+
+def _show_passage(found: FoundPassage, *, query: str, lang: str, rows: int) -> _ShownPassage:
     return _ShownPassage(
-        url=document_url(found.id, start=found.start, end=found.end, query=form.query),
-        title=found.title or shorten_path(found.uri, folder),
-        index=found.index if len(service.names) > 1 else "",
-        path=shorten_path(found.uri, folder),
+        url=document_url(found.id, start=found.start, end=found.end, query=query),
         location=describe_location(found),
         trail=[each for each in found.headings if each != found.title],
         lang=text_lang(found.text, document_lang=lang),
-        is_code=format_ in LANGUAGES.values(),
-        excerpt=list(_excerpt(found, form.query)),
+        excerpt=list(_excerpt(found, query, rows=rows)),
         hits=found.hits,
         citation=cite(found),
     )
 
 
-def _lang_and_format(service: SearchService, document_id: str) -> tuple[str, str]:
-    # A document that was removed since the search is found no more.
-    with contextlib.suppress(CrxError):
-        _, _, row = service.find_document(document_id)
-        return row.lang, str(orjson.loads(row.metadata).get("format", ""))
-    return "", ""
-
-
-def _excerpt(found: FoundPassage, query: str) -> Iterator[Piece]:
-    terms = terms_for(query, found.text)
+def _excerpt(found: FoundPassage, query: str, *, rows: int) -> Iterator[Piece]:
+    terms = marked_terms(query, found.text)
     passage = Passage(
         uri=found.uri,
         title=found.title,
@@ -135,7 +206,7 @@ def _excerpt(found: FoundPassage, query: str) -> Iterator[Piece]:
         tokens=found.tokens,
         hits=found.hits,
     )
-    excerpt = find_excerpt(passage, query=query, counts=(_ROWS,), width=_COLUMNS, visible=str)
+    excerpt = find_excerpt(passage, query=query, counts=(rows,), width=_COLUMNS, visible=str)
     if excerpt.cut_before:
         yield Piece("… ", "cut")
     for number, fragment in enumerate(excerpt.fragments):

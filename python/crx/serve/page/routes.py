@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime, timezone
 from functools import partial
 from importlib import resources
 
@@ -19,6 +20,7 @@ from crx.serve.page.answer import stream_answer
 from crx.serve.page.document import find_span, parse_range, read_document, render_document
 from crx.serve.page.facets import FacetReader
 from crx.serve.page.form import SearchForm, read_form
+from crx.serve.page.home import render_home
 from crx.serve.page.layout import (
     SECURITY_HEADERS,
     html_response,
@@ -149,10 +151,23 @@ class _PageRoutes:
         yield render_end()
 
     def _results(self, form: SearchForm, *, is_quick: bool = False) -> Markup:
-        search = form.search(rerank=False if is_quick else None)
-        found = self._service.search(search) if form.query else None
+        """Return what is below the form: passages, or what is here if nothing is searched for."""
         folder = self._facets.get(form.index).folder
+        if not form.query:
+            return self._home(form, folder=folder)
+        found = self._service.search(form.search(rerank=False if is_quick else None))
         return render_results(form, found, service=self._service, folder=folder, is_quick=is_quick)
+
+    def _home(self, form: SearchForm, *, folder: str) -> Markup:
+        where = form.where
+        facets = self._facets
+        return render_home(
+            form,
+            facets.read_filtered(form.index, where) if where else facets.get(form.index),
+            folder=folder,
+            status=self._service.status(StatusQuery()),
+            now=datetime.now(timezone.utc),
+        )
 
     def _reranks(self, index: str) -> bool:
         """Return whether a search is reranked that may also be answered without."""

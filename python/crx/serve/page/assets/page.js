@@ -80,7 +80,32 @@ function showFailure(message) {
   shown = "";
 }
 
+// Sets the fields of the form to those of a URL, such as that of a filter.
+function fillForm(fields) {
+  for (const field of form.elements) {
+    if (!field.name) continue;
+    const value = fields.get(field.name) ?? "";
+    if (field.matches("select") && ![...field.options].some((each) => each.value === value)) {
+      field.append(new Option(value));
+    }
+    field.value = value;
+  }
+  for (const [name, value] of fields) {
+    if (form.elements[name]) continue;
+    const hidden = element("input", { type: "hidden", name });
+    hidden.value = value;
+    form.append(hidden);
+  }
+}
+
 if (form) {
+  document.addEventListener("click", (event) => {
+    const chip = event.target.closest("a.chip");
+    if (!chip || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    fillForm(new URL(chip.href).searchParams);
+    search();
+  });
   input.addEventListener("input", (event) => {
     // Half a word of an input method is not searched for.
     if (!event.isComposing) searchSoon();
@@ -206,12 +231,12 @@ function element(name, attributes, text = "") {
 // Keys.
 
 function move(step) {
-  const links = [...document.querySelectorAll(".passage .open")];
+  const links = [...document.querySelectorAll(".result .open")];
   if (!links.length) return;
-  const at = links.findIndex((link) => link.closest(".passage").contains(document.activeElement));
+  const at = links.findIndex((link) => link.closest(".result").contains(document.activeElement));
   const next = links[Math.min(Math.max(at + step, 0), links.length - 1)];
   next.focus({ preventScroll: true });
-  next.closest(".passage").scrollIntoView({ block: "nearest" });
+  next.closest(".result").scrollIntoView({ block: "nearest" });
 }
 
 function goBack() {
