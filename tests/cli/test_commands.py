@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import tomlkit
 from command_line import (
     WHALES,
     Crx,
@@ -201,6 +202,14 @@ def test_doctor_checks_every_part(crx: Crx, indexed: Path) -> None:
     assert done.code == 0
     assert checks["embedder"]["detail"].startswith("hashed: 256 dimensions")
     assert checks["index"]["detail"] == "every row matches its hash"
+
+
+def test_doctor_names_every_extra(crx: Crx) -> None:
+    checks = {each["name"]: each for each in json.loads(crx("doctor", "--json").out)["checks"]}
+    named = re.findall(r"[\w-]+", checks["extras"]["detail"])
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    extras = set(tomlkit.parse(project)["project"]["optional-dependencies"]) - {"dev"}
+    assert extras <= set(named)
 
 
 def test_doctor_measures_the_speed_of_the_embedder_if_asked(

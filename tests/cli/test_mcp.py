@@ -45,6 +45,20 @@ def test_an_entry_is_merged_into_the_file_of_the_client(crx: Crx, indexed: Path)
     assert entry["args"] == ["--from", "crx[mcp]", "crx", "mcp", "--index", f"notes={indexed}"]
 
 
+def test_an_entry_for_windsurf_is_merged_into_its_file_in_the_folder_of_the_user(
+    crx: Crx, indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "user"))
+    assert crx("mcp", "install", "windsurf").err == (
+        "crx: Windsurf reads this from ~/.codeium/windsurf/mcp_config.json; --merge writes it "
+        "there\n"
+    )
+    assert crx("mcp", "install", "windsurf", "--merge").code == 0
+    file = tmp_path / "user" / ".codeium" / "windsurf" / "mcp_config.json"
+    assert json.loads(file.read_text())["mcpServers"]["crx"]["command"] == "/opt/crx"
+
+
 def test_without_an_index_nothing_is_printed(crx: Crx) -> None:
     done = crx("mcp", "install", "claude")
     assert (done.code, done.out) == (2, "")

@@ -1,4 +1,4 @@
-"""The entry of the server in the settings of Claude Code, Cursor, VS Code and Zed."""
+"""The entry of the server in the settings of each client."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import tomlkit
 
 from crx.errors import UsageError
 from crx.mcp.clients import (
@@ -15,6 +16,7 @@ from crx.mcp.clients import (
     ServerCommand,
     merge_settings,
     server_command,
+    settings_text,
     uvx_program,
 )
 
@@ -26,8 +28,11 @@ def test_each_client_gets_the_entry_that_it_documents() -> None:
     entries = {name: COMMAND.entry(client) for name, client in CLIENTS.items()}
     assert entries == {
         "claude": {"type": "stdio", **words},
+        "codex": words,
         "cursor": words,
+        "gemini": words,
         "vscode": {"type": "stdio", **words},
+        "windsurf": words,
         "zed": words,
     }
 
@@ -47,10 +52,48 @@ def test_the_folders_of_settings_and_models_are_passed_on_and_keys_are_not() -> 
     assert server.claude_arguments()[5:7] == ["--env", "CRX_HOME=/home/of/crx"]
 
 
-@pytest.mark.parametrize("client", CLIENTS.values(), ids=list(CLIENTS))
+def test_codex_reads_a_table_of_toml() -> None:
+    server = server_command(["/opt/crx"], [], environ={"CRX_HOME": "/home/of/crx"})
+    assert settings_text(CLIENTS["codex"], server.entry(CLIENTS["codex"])) == (
+        "[mcp_servers.crx]\n"
+        'command = "/opt/crx"\n'
+        'args = ["mcp"]\n'
+        "\n"
+        "[mcp_servers.crx.env]\n"
+        'CRX_HOME = "/home/of/crx"\n'
+    )
+
+
+def test_an_entry_is_merged_into_toml_and_comments_stay(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    before = '# mine\nmodel = "o" # fast\n\n[mcp_servers.other]\ncommand = "x"\n'
+    file.write_text(before)
+    client = CLIENTS["codex"]
+    assert merge_settings(file, client, {"command": "old"}) == "added"
+    assert merge_settings(file, client, COMMAND.entry(client)) == "replaced"
+    assert merge_settings(file, client, COMMAND.entry(client)) == "unchanged"
+    text = file.read_text()
+    assert text.startswith(before)
+    assert tomlkit.parse(text)["mcp_servers"] == {
+        "other": {"command": "x"},
+        "crx": COMMAND.entry(client),
+    }
+
+
+def test_an_entry_is_the_only_one_of_a_new_file(tmp_path: Path) -> None:
+    for name, client in CLIENTS.items():
+        file = tmp_path / name
+        assert merge_settings(file, client, COMMAND.entry(client)) == "added"
+        assert file.read_text() == settings_text(client, COMMAND.entry(client))
+
+
+OF_JSON = {name: client for name, client in CLIENTS.items() if not client.is_toml}
+
+
+@pytest.mark.parametrize("client", OF_JSON.values(), ids=list(OF_JSON))
 def test_an_entry_is_merged_and_everything_else_stays(client: McpClient, tmp_path: Path) -> None:
-    file = tmp_path / client.file
-    file.parent.mkdir(exist_ok=True)
+    file = tmp_path / client.file.removeprefix("~/")
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"theme": "déjà", client.key: {"other": {"command": "x"}}}))
     assert merge_settings(file, client, {"command": "old"}) == "added"
     assert merge_settings(file, client, COMMAND.entry(client)) == "replaced"
@@ -78,6 +121,14 @@ def test_a_file_that_cannot_be_merged_stays_as_it_is(
     with pytest.raises(UsageError, match=f"{message}.*by hand"):
         merge_settings(file, CLIENTS["cursor"], {})
     assert file.read_text() == text
+
+
+def test_a_file_that_is_not_toml_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("[mcp_servers\n")
+    with pytest.raises(UsageError, match=r"not TOML .*by hand"):
+        merge_settings(file, CLIENTS["codex"], {})
+    assert file.read_text() == "[mcp_servers\n"
 
 
 def test_a_link_to_a_settings_file_stays_a_link(tmp_path: Path) -> None:

@@ -33,6 +33,9 @@ State = Literal["ok", "warn", "fail"]
 
 # The module of each extra, which is searched for and not imported.
 EXTRAS = {
+    "mcp": "mcp",
+    "eval": "matplotlib",
+    "ocr": "rapidocr",
     "st": "sentence_transformers",
     "openvino": "openvino",
     "hub": "huggingface_hub",
@@ -40,6 +43,12 @@ EXTRAS = {
     "llama": "llama_cpp",
     "claude": "anthropic",
     "openai": "openai",
+    "milvus": "pymilvus",
+    "postgres": "pg8000",
+    "ray": "ray",
+    "langchain": "langchain_core",
+    "llamaindex": "llama_index",
+    "haystack": "haystack",
 }
 # Less free space is a warning; less than a tenth of it a failure.
 LITTLE_ROOM_BYTES = 1_000_000_000

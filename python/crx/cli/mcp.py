@@ -18,10 +18,11 @@ from crx.config import require_inside
 from crx.errors import UsageError
 from crx.mcp.clients import (
     CLIENTS,
+    McpClient,
     installed_program,
     merge_settings,
     server_command,
-    settings_json,
+    settings_text,
     uvx_program,
 )
 from crx.serve.served_index import open_indexes
@@ -96,13 +97,14 @@ def _exit_at_once(number: int, frame: FrameType | None) -> None:
 @click.option(
     "--merge",
     is_flag=True,
-    help="Write the entry into the client's file in the current folder.  [default: print it]",
+    help="Write the entry into the client's file in the current folder, of Windsurf in the user's.  "
+    "[default: print it]",
 )
 @click.option(
     "--file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File to write the entry into, instead of the one in the current folder.",
+    help="File to write the entry into, instead of that one.",
 )
 def install(
     *,
@@ -115,8 +117,9 @@ def install(
 ) -> None:
     """Print what CLIENT needs to start the server, or write it with --merge.
 
-    CLIENT is claude (Claude Code), cursor, vscode or zed. The entry names the index by its absolute
-    path, because a client starts its servers in a folder of its own.
+    CLIENT is claude (Claude Code), codex, cursor, gemini (Gemini CLI), vscode, windsurf or zed. The
+    entry names the index by its absolute path, because a client starts its servers in a folder of
+    its own.
     """
     chosen = CLIENTS[client]
     specs = [_absolute(each) for each in folders or (str(existing_index(None)),)]
@@ -125,14 +128,21 @@ def install(
     program = uvx_program() if uvx else installed_program()
     server = server_command(program, arguments, environ=os.environ)
     if merge or file:
-        path = file or require_inside(Path(chosen.file), folder=Path.cwd())
+        path = file or _own_file(chosen)
         done = merge_settings(path, chosen, server.entry(chosen))
         print_line(f"{display_path(path)}: {_DONE[done]}; restart {chosen.title}")
     elif client == "claude":
         print_line(shlex.join(server.claude_arguments()))
     else:
-        print_text(settings_json(chosen, server.entry(chosen)).rstrip())
+        print_text(settings_text(chosen, server.entry(chosen)).rstrip())
         print_note(f"{chosen.title} reads this from {chosen.file}; --merge writes it there")
+
+
+def _own_file(client: McpClient) -> Path:
+    """Return the settings file of a client, in the current folder or in that of the user."""
+    if client.is_of_user:
+        return Path(client.file).expanduser()
+    return require_inside(Path(client.file), folder=Path.cwd())
 
 
 def _absolute(spec: str) -> str:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
 
 from crx.config import replace_text
 from crx.errors import UsageError
@@ -31,21 +34,35 @@ Merged = Literal["added", "replaced", "unchanged"]
 class McpClient:
     """A program that starts MCP servers.
 
-    `file` is its settings file, relative to a project's folder, and `key` the object in it that
-    holds the servers by name. `is_typed` says whether an entry names its transport.
+    `file` is its settings file, JSON or TOML, relative to a project's folder, or to the user's if
+    it begins with `~`. `key` is the object in it that holds the servers by name. `is_typed` says
+    whether an entry names its transport.
     """
 
     title: str
     file: str
     key: str
-    is_typed: bool
+    is_typed: bool = False
+
+    @property
+    def is_of_user(self) -> bool:
+        """Whether the settings file is one for all projects of the user."""
+        return self.file.startswith("~")
+
+    @property
+    def is_toml(self) -> bool:
+        """Whether the settings file is TOML."""
+        return self.file.endswith(".toml")
 
 
 CLIENTS = {
     "claude": McpClient("Claude Code", ".mcp.json", "mcpServers", is_typed=True),
-    "cursor": McpClient("Cursor", ".cursor/mcp.json", "mcpServers", is_typed=False),
+    "codex": McpClient("Codex", ".codex/config.toml", "mcp_servers"),
+    "cursor": McpClient("Cursor", ".cursor/mcp.json", "mcpServers"),
+    "gemini": McpClient("Gemini CLI", ".gemini/settings.json", "mcpServers"),
     "vscode": McpClient("Visual Studio Code", ".vscode/mcp.json", "servers", is_typed=True),
-    "zed": McpClient("Zed", ".zed/settings.json", "context_servers", is_typed=False),
+    "windsurf": McpClient("Windsurf", "~/.codeium/windsurf/mcp_config.json", "mcpServers"),
+    "zed": McpClient("Zed", ".zed/settings.json", "context_servers"),
 }
 
 
@@ -96,38 +113,43 @@ def server_command(
     return ServerCommand((*program, "mcp", *arguments), passed_on)
 
 
-def settings_json(client: McpClient, entry: Mapping[str, object]) -> str:
+def settings_text(client: McpClient, entry: Mapping[str, object]) -> str:
     """Return a client's settings file with no other entry."""
-    return _format({client.key: {SERVER_NAME: entry}})
+    return _format(client, {client.key: {SERVER_NAME: entry}})
 
 
 def merge_settings(path: Path, client: McpClient, entry: Mapping[str, object]) -> Merged:
     """Put the entry into a settings file, whose other content stays; returns what was done.
 
-    Raises `UsageError` if the file is not plain JSON, as with comments in it, which would be lost.
+    Comments of TOML stay. Raises `UsageError` if the file is not plain JSON, as with comments in
+    it, which would be lost, or not TOML.
     """
     target = path.resolve()
-    settings = _read(target) if target.is_file() else {}
+    settings = _read(target, client) if target.is_file() else {}
     servers = settings.setdefault(client.key, {})
-    if not isinstance(servers, dict):
+    if not isinstance(servers, MutableMapping):
         raise UsageError(f'{path}: "{client.key}" is not an object; add the entry by hand')
     before = servers.get(SERVER_NAME)
     if before == entry:
         return "unchanged"
-    servers[SERVER_NAME] = entry
-    replace_text(target, _format(settings))
+    servers[SERVER_NAME] = dict(entry)
+    replace_text(target, _format(client, settings))
     return "added" if before is None else "replaced"
 
 
-def _read(path: Path) -> dict[str, object]:
+def _read(path: Path, client: McpClient) -> MutableMapping[str, Any]:
+    text = path.read_text(encoding="utf-8")
     try:
-        settings = json.loads(path.read_text(encoding="utf-8") or "{}")
-    except ValueError as error:
-        raise UsageError(f"{path}: not plain JSON ({error}); add the entry by hand") from None
-    if not isinstance(settings, dict):
+        settings = tomlkit.parse(text) if client.is_toml else json.loads(text or "{}")
+    except (ValueError, TOMLKitError) as error:
+        kind = "TOML" if client.is_toml else "plain JSON"
+        raise UsageError(f"{path}: not {kind} ({error}); add the entry by hand") from None
+    if not isinstance(settings, MutableMapping):
         raise UsageError(f"{path}: not an object; add the entry by hand")
     return settings
 
 
-def _format(settings: Mapping[str, object]) -> str:
+def _format(client: McpClient, settings: Mapping[str, object]) -> str:
+    if client.is_toml:
+        return tomlkit.dumps(settings)
     return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
