@@ -28,6 +28,7 @@ from crx.serve.service import SearchService
 from crx.serve.threads import RequestThreads
 
 JSON = "application/json"
+OPERATIONS = (*OWN, *COMPATIBLE)
 Decoded = TypeVar("Decoded")
 
 
@@ -41,14 +42,13 @@ class Extension:
 
 def create_app(service: SearchService, *, extensions: Sequence[Extension] = ()) -> Starlette:
     """Return the application for a service, without its guard."""
-    operations = (*OWN, *COMPATIBLE)
     threads, answerers = RequestThreads(), RequestThreads(count=REMOTE_ANSWERS)
-    routes: list[BaseRoute] = [_operation_route(service, threads, each) for each in operations]
+    routes: list[BaseRoute] = [_operation_route(service, threads, each) for each in OPERATIONS]
     routes += [
         ask_route(service, answerers),
         Route("/health", partial(_health, service)),
         Route("/metrics", partial(_metrics, service, threads)),
-        Route("/openapi.json", partial(_openapi, describe_operations(operations))),
+        Route("/openapi.json", partial(_openapi, describe_operations(OPERATIONS))),
     ]
     for extension in extensions:
         routes += extension.routes

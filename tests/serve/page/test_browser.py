@@ -281,6 +281,7 @@ def _paths(browser: Browser) -> list[str]:
         hostile,
         "/ask?q=krill",
         "/status",
+        "/docs",
         "/?n=0",
     ]
 

@@ -347,3 +347,27 @@ def test_what_a_search_lacks_is_said_until_it_is_done() -> None:
     assert '<progress max="40" value="10"' in html
     assert "lags 3 changes behind" in html
     assert "1 input could not be read" in html
+
+
+def test_the_page_on_the_api_names_every_operation_and_field_and_loads_nothing_else(
+    page: Client,
+) -> None:
+    html = get(page, "/docs")
+    description = page.get("/openapi.json").json
+    operations = [
+        f"{method.upper()} {path}"
+        for path, methods in description["paths"].items()
+        for method in methods
+    ]
+    assert re.findall(r"<h2><code>([A-Z]+ /\S+)</code></h2>", html) == operations
+    named = set(re.findall(r"<dt><code>(\w+)</code>", html))
+    for schema in description["components"]["schemas"].values():
+        assert set(schema.get("properties", ())) <= named
+    elements = Elements(html)
+    loaded = [a.get("src") or a.get("href") for name, a in elements.attributes if name != "a"]
+    assert {each for each in loaded if each and not each.startswith("/assets/")} == set()
+    anchors = {a["href"] for name, a in elements.attributes if name == "a"}
+    ids = {f"#{a['id']}" for _, a in elements.attributes if a.get("id")}
+    assert {each for each in anchors if each.startswith("#")} <= ids
+    policy = page.get("/docs").headers["content-security-policy"]
+    assert "default-src 'self'" in policy

@@ -14,8 +14,9 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from crx.serve.answering import REMOTE_ANSWERS
-from crx.serve.app import Extension
+from crx.serve.app import OPERATIONS, Extension
 from crx.serve.failures import EXPECTED, status_of
+from crx.serve.openapi import describe_operations
 from crx.serve.page.answer import stream_answer
 from crx.serve.page.document import find_span, parse_range, read_document, render_document
 from crx.serve.page.facets import FacetReader
@@ -28,6 +29,7 @@ from crx.serve.page.layout import (
     render_page,
     render_start,
 )
+from crx.serve.page.reference import render_reference
 from crx.serve.page.results import render_form, render_results
 from crx.serve.page.state import render_state, render_status
 from crx.serve.page.templates import render
@@ -53,6 +55,7 @@ def page_extension(service: SearchService) -> Extension:
         Route("/ask", page.ask),
         Route("/documents/{id}", page.respond(page.document)),
         Route("/status", page.respond(page.status)),
+        Route("/docs", page.respond(page.reference)),
         Route("/state", page.respond(page.state)),
         *(Route(f"/assets/{name}", partial(_asset, name)) for name in _ASSETS),
     )
@@ -124,6 +127,11 @@ class _PageRoutes:
         """Render the page of the state of server and indexes."""
         status = self._service.status(StatusQuery())
         return render_page("Status - crx", render_status(status), kind="status")
+
+    def reference(self, request: Request) -> Markup:
+        """Render the page on the HTTP API."""
+        main = render_reference(describe_operations(OPERATIONS))
+        return render_page("HTTP API - crx", main, kind="reference")
 
     def state(self, request: Request) -> Markup:
         """Render the lines on what a search lacks now, for the script."""
