@@ -97,8 +97,8 @@ def _exit_at_once(number: int, frame: FrameType | None) -> None:
 @click.option(
     "--merge",
     is_flag=True,
-    help="Write the entry into the client's file in the current folder, of Windsurf in the user's.  "
-    "[default: print it]",
+    help="Write the entry into the client's file in the current folder, for Windsurf in the user's "
+    "folder.  [default: print it]",
 )
 @click.option(
     "--file",
