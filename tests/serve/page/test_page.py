@@ -366,7 +366,7 @@ def test_the_page_on_the_api_names_every_operation_and_field_and_loads_nothing_e
     elements = Elements(html)
     loaded = [a.get("src") or a.get("href") for name, a in elements.attributes if name != "a"]
     assert {each for each in loaded if each and not each.startswith("/assets/")} == set()
-    anchors = {a["href"] for name, a in elements.attributes if name == "a"}
+    anchors = {str(a["href"]) for name, a in elements.attributes if name == "a"}
     ids = {f"#{a['id']}" for _, a in elements.attributes if a.get("id")}
     assert {each for each in anchors if each.startswith("#")} <= ids
     policy = page.get("/docs").headers["content-security-policy"]
