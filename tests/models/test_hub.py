@@ -235,6 +235,14 @@ def test_a_gguf_file_is_no_embedder(pull: Pull, hub: Hub) -> None:
     assert "a GGUF file is a generator here, not embedder" in refused
 
 
+def test_a_gguf_file_has_no_options_of_other_models(pull: Pull, hub: Hub) -> None:
+    hub.models["acme/tiny"] = HubRepository({"tiny.gguf": b"GGUF"})
+    for option in (("--precision", "int8"), ("--max-tokens", "24")):
+        refused = pull("hf:acme/tiny:tiny.gguf", *option, code=2)
+        assert "a GGUF file is stored as it is" in refused
+    assert not (pull.store / "tiny").exists()
+
+
 def test_a_full_disk_is_named() -> None:
     with (
         pytest.raises(NoRoom, match=r"no space left to download it; .* HF_HOME"),

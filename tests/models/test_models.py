@@ -13,7 +13,7 @@ import pytest
 from tiny_model import make_model, write_json
 
 from crx.backends.onnx import OnnxEmbedder
-from crx.errors import ModelError, NoRoom, UsageError
+from crx.errors import ModelError, NoRoom, NotInstalled, UsageError
 from crx.models import ModelCard, add_model, find_model, read_cards, remove_model, verify_model
 from crx.models.convert import reference
 from crx.models.convert.weights import read_weights
@@ -212,6 +212,12 @@ def test_both_precisions_of_a_model_can_be_installed(make: Make) -> None:
         ("tiny@int8", "int8"),
     ]
     assert len({card.fingerprint for card in read_cards()}) == 2
+
+
+def test_a_model_that_is_installed_in_int8_alone_is_named(make: Make) -> None:
+    add_model(make(), name="tiny", precision="int8")
+    with pytest.raises(NotInstalled, match="installed in int8 alone, as tiny@int8"):
+        find_model("tiny")
 
 
 def test_adding_a_name_again_replaces_the_model(make: Make) -> None:
