@@ -21,9 +21,11 @@ from crx.ingest.readers import (
     load_reader,
     man,
     reader_for,
+    reader_name,
     scan,
 )
-from crx.ingest.readers.binary import OLE, POSTSCRIPT, describe_binary
+from crx.ingest.readers.binary import POSTSCRIPT, describe_binary
+from crx.ingest.readers.content import UNREADABLE, reader_by_content
 from crx.ingest.readers.decode import BinaryFile, decode
 from crx.ingest.readers.scan import Recognize
 from crx.ingest.readers.structure import structure, suffix
@@ -82,12 +84,6 @@ FORMATS: dict[str, Callable[[bytes, int], bytes]] = {
 }
 
 
-# Formats of texts for which there is no reader: such a file is a failure with a next step, while
-# other binary files are skipped.
-_OFFICE_FORMATS = frozenset((
-    ".doc", ".ppt", ".pages", ".numbers", ".key",
-))  # fmt: skip
-_SNIFFED_BYTES = 1024
 _SNIFFED_CHARS = 20_000
 
 
@@ -104,7 +100,8 @@ def read_bytes(
 ) -> Iterator[Document]:
     """Yield the documents that bytes hold, decompressed if the name says that they are compressed.
 
-    The format is that of the name's extension or, without a known one, that of the first bytes.
+    The format is that of the bytes if they are PDF, RTF, a document in an archive or HTML where
+    the name's extension says otherwise; else that of the extension.
     Each document's metadata holds its `format` and, if the name has one, its `ext`. `recognize`
     reads images, and pages of a PDF without text. Raises
     `InputError` for bytes that cannot be read or decompress to more than `max_bytes`, `NotText`
@@ -189,23 +186,18 @@ def _choose_reading(data: bytes, extension: str, recognize: Recognize | None) ->
 
 
 def _find_reader(data: bytes, extension: str) -> Reader:
-    if reader := reader_for(extension):
-        return reader
-    if name := _detect_reader(data, extension):
+    named = reader_name(extension)
+    # The reader of another package knows its own format.
+    own = reader_for(extension)
+    if own is not None and not named:
+        return own
+    if name := reader_by_content(data, extension, named=named):
         return load_reader(name)
-    if extension in _OFFICE_FORMATS:
+    if own is not None:
+        return own
+    if extension in UNREADABLE:
         raise InputError(f"has no reader for {extension}; save it as PDF, HTML or text")
     return _UnclaimedReader()
-
-
-def _detect_reader(data: bytes, extension: str) -> str:
-    """Return the name of the reader that the first bytes call for, or ""."""
-    if extension == ".msg" and data.startswith(OLE):
-        return "mail"
-    opening = data[:_SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if opening.startswith(b"%pdf-"):
-        return "pdf"
-    return "html" if opening.startswith((b"<!doctype html", b"<html")) else ""
 
 
 class _UnclaimedReader:

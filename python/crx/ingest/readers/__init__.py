@@ -71,6 +71,11 @@ def reader_for(extension: str) -> Reader | None:
     return load_reader(name) if name else None
 
 
+def reader_name(extension: str) -> str:
+    """Return the name of the built-in reader of an extension, "" if another package has it."""
+    return "" if extension in _load_plugins() else _NAMES.get(extension, "")
+
+
 def is_claimed(extension: str) -> bool:
     """Return True if there is a reader of an extension; it is not imported."""
     return extension in _NAMES or extension in _load_plugins()

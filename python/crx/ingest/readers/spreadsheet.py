@@ -33,6 +33,7 @@ from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.delimited import column_names
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.headings import in_order
+from crx.ingest.readers.structure import suffix
 from crx.ingest.readers.xml_package import Archive
 from crx.types import Document, Mark, Scalar
 
@@ -64,18 +65,21 @@ Value: TypeAlias = (
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the workbook's text with its sheets, columns and rows."""
     title, metadata = "", dict[str, Scalar | list[Scalar]]()
+    format_ = suffix(name).removeprefix(".")
     if not data.startswith(OLE):
         archive = Archive(data)
         archive.refuse_large(_MAX_BYTES)
         if _OPEN_DOCUMENT in archive:
             odf.refuse_encrypted(archive)
             title, metadata = odf.properties(archive)
+            format_ = format_ if format_ in ("ods", "ots") else "ods"
         else:
             title, metadata = xml_package.properties(archive)
+            format_ = format_ if format_.startswith("xl") else "xlsx"
     text, bad = _read_sheets(data)
     if not text.sheets:
         raise InputError(_describe_bad(bad) if bad else "has no text")
-    metadata |= {"sheets": text.sheets, "format": name.rpartition(".")[2].lower()}
+    metadata |= {"sheets": text.sheets, "format": format_}
     if not title and (title := name_title(name)):
         metadata["title_from"] = "name"
     whole, marks = text.build()

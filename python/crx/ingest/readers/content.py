@@ -1,0 +1,60 @@
+"""The reader that a file's bytes call for, where its extension names another or none.
+
+People rename files, and programs save HTML or RTF as `.doc` and `.xls`. A text is read as its
+extension says: that a file of Markdown begins with `<html>` makes it no page.
+"""
+
+from __future__ import annotations
+
+from crx.ingest.readers.binary import OLE
+
+_PDF, _RTF, _ZIP = b"%pdf-", b"{\\rtf1", b"PK\3\4"
+_HTML = (b"<!doctype html", b"<html")
+_SNIFFED_BYTES = 1024
+# Readers of formats that are no text as it stands.
+_BINARY = frozenset({"docx", "epub", "odf", "pdf", "pptx", "rtf", "spreadsheet"})
+# Extensions of formats without a reader, under which files of another format are often saved.
+UNREADABLE = frozenset({".doc", ".ppt", ".pages", ".numbers", ".key"})
+# What an archive of a format names: entries of Office Open XML and the `mimetype` of the others.
+_PARTS = {
+    "docx": b"word/document.xml",
+    "pptx": b"ppt/presentation.xml",
+    "spreadsheet": b"xl/workbook.",
+}
+_MIMETYPES = {
+    b"application/epub+zip": "epub",
+    b"application/vnd.oasis.opendocument.spreadsheet": "spreadsheet",
+    b"application/vnd.oasis.opendocument": "odf",
+}
+_MIMETYPE_ENTRY = b"mimetype"
+_LOCAL_HEADER_BYTES = 30
+
+
+def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
+    """Return the name of the reader that bytes call for, "" for the one of their extension.
+
+    `named` is the name of that reader, "" if the extension has none.
+    """
+    if extension == ".msg" and data.startswith(OLE):
+        return "mail"
+    opening = data[:_SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if opening.startswith(_PDF):
+        return "pdf"
+    if opening.startswith(_RTF):
+        return "rtf"
+    if opening.startswith(_HTML) and (not named or named in _BINARY):
+        return "html"
+    if data.startswith(_ZIP) and (named in _BINARY or not extension or extension in UNREADABLE):
+        return _reader_of_archive(data, named=named)
+    return ""
+
+
+def _reader_of_archive(data: bytes, *, named: str) -> str:
+    """Return the name of the reader of a ZIP archive, "" if it may be that of the extension."""
+    if named in _PARTS and _PARTS[named] in data:
+        return ""
+    name_end = _LOCAL_HEADER_BYTES + len(_MIMETYPE_ENTRY)
+    if data[_LOCAL_HEADER_BYTES:name_end] == _MIMETYPE_ENTRY:
+        stored = data[name_end : name_end + 100]
+        return next((name for mime, name in _MIMETYPES.items() if mime in stored), "")
+    return next((name for name, part in _PARTS.items() if part in data), "")

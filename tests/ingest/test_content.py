@@ -1,0 +1,60 @@
+"""Files whose extension is not that of their content."""
+
+from __future__ import annotations
+
+import pytest
+from pdfs import pdf
+from sheets import ods, xlsx
+from zipped import docx, zipped
+
+from crx.errors import InputError
+from crx.ingest.read import read_bytes
+from crx.ingest.readers.content import reader_by_content
+
+TEXT = "Blue whales eat krill"
+WORD = docx(f"<w:p><w:r><w:t>{TEXT}</w:t></w:r></w:p>")
+SHEET = xlsx({"Plan": [["animal", "food"], ["whale", TEXT]]})
+RTF = rb"{\rtf1\ansi " + TEXT.encode() + b"}"
+HTML = f"<!DOCTYPE html><html><body><p>{TEXT}</p></body></html>".encode()
+PDF = pdf([[TEXT]])
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "format_"),
+    [
+        (PDF, "report.docx", "pdf"),
+        (PDF, "report.txt", "pdf"),
+        (PDF, "report.doc", "pdf"),
+        (PDF, "report", "pdf"),
+        (WORD, "report.doc", "docx"),
+        (WORD, "report.pdf", "docx"),
+        (WORD, "report", "docx"),
+        (SHEET, "report.docx", "xlsx"),
+        (ods({"Plan": [["animal"], [TEXT]]}), "report.xlsx", "ods"),
+        (RTF, "report.doc", "rtf"),
+        (RTF, "report.docx", "rtf"),
+        (HTML, "report.xls", "html"),
+        (HTML, "report.doc", "html"),
+        (HTML, "report.pdf", "html"),
+    ],
+)
+def test_a_file_is_read_by_its_content(data: bytes, name: str, format_: str) -> None:
+    (document,) = read_bytes(data, name=name)
+    assert TEXT in document.text
+    assert document.metadata["format"] == format_
+
+
+def test_a_text_is_read_by_its_extension() -> None:
+    (document,) = read_bytes(HTML, name="notes.md")
+    assert document.metadata["format"] == "markdown"
+
+
+def test_a_word_document_may_embed_a_sheet() -> None:
+    both = zipped({"xl/workbook.xml": "", "word/document.xml": ""})
+    assert reader_by_content(both, ".docx", named="docx") == ""
+    assert reader_by_content(both, ".xlsx", named="spreadsheet") == ""
+
+
+def test_an_old_word_document_still_has_no_reader() -> None:
+    with pytest.raises(InputError, match=r"no reader for \.doc; save it"):
+        list(read_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), name="old.doc"))
