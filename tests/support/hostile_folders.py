@@ -95,6 +95,8 @@ NAMES = (
     ".crx/derived/bm25/meta.json",
     ".crx/derived/codes-2.int8.tmp",
     ".crx/derived/tail-1-9.f16.tmp",
+    ".crx/derived/usearch-1.usearch",
+    ".crx/derived/usearch-2.usearch.tmp",
     ".crx/derived/vectors-1.f16",
     ".crx/derived/vectors-1.f16.tmp",
     ".crx/derived/vectors-2.f16",
@@ -216,6 +218,11 @@ def _settings() -> Iterator[HostileFolder]:
         "mounts: outside",
         lambda places: set_settings(places, mounts=orjson.dumps([str(places.outside)]).decode()),
     )
+    for what, file in {
+        "a forged graph": "usearch-2.usearch",
+        "a graph outside": "../../../outside/secret.md",
+    }.items():
+        yield HostileFolder(f"usearch: {what}", partial(_forge_graph, file=file))
     for head in ("", "outline+", "none+"):
         yield HostileFolder(
             f"contexts: {head}a file outside",
@@ -225,6 +232,12 @@ def _settings() -> Iterator[HostileFolder]:
 
 def _set_embedder(places: Places, *, of: Callable[[Places], str]) -> None:
     set_settings(places, embedder=of(places))
+
+
+def _forge_graph(places: Places, *, file: str) -> None:
+    """Name a file as the graph of each of the next states; no key of the user has sealed it."""
+    set_settings(places, usearch_seal=f"{file} 2 {'0' * 64}")
+    (places.index / "derived" / "usearch-2.usearch").write_bytes(b"usearch" + 2_000 * b"\xff")
 
 
 def _set_contexts(places: Places, *, head: str) -> None:
@@ -281,6 +294,12 @@ def _write_document(places: Places, *, name: str) -> None:
     (places.work / "docs" / name).write_text("whales")
 
 
+def _write_module(places: Places, *, name: str) -> None:
+    """Write a module that changes what is outside when it is imported."""
+    ran = f"open({str(places.outside / 'ran')!r}, 'w').close()\n"
+    (places.work / f"{name}.py").write_text(ran)
+
+
 def _dated(year: int, places: Places) -> None:
     path = places.work / "docs" / f"dated-{year}.md"
     path.write_text("a dated file")
@@ -304,6 +323,10 @@ def _documents() -> Iterator[HostileFolder]:
         yield HostileFolder(
             f"document: the name has {what}",
             partial(_write_document, name=name),
+        )
+    for module in ("pip", "crx", "numpy", "runpy", "huggingface_hub", "sitecustomize", "usearch"):
+        yield HostileFolder(
+            f"document: a module named {module}", partial(_write_module, name=module)
         )
     yield HostileFolder(
         "document: a pipe", lambda places: os.mkfifo(places.work / "docs" / "pipe.md")

@@ -10,7 +10,6 @@ import errno
 import importlib.util
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from crx.bundle.own_wheel import pack_wheel
 from crx.bundle.wheel import WheelFacts, read_wheel
 from crx.config import refuse_offline
 from crx.errors import NoRoom, SystemFailure, UsageError
+from crx.workers.child import script_command
 
 _NAME = "crx"
 
@@ -97,7 +97,7 @@ def _run_pip(wheels: Path, requirement: str, folder: Path | None, temporary: Pat
     # What pip unpacks must find room where the bundle does, not in a small /tmp.
     folders = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(temporary))
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", *options, requirement, "pip"],
+        [*script_command("pip"), "wheel", *options, requirement, "pip"],
         check=False,
         capture_output=True,
         text=True,

@@ -19,6 +19,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from crx.config import replace_text
 from crx.errors import UsageError
+from crx.workers.child import script_command
 
 # The name of the server in a client's settings.
 SERVER_NAME = "crx"
@@ -97,7 +98,7 @@ def installed_program() -> tuple[str, ...]:
     """Return the words that start this installation of crx."""
     script = Path(sys.executable).with_name("crx")
     found = str(script) if script.is_file() else shutil.which("crx")
-    return (found,) if found else (sys.executable, "-m", "crx")
+    return (found,) if found else script_command("crx")
 
 
 def uvx_program() -> tuple[str, ...]:

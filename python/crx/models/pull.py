@@ -12,7 +12,6 @@ import importlib.util
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import zipfile
@@ -25,6 +24,7 @@ from crx.models.convert.gguf import can_convert_gguf, convert_gguf
 from crx.models.pinned_wheels import PinnedWheel, find_pinned_wheel
 from crx.models.source_folder import Overrides
 from crx.models.store import import_converter, publish_model, qualified_name, writable_folder
+from crx.workers.child import script_command
 
 # The platform of the pinned wheels, whatever this one is: they are read, not run.
 _PLATFORM = "manylinux2014_x86_64"
@@ -172,7 +172,7 @@ def _download_wheel(pin: PinnedWheel, folder: Path) -> Path:
     requirements.write_text(f"{pin.release} --hash=sha256:{pin.sha256}\n", encoding="utf-8")
     options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--platform", _PLATFORM]
     options += ["--no-cache-dir", "--disable-pip-version-check", "--quiet", "--no-input"]
-    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder)]
+    command = [*script_command("pip"), "download", *options, "--dest", str(folder)]
     completed = subprocess.run(
         [*command, "-r", str(requirements)],
         check=False,

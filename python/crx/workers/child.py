@@ -39,6 +39,15 @@ def child_command(module: str) -> tuple[str, ...]:
     return (sys.executable, "-c", code)
 
 
+def script_command(module: str) -> tuple[str, ...]:
+    """Return the command that runs a module as `-m` does, but not from the current folder."""
+    code = (
+        "import sys; sys.path = [p for p in sys.path if p]; "
+        f"import runpy; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+    )
+    return (sys.executable, "-c", code)
+
+
 class Child:
     """A process that exchanges messages with this one.
 

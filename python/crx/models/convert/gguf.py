@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from crx.errors import ModelError
+from crx.workers.child import script_command
 
 
 def can_convert_gguf() -> bool:
@@ -26,7 +27,7 @@ def convert_gguf(source: Path, target: Path) -> None:
 
     Raises `ModelError`, with the last line that llama.cpp wrote, if it cannot convert the file.
     """
-    command = [sys.executable, "-m", __name__, str(source), str(target)]
+    command = [*script_command(__name__), str(source), str(target)]
     run = subprocess.run(command, capture_output=True, check=False)
     if run.returncode:
         lines = run.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
