@@ -156,6 +156,7 @@ def run_traced(
         "PIP_CONFIG_FILE": os.devnull,
         "HF_ENDPOINT": NOWHERE,
         "HF_HOME": str(top / "home" / "hub"),
+        "CRX_MODELS": str(top / "home" / "models"),
         "NO_PROXY": "*",
     }
     words = [sys.executable, __file__, str(top), json.dumps(commands)]
