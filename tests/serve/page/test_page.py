@@ -263,7 +263,7 @@ def test_a_document_is_shown_around_the_passage(page: Client) -> None:
 def test_a_document_shows_its_contexts_their_coverage_and_its_outline(page: Client) -> None:
     html = get(page, first_link(page, "humpbacks sing").partition("#")[0])
     assert re.search(r"Contexts: (\d+) of \1 chunks have one \(100%\)", html)
-    assert re.search(r'<a href="#L\d+" dir="auto">Song</a>', html)
+    assert re.search(r'<a href="/documents/[^"]+#passage" dir="auto">Song</a>', html)
     assert "<dt>date</dt>" in html
 
 

@@ -122,11 +122,16 @@ def read_form(given: Mapping[str, str]) -> SearchForm:
 
 
 def document_url(
-    document_id: str, *, start: int | None = None, end: int | None = None, query: str = ""
+    document_id: str,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    query: str = "",
+    view: str = "",
 ) -> str:
     """Return the URL of a document on the page, scrolled to a span if one is given."""
     span = {} if start is None or end is None else {"start": str(start), "end": str(end)}
-    url = _with_query(f"/documents/{document_id}", {**span, "q": query})
+    url = _with_query(f"/documents/{document_id}", {**span, "q": query, "view": view})
     return f"{url}#passage" if span else url
 
 

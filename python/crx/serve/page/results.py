@@ -19,6 +19,7 @@ from crx.serve.page.chips import list_filters
 from crx.serve.page.facets import Facets, count_documents, merge_facets
 from crx.serve.page.form import CHUNKS, SearchForm, document_url
 from crx.serve.page.locations import cite, describe_location, shorten_path, text_lang
+from crx.serve.page.original import original_url
 from crx.serve.page.templates import render
 from crx.serve.page.text_pieces import Piece, marked_terms, split_words
 from crx.serve.requests import MAX_HITS
@@ -62,6 +63,7 @@ class _ShownDocument:
     path: str
     index: str
     format: str
+    original_url: str
     is_code: bool
     passages: Sequence[_ShownPassage]
     others: Sequence[_ShownPassage]
@@ -176,6 +178,7 @@ def _show_document(
         path=path if best.title else "",
         index=best.index if names_index else "",
         format=format_,
+        original_url=original_url(best.id, row) if row else "",
         is_code=format_ in LANGUAGES.values(),
         passages=shown[:_OPEN_PASSAGES],
         others=shown[_OPEN_PASSAGES:],
@@ -183,8 +186,10 @@ def _show_document(
 
 
 def _show_passage(found: FoundPassage, *, query: str, lang: str, rows: int) -> _ShownPassage:
+    best = found.hits[0]
     return _ShownPassage(
-        url=document_url(found.id, start=found.start, end=found.end, query=query),
+        # The chunk that answers, without the text around it that the passage has besides.
+        url=document_url(found.id, start=best.start, end=best.end, query=query),
         location=describe_location(found),
         trail=[each for each in found.headings if each != found.title],
         lang=text_lang(found.text, document_lang=lang),

@@ -8,17 +8,20 @@ from datetime import datetime, timezone
 from functools import partial
 from importlib import resources
 
+import orjson
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from crx import _native
+from crx.ingest.formats import is_as_written
 from crx.serve.answering import REMOTE_ANSWERS
 from crx.serve.app import OPERATIONS, Extension
 from crx.serve.failures import EXPECTED, status_of
 from crx.serve.openapi import describe_operations
 from crx.serve.page.answer import stream_answer
-from crx.serve.page.document import find_span, parse_range, read_document, render_document
+from crx.serve.page.document import render_document, render_preview
 from crx.serve.page.facets import FacetReader
 from crx.serve.page.form import SearchForm, read_form
 from crx.serve.page.home import render_home
@@ -29,6 +32,8 @@ from crx.serve.page.layout import (
     render_page,
     render_start,
 )
+from crx.serve.page.original import read_original
+from crx.serve.page.read_document import DocumentPage, read_document
 from crx.serve.page.reference import render_reference
 from crx.serve.page.results import render_form, render_results
 from crx.serve.page.state import render_state, render_status
@@ -54,6 +59,8 @@ def page_extension(service: SearchService) -> Extension:
         Route("/results", page.respond(page.results)),
         Route("/ask", page.ask),
         Route("/documents/{id}", page.respond(page.document)),
+        Route("/preview/{id}", page.respond(page.preview)),
+        Route("/original/{id}", page.original),
         Route("/status", page.respond(page.status)),
         Route("/docs", page.respond(page.reference)),
         Route("/state", page.respond(page.state)),
@@ -98,7 +105,8 @@ class _PageRoutes:
         form = read_form(request.query_params)
         results = self._results(form)
         title = f"{form.query} - crx" if form.query else "crx"
-        return render_page(title, self._form(form), results, state=self._state(), kind="search")
+        main = (self._form(form), results, render("no_preview.html", {}))
+        return render_page(title, *main, state=self._state(), kind="search")
 
     def results(self, request: Request) -> Markup:
         """Render the passages of a search only, for the script.
@@ -111,17 +119,31 @@ class _PageRoutes:
 
     def document(self, request: Request) -> Markup:
         """Render the page of a document."""
-        given = request.query_params
-        found = self._service.find_document(request.path_params["id"])
-        page = read_document(
-            request.path_params["id"],
-            found=found,
-            span=find_span(given),
-            line_span=parse_range(given.get("lines", "")),
-            query=given.get("q", "").strip(),
-        )
-        main = render_document(page, store=found[1].store)
+        page, store = self._read_document(request)
+        main = render_document(page, store=store)
         return render_page(f"{page.title} - crx", main, kind="document")
+
+    def preview(self, request: Request) -> Markup:
+        """Render a document around a passage, for the script."""
+        page, store = self._read_document(request)
+        return render_preview(page, store=store)
+
+    async def original(self, request: Request) -> Response:
+        """Send the file that a document was read from."""
+        try:
+            return await self._threads.run(self._original, request.path_params["id"])
+        except EXPECTED as error:
+            return _failure(error)
+
+    def _original(self, document_id: str) -> Response:
+        row = self._service.find_document(document_id)[2]
+        return read_original(row, is_text=is_as_written(row.uri, orjson.loads(row.metadata)))
+
+    def _read_document(self, request: Request) -> tuple[DocumentPage, _native.Store]:
+        document_id = request.path_params["id"]
+        found = self._service.find_document(document_id)
+        page = read_document(document_id, found=found, given=request.query_params)
+        return page, found[1].store
 
     def status(self, request: Request) -> Markup:
         """Render the page of the state of server and indexes."""

@@ -43,9 +43,14 @@ class TextLines:
         """Return the end of a line, without its newline."""
         return self.starts[line] - 1 if line < len(self.starts) else len(self.text)
 
-    def around(self, start: int) -> tuple[int, int]:
-        """Return the lines (first, last) that a page shows which is scrolled to an offset."""
-        text_start = max(0, min(start - _BEFORE_CHARS, len(self.text) - SHOWN_CHARS))
+    def around(
+        self, start: int, *, before: int = _BEFORE_CHARS, shown: int = SHOWN_CHARS
+    ) -> tuple[int, int]:
+        """Return the lines (first, last) that are shown of a text that is scrolled to an offset.
+
+        They have about `shown` characters, `before` of them before the offset.
+        """
+        text_start = max(0, min(start - before, len(self.text) - shown))
         first = self.line_at(text_start)
-        last = max(self.line_at(text_start + SHOWN_CHARS), self.line_at(start))
+        last = max(self.line_at(text_start + shown), self.line_at(start))
         return first, last

@@ -44,6 +44,7 @@ async function search(speed = "") {
     await showPart(`/results?${query}${speed}`, "results", controller.signal);
     if (query !== shown) closeAnswer();
     shown = query;
+    previewFirst();
     history.replaceState(null, "", query ? `/?${query}` : "/");
     document.title = input.value.trim() ? `${input.value.trim()} - crx` : "crx";
     if ("quick" in document.getElementById("results").dataset) timer = setTimeout(settle, SETTLED_MS);
@@ -228,6 +229,57 @@ function element(name, attributes, text = "") {
   return made;
 }
 
+// The preview of the passage that has the focus, beside the list.
+
+const PREVIEW_MS = 120;
+const wide = matchMedia("(min-width: 68rem)");
+let previewing = null;
+let previewTimer = 0;
+
+// Shows the passage that a link leads to once the focus rests on it.
+function previewSoon(link) {
+  clearTimeout(previewTimer);
+  if (wide.matches && link) previewTimer = setTimeout(() => preview(link), PREVIEW_MS);
+}
+
+async function preview(link) {
+  const path = link.pathname.replace("/documents/", "/preview/") + link.search;
+  const pane = document.getElementById("preview");
+  if (!pane || !link.isConnected || pane.dataset.path === path) return;
+  if (previewing) previewing.abort();
+  previewing = new AbortController();
+  try {
+    await showPart(path, "preview", previewing.signal);
+  } catch {
+    return; // the document is still one click away
+  }
+  const shownPane = document.getElementById("preview");
+  shownPane.dataset.path = path;
+  for (const each of document.querySelectorAll(".previewed")) each.classList.remove("previewed");
+  link.closest(".result")?.classList.add("previewed");
+  const passage = shownPane.querySelector("#passage");
+  if (passage) shownPane.scrollTop = passage.offsetTop - shownPane.clientHeight / 4;
+}
+
+function previewFirst() {
+  previewSoon(document.querySelector(".result .open"));
+}
+
+if (form) {
+  document.addEventListener("focusin", (event) => {
+    const link = event.target.closest(".result a.open, .result a.anchor, .citations a");
+    if (link) previewSoon(link);
+  });
+  // A click beside the links of a passage selects it.
+  document.addEventListener("click", (event) => {
+    const passage = event.target.closest(".passage");
+    if (!passage || event.target.closest("a, button, summary, details[open]")) return;
+    if (wide.matches && !getSelection().toString()) passage.querySelector(".anchor").focus();
+  });
+  wide.addEventListener("change", previewFirst);
+  previewFirst();
+}
+
 // Keys.
 
 function move(step) {
@@ -262,17 +314,35 @@ function focusSearch() {
   input.select();
 }
 
-const KEYS = { "/": focusSearch, j: () => move(1), k: () => move(-1) };
+function openOriginal() {
+  const link = document.activeElement.closest(".result")?.querySelector("a.original")
+    ?? document.querySelector("a.original");
+  if (link) location.assign(link.href);
+}
+
+// Arrows move between passages, and scroll where there are none.
+function arrow(step) {
+  return document.querySelector(".result") ? () => move(step) : null;
+}
+
+const KEYS = {
+  "/": () => focusSearch,
+  j: () => () => move(1),
+  k: () => () => move(-1),
+  o: () => openOriginal,
+  ArrowDown: () => arrow(1),
+  ArrowUp: () => arrow(-1),
+};
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.shiftKey && event.key.startsWith("Arrow")) return;
   const typing = event.target.matches("input, select, textarea");
-  const action =
-    event.key === "Escape"
-      ? goBack
-      : typing
-        ? event.key === "ArrowDown" && event.target === input && (() => move(1))
-        : KEYS[event.key];
+  const scrolls = event.key.startsWith("Arrow") && event.target.closest("#preview");
+  let action = null;
+  if (event.key === "Escape") action = goBack;
+  else if (event.key === "ArrowDown" && event.target === input) action = arrow(1);
+  else if (!typing && !scrolls) action = KEYS[event.key]?.();
   if (!action) return;
   event.preventDefault();
   action();

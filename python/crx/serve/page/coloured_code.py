@@ -1,0 +1,70 @@
+"""Source code in colours: the kinds of its tokens as classes."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Comment, Keyword, Literal, Name, Operator, String, _TokenType
+from pygments.util import ClassNotFound
+
+from crx.serve.page.markup_writer import MarkupWriter
+
+# Classes by kind of token; the first kind that holds it counts.
+_CLASSES: tuple[tuple[_TokenType, str], ...] = (
+    (Comment, "tok-comment"),
+    (String, "tok-string"),
+    (Literal, "tok-number"),
+    (Keyword, "tok-keyword"),
+    (Operator.Word, "tok-keyword"),
+    (Name.Function, "tok-name"),
+    (Name.Class, "tok-name"),
+    (Name.Decorator, "tok-name"),
+    (Name.Builtin, "tok-builtin"),
+)
+
+
+def colour_code(
+    text: str, *, language: str, span: tuple[int, int], terms: set[str]
+) -> list[Markup]:
+    """Return the lines of a source in colours, without colours if the language is not known.
+
+    The words of the query are marked within a span of characters.
+    """
+    lines: list[Markup] = []
+    writer = MarkupWriter(terms)
+    at = 0
+    for css, value in _read_tokens(text, language):
+        for number, piece in enumerate(value.split("\n")):
+            if number:
+                lines.append(writer.finish())
+                writer = MarkupWriter(terms)
+                at += 1
+            writer.marks_words = span[0] < at + len(piece) and at < span[1]
+            if css and piece:
+                writer.start("span", css=css)
+            writer.text(piece)
+            if css and piece:
+                writer.end()
+            at += len(piece)
+    return [*lines, writer.finish()]
+
+
+def _read_tokens(text: str, language: str) -> list[tuple[str, str]]:
+    """Return the tokens of a text with their classes; together they are the text."""
+    lexer = _find_lexer(language)
+    if lexer is None:
+        return [("", text)]
+    found = [(_find_class(kind), value) for _, kind, value in lexer.get_tokens_unprocessed(text)]
+    return found if sum(len(value) for _, value in found) == len(text) else [("", text)]
+
+
+def _find_lexer(language: str) -> Lexer | None:
+    try:
+        return get_lexer_by_name(language)
+    except ClassNotFound:
+        return None
+
+
+def _find_class(kind: _TokenType) -> str:
+    return next((css for held, css in _CLASSES if kind in held), "")
