@@ -20,19 +20,21 @@ CLEAN = (
     "python/crx/context",
     "python/crx/engine_contract",
     "python/crx/evaluate",
-    "python/crx/ingest/readers",
+    "python/crx/ingest",
+    "python/crx/integrations",
     "python/crx/jobs",
     "python/crx/mcp",
     "python/crx/models",
     "python/crx/remote",
     "python/crx/serve",
+    "python/crx/watch",
     "python/crx/workers",
     "python/crx_engines",
 )
 # Position, path, span or slot; self-check; changed; pending; at; snapshot.
 BANNED = re.compile(r"\b(?:places?|canary|canaries|touched|owed|as\s+of|holding)\b", re.IGNORECASE)
-# Names that users have: an option of models, a key of "crx eval --json", a parameter of `Index`.
-ALLOWED = re.compile(r"`places`|\bplaces=|\"places?\"|\bplaces: tuple|\.places\b|\btouched=")
+# Names that users have: an option of models, a key of "crx eval --json".
+ALLOWED = re.compile(r"`places`|\bplaces=|\"places?\"|\bplaces: tuple|\.places\b")
 
 
 def banned(text: str) -> Iterator[str]:

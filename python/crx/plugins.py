@@ -70,6 +70,7 @@ MOVED = {
     "crx.ingest.readers.xml_walk": "crx.ingest.readers.xml_package",
     "crx.ingest.skipped": "crx.ingest.roots",
     "crx.ingest.worker.limits": "crx.ingest.worker.messages",
+    "crx.ingest.touched": "crx.ingest.path_selection",
     "crx.process": "crx.workers",
     "crx.remote.answer_request": "crx.remote.completion",
     "crx.workers.context_job": "crx.jobs.contexts",

@@ -44,7 +44,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The place of a passage in a file that has neither lines nor pages, such as slides 3 to 5.
+    """The position of a passage in a file that has neither lines nor pages, such as slides 3 to 5.
 
     `first` and `last` are the labels of the marks around the passage's start and end. `sheet` is
     the sheet of a spreadsheet in which the rows are, else "".
@@ -57,7 +57,7 @@ class Anchor:
 
     @property
     def label(self) -> str:
-        """The place as a citation prints it: "slide 3", "sheet Plan, rows 5-9", "00:01:02"."""
+        """The position as a citation prints it: "slide 3", "sheet Plan, rows 5-9", "00:01:02"."""
         within = f"sheet {self.sheet}, " if self.sheet else ""
         word = "" if self.kind == "time" else f"{self.kind} "
         if self.first == self.last:
@@ -177,7 +177,7 @@ class Passage:
     this hit that has most words of the query. `pages` and `lines` are (first, last). Lines are
     those of the file and of the whole passage, from 1; None if the text was extracted from the
     file. `fragment` is a URL fragment with which a browser scrolls to the passage, or "". `anchor`
-    is the place in slides, chapters, rows, cells or a recording.
+    is the position in slides, chapters, rows, cells or a recording.
     """
 
     uri: str

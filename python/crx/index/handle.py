@@ -31,10 +31,10 @@ from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.indexer import Indexer
 from crx.ingest.open_store import copy_index, create_index, is_complete, open_store
+from crx.ingest.path_selection import PathSelection
 from crx.ingest.remove import remove_matching
 from crx.ingest.report import Progress, Report
 from crx.ingest.roots import read_root_paths, remembered_acts, require_allowed_roots
-from crx.ingest.touched import TouchedPaths
 from crx.ingest.worker.messages import ReadLimits
 from crx.jobs.open_workers import open_context_workers, open_embedding_workers
 from crx.protocols import Closeable, Contextualizer
@@ -97,7 +97,7 @@ class Index(AnsweringIndex):
         *,
         contexts: str | None = None,
         rehash: bool = False,
-        touched: Iterable[str | os.PathLike[str]] | None = None,
+        only: Iterable[str | os.PathLike[str]] | None = None,
         keep_missing: bool = False,
         words_only: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
@@ -105,11 +105,11 @@ class Index(AnsweringIndex):
     ) -> Report:
         """Make the index hold what the files and folders that were added hold now; see `add`.
 
-        `touched` limits this to what is at and below some paths.
+        `only` limits this to what is at and below some paths.
         """
-        limit = None if touched is None else TouchedPaths(touched)
+        limit = None if only is None else PathSelection(only)
         with self._indexing(contexts, on_progress, on_notice, words_only=words_only) as indexer:
-            indexer.refresh(rehash=rehash, touched=limit, keep_missing=keep_missing)
+            indexer.refresh(rehash=rehash, only=limit, keep_missing=keep_missing)
         return indexer.report
 
     def add_documents(

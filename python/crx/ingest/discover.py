@@ -1,7 +1,7 @@
 """Discovery of the files below paths.
 
 Every path that is met is accounted for: as a file, as ignored by a rule (see `ignore.py`), as
-skipped, or as unreachable. Links are not followed: the target is found at its own place if it lies
+skipped, or as unreachable. Links are not followed: the target is found at its own path if it lies
 in the tree, and was not asked for if it lies outside. A path that is given itself is always taken.
 """
 
@@ -17,9 +17,9 @@ from pathlib import Path
 from crx.config import Settings
 from crx.errors import InputError, UsageError
 from crx.ingest.ignore import FolderPatterns, IgnoreRules
+from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import describe_os_error, escape_path, path_of, uri_of
 from crx.ingest.report import Failure, Skipped
-from crx.ingest.touched import TouchedPaths
 
 DEFAULT_SKIPPED_FOLDERS = FolderPatterns.parse(Settings().skip_folders)
 # The last time that the store can hold, in nanoseconds since 1970: in the year 2262.
@@ -76,17 +76,17 @@ def discover(
     roots: Sequence[Root],
     *,
     skip_folders: FolderPatterns = DEFAULT_SKIPPED_FOLDERS,
-    touched: TouchedPaths | None = None,
+    only: PathSelection | None = None,
 ) -> Discovery:
     """Return what lies at and under the roots: root by root, by name within a folder.
 
     A file that several roots hold is found once. A root that does not exist is unreachable. With
-    `touched`, only what it covers is found.
+    `only`, only what it covers is found.
     """
     discovery = Discovery()
     seen: set[str] = set()
     for root in roots:
-        _Walk(root, skip_folders, discovery, seen, touched).run()
+        _Walk(root, skip_folders, discovery, seen, only).run()
     return discovery
 
 
@@ -153,19 +153,19 @@ class _Walk:
         skip_folders: FolderPatterns,
         discovery: Discovery,
         seen: set[str],
-        touched: TouchedPaths | None,
+        only: PathSelection | None,
     ) -> None:
         self._root = root
         self._path = path_of(root.uri)
         self._skip_folders = skip_folders
         self._discovery = discovery
         self._seen = seen
-        self._touched = touched
+        self._only = only
         self._stack: list[_Folder | os.DirEntry[str]] = []
 
     def run(self) -> None:
         """Add what lies at and under the root to the discovery."""
-        is_whole = self._touched is None or self._touched.covers(self._path)
+        is_whole = self._only is None or self._only.covers(self._path)
         if not (is_whole or self._leads_to_touched(self._path)):
             return
         try:
@@ -225,10 +225,10 @@ class _Walk:
                 self._add_unreachable(entry.path, error)
 
     def _is_touched(self, path: str) -> bool:
-        return self._touched is None or self._touched.includes(path)
+        return self._only is None or self._only.includes(path)
 
     def _leads_to_touched(self, path: str) -> bool:
-        return self._touched is None or self._touched.leads_to(path)
+        return self._only is None or self._only.leads_to(path)
 
     def _add(
         self,

@@ -15,10 +15,10 @@ from crx import _native
 from crx.errors import InputError, NotText
 from crx.ingest.discover import Discovery, FoundFile, Root, discover, read_content
 from crx.ingest.ignore import FolderPatterns
+from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import is_below, path_of
 from crx.ingest.read import failure_reason, promises_text
 from crx.ingest.report import Failure, Skipped, Tally
-from crx.ingest.touched import TouchedPaths
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.write import DocumentWriter, Source, encode_metadata, hash_source
 from crx.types import Document
@@ -67,10 +67,10 @@ class FilePass:
         max_file_mb: int,
         skip_folders: FolderPatterns,
         rehash: bool = False,
-        touched: TouchedPaths | None = None,
+        only: PathSelection | None = None,
         keep_missing: bool = False,
     ) -> None:
-        """`touched` limits the pass to what it covers; `keep_missing` keeps documents of files
+        """`only` limits the pass to what it covers; `keep_missing` keeps documents of files
         that are gone.
         """
         self.skipped: list[Skipped] = []
@@ -81,7 +81,7 @@ class FilePass:
         self._max_file_mb = max_file_mb
         self._skip_folders = skip_folders
         self._rehash = rehash
-        self._touched = touched
+        self._only = only
         self._keep_missing = keep_missing
         self._failed: set[str] = set()
         self._files: set[str] = set()
@@ -104,7 +104,7 @@ class FilePass:
         passes met, and `changes` has the latest change of a file that they met, by root.
         """
         self._changes = changes or {}
-        discovery = discover(roots, skip_folders=self._skip_folders, touched=self._touched)
+        discovery = discover(roots, skip_folders=self._skip_folders, only=self._only)
         discovery.unreachable += _unmounted(
             [mount for mount in mounts if self._visits(mount)], roots, discovery
         )
@@ -118,9 +118,9 @@ class FilePass:
         self._tally.expect(len(discovery.files), size=sum(sizes))
         self._report_unreachable(discovery, known)
         found = {file.uri for file in discovery.files}
-        self._files = found if self._touched is None else found | known.keys()
+        self._files = found if self._only is None else found | known.keys()
         unreachable = [each.uri for each in discovery.unreachable]
-        scope = _Scope(roots, others, unreachable, self._touched)
+        scope = _Scope(roots, others, unreachable, self._only)
         self._missing = _MissingFiles(
             {path: rows for path, rows in known.items() if path not in found}, scope
         )
@@ -136,10 +136,10 @@ class FilePass:
 
     def _visits(self, uri: str) -> bool:
         """Return True for a folder that this pass lists."""
-        if self._touched is None:
+        if self._only is None:
             return True
         path = path_of(uri)
-        return self._touched.leads_to(path) or self._touched.covers(path)
+        return self._only.leads_to(path) or self._only.covers(path)
 
     def _remove_missing(self) -> None:
         """Remove the documents of files that are gone, or count them as kept."""
@@ -319,16 +319,16 @@ class _Scope:
         roots: Sequence[Root],
         others: Sequence[Root],
         unreachable: Sequence[str],
-        touched: TouchedPaths | None,
+        only: PathSelection | None,
     ) -> None:
         self._roots = [root.uri for root in roots]
         self._others = [root.uri for root in others]
         self._unreachable = unreachable
-        self._touched = touched
+        self._only = only
 
     def is_gone(self, uri: str) -> bool:
         """Return True for a path that was not found, if the pass looked for it."""
-        if self._touched is not None and not self._touched.covers(path_of(uri)):
+        if self._only is not None and not self._only.covers(path_of(uri)):
             return False
         own = max((len(root) for root in self._roots if is_below(uri, root)), default=0)
         other = max((len(root) for root in self._others if is_below(uri, root)), default=0)

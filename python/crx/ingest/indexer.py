@@ -17,6 +17,7 @@ from crx.ingest.embed_pending import PendingChunks
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.file_pass import FilePass
 from crx.ingest.ignore import FolderPatterns
+from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import uri_of
 from crx.ingest.report import Progress, Report, Tally
 from crx.ingest.roots import (
@@ -25,7 +26,6 @@ from crx.ingest.roots import (
     require_allowed_roots,
     root_acts,
 )
-from crx.ingest.touched import TouchedPaths
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.worker.messages import DEFAULT_LIMITS, ReadLimits
 from crx.ingest.write import DocumentWriter, Situator, Source, chunk_budget, hash_source
@@ -123,7 +123,7 @@ class Indexer:
         self,
         *,
         rehash: bool = False,
-        touched: TouchedPaths | None = None,
+        only: PathSelection | None = None,
         keep_missing: bool = False,
     ) -> None:
         """Make the store hold what the remembered roots hold; see `FilePass`.
@@ -136,7 +136,7 @@ class Indexer:
             remembered.roots,
             remembered,
             rehash=rehash,
-            touched=touched,
+            only=only,
             keep_missing=keep_missing,
         )
 
@@ -147,7 +147,7 @@ class Indexer:
         *,
         rehash: bool,
         keep_missing: bool,
-        touched: TouchedPaths | None = None,
+        only: PathSelection | None = None,
     ) -> None:
         self._tally.start(self._pending.count())
         with IsolatedReader(self._read_limits, ocr=self._ocr) as reader:
@@ -159,7 +159,7 @@ class Indexer:
                 max_file_mb=self._max_file_mb,
                 skip_folders=self._skip_folders,
                 rehash=rehash,
-                touched=touched,
+                only=only,
                 keep_missing=keep_missing,
             )
             discovery = file_pass.run(
@@ -168,7 +168,7 @@ class Indexer:
                 mounts=remembered.mounts,
                 changes=remembered.changes,
             )
-        if touched is None:
+        if only is None:
             remembered.after(roots, discovery).write(self._store)
             record_skipped(
                 self._store,

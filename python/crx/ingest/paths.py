@@ -43,7 +43,7 @@ def candidate_uris(name: str) -> tuple[str, ...]:
 
 
 def readable(path: str) -> str:
-    """Return a path with U+FFFD in place of bytes that are not UTF-8, as a text file is read."""
+    """Return a path with U+FFFD instead of bytes that are not UTF-8, as a text file is read."""
     if path.isascii():
         return path
     return os.fsencode(path).decode("utf-8", errors="replace")

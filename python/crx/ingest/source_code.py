@@ -1,7 +1,7 @@
 """Detection of source code in a chunk, from its text alone.
 
 Embedders and rerankers of prose treat source code worse than it deserves: a chunk of it is embedded
-apart from its prefix, and keeps its place when others are reranked. The file's name does not tell
+apart from its prefix, and keeps its rank when others are reranked. The file's name does not tell
 it (a manual holds examples, a document may have no name). A chunk is classified in microseconds.
 """
 

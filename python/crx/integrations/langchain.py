@@ -18,7 +18,7 @@ from crx.protocols import Reranker
 class CrxRetriever(BaseRetriever):
     """The chunks of a crx index that answer a query, as documents.
 
-    `page_content` is the exact text of a chunk. The metadata hold its place (`source`, `start`,
+    `page_content` is the exact text of a chunk. The metadata hold its location (`source`, `start`,
     `end`, `lines`, `page`, `headings`), the outline and the context that were generated for it,
     and as `window` the passage around it.
     """

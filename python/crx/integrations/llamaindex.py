@@ -40,7 +40,7 @@ class CrxIndexRetriever(BaseRetriever):
 
     A node's text is the exact text of a chunk, `start_char_idx` and `end_char_idx` are its span,
     and the relationship `SOURCE` names its document. The metadata are those of
-    `crx.integrations.langchain.CrxRetriever`; a language model is shown the place alone.
+    `crx.integrations.langchain.CrxRetriever`; a language model is shown the location alone.
     """
 
     def __init__(

@@ -61,7 +61,7 @@ def score_texts(
 
 
 def _metadata(hit: Hit, passage: Passage | None) -> dict[str, object]:
-    """Return the place of a hit, its generated texts, and the passage around it as `window`."""
+    """Return the location of a hit, its generated texts, and the passage around it as `window`."""
     metadata: dict[str, object] = {
         "source": hit.uri,
         "title": hit.title,

@@ -1,7 +1,7 @@
 """The part of a query that names a document: "Supply Agreement of Acme Corp.: who may end it?".
 
 All chunks of the document have the words of the name, in their outlines. So the name decides which
-document is meant, and says nothing about the place in it; a chunk that repeats it, such as a title
+document is meant, and says nothing about a passage of it; a chunk that repeats it, such as a title
 page, is no better for it, and the vector of the query is mostly that of the name. When the best
 chunks have a name in common, BM25 gives its words half their weight and outlines more, and the
 vector of the query without the name is added to that of the query.

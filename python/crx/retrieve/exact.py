@@ -1,6 +1,6 @@
 """Stage of exact matches, first: chunks that hold the whole query, or the phrases that it quotes.
 
-Somebody who pastes an error message, an identifier or a phrase wants the place where it is written.
+Somebody who pastes an error message, an identifier or a phrase wants the text that contains it.
 BM25 sees its words, but neither their order nor what is between them.
 """
 
@@ -93,7 +93,7 @@ def promote_exact(
     rest = [key for key in scores if key not in set(exact)]
     keys = [*exact, *rest][: max(1, len(scores))]
     # Falling, so that the order is that of the scores: at most twice the best of all.
-    raised = {key: (best or 1.0) * (2 - place / len(exact)) for place, key in enumerate(exact)}
+    raised = {key: (best or 1.0) * (2 - rank / len(exact)) for rank, key in enumerate(exact)}
     return Ranking(
         np.array(keys, dtype=np.int64),
         np.array([raised.get(key, scores.get(key, 0.0)) for key in keys], dtype=np.float32),

@@ -1,4 +1,4 @@
-"""Searcher of an index folder: the native store and legs as of one sequence number."""
+"""Searcher of an index folder: the native store and legs at one sequence number."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def detect_query_langs(query: str, langs: Sequence[str] = ()) -> tuple[str, ...]
     """Return the languages (ISO 639-1) that a query may be in; empty if they are unknown.
 
     `langs` are the languages of the index. A script without an entry in the table is returned by
-    its name, in place of a language.
+    its name, instead of a language.
     """
     query = unicodedata.normalize("NFKC", query)
     script = _dominant_script(query)

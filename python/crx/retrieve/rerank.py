@@ -49,7 +49,7 @@ class RerankResult(NamedTuple):
 def rerank_candidates(search: Search) -> Search:
     """Return the search with its best candidates reranked, if it has a reranker.
 
-    Source code, and chunks in a language that the reranker does not read, keep their places.
+    Source code, and chunks in a language that the reranker does not read, keep their ranks.
     """
     reranking = search.parameters.reranking
     if reranking is None:
@@ -120,9 +120,9 @@ def rerank(
     `texts[i]` is the situated text of `fused.keys[i]`; keys without a text are not candidates. The
     candidates that were scored are ordered among themselves, by a convex combination of the
     reranker's logits (`weight`) and the fused scores (1 - `weight`), both relative: 1 is the best
-    candidate and 0 the worst. Equal ones keep the fused order. All other keys keep their place, as
+    candidate and 0 the worst. Equal ones keep the fused order. All other keys keep their rank, as
     do those that `in_place` (one element a text) marks, which are not scored. The scores of the
-    result are the fused ones, by place.
+    result are the fused ones, by rank.
 
     `ms` limits the time, by `clock` in seconds: candidates are scored from the best down while they
     fit; 0 is no limit. If fewer than `LEAST_SCORED` fit, and not all, the fused order is returned
@@ -160,14 +160,14 @@ def rerank(
             f"{ms:g} ms; rerank_ms={ms * 10:g} gives more time"
         )
         return _not_reranked(fused, k, notes=(note,))
-    places = candidates[: len(scores)]
-    scored = _sort_by_score(fused.keys[places], scores)
+    positions = candidates[: len(scores)]
+    scored = _sort_by_score(fused.keys[positions], scores)
     order = fused.keys.copy()
     logits = np.log(scores) - np.log1p(-scores)
-    values = weight * _relative(logits) + (1 - weight) * _relative(fused.scores[places])
-    order[places] = order[places][np.argsort(-values, kind="stable")]
+    values = weight * _relative(logits) + (1 - weight) * _relative(fused.scores[positions])
+    order[positions] = order[positions][np.argsort(-values, kind="stable")]
     kept = ~np.isin(order, scored.keys[scored.scores < min_relevance])
-    sent = [texts[at] for at in places.tolist()]
+    sent = [texts[at] for at in positions.tolist()]
     n_bytes = sum(map(text_bytes, sent)) if isinstance(reranker, Remote) else 0
     notice = sending_notice(reranker, {"query": 1, "chunk": len(sent)}, n_bytes=n_bytes)
     notes = [notice] if notice else []

@@ -22,9 +22,9 @@ class EventFilter:
 
     def paths_to_visit(self, paths: Iterable[str]) -> set[str]:
         """Return the paths to visit for events at some paths."""
-        return {place for path in paths if (place := self._place(path))}
+        return {found for path in paths if (found := self._path_to_visit(path))}
 
-    def _place(self, path: str) -> str:
+    def _path_to_visit(self, path: str) -> str:
         """Return the path to visit for an event, or ""."""
         if _is_below(os.path.realpath(path), self._index):
             return ""

@@ -84,7 +84,7 @@ class Watcher:
         self._on_visit = on_visit
         self._on_problem = on_problem
         self._stopped = threading.Event()
-        self._touched: set[str] = set()
+        self._changed: set[str] = set()
         self._next_sweep = 0.0
         self._retry_at = 0.0
         self._problem = ""
@@ -139,7 +139,7 @@ class Watcher:
         # From the first turn on events are collected, so nothing is lost before the first sweep.
         self._next_sweep = 0.0
         for batch in batches:
-            self._touched |= events.paths_to_visit(path for _, path in batch)
+            self._changed |= events.paths_to_visit(path for _, path in batch)
             self._visit_if_due()
             if self._index.roots != roots or _identify(roots) != identities:
                 # The event that tells why may not have come, and is lost with this watch.
@@ -153,20 +153,20 @@ class Watcher:
         self._stopped.wait(min(POLL_EVERY_S, self._sweep_every_s))
 
     def _visit_if_due(self) -> None:
-        """Sweep if it is time, else visit the touched paths if there are any."""
+        """Sweep if it is time, else visit the changed paths if there are any."""
         if not self._is_current():
             self.stop()
         now = time.monotonic()
         if now < self._retry_at or self._stopped.is_set():
             return
-        is_sweep = now >= self._next_sweep or len(self._touched) > _MOST_PATHS
-        if not is_sweep and not self._touched:
+        is_sweep = now >= self._next_sweep or len(self._changed) > _MOST_PATHS
+        if not is_sweep and not self._changed:
             return
-        touched, self._touched = self._touched, set()
+        changed, self._changed = self._changed, set()
         try:
-            report = self._refresh(None if is_sweep else touched)
+            report = self._refresh(None if is_sweep else changed)
         except _TRANSIENT as error:
-            self._touched |= touched
+            self._changed |= changed
             self._retry_at = time.monotonic() + RETRY_AFTER_S
             if not isinstance(error, Locked):
                 self._next_sweep = self._retry_at
@@ -178,11 +178,11 @@ class Watcher:
         kind: Literal["sweep", "changes"] = "sweep" if is_sweep else "changes"
         self._on_visit(Visit(report, kind, time.monotonic() - now))
 
-    def _refresh(self, touched: set[str] | None) -> Report:
+    def _refresh(self, changed: set[str] | None) -> Report:
         """Bring the index up to paths, or to all; vectors of many chunks may be left to others."""
         leave = self._leave_many and not isinstance(self._index.embedder, Remote)
         report = self._index.refresh(
-            touched=touched,
+            only=changed,
             keep_missing=self._keep_missing,
             words_only=leave,
             on_progress=self._on_progress,

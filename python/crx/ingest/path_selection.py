@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 
 
-class TouchedPaths:
-    """Paths, absolute, that have changed or may have."""
+class PathSelection:
+    """Absolute paths that a pass is limited to."""
 
     def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
         self._paths = frozenset(map(os.path.abspath, paths))
@@ -17,15 +17,15 @@ class TouchedPaths:
         return len(self._paths)
 
     def includes(self, path: str) -> bool:
-        """Return True for a path that is touched itself."""
+        """Return True for a path that was selected itself."""
         return path in self._paths
 
     def leads_to(self, path: str) -> bool:
-        """Return True for a folder in which, at some depth, a path is touched."""
+        """Return True for a folder in which, at some depth, a path was selected."""
         return path in self._leading
 
     def covers(self, path: str) -> bool:
-        """Return True for a path that is touched, or is below one that is."""
+        """Return True for a path that was selected, or is below one that is."""
         return path in self._paths or any(above in self._paths for above in _folders_above(path))
 
 
