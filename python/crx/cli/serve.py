@@ -18,10 +18,12 @@ from crx.cli.options import existing_index, parse_settings, set_option
 from crx.cli.output import print_json_line, print_note
 from crx.errors import NotAnIndex, UsageError
 from crx.serve.access import make_policy
+from crx.serve.added_folders import FolderAdder
 from crx.serve.app import create_app
 from crx.serve.guard import Guard
 from crx.serve.local_search import local_search_extension
 from crx.serve.local_socket import local_sockets
+from crx.serve.page.add_folder import add_folder_extension
 from crx.serve.page.routes import page_extension
 from crx.serve.page.sign_in import sign_in_extension
 from crx.serve.served_index import open_indexes
@@ -99,6 +101,15 @@ _ANY_ADDRESS = ("0.0.0.0", "::")
     is_flag=True,
     help="Make the vectors that the indexes lack also while the machine runs on its battery.",
 )
+@click.option(
+    "--allow-add",
+    "addable",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Folder below which the page may add folders to the indexes, with the token of the "
+    "server; repeatable.  [default: none, the page changes nothing]",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Write no access log.")
 @set_option
 def command(
@@ -113,6 +124,7 @@ def command(
     watched: bool,
     keep_missing: bool,
     on_battery: bool,
+    addable: tuple[Path, ...],
     quiet: bool,
     assignments: tuple[str, ...],
 ) -> int:
@@ -128,6 +140,8 @@ def command(
     if keep_missing and not watched:
         raise UsageError("--keep-missing wants --watch")
     policy = make_policy(host=host, token=_read_token(token_file), allowed_hosts=allowed_hosts)
+    if addable and not policy.token:
+        raise UsageError("--allow-add wants a token; set CRX_TOKEN or --token-file")
     specs = (*indexes, *more_indexes) or (str(existing_index(None)),)
     opened = open_indexes(specs, settings=parse_settings(assignments))
     watches = _make_watches(opened, keep_missing=keep_missing, quiet=quiet) if watched else {}
@@ -141,12 +155,13 @@ def command(
         for each in opened
     ]
     service = SearchService(opened, generator=generator, watches=watches, embedders=embedders)
+    adder = FolderAdder(service, allowed=addable) if addable else None
     try:
         listening = bind(host, port)
         address = f"http://{_bracketed(host)}:{listening.getsockname()[1]}"
         service.page_url = "" if host in _ANY_ADDRESS else address
         app = Guard(
-            create_app(service, extensions=_load_extensions(service, policy)),
+            create_app(service, extensions=_load_extensions(service, policy, adder)),
             policy=policy,
             metrics=service.metrics,
             on_access=None if quiet else _log,
@@ -162,6 +177,8 @@ def command(
             threading.Thread(target=service.warm, name="crx-warm", daemon=True).start()
             run_server(app, [listening, *sockets], on_overdue=_end_process)
     finally:
+        if adder is not None:
+            adder.close()
         service.close()
     print_note("stopped")
     return 0
@@ -216,9 +233,13 @@ def _report_nothing(name: str, visit: Visit) -> None:
     pass
 
 
-def _load_extensions(service: SearchService, policy: AccessPolicy) -> list[Extension]:
+def _load_extensions(
+    service: SearchService, policy: AccessPolicy, adder: FolderAdder | None
+) -> list[Extension]:
     """Return the routes of the page and of `crx search`, and `/mcp` if the SDK is installed."""
-    own = [page_extension(service), local_search_extension(service)]
+    own = [page_extension(service, adder=adder), local_search_extension(service)]
+    if adder is not None:
+        own.append(add_folder_extension(adder, policy=policy))
     if policy.token:
         own.append(sign_in_extension(policy))
     if importlib.util.find_spec("mcp") is None:

@@ -21,11 +21,21 @@ from crx.errors import UsageError
 
 MIN_TOKEN_CHARS = 20
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
+ADD_FOLDER = "/folders"
 SESSION_COOKIE = "crx-session"
 # Answered without a token: a supervisor asks for the first, a browser for the form and its looks.
-OPEN_PATHS = ("/health", SIGN_IN, "/assets/page.css", "/assets/page.js", "/assets/icon.svg")
+OPEN_PATHS = (
+    "/health",
+    SIGN_IN,
+    "/assets/icon.svg",
+    "/assets/page.css",
+    "/assets/page.js",
+    "/assets/parts.js",
+    "/assets/preview.js",
+    "/assets/searches.js",
+)
 # Paths whose body is that of a form.
-_FORMS = (SIGN_IN, SIGN_OUT)
+_FORMS = (SIGN_IN, SIGN_OUT, ADD_FOLDER)
 _FORM = "application/x-www-form-urlencoded"
 
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")

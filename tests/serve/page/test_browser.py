@@ -234,9 +234,65 @@ def test_a_narrow_screen_has_no_preview_and_asks_for_none(browser: Browser) -> N
     browser.open("/?q=krill")
     browser.press(ESCAPE, DOWN)
     browser.driver.execute_async_script("setTimeout(arguments[0], 300)")
-    asked = "performance.getEntriesByType('resource').filter(e => /preview/.test(e.name)).length"
+    asked = "performance.getEntries().filter(e => e.name.includes('/preview/')).length"
     assert browser.run(asked) == 0
     assert browser.run("getComputedStyle(document.getElementById('preview')).display") == "none"
+
+
+def test_searches_are_saved_and_remembered_in_the_browser_alone(browser: Browser) -> None:
+    browser.open("/")
+    browser.run("localStorage.clear()")
+    browser.press("krill", ENTER)
+    browser.wait("document.activeElement.closest('.result')?.id == 'r1'")
+    browser.click(".save")
+    assert browser.text(".save") == "★ Saved"
+    browser.open("/?q=humpbacks&lang=en")
+    browser.wait("document.querySelector('.save')?.innerText == '☆ Save this search'")
+    browser.run("document.querySelector('.result .open').click()")
+    browser.wait("document.body.classList.contains('document')")
+    browser.open("/")
+    browser.wait("document.querySelectorAll('.searches').length == 2")
+    shown = "[...document.querySelectorAll('.searches')].map(each => each.innerText.split('\\n'))"
+    assert browser.run(shown) == [
+        ["Saved searches", "krill", "×"],
+        ["Recent searches", "humpbacks · en", "×", "krill", "×", "Forget all"],
+    ]
+    assert browser.run("document.querySelector('.searches a').search") == "?q=krill"
+    browser.click(".searches button.plain")
+    browser.wait("document.querySelectorAll('.searches').length == 1")
+    browser.click(".searches li button")
+    browser.wait("document.querySelectorAll('.searches').length == 0")
+
+
+def test_what_another_program_wrote_into_the_browser_s_store_does_no_harm(
+    browser: Browser,
+) -> None:
+    browser.open("/")
+    written = '["q=<img src=x onerror=document.title=1>", 5, null, "lang=en", "javascript:1"]'
+    browser.run("localStorage.setItem('crx-recent', arguments[0])", written)
+    browser.open("/")
+    browser.wait("document.querySelectorAll('.searches li').length == 1")
+    assert browser.run("document.querySelectorAll('main img').length") == 0
+    browser.run("localStorage.setItem('crx-recent', '{')")
+    browser.open("/")
+    browser.wait("document.querySelector('.newest')")
+    assert browser.run("document.querySelectorAll('.searches').length") == 0
+    browser.run("localStorage.clear()")
+
+
+def test_a_citation_jumps_to_the_passage_in_the_preview(browser: Browser) -> None:
+    browser.emulate(width=1280, mobile=False)
+    browser.open("/?q=what+do+blue+whales+eat")
+    browser.click("#ask")
+    browser.wait("document.querySelector('.said a')")
+    browser.run("document.getElementById('preview').removeAttribute('data-path')")
+    browser.click(".said a")
+    cited = "new URL(document.querySelector('#cite1 a').href)"
+    browser.wait(
+        "document.getElementById('preview').dataset.path"
+        f" == {cited}.pathname.replace('documents', 'preview') + {cited}.search"
+    )
+    assert browser.run("document.querySelector('#preview #passage') != null")
 
 
 def test_o_opens_the_original_of_the_passage(browser: Browser) -> None:

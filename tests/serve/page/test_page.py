@@ -116,6 +116,10 @@ def test_the_page_loads_nothing_but_its_own_files(page: Client) -> None:
     for url in ("/assets/page.css", "/assets/page.js", "/assets/icon.svg"):
         assert url in html
         assert page.get(url).status == 200
+    imported = re.findall(r'from "\./(\w+\.js)"', get(page, "/assets/page.js"))
+    assert imported == ["parts.js", "preview.js", "searches.js"]
+    for name in imported:
+        assert "innerHTML" not in get(page, f"/assets/{name}")
     assert not re.search(r"url\(|@import", get(page, "/assets/page.css"))
     assert "innerHTML" not in get(page, "/assets/page.js")
 

@@ -40,15 +40,23 @@ class _NewDocument:
 
 
 def render_home(
-    form: SearchForm, facets: Facets, *, folder: str, status: ServiceStatus, now: datetime
+    form: SearchForm,
+    facets: Facets,
+    *,
+    folder: str,
+    status: ServiceStatus,
+    now: datetime,
+    add_url: str,
 ) -> Markup:
     """Return the main part below the form of a page without a query.
 
-    `facets` are those of the documents that match the filters of the form.
+    `facets` are those of the documents that match the filters of the form. `add_url` is the form
+    that adds a folder, or "".
     """
     indexes = [each for each in status.indexes if form.index in ("", each.name)]
     values = {
         "form": form,
+        "add_url": add_url,
         "documents": facets.documents,
         "indexes": [_describe_index(each) for each in indexes if not each.error],
         "filters": list_filters(form, facets, folder=folder),

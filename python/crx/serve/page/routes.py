@@ -16,6 +16,8 @@ from starlette.routing import Route
 
 from crx import _native
 from crx.ingest.formats import is_as_written
+from crx.serve.access import ADD_FOLDER
+from crx.serve.added_folders import FolderAdder
 from crx.serve.answering import REMOTE_ANSWERS
 from crx.serve.app import OPERATIONS, Extension
 from crx.serve.failures import EXPECTED, status_of
@@ -45,15 +47,18 @@ from crx.serve.threads import RequestThreads
 _ASSETS = {
     "page.css": "text/css",
     "page.js": "text/javascript",
+    "parts.js": "text/javascript",
+    "preview.js": "text/javascript",
+    "searches.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
 # Values of Sec-Fetch-Site of a request that a page of another site made.
 _FOREIGN = ("cross-site", "same-site")
 
 
-def page_extension(service: SearchService) -> Extension:
-    """Return the routes of the page of a service."""
-    page = _PageRoutes(service)
+def page_extension(service: SearchService, *, adder: FolderAdder | None = None) -> Extension:
+    """Return the routes of the page of a service; `adder` is that of a server that adds folders."""
+    page = _PageRoutes(service, adder)
     routes = (
         Route("/", page.respond(page.search)),
         Route("/results", page.respond(page.results)),
@@ -72,8 +77,9 @@ def page_extension(service: SearchService) -> Extension:
 class _PageRoutes:
     """Answers the requests of browsers, in threads of its own."""
 
-    def __init__(self, service: SearchService) -> None:
+    def __init__(self, service: SearchService, adder: FolderAdder | None) -> None:
         self._service = service
+        self._adder = adder
         self._facets = FacetReader(service)
         self._threads = RequestThreads()
         self._answerers = RequestThreads(count=REMOTE_ANSWERS)
@@ -197,6 +203,7 @@ class _PageRoutes:
             folder=folder,
             status=self._service.status(StatusQuery()),
             now=datetime.now(timezone.utc),
+            add_url=ADD_FOLDER if self._adder else "",
         )
 
     def _reranks(self, index: str) -> bool:
@@ -216,7 +223,8 @@ class _PageRoutes:
         )
 
     def _state(self) -> Markup:
-        return render_state(self._service.status(StatusQuery()))
+        added = self._adder.last if self._adder else None
+        return render_state(self._service.status(StatusQuery()), added=added)
 
 
 async def _asset(name: str, request: Request) -> Response:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from crx.serve.added_folders import AddedFolder
 from crx.serve.page.templates import render
 from crx.serve.responses import IndexStatus, ServiceStatus, WatchStatus
 
@@ -25,13 +26,21 @@ class _ShownIndex:
     failures: Sequence[tuple[str, str]]
 
 
-def render_state(status: ServiceStatus) -> Markup:
-    """Return one line for each thing that a search lacks now; `data-busy` if that changes soon."""
-    is_busy = not status.ready or any(
-        each.counts.get("pending") or each.lag or (each.watch and each.watch.files_found)
-        for each in status.indexes
+def render_state(status: ServiceStatus, *, added: AddedFolder | None = None) -> Markup:
+    """Return one line for each thing that a search lacks now; `data-busy` if that changes soon.
+
+    `added` is the folder that the page adds, if it adds one.
+    """
+    is_adding = added is not None and added.is_running
+    is_busy = (
+        is_adding
+        or not status.ready
+        or any(
+            each.counts.get("pending") or each.lag or (each.watch and each.watch.files_found)
+            for each in status.indexes
+        )
     )
-    return render("state.html", {"status": status, "is_busy": is_busy})
+    return render("state.html", {"status": status, "is_busy": is_busy, "added": added})
 
 
 def render_status(status: ServiceStatus) -> Markup:

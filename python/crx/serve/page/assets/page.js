@@ -1,6 +1,8 @@
 // What the page does beyond links and forms: search as you type, keys, copying, streamed answers.
 // It inserts only what the server has rendered, or text.
-"use strict";
+import { element, showPart } from "./parts.js";
+import { startPreview } from "./preview.js";
+import { rememberSearch, startSearches } from "./searches.js";
 
 const DEBOUNCE_MS = 60;
 // How long nothing is typed before passages are reranked.
@@ -44,7 +46,6 @@ async function search(speed = "") {
     await showPart(`/results?${query}${speed}`, "results", controller.signal);
     if (query !== shown) closeAnswer();
     shown = query;
-    previewFirst();
     history.replaceState(null, "", query ? `/?${query}` : "/");
     document.title = input.value.trim() ? `${input.value.trim()} - crx` : "crx";
     if ("quick" in document.getElementById("results").dataset) timer = setTimeout(settle, SETTLED_MS);
@@ -61,15 +62,6 @@ async function search(speed = "") {
 // Reranks what was found while typing, unless someone reads it already.
 function settle() {
   if (document.activeElement === input && scrollY === 0) search();
-}
-
-// Replaces the element of this id by the one that the server sends.
-async function showPart(url, id, signal) {
-  const response = await fetch(url, { signal });
-  const sent = new DOMParser().parseFromString(await response.text(), "text/html");
-  const part = sent.getElementById(id);
-  if (!part) throw new Error(`${url}: no #${id}`);
-  document.getElementById(id).replaceWith(part);
 }
 
 function showFailure(message) {
@@ -120,9 +112,15 @@ if (form) {
       await ask();
     } else {
       await search();
+      rememberSearch();
       move(1);
     }
   });
+}
+
+if (form) {
+  startPreview();
+  startSearches();
 }
 
 // Answers, as server-sent events.
@@ -139,6 +137,7 @@ async function ask() {
   const question = input.value.trim();
   if (!question) return;
   await search();
+  rememberSearch();
   closeAnswer();
   const controller = new AbortController();
   answering = controller;
@@ -220,64 +219,6 @@ function linkCitations(said, answer) {
     return isCitation ? element("a", { href: `#cite${number}` }, piece) : piece;
   });
   said.replaceChildren(...pieces);
-}
-
-function element(name, attributes, text = "") {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.textContent = text;
-  return made;
-}
-
-// The preview of the passage that has the focus, beside the list.
-
-const PREVIEW_MS = 120;
-const wide = matchMedia("(min-width: 68rem)");
-let previewing = null;
-let previewTimer = 0;
-
-// Shows the passage that a link leads to once the focus rests on it.
-function previewSoon(link) {
-  clearTimeout(previewTimer);
-  if (wide.matches && link) previewTimer = setTimeout(() => preview(link), PREVIEW_MS);
-}
-
-async function preview(link) {
-  const path = link.pathname.replace("/documents/", "/preview/") + link.search;
-  const pane = document.getElementById("preview");
-  if (!pane || !link.isConnected || pane.dataset.path === path) return;
-  if (previewing) previewing.abort();
-  previewing = new AbortController();
-  try {
-    await showPart(path, "preview", previewing.signal);
-  } catch {
-    return; // the document is still one click away
-  }
-  const shownPane = document.getElementById("preview");
-  shownPane.dataset.path = path;
-  for (const each of document.querySelectorAll(".previewed")) each.classList.remove("previewed");
-  link.closest(".result")?.classList.add("previewed");
-  const passage = shownPane.querySelector("#passage");
-  if (passage) shownPane.scrollTop = passage.offsetTop - shownPane.clientHeight / 4;
-}
-
-function previewFirst() {
-  previewSoon(document.querySelector(".result .open"));
-}
-
-if (form) {
-  document.addEventListener("focusin", (event) => {
-    const link = event.target.closest(".result a.open, .result a.anchor, .citations a");
-    if (link) previewSoon(link);
-  });
-  // A click beside the links of a passage selects it.
-  document.addEventListener("click", (event) => {
-    const passage = event.target.closest(".passage");
-    if (!passage || event.target.closest("a, button, summary, details[open]")) return;
-    if (wide.matches && !getSelection().toString()) passage.querySelector(".anchor").focus();
-  });
-  wide.addEventListener("change", previewFirst);
-  previewFirst();
 }
 
 // Keys.
