@@ -15,6 +15,7 @@ pub mod interrupt;
 pub mod lexical;
 pub mod passages;
 pub mod pattern;
+pub mod pdf;
 mod pool;
 #[cfg(feature = "python")]
 mod py;

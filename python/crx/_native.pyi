@@ -41,6 +41,7 @@ __all__ = [
     "fuse_scores",
     "is_source",
     "is_source_code",
+    "pdf_lines",
     "query_terms",
     "rank_code",
     "read_file",
@@ -248,6 +249,20 @@ def is_source(uri: str, text: str) -> bool:
 
 def is_source_code(text: str) -> bool:
     """Return whether a text is source code or the like, such as a table of symbols."""
+
+def pdf_lines(
+    addresses: Sequence[int], page: int
+) -> tuple[
+    list[tuple[str, tuple[float, float, float, float], float, bool, bool, bool, int]], int, int
+]:
+    """Return the lines of an open text page of PDFium in reading order.
+
+    `addresses` are those of the functions that `pdf_page` names, `page` that of the text page: both
+    are used as they are, so wrong ones crash the process. A line is its text, its left, lower, right
+    and upper edge, the height of its type, whether it is bold, a row of a table (with tabs between
+    its cells) and the beginning of a paragraph, and the number of its block. The number of the
+    page's characters follows, and of those that its fonts name no character for.
+    """
 
 def rank_code(
     query: str,

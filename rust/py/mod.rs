@@ -12,6 +12,7 @@ mod interrupt;
 mod lexical;
 mod passages;
 mod pattern;
+mod pdf;
 mod store;
 mod text;
 
@@ -26,6 +27,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     interrupt::register(module)?;
     passages::register(module)?;
     pattern::register(module)?;
+    pdf::register(module)?;
     store::register(module)?;
     index_folder::register(module)?;
     lexical::register(module)?;

@@ -1,0 +1,49 @@
+//! Python bindings of the lines of a PDF page.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::pdf::{Kind, PdfiumFunctions, PdfiumPage};
+
+/// A line: text; left, lower, right and upper edge; height; whether it is bold, a row of a table
+/// and the beginning of a paragraph; block.
+type Row = (String, (f32, f32, f32, f32), f32, bool, bool, bool, u32);
+
+/// Returns the lines of a page, its characters, and those that its fonts name no character for.
+#[pyfunction]
+fn pdf_lines(
+    py: Python<'_>,
+    addresses: [usize; 9],
+    page: usize,
+) -> PyResult<(Vec<Row>, usize, usize)> {
+    if page == 0 {
+        return Err(PyValueError::new_err("page: null; give an open text page"));
+    }
+    // SAFETY: the caller, `crx.ingest.readers.pdf_lines` alone, takes the addresses from the loaded
+    // library by the names, and keeps the page open and locked during the call.
+    let page = unsafe {
+        PdfiumFunctions::from_addresses(addresses).map(|found| PdfiumPage::new(found, page))
+    }
+    .ok_or_else(|| PyValueError::new_err("addresses: one is null; give those of PDFium"))?;
+    let (lines, chars, unknown) = py.detach(|| crate::pdf::read_page(&page));
+    let rows = lines
+        .into_iter()
+        .map(|line| {
+            let rect = line.rect;
+            (
+                line.text,
+                (rect.left, rect.low, rect.right, rect.high),
+                line.size,
+                line.bold,
+                line.kind == Kind::Row,
+                line.opens,
+                line.block,
+            )
+        })
+        .collect();
+    Ok((rows, chars, unknown))
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(pdf_lines, module)?)
+}
