@@ -59,6 +59,86 @@ def pdf(
     return _written(objects, trailer)
 
 
+def placed(
+    pages: Sequence[Sequence[tuple[float, float, float, str]]],
+    *,
+    box: str = "0 0 612 792",
+    bold: str = "",
+) -> bytes:
+    """Return a PDF of texts (x, y, size, text); those that are lines of `bold` are in bold type."""
+    kids = [5 + 2 * i for i in range(len(pages))]
+    font = "/Type /Font /Subtype /Type1 /Encoding /WinAnsiEncoding /BaseFont"
+    objects = {
+        1: "<< /Type /Catalog /Pages 2 0 R >>",
+        2: f"<< /Type /Pages /Count {len(pages)} /Kids [{' '.join(f'{k} 0 R' for k in kids)}] >>",
+        3: f"<< {font} /Helvetica >>",
+        4: f"<< {font} /Helvetica-Bold >>",
+    }
+    for kid, texts in zip(kids, pages, strict=True):
+        shown = "\n".join(
+            f"BT /F{2 if text in bold.split(chr(10)) else 1} {size} Tf {x} {y} Td ({text}) Tj ET"
+            for x, y, size, text in texts
+        )
+        objects[kid] = (
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [{box}] /Contents {kid + 1} 0 R "
+            "/Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>"
+        )
+        objects[kid + 1] = f"<< /Length {len(shown)} >>\nstream\n{shown}\nendstream"
+    return _written(objects, "/Root 1 0 R")
+
+
+def vertical(columns: Sequence[str]) -> bytes:
+    """Return a PDF of one page of vertical writing, the first column on the right.
+
+    The characters are drawn as letters of Helvetica, which the font names as they are.
+    """
+    letters = {named: chr(65 + at) for at, named in enumerate(dict.fromkeys("".join(columns)))}
+    shown = "\n".join(
+        f"BT /F1 12 Tf {500 - 24 * at} {700 - 12 * row} Td ({letters[character]}) Tj ET"
+        for at, text in enumerate(columns)
+        for row, character in enumerate(text)
+    )
+    pairs = "\n".join(f"<{ord(letter):02x}> <{ord(c):04x}>" for c, letter in letters.items())
+    cmap = (
+        "begincmap\n1 begincodespacerange\n<00> <ff>\nendcodespacerange\n"
+        f"{len(letters)} beginbfchar\n{pairs}\nendbfchar\nendcmap"
+    )
+    return _one_page(
+        shown,
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding "
+        "/ToUnicode 6 0 R >>",
+        f"<< /Length {len(cmap)} >>\nstream\n{cmap}\nendstream",
+    )
+
+
+def unnamed(lines: Sequence[str]) -> bytes:
+    """Return a PDF whose font names no characters for what it draws."""
+    glyphs = "".join(f"<{line.encode('utf-16-be').hex()}> Tj T* " for line in lines)
+    return _one_page(
+        f"BT /F1 12 Tf 72 720 Td 14 TL {glyphs}ET",
+        "<< /Type /Font /Subtype /Type0 /BaseFont /Own /Encoding /Identity-H "
+        "/DescendantFonts [6 0 R] >>",
+        "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /Own /CIDToGIDMap /Identity "
+        "/CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> "
+        "/FontDescriptor 7 0 R >>",
+        "<< /Type /FontDescriptor /FontName /Own /Flags 4 /Ascent 800 /Descent -200 "
+        "/CapHeight 700 /ItalicAngle 0 /StemV 80 /FontBBox [0 -200 1000 800] >>",
+    )
+
+
+def _one_page(shown: str, *font: str) -> bytes:
+    """Return a PDF of one page that draws with a font; its objects are numbered from 5."""
+    objects = {
+        1: "<< /Type /Catalog /Pages 2 0 R >>",
+        2: "<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
+        3: "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        "/Resources << /Font << /F1 5 0 R >> >> >>",
+        4: f"<< /Length {len(shown)} >>\nstream\n{shown}\nendstream",
+        **dict(enumerate(font, start=5)),
+    }
+    return _written(objects, "/Root 1 0 R")
+
+
 def _written(objects: dict[int, str], trailer: str) -> bytes:
     body = bytearray(b"%PDF-1.7\n")
     offsets: list[int] = []

@@ -1,5 +1,9 @@
 """Reader of PDF: the text layer, page by page, and on request what is recognized without one.
 
+Lines are in reading order: columns one after the other, footnotes after the text of their page, a
+row of a table as one line with tabs between its cells. Running headers and footers are dropped.
+Headings are the bookmarks or else lines in larger or bolder type.
+
 Pages are separated by a blank line; each is a mark that ends at the start of the next. A word that
 is hyphenated at a line's end is joined, since a search would not find its halves. The hyphen is
 removed too, unless the document spells the word with it elsewhere or the next character is not a
@@ -8,10 +12,8 @@ small letter.
 
 from __future__ import annotations
 
-import ctypes
 import re
-import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 from threading import Lock
@@ -19,95 +21,74 @@ from typing import Any
 
 import numpy as np
 import pypdfium2 as pdfium  # type: ignore[import-untyped]
-import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from crx.errors import InputError
 from crx.ingest.readers import text as plain
-from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.file_title import name_title, squeeze, written_title
 from crx.ingest.readers.headings import Heading, in_order, sections
+from crx.ingest.readers.pdf_footnotes import move_footnotes
+from crx.ingest.readers.pdf_furniture import drop_furniture
+from crx.ingest.readers.pdf_headings import HeadingFinder, body_size
+from crx.ingest.readers.pdf_page import PageLine, read_lines
+from crx.ingest.readers.pdf_tables import Table, repeat_names
 from crx.ingest.readers.scan import HOW, Recognize
 from crx.ingest.readers.text import is_title
 from crx.types import Document, Mark, Scalar
 
-# Characters of the page that are looked at.
-_CHARS = 4000
+# Characters of the page in which its title is looked for.
+_TITLE_CHARS = 4000
 # How much larger than the page's smallest type a title is.
 _LARGER = 1.15
 # Heights of one size of type differ by rounding.
 _STEP = 0.5
-_TURNED = 0.1  # radians above which a character is not upright
-_ENDS = "\0\r\n"
+_LARGEST_STEP = 0.06  # shares of the height within one paragraph
 _LETTERS = 4
 _LONGEST = 200  # characters of a title
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line and the height of most of its characters, in points."""
-
-    text: str
-    height: float
-
-
-def largest_line(page_text: Any) -> str:
-    """Return the first lines in the largest type of a page's text layer, or "".
+def largest_line(lines: Sequence[PageLine]) -> str:
+    """Return the first lines in the largest type of a page, or "".
 
     Lines that are no title (see `text.is_title`) are passed over: the next size is tried. A page
     with one size of type has no title, nor one whose largest type is that of its body.
     """
-    lines = [line for line in _lines(page_text) if sum(map(str.isalpha, line.text)) >= _LETTERS]
-    smallest = min((line.height for line in lines), default=0.0)
-    for height in sorted({line.height for line in lines}, reverse=True):
+    lettered = [line for line in _opening(lines) if sum(map(str.isalpha, line.text)) >= _LETTERS]
+    smallest = min(map(_height_of, lettered), default=0.0)
+    for height in sorted(set(map(_height_of, lettered)), reverse=True):
         if height < _LARGER * smallest:
             return ""
-        together = next(list(run) for size, run in groupby(lines, _height_of) if size == height)
-        title = " ".join(line.text for line in together if is_title(line.text))
+        together = next(list(run) for size, run in groupby(lettered, _height_of) if size == height)
+        title = " ".join(squeeze(line.text) for line in together if is_title(squeeze(line.text)))
         if title:
             return title if len(title) <= _LONGEST else ""
     return ""
 
 
-def _height_of(line: _Line) -> float:
-    return line.height
+def _opening(lines: Sequence[PageLine]) -> Iterator[PageLine]:
+    chars = 0
+    for line in lines:
+        if chars > _TITLE_CHARS:
+            return
+        chars += len(line.text)
+        yield line
 
 
-def _lines(page_text: Any) -> Iterator[_Line]:
-    """Yield the lines of a page's first upright characters."""
-    characters: list[str] = []
-    heights: list[float] = []
-    # A character past the end of the page is a 0.
-    for at in range(min(page_text.count_chars(), _CHARS) + 1):
-        character = chr(pdfium_c.FPDFText_GetUnicode(page_text, at))
-        if character in _ENDS:
-            if heights:
-                text = " ".join(normalize("".join(characters)).split())
-                yield _Line(text, statistics.mode(heights))
-            characters, heights = [], []
-        elif not character.strip() or not character.isprintable():
-            characters.append(" ")
-        elif abs(pdfium_c.FPDFText_GetCharAngle(page_text, at)) <= _TURNED:
-            characters.append(character)
-            heights.append(_height(page_text, at))
-
-
-def _height(page_text: Any, at: int) -> float:
-    box = pdfium_c.FS_RECTF()
-    pdfium_c.FPDFText_GetLooseCharBox(page_text, at, ctypes.byref(box))
-    height = float(abs(box.top - box.bottom))
-    return round(height / _STEP) * _STEP
+def _height_of(line: PageLine) -> float:
+    return round(line.size / _STEP) * _STEP
 
 
 extensions = (".pdf",)
 
-_PDFIUM = Lock()  # PDFium is not thread-safe, not even across documents
+PDFIUM = Lock()  # PDFium is not thread-safe, not even across documents
 _BREAK = "\n\n"
 # Of a page that is recognized: what scanners give text, and the longer side of A4 at twice that.
 _DPI, _MOST_PIXELS = 200, 4700
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
-# PDFium's character for a hyphen at a line's end, by version: U+0002 or U+FFFE, without a newline.
-_HYPHEN = re.compile("(\\w*)[\x02\ufffe][ \\t]*\\n?(\\w*)")
+# PDFium's character for a hyphen at a line's end, by version: U+0002 or U+FFFE; or a soft hyphen.
+_HYPHEN = re.compile("(\\w*)[\x02\ufffe\xad][ \\t]*\\n?(\\w+)")
+_BROKEN = re.compile("(\\w*)(?:[\x02\ufffe\xad][ \\t]*|(?<=[^\\W\\d_])[-\u2010])$")
+_WORD = re.compile(r"\w*")
 _HYPHENATED = re.compile(r"\w+-\w+")
 
 
@@ -118,16 +99,19 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 
 def read_scanned(data: bytes, *, name: str, recognize: Recognize | None) -> Iterator[Document]:
     """Yield the document likewise; pages without text are recognized if there is an engine."""
-    with _PDFIUM:
+    with PDFIUM:
         document = _document(data, name, recognize)
     yield document
 
 
 def _document(data: bytes, name: str, recognize: Recognize | None) -> Document:
-    pdf = _open(data)
+    pdf = open_pdf(data)
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "pdf"}
     try:
-        layers, labels = _pages(pdf)
+        lines, labels = _read_pages(pdf)
+        size = body_size(lines)
+        pages = _write_pages(lines, size)
+        layers = [page.text for page in pages]
         texts = [
             text or (recognize(_render(pdf, number)).rstrip() if recognize else "")
             for number, text in enumerate(layers)
@@ -140,22 +124,22 @@ def _document(data: bytes, name: str, recognize: Recognize | None) -> Document:
             metadata["ocr"] = True
         starts = _starts(texts)
         text = _BREAK.join(texts)
-        ends = [*starts[1:], len(text)]
-        pages = [
-            Mark("page", start, end, label)
-            for start, end, label in zip(starts, ends, labels, strict=True)
-            if start < end
-        ]
         outline = _outline(pdf, texts, starts)
         written: dict[str, str] = pdf.get_metadata_dict(skip_empty=True)
-        title = _written_title(written) or _largest_line(pdf, layers) or plain.title(text)
+        opening: Sequence[PageLine] = next(filter(None, lines), [])
+        title = _written_title(written) or largest_line(opening) or plain.title(text)
         if not title and (title := name_title(name)):
             metadata["title_from"] = "name"
     except pdfium.PdfiumError as failed:
         raise InputError(f"is a damaged PDF: {str(failed).lower()}") from failed
     finally:
         pdf.close()
-    headings = sections(outline, end=len(text)) if outline else plain.headings(text)
+    ends = [*starts[1:], len(text)]
+    marks = [
+        Mark("page", start, end, label)
+        for start, end, label in zip(starts, ends, labels, strict=True)
+        if start < end
+    ]
     metadata["pages"] = len(texts)
     if blank := sum(not text.strip() for text in texts):
         metadata["pages_without_text"] = blank
@@ -166,11 +150,12 @@ def _document(data: bytes, name: str, recognize: Recognize | None) -> Document:
         text=text,
         title=title,
         metadata=metadata,
-        marks=in_order((*pages, *headings)),
+        marks=in_order((*marks, *_sections(outline, pages, starts, size=size, text=text))),
     )
 
 
-def _open(data: bytes) -> Any:
+def open_pdf(data: bytes) -> Any:
+    """Open a PDF; raises `InputError` if it is damaged or encrypted."""
     try:
         return pdfium.PdfDocument(data)
     except pdfium.PdfiumError as failed:
@@ -179,18 +164,110 @@ def _open(data: bytes) -> Any:
         raise InputError("is a damaged PDF") from failed
 
 
-def _pages(pdf: Any) -> tuple[list[str], list[str]]:
-    """Return the text and the label of each page."""
-    texts: list[str] = []
+def _read_pages(pdf: Any) -> tuple[list[list[PageLine]], list[str]]:
+    """Return the lines and the label of each page."""
+    pages: list[list[PageLine]] = []
     labels: list[str] = []
     for number in range(len(pdf)):
         page = pdf[number]
         layer = page.get_textpage()
-        texts.append(normalize(layer.get_text_range()).rstrip())
+        pages.append(read_lines(layer))
         labels.append(squeeze(pdf.get_page_label(number)) or str(number + 1))
         layer.close()
         page.close()
-    return _join_hyphenated(texts), labels
+    return pages, labels
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The text of a page, and its lines with the position of each in the text."""
+
+    text: str
+    lines: Sequence[PageLine]
+    starts: Sequence[int]
+
+
+def _write_pages(pages: Sequence[list[PageLine]], size: float) -> list[_Page]:
+    """Return the text of each page: without what is no text, tables with the names of columns."""
+    written: list[_Page] = []
+    table: Table | None = None
+    spelled = {
+        word.lower()
+        for lines in pages
+        for line in lines
+        if "-" in line.text
+        for word in _HYPHENATED.findall(line.text)
+    }
+    for lines in drop_furniture(pages, body_size=size):
+        ordered, table = repeat_names(move_footnotes(lines, body_size=size), table)
+        written.append(_write_page(ordered, spelled))
+    return written
+
+
+def _write_page(lines: Sequence[PageLine], spelled: Set[str]) -> _Page:
+    kept: list[PageLine] = []
+    starts: list[int] = []
+    parts: list[str] = []
+    length = 0
+    for line in lines:
+        own = _HYPHEN.sub(lambda match: _joined(match[1], match[2], spelled), line.text)
+        if not own.strip():
+            continue
+        if parts:
+            gap = _BREAK if line.opens and not _goes_on(kept[-1], line) else "\n"
+            if broken := _BROKEN.search(parts[-1]):
+                # The hyphen at the end of the line before is all that parts the two.
+                first, word = broken[1], _WORD.match(own)
+                whole = _joined(first, word[0] if word else "", spelled)
+                hyphen = whole[len(first) : len(first) + 1] == "-"
+                parts[-1] = parts[-1][: broken.end(1)]
+                length -= len(broken[0]) - len(first)
+                gap = "-" if hyphen else ""
+            parts.append(gap)
+            length += len(gap)
+        starts.append(length)
+        kept.append(line)
+        parts.append(own)
+        length += len(own)
+    return _Page("".join(parts).rstrip(), kept, starts)
+
+
+def _joined(first: str, second: str, spelled: Set[str]) -> str:
+    """Return the word of which a line's end leaves two halves."""
+    hyphenated = f"{first}-{second}"
+    keep = not second[:1].islower() or hyphenated.lower() in spelled
+    return hyphenated if keep else first + second
+
+
+def _goes_on(before: PageLine, line: PageLine) -> bool:
+    """Return whether a sentence goes on, as from one column to the next."""
+    return (
+        not (before.is_row or line.is_row)
+        and abs(before.size - line.size) < _LARGEST_STEP * line.size
+        and before.text[-1:] not in ".!?:;"
+        and line.text[:1].islower()
+    )
+
+
+def _sections(
+    outline: Sequence[Heading],
+    pages: Sequence[_Page],
+    starts: Sequence[int],
+    *,
+    size: float,
+    text: str,
+) -> tuple[Mark, ...]:
+    """Return the sections of the bookmarks, else those of the type or of the text's numbering."""
+    if outline:
+        return sections(outline, end=len(text))
+    finder = HeadingFinder([page.lines for page in pages], size=size)
+    found = [
+        heading
+        for page, start in zip(pages, starts, strict=True)
+        for heading in finder.headings(page.lines, [start + at for at in page.starts])
+    ]
+    numbered = plain.headings(text)
+    return sections(found, end=len(text)) if len(found) >= len(numbered) else numbered
 
 
 def _render(pdf: Any, number: int) -> NDArray[np.uint8]:
@@ -202,18 +279,6 @@ def _render(pdf: Any, number: int) -> NDArray[np.uint8]:
     finally:
         page.close()
     return pixels
-
-
-def _join_hyphenated(texts: list[str]) -> list[str]:
-    """Return the texts without the hyphens of the layout at the ends of lines."""
-    spelled = {word.lower() for text in texts for word in _HYPHENATED.findall(text)}
-
-    def join(match: re.Match[str]) -> str:
-        before, after = match.groups()
-        keep = not after[:1].islower() or f"{before}-{after}".lower() in spelled
-        return f"{before}-{after}" if keep else before + after
-
-    return [_HYPHEN.sub(join, text) for text in texts]
 
 
 def _starts(texts: list[str]) -> list[int]:

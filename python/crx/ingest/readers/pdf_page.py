@@ -1,0 +1,71 @@
+"""Lines of a PDF page in reading order, as the core finds them from the positions of characters."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any, NamedTuple
+
+import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
+
+from crx import _native
+from crx.ingest.readers.decode import normalize
+
+# The functions of PDFium that the core calls for each character, in the order in which it does.
+_FUNCTIONS = (
+    "FPDFText_CountChars",
+    "FPDFText_GetUnicode",
+    "FPDFText_GetCharBox",
+    "FPDFText_GetCharOrigin",
+    "FPDFText_GetLooseCharBox",
+    "FPDFText_GetCharAngle",
+    "FPDFText_GetFontWeight",
+    "FPDFText_GetFontInfo",
+    "FPDFText_HasUnicodeMapError",
+)
+_LIGATURES = str.maketrans({
+    "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st",
+})  # fmt: skip
+# Of a page with fewer, some characters without a name do not make it unreadable.
+_LEAST_UNKNOWN = 20
+
+# The left, lower, right and upper edge in points; y grows upwards.
+Rect = tuple[float, float, float, float]
+
+
+class PageLine(NamedTuple):
+    """A line of a page.
+
+    `size` is the height of its type in points; a `block` is a column, a table, or text between
+    them; a paragraph begins with a line that `opens`. The cells of a row have tabs between them.
+    """
+
+    text: str
+    rect: Rect
+    size: float
+    is_bold: bool
+    is_row: bool
+    opens: bool
+    block: int
+
+
+def read_lines(text_page: Any) -> list[PageLine]:
+    """Return the lines of a text page in reading order.
+
+    A page whose fonts name no characters for most of what they draw has none.
+    """
+    handle = ctypes.cast(text_page.raw, ctypes.c_void_p).value
+    rows, chars, unknown = _native.pdf_lines(_addresses(), handle or 0)
+    if unknown > _LEAST_UNKNOWN and 2 * unknown > chars:
+        return []
+    return [PageLine(_clean(text), *rest) for text, *rest in rows]
+
+
+def _clean(text: str) -> str:
+    return normalize(text if text.isascii() else text.translate(_LIGATURES))
+
+
+@cache
+def _addresses() -> list[int]:
+    """Return the addresses of PDFium's functions, whose library stays loaded."""
+    return [ctypes.cast(getattr(pdfium_c, name), ctypes.c_void_p).value or 0 for name in _FUNCTIONS]
