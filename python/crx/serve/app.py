@@ -24,6 +24,7 @@ from crx.serve.failures import EXPECTED, exception_response, failure_response
 from crx.serve.openapi import describe_operations
 from crx.serve.operation import Operation
 from crx.serve.operations import OWN
+from crx.serve.page_pictures import page_route
 from crx.serve.service import SearchService
 from crx.serve.threads import RequestThreads
 
@@ -43,9 +44,12 @@ class Extension:
 def create_app(service: SearchService, *, extensions: Sequence[Extension] = ()) -> Starlette:
     """Return the application for a service, without its guard."""
     threads, answerers = RequestThreads(), RequestThreads(count=REMOTE_ANSWERS)
+    # Few of them, since pages are drawn one at a time and a search must not wait for them.
+    painters = RequestThreads(count=2)
     routes: list[BaseRoute] = [_operation_route(service, threads, each) for each in OPERATIONS]
     routes += [
         ask_route(service, answerers),
+        page_route(service, painters),
         Route("/health", partial(_health, service)),
         Route("/metrics", partial(_metrics, service, threads)),
         Route("/openapi.json", partial(_openapi, describe_operations(OPERATIONS))),
@@ -54,7 +58,7 @@ def create_app(service: SearchService, *, extensions: Sequence[Extension] = ()) 
         routes += extension.routes
     return Starlette(
         routes=routes,
-        lifespan=partial(_lifespan, extensions, (threads, answerers)),
+        lifespan=partial(_lifespan, extensions, (threads, answerers, painters)),
         exception_handlers={HTTPException: _http_failure},
     )
 

@@ -11,7 +11,7 @@ import msgspec
 
 from crx.serve.failures import Failed
 from crx.serve.operation import Operation
-from crx.serve.requests import AskQuery
+from crx.serve.requests import AskQuery, PageQuery
 from crx.serve.responses import AnswerCitation, FinishedAnswer
 
 _REFERENCE = "#/components/schemas/{name}"
@@ -19,10 +19,10 @@ _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
 def describe_operations(operations: Sequence[Operation]) -> dict[str, object]:
-    """Return the OpenAPI 3.1 description of JSON operations and of `/v1/ask`."""
+    """Return the OpenAPI 3.1 description of JSON operations, of `/v1/ask` and of pictures."""
     bodies = [each.body for each in operations]
     answers = [each.answer for each in operations]
-    types = [*bodies, *answers, AskQuery, AnswerCitation, FinishedAnswer, Failed]
+    types = [*bodies, *answers, AskQuery, PageQuery, AnswerCitation, FinishedAnswer, Failed]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     described = dict(zip(map(_name, types), schemas, strict=True))
     paths: dict[str, dict[str, object]] = {}
@@ -31,6 +31,7 @@ def describe_operations(operations: Sequence[Operation]) -> dict[str, object]:
             each, described, components
         )
     paths["/v1/ask"] = {"post": _describe_ask(described)}
+    paths["/v1/documents/{id}/page"] = {"get": _describe_page(described, components)}
     return {
         "openapi": "3.1.0",
         "info": {"title": "crx", "version": version("crx")},
@@ -58,8 +59,12 @@ def _describe(
             for name in in_path
         ]
         return described
-    struct = components[operation.body.__name__]
-    described["parameters"] = [
+    described["parameters"] = _parameters(components[operation.body.__name__], in_path)
+    return described
+
+
+def _parameters(struct: dict[str, Any], in_path: Sequence[str]) -> list[dict[str, object]]:
+    return [
         {
             "name": name,
             "in": "path" if name in in_path else "query",
@@ -68,7 +73,14 @@ def _describe(
         }
         for name, schema in struct["properties"].items()
     ]
-    return described
+
+
+def _describe_page(schemas: dict[str, Any], components: dict[str, Any]) -> dict[str, object]:
+    return {
+        "summary": "Draw a page of a PDF, with a span of its text marked.",
+        "parameters": _parameters(components[PageQuery.__name__], ["id"]),
+        "responses": _responses("image/png", {"type": "string", "format": "binary"}, schemas),
+    }
 
 
 def _describe_ask(schemas: dict[str, Any]) -> dict[str, object]:

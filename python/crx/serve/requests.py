@@ -15,6 +15,7 @@ MAX_HITS = 200
 MAX_DOCUMENTS_LISTED = 1_000
 # Characters of a document that one answer holds unless fewer are asked for.
 MAX_TEXT_CHARS = 200_000
+MAX_PAGE_PIXELS = 3_000
 
 _Scalar = str | int | float | bool
 Filter = dict[str, _Scalar | list[_Scalar] | dict[str, Any]]
@@ -158,6 +159,27 @@ class FetchQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ]
         | None
     ) = None
+
+
+class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Draw a page of a PDF, with a span of its text marked."""
+
+    id: Annotated[
+        str,
+        Meta(min_length=1, max_length=200, description="Id of a document from a search or list."),
+    ]
+    page: Annotated[
+        str,
+        Meta(
+            max_length=100,
+            description="Label of the page, as in a passage; default: the page of start.",
+        ),
+    ] = ""
+    start: Annotated[int, Meta(ge=0, description="First character to mark.")] = 0
+    end: Annotated[int, Meta(ge=0, description="End of the characters to mark.")] = 0
+    width: Annotated[
+        int, Meta(ge=50, le=MAX_PAGE_PIXELS, description="Pixels that the picture is wide.")
+    ] = 1000
 
 
 class StatusQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,6 +18,9 @@ from crx import _native, registry
 from crx.answer.prompt import QuotedPassages, quote
 from crx.errors import CrxError, NotFound, UsageError
 from crx.index.handle import Index
+from crx.index.page_picture import draw_document_page
+from crx.ingest.page_values import PagePicture
+from crx.ingest.worker.page_renderer import PageRenderer
 from crx.protocols import Embedder, Generator
 from crx.retrieve.copies import describe_copies, leave_out_copies
 from crx.retrieve.request import check_query
@@ -33,6 +36,7 @@ from crx.serve.requests import (
     AskQuery,
     FetchQuery,
     ListQuery,
+    PageQuery,
     SearchQuery,
     StatusQuery,
 )
@@ -76,6 +80,7 @@ class SearchService:
         self._watches = watches or {}
         self._embedders = embedders
         self._ready = threading.Event()
+        self._renderer = PageRenderer()
         self.metrics = Metrics()
         self.page_url = page_url
         self.warn = on_warning or (lambda warning: None)
@@ -109,6 +114,7 @@ class SearchService:
         for embedder in self._embedders:
             embedder.close()
         self._answerer.close()
+        self._renderer.close()
         for served in self._indexes.values():
             served.close()
 
@@ -232,6 +238,21 @@ class SearchService:
             end=max(start, end),
             length=len(text),
             text=text[start:end],
+        )
+
+    def page_picture(self, request: PageQuery) -> PagePicture:
+        """Return a page of a PDF as a picture; raises `NotFound` if its file has changed."""
+        _, index, row = self.find_document(request.id)
+        span = (request.start, request.end) if request.start < request.end else None
+        if span is None and not request.page:
+            span = (request.start, request.start)
+        return draw_document_page(
+            index.store,
+            row,
+            self._renderer,
+            page=request.page,
+            span=span,
+            width=request.width,
         )
 
     def find_document(self, given: str) -> tuple[str, Index, _native.DocumentRow]:

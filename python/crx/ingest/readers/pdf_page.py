@@ -58,7 +58,7 @@ def read_lines(text_page: Any) -> list[PageLine]:
     rows, chars, unknown = _native.pdf_lines(_addresses(), handle or 0)
     if unknown > _LEAST_UNKNOWN and 2 * unknown > chars:
         return []
-    return [PageLine(_clean(text), *rest) for text, *rest in rows]
+    return [PageLine(_clean(row[0]), *row[1:]) for row in rows]
 
 
 def _clean(text: str) -> str:

@@ -2,17 +2,21 @@
 
 It answers `open` (the limits, and whether images are recognized) with `ready`, and `read` (a name,
 and the number of the bytes that follow) with a `document` for each, then `done` or `failed` with
-the reason. Before each image that is recognized comes a heartbeat: the limits hold for each.
+the reason. Before each image that is recognized comes a heartbeat: the limits hold for each. It
+answers `draw` (a page of a PDF, and the bytes that follow) with a `picture`, or `failed` likewise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from crx.errors import InputError, NotText
-from crx.ingest.read import read_bytes
+from crx.ingest.page_values import PageRequest
+from crx.ingest.read import FORMATS, decompress, read_bytes
 from crx.ingest.readers.scan import Image, Recognize, load_recognizer
+from crx.ingest.readers.structure import suffix
 from crx.ingest.worker.messages import ReadLimits, encode_document
 from crx.types import Document
 from crx.workers.limits import limit_process, limit_time, restart_time
@@ -43,6 +47,9 @@ def serve(parent: Parent) -> None:
         data = parent.receive_bytes(message["size"])
         if data is None:
             return
+        if message["op"] == "draw":
+            parent.send(_draw(data, message, limits))
+            continue
         documents = read_bytes(
             data, name=message["name"], max_bytes=message["max_bytes"], recognize=recognize
         )
@@ -58,12 +65,45 @@ def _recognize(parent: Parent, limits: ReadLimits, image: Image) -> str:
     return load_recognizer()(image)
 
 
+def _draw(data: bytes, message: Message, limits: ReadLimits) -> Message:
+    """Return the message of a page that is drawn."""
+    from crx.ingest.readers.pdf_picture import draw_page  # PDFium, for this alone
+
+    def draw() -> Message:
+        compression = suffix(message["name"])
+        content = data
+        if compression in FORMATS:
+            content = decompress(data, compression, max_bytes=message["max_bytes"])
+        names = ("label", "text", "marked", "width")
+        picture = draw_page(content, PageRequest(**{name: message[name] for name in names}))
+        png = base64.b64encode(picture.png).decode()
+        return {
+            "op": "picture",
+            "png": png,
+            "label": picture.label,
+            "number": picture.number,
+            "pages": picture.pages,
+        }
+
+    return _within_limits(draw, limits)
+
+
 def _next_reply(documents: Iterator[Document], limits: ReadLimits) -> Message:
     """Return the message of the next document, or of the end."""
+
+    def read() -> Message:
+        for document in documents:
+            return {"op": "document", **encode_document(document)}
+        return {"op": "done"}
+
+    return _within_limits(read, limits)
+
+
+def _within_limits(work: Callable[[], Message], limits: ReadLimits) -> Message:
+    """Return the message that work gives within the limits, or why it gives none."""
     try:
         with limit_time(cpu_s=limits.seconds, wall_s=limits.wall_seconds):
-            for document in documents:
-                return {"op": "document", **encode_document(document)}
+            return work()
     except InputError as why:
         return {"op": "failed", "reason": str(why), "not_text": isinstance(why, NotText)}
     except MemoryError:
@@ -73,4 +113,3 @@ def _next_reply(documents: Iterator[Document], limits: ReadLimits) -> Message:
     except Exception as why:  # noqa: BLE001 -- a reader's fault costs one file, not the run
         reason = f"made its reader fail: {type(why).__name__}: {why}"
         return {"op": "failed", "reason": reason, "not_text": False}
-    return {"op": "done"}

@@ -1,0 +1,71 @@
+"""Pictures of the pages of an indexed PDF, from its file.
+
+The file is drawn only if its bytes are those that were indexed: its text would not be that of the
+picture otherwise, and an index from elsewhere could name any file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+
+from crx import _native
+from crx.errors import NotFound, UsageError
+from crx.ingest.page_values import PagePicture, PageRequest
+from crx.ingest.paths import path_of
+from crx.ingest.worker.page_renderer import PageRenderer
+from crx.ingest.write import hash_source
+from crx.retrieve.marks import read_marks
+from crx.types import Mark
+
+MOST_PIXELS = 3000
+
+
+def draw_document_page(
+    store: _native.Store,
+    row: _native.DocumentRow,
+    renderer: PageRenderer,
+    *,
+    page: str = "",
+    span: tuple[int, int] | None = None,
+    width: int = 1000,
+) -> PagePicture:
+    """Draw the page of a PDF that has a label, by default the one where a span of its text begins.
+
+    The lines of the span are marked. Raises `UsageError` for a document without pages, `NotFound`
+    if its file is gone or has changed, `InputError` if it cannot be drawn.
+    """
+    if orjson.loads(row.metadata).get("format") != "pdf":
+        raise UsageError(f"{row.uri}: only pages of PDFs are drawn")
+    text = store.text(row.doc)
+    pages = [mark for mark in read_marks(store.marks(row.doc)) if mark.kind == "page"]
+    start, end = span or (0, 0)
+    found = _find_page(pages, page, start)
+    label = found.label if found else page or "1"
+    within = text[found.start : found.end] if found else ""
+    marked = text[max(start, found.start) : min(end, found.end)] if found else ""
+    request = PageRequest(label=label, text=within, marked=marked, width=width)
+    data = _read_file(row)
+    return renderer.draw(data, request, name=row.uri, max_bytes=4 * len(data) + 64_000_000)
+
+
+def _find_page(pages: list[Mark], label: str, start: int) -> Mark | None:
+    """Return the page of a label that a position is on, else the first of the label."""
+    found = [page for page in pages if not label or page.label == label]
+    return next((page for page in found if page.start <= start < page.end), next(iter(found), None))
+
+
+def _read_file(row: _native.DocumentRow) -> bytes:
+    """Return the bytes of a document's file, which are those that were indexed."""
+    path = Path(path_of(row.uri))
+    changed = NotFound(f'{row.uri}: the file is gone or has changed; "crx index" reads it again')
+    try:
+        if not path.is_file() or path.stat().st_size != row.source_size:
+            raise changed
+        data = path.read_bytes()
+    except OSError:
+        raise changed from None
+    if hash_source(data) != row.source_hash:
+        raise changed
+    return data
