@@ -179,7 +179,7 @@ def _read_pages(pdf: Any) -> tuple[list[list[PageLine]], list[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _WrittenPage:
     """The text of a page, and its lines with the position of each in the text."""
 
     text: str
@@ -187,9 +187,9 @@ class _Page:
     starts: Sequence[int]
 
 
-def _write_pages(pages: Sequence[list[PageLine]], size: float) -> list[_Page]:
+def _write_pages(pages: Sequence[list[PageLine]], size: float) -> list[_WrittenPage]:
     """Return the text of each page: without what is no text, tables with the names of columns."""
-    written: list[_Page] = []
+    written: list[_WrittenPage] = []
     table: Table | None = None
     spelled = {
         word.lower()
@@ -204,7 +204,7 @@ def _write_pages(pages: Sequence[list[PageLine]], size: float) -> list[_Page]:
     return written
 
 
-def _write_page(lines: Sequence[PageLine], spelled: Set[str]) -> _Page:
+def _write_page(lines: Sequence[PageLine], spelled: Set[str]) -> _WrittenPage:
     kept: list[PageLine] = []
     starts: list[int] = []
     parts: list[str] = []
@@ -229,7 +229,7 @@ def _write_page(lines: Sequence[PageLine], spelled: Set[str]) -> _Page:
         kept.append(line)
         parts.append(own)
         length += len(own)
-    return _Page("".join(parts).rstrip(), kept, starts)
+    return _WrittenPage("".join(parts).rstrip(), kept, starts)
 
 
 def _joined(first: str, second: str, spelled: Set[str]) -> str:
@@ -251,7 +251,7 @@ def _goes_on(before: PageLine, line: PageLine) -> bool:
 
 def _sections(
     outline: Sequence[Heading],
-    pages: Sequence[_Page],
+    pages: Sequence[_WrittenPage],
     starts: Sequence[int],
     *,
     size: float,
