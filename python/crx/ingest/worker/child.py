@@ -9,11 +9,12 @@ answers `draw` (a page of a PDF, and the bytes that follow) with a `picture`, or
 from __future__ import annotations
 
 import base64
+import importlib
 from collections.abc import Callable, Iterator
 from functools import partial
 
 from crx.errors import InputError, NotText
-from crx.ingest.page_values import PageRequest
+from crx.ingest.page_values import PagePicture, PageRequest
 from crx.ingest.read import FORMATS, decompress, read_bytes
 from crx.ingest.readers.scan import Image, Recognize, load_recognizer
 from crx.ingest.readers.structure import suffix
@@ -67,7 +68,8 @@ def _recognize(parent: Parent, limits: ReadLimits, image: Image) -> str:
 
 def _draw(data: bytes, message: Message, limits: ReadLimits) -> Message:
     """Return the message of a page that is drawn."""
-    from crx.ingest.readers.pdf_picture import draw_page  # PDFium, for this alone
+    # PDFium is loaded for a page that is drawn, and for a PDF that is read.
+    pictures = importlib.import_module("crx.ingest.readers.pdf_picture")
 
     def draw() -> Message:
         compression = suffix(message["name"])
@@ -75,7 +77,8 @@ def _draw(data: bytes, message: Message, limits: ReadLimits) -> Message:
         if compression in FORMATS:
             content = decompress(data, compression, max_bytes=message["max_bytes"])
         names = ("label", "text", "marked", "width")
-        picture = draw_page(content, PageRequest(**{name: message[name] for name in names}))
+        request = PageRequest(**{name: message[name] for name in names})
+        picture: PagePicture = pictures.draw_page(content, request)
         png = base64.b64encode(picture.png).decode()
         return {
             "op": "picture",
