@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from pdfs import pdf
 from served import SETTINGS, Client, serving_app
 
 import crx
@@ -164,6 +165,7 @@ def files(tmp_path: Path) -> Path:
     (folder / "net.html").write_text(
         "<title>Net</title><h1>Net</h1><p>A plankton net.</p><script>alert(1)</script>"
     )
+    (folder / "report.pdf").write_bytes(pdf([["Whales eat krill."], ["Bread needs salt."]]))
     (folder / "fuse.py").write_text("def fuse(rankings):\n    return sorted(rankings)\n")
     return folder
 
@@ -238,3 +240,14 @@ def test_a_file_that_is_not_the_indexed_one_any_more_is_not_sent(
     assert client.get(path).status == 404
     assert client.get("/original/sea-1-00000000").status == 404
     assert client.get("/original/..%2f..%2fetc%2fpasswd").status == 404
+
+
+def test_a_pdf_has_the_picture_of_its_page_and_other_documents_have_none(client: Client) -> None:
+    document_id = id_of(client, "report.pdf")
+    span = "?start=0&end=5"
+    url = f"/v1/documents/{document_id}/page?start=0&amp;end=5"
+    for path in ("preview", "documents"):
+        assert f'src="{url}"' in show(client, f"/{path}/{document_id}{span}")
+        assert "page-picture" not in show(client, f"/{path}/{id_of(client, 'net.html')}{span}")
+    answer = client.get(url.replace("&amp;", "&"))
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/png")

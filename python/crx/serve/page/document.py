@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
@@ -102,9 +103,18 @@ def _describe_document(page: DocumentPage) -> Mapping[str, object]:
     return {
         "uri": uri,
         "original_url": original_url(page.id, page.row),
+        "picture_url": _picture_url(page),
         "title": page.title,
         "facts": [fact for fact in facts if fact],
     }
+
+
+def _picture_url(page: DocumentPage) -> str:
+    """Return the URL of the picture of the page of a PDF, with the span marked, "" for others."""
+    if page.format != "pdf":
+        return ""
+    start, end = page.span or (0, 1)
+    return f"/v1/documents/{page.id}/page?{urlencode({'start': start, 'end': end})}"
 
 
 def _describe_value(value: object) -> str:

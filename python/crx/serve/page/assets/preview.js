@@ -29,7 +29,8 @@ async function preview(link) {
   for (const each of document.querySelectorAll(".previewed")) each.classList.remove("previewed");
   link.closest(".result")?.classList.add("previewed");
   const passage = shownPane.querySelector("#passage");
-  if (passage) shownPane.scrollTop = passage.offsetTop - shownPane.clientHeight / 4;
+  // The picture of a page, above the text, has the passage marked.
+  if (passage && !shownPane.querySelector(".page-picture")) shownPane.scrollTop = passage.offsetTop - shownPane.clientHeight / 4;
 }
 
 function previewFirst() {
@@ -45,6 +46,16 @@ export function startPreview() {
     const link = event.target.closest(".result a.open, .result a.anchor, .citations a");
     if (link) previewSoon(link);
   });
+  // A picture that cannot be drawn leaves the text to itself, scrolled to the passage.
+  document.addEventListener(
+    "error",
+    (event) => {
+      if (!event.target.matches?.(".page-picture")) return;
+      event.target.remove();
+      document.querySelector("#preview #passage")?.scrollIntoView({ block: "center" });
+    },
+    true,
+  );
   // The "[1]" of an answer.
   document.addEventListener("click", (event) => {
     const number = event.target.closest('.said a[href^="#cite"]');
