@@ -141,7 +141,12 @@ def test_a_page_and_pictures_hold_all_and_fetch_nothing(crx: Crx, here: Path) ->
     names = {f"{name}.{kind}" for name in ("recall", "steps", "latency") for kind in ("png", "svg")}
     assert {path.name for path in (here / "pics").iterdir()} == names
     page = (here / "r.html").read_text()
-    assert page.count("<svg") == 3
+    figures, intervals = 3, 5
+    assert page.count("<svg") == figures + intervals
+    first, _, folded = page.partition("</table>")
+    assert first.count("<tr>") == 1 + 6
+    assert "<small>compared with</small>" in first
+    assert "<details><summary>All 14 rows</summary>" in folded
     assert "outline hybrid auto" in page
     for fetches in ("<script", "<link", "<img", "src=", "@import", 'href="http', "url(http"):
         assert fetches not in page

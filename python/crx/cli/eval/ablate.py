@@ -32,9 +32,10 @@ from crx.cli.progress import Form
 from crx.config import write as write_config
 from crx.errors import UsageError
 from crx.evaluate import PipelineConfig, Results, ablate, plots, read_questions, save
+from crx.evaluate.first_rows import choose_first_rows
 from crx.evaluate.html_report import render_report
 from crx.evaluate.recommend import recommend, settings_of
-from crx.evaluate.results import check_metric
+from crx.evaluate.results import PRIMARY_METRIC, check_metric
 
 
 @click.command()
@@ -190,10 +191,12 @@ def _draw(
         text = render_report(
             title=about(results),
             notes=[
+                f"the first table compares {metric or PRIMARY_METRIC}",
                 *how_to_read(metric=metric, baseline=baseline),
                 *results.notes,
                 *few_questions_notes(results),
             ],
+            first=choose_first_rows(results, found, metric=metric, baseline=baseline),
             rows=table_rows(results, metric=metric, baseline=baseline),
             by_language=language_rows(results),
             recommendation=" ".join([recommendation(results, found), *next_steps(results, found)]),
