@@ -4,6 +4,7 @@
 
 pub mod analyze;
 pub mod code;
+pub mod copies;
 pub mod dense;
 pub mod error;
 mod files;

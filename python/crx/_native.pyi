@@ -37,6 +37,7 @@ __all__ = [
     "detect_lang",
     "digest",
     "expand_spans",
+    "find_originals",
     "fuse",
     "fuse_scores",
     "is_source",
@@ -242,6 +243,14 @@ def defined_names(uri: str, text: str) -> list[str]:
     """Return the names that a chunk defines, in order; none if it is not source code.
 
     How definitions are written is known from the extension of the URI. A name may occur twice.
+    """
+
+def find_originals(query: str, rows: Sequence[tuple[str, str, str]], *, share: float) -> list[int]:
+    """Return for each text the number of the first one that it copies, or its own.
+
+    A row is a text, the whole that it is a part of, which may be itself, and what is said about its
+    document. A text copies an earlier one whose whole contains `share` of its shingles, every three
+    terms in a row, unless it or its document has a word of the query that the earlier one lacks.
     """
 
 def is_source(uri: str, text: str) -> bool:

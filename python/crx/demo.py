@@ -82,7 +82,7 @@ def ask(index: handle.Index, question: str, *, legs: Sequence[Leg] = LEGS) -> No
     result = index.search(question, legs=legs, window=1)
     print_line(f"? {question}  [{1000 * (time.perf_counter() - started):.0f} ms]")
     print_line()
-    print_passages(fold_copies(result.passages)[:PASSAGES_SHOWN], query=question)
+    print_passages(fold_copies(result.passages, query=question)[:PASSAGES_SHOWN], query=question)
     print_line()
 
 

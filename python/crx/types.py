@@ -154,7 +154,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk that matches a query: its score, and the rank and raw score of each stage."""
+    """A chunk that matches a query: its score, and the rank and raw score of each stage.
+
+    `copies` is how many candidates were left out because they have its text, `also_in` the first
+    ten other documents that hold them.
+    """
 
     key: int
     score: float
@@ -167,6 +171,8 @@ class Hit:
     outline: str
     context: str
     stages: Mapping[str, Stage]
+    copies: int = 0
+    also_in: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ mod variants;
 
 pub use detect::detect_lang;
 pub use query::{QueryAnalyzer, QueryTerm};
+pub use script::is_unspaced;
 
 use std::ops::Range;
 

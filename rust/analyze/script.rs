@@ -54,7 +54,7 @@ fn class_of_wide(c: char) -> Class {
 
 /// Returns whether a character is a Han, kana, bopomofo, Hangul, Thai, Lao, Burmese or Khmer letter,
 /// an iteration mark (々, ゝ, ヽ) or a length mark (ー). Digits of these scripts are not included.
-fn is_unspaced(c: char) -> bool {
+pub fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0E01}'..='\u{0E3A}' | '\u{0E40}'..='\u{0E4E}' | '\u{0E81}'..='\u{0EC6}' | '\u{0EDC}'..='\u{0EDF}'
         | '\u{1000}'..='\u{103F}' | '\u{1050}'..='\u{108F}' | '\u{1780}'..='\u{17D3}' | '\u{17D7}'

@@ -4,6 +4,7 @@
 //! call that loops or accesses a disk.
 
 mod code;
+mod copies;
 mod dense;
 mod error;
 mod glob;
@@ -23,6 +24,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     text::register(module)?;
     code::register(module)?;
+    copies::register(module)?;
     glob::register(module)?;
     interrupt::register(module)?;
     passages::register(module)?;

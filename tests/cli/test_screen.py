@@ -192,7 +192,7 @@ def test_a_text_in_several_files_is_printed_once_with_its_other_places(
         "",
     ]
     out = crx("search", "krill whales", "--full").out
-    assert re.search(r"^   also in docs/(?:a\.md|b\.txt):1-\d$", out, re.MULTILINE)
+    assert re.search(r"^   also in docs/(?:a\.md|b\.txt)$", out, re.MULTILINE)
 
 
 def test_a_passage_that_fits_is_printed_as_it_is() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from crx.retrieve.copies import describe_copies, fold_copies, leave_out_copies
+from dataclasses import replace
+
+from crx.retrieve.copies import copy_uris, describe_copies, fold_copies, leave_out_copies
 from crx.types import Hit, Passage
 
 FIRST = "Whales eat four tonnes of krill a day in the cold seas of the south pole. "
@@ -58,3 +60,20 @@ def test_copies_are_left_out_with_a_note_that_counts_them() -> None:
         "1 passage is left out: the text of others",
     )
     assert describe_copies(kept, kept) == ()
+
+
+def test_a_passage_with_a_word_of_the_query_that_the_earlier_one_lacks_is_shown_too() -> None:
+    first, second = (
+        make_passage("a.txt", FIRST + "Seen by Ann."),
+        make_passage("b.txt", FIRST + "Seen by Bea."),
+    )
+    assert len(fold_copies([first, second], query="krill seen by")) == 1
+    assert len(fold_copies([first, second], query="krill seen by Bea")) == 2
+
+
+def test_what_is_like_a_passage_is_counted_and_named() -> None:
+    page, book = make_passage("page.html", FIRST, SECOND), make_passage("book.pdf", SECOND)
+    hit = replace(book.hits[0], copies=2, also_in=("mirror.pdf", "page.html"))
+    (folded,) = fold_copies([page, replace(book, hits=(hit,))])
+    assert folded.count == 3
+    assert copy_uris(folded) == ["book.pdf", "mirror.pdf"]

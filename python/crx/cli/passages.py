@@ -19,7 +19,7 @@ from crx.cli.excerpt import (
 from crx.cli.output import Text, bold, dim, display_path, format_line
 from crx.cli.screen import Screen, own_screen
 from crx.cli.visible import visible_line
-from crx.retrieve.copies import Copies
+from crx.retrieve.copies import Copies, copy_uris
 from crx.retrieve.excerpt import columns, split_matches
 from crx.retrieve.query_terms import terms_for
 from crx.retrieve.shown_text import text_ngrams
@@ -41,14 +41,14 @@ _PROMPT_LINES = 1
 _HINT_COLUMNS = 70
 
 
-def print_passages(found: Sequence[Copies], *, query: str) -> None:
+def print_passages(found: Sequence[Copies[Passage]], *, query: str) -> None:
     """Print passages, best first, cut to the screen."""
     for line in layout_passages(found, query=query, screen=own_screen())[0]:
         click.echo(line)
 
 
 def layout_passages(
-    found: Sequence[Copies],
+    found: Sequence[Copies[Passage]],
     *,
     query: str,
     screen: Screen,
@@ -85,7 +85,7 @@ def layout_passages(
     for each, heading, counts in zip(found, headings, shares, strict=True):
         passage = each.passage
         terms = terms_for(query, passage.text)
-        copies = f"({len(each.others)} more like it)" if each.others else ""
+        copies = f"({each.count} more like it)" if each.count else ""
         body = Body([], "")
         if full:
             body = Body(whole_lines(passage), "")
@@ -111,8 +111,8 @@ def layout_passages(
             )
         shown |= text_ngrams(body.lines)
         if full:
-            for other in each.others:
-                write(dim(f"{_INDENT}also in {location(other, folder=screen.folder)}"))
+            for where in _also_in(each, folder=screen.folder):
+                write(dim(f"{_INDENT}also in {where}"))
         if explain:
             for hit in passage.hits:
                 write(dim(f"{_INDENT}{explanation(hit)}"))
@@ -120,6 +120,13 @@ def layout_passages(
             write()
         cut = cut or bool(body.left) or not body.lines
     return written, cut
+
+
+def _also_in(found: Copies[Passage], *, folder: str) -> list[str]:
+    """Return where copies of a passage are: passages with their lines, then further documents."""
+    others = {other.uri: location(other, folder=folder) for other in found.others}
+    further = [uri for uri in copy_uris(found) if uri not in others]
+    return [*others.values(), *(display_path(uri, folder=folder) for uri in further)]
 
 
 def _trail(passage: Passage, about: Sequence[str], width: int | None) -> str:

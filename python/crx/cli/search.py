@@ -284,7 +284,7 @@ def _print(
     explain: bool,
     notes: Sequence[str],
 ) -> None:
-    found = fold_copies(result.passages)
+    found = fold_copies(result.passages, query=query)
     shown = found[:count]
     lines, cut = layout_passages(
         shown,

@@ -179,6 +179,14 @@ class Settings:
     min_relevance: float = _setting(
         0.0, "run", "reranked hits that score less are dropped, 0 to 1", least=0, most=1
     )
+    copy_share: float = _setting(
+        0.9,
+        "run",
+        "share of its words in a row that a chunk has in common with a better one that it copies; "
+        "0: copies are hits",
+        least=0,
+        most=1,
+    )
     budget_tokens: int = _setting(
         4000, "run", "budget of all passages together for window=auto", least=1
     )

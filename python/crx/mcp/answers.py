@@ -25,7 +25,11 @@ _LOCATION_COLUMNS = 60
 
 
 class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A passage that was found. `start` and `end` are its span in the document, in characters."""
+    """A passage that was found.
+
+    `start` and `end` are its span in the document, in characters. `copies` is how many passages
+    with its text are left out.
+    """
 
     id: str
     title: str
@@ -36,6 +40,7 @@ class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     end: int
     lines: str = ""
     page: str = ""
+    copies: int = 0
 
 
 class ToolResults(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -141,6 +146,7 @@ def _result(passage: FoundPassage) -> ToolResult:
         end=passage.end,
         lines=f"{first}-{last}" if passage.lines else "",
         page=_page(passage),
+        copies=passage.copies,
     )
 
 
@@ -154,7 +160,8 @@ def _location(passage: FoundPassage, *, query: str) -> str:
         visible=str,
     )
     position = f":{passage.lines[0] + row.line}" if passage.lines else _page(passage, before=", ")
-    return f"{passage.id} {passage.uri}{position}: {' '.join(row.text.split())}"
+    copies = f" ({passage.copies} more like it)" if passage.copies else ""
+    return f"{passage.id} {passage.uri}{position}: {' '.join(row.text.split())}{copies}"
 
 
 def _page(passage: FoundPassage, *, before: str = "") -> str:

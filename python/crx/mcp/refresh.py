@@ -14,7 +14,7 @@ from crx.serve.service import SearchService
 class RefreshQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Read again what has changed below the paths that were indexed."""
 
-    index: Annotated[str, Meta(description="Name of one index; the default is all.")] = ""
+    index: Annotated[str, Meta(description="One index; default: all.")] = ""
 
 
 class RefreshedIndex(Struct, frozen=True, kw_only=True):

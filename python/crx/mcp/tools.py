@@ -81,7 +81,7 @@ class SearchTool:
 class ToolSearch(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Search for the passages that answer a query, or for their locations."""
 
-    locations: Annotated[bool, msgspec.Meta(description="Give locations only.")] = False
+    locations: Annotated[bool, msgspec.Meta(description="Locations only.")] = False
 
 
 READING = (
@@ -96,7 +96,7 @@ READING = (
     SearchTool(
         name="fetch",
         description=f"Read {FETCHED_CHARS:,} characters of a document from start, or up to end. "
-        "The text goes on at next_start of the answer.",
+        "It goes on at next_start.",
         request=FetchQuery,
         answer=ToolDocument,
         run=lambda service, request, _: as_tool_document(service.document(_bounded(request))),
@@ -109,7 +109,7 @@ READING = (
     ),
     SearchTool(
         name="status",
-        description="Say what the indexes hold, and what could not be read.",
+        description="Say what the indexes hold and what could not be read.",
         request=StatusQuery,
         run=lambda service, request, _: as_tool_status(service.status(request)),
     ),
@@ -117,7 +117,7 @@ READING = (
 WRITING = (
     SearchTool(
         name="refresh",
-        description="Read again what has changed in the files and folders that were indexed.",
+        description="Read again what has changed in the indexed files and folders.",
         request=RefreshQuery,
         run=refresh_indexes,
         writes=True,

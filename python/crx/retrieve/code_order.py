@@ -37,7 +37,8 @@ def order_code(search: Search) -> Search:
         ordered = Ranking(keys[order], scores)
         search = search._replace(rankings={**search.rankings, "code": ordered})
         ranking = _append(ordered, ranking.keys[CODE_DEPTH:], ranking.scores[CODE_DEPTH:])
-    k = len(ranking.keys) if search.parameters.recency else search.candidates
+    is_cut_later = search.parameters.recency or search.parameters.copy_share
+    k = len(ranking.keys) if is_cut_later else search.candidates
     if ranking is search.ranking and len(ranking.keys) <= k:
         return search
     return search._replace(ranking=Ranking(ranking.keys[:k], ranking.scores[:k]))

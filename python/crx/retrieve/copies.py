@@ -1,27 +1,29 @@
-"""Passages with the same text in several files, such as a manual as HTML, PDF and plain text."""
+"""Passages and chunks with the text of a better one: copies, mirrors, licences, quoted mails.
+
+Each is shown once, with how many more are like it. What counts as a copy is told by the core's
+module `copies`; chunks are compared by the stage of `copied_chunks`.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from crx import _native
-from crx.types import Hit, Passage
+from crx.types import Hit
 
-# Terms in a row that are compared: line breaks, hyphens and tables differ between formats.
-_SHINGLE = 3
-# The share of a chunk's shingles that the other chunk, or the other passage, has if it is a copy.
-_SHARED = 0.6
-_FEWEST_SHINGLES = 8
-_LETTERS = re.compile(r"[^\W\d_]+")
-
-Shingles = frozenset[tuple[str, ...]]
+# The share of a passage's best chunk that another passage has if it is a copy: line breaks, hyphens
+# and tables differ between a manual's HTML, PDF and plain text. Chunks of one format share more
+# (the setting `copy_share`).
+_SHARED = 0.8
 
 
 class _Found(Protocol):
     """A passage, of an index or of a server."""
 
+    @property
+    def uri(self) -> str: ...
     @property
     def text(self) -> str: ...
     @property
@@ -31,24 +33,46 @@ class _Found(Protocol):
 Found = TypeVar("Found", bound=_Found)
 
 
-class Copies(NamedTuple):
-    """A passage, and the later ones whose best chunk it holds, or has the text of its own."""
+@dataclass(frozen=True, slots=True)
+class Copies(Generic[Found]):
+    """A passage, and the later ones whose best chunk it holds."""
 
-    passage: Passage
-    others: tuple[Passage, ...]
+    passage: Found
+    others: tuple[Found, ...]
+
+    @property
+    def count(self) -> int:
+        """How many passages and chunks that are not shown are like it."""
+        return count_copies(self.passage) + sum(1 + count_copies(other) for other in self.others)
 
 
-def fold_copies(passages: Sequence[Passage]) -> list[Copies]:
-    """Return the passages, each that copies an earlier one together with it."""
+def count_copies(passage: _Found) -> int:
+    """Return how many chunks that were left out have the text of one of a passage's hits."""
+    return max(hit.copies for hit in passage.hits)
+
+
+def copy_uris(found: Copies[Found]) -> list[str]:
+    """Return the documents with copies of a passage, each once, as far as they are known."""
+    shown = (found.passage, *found.others)
+    uris = [other.uri for other in found.others]
+    uris += [uri for passage in shown for hit in passage.hits for uri in hit.also_in]
+    return [uri for uri in dict.fromkeys(uris) if uri != found.passage.uri]
+
+
+def fold_copies(passages: Sequence[Found], *, query: str = "") -> list[Copies[Found]]:
+    """Return the passages, each that copies an earlier one together with it.
+
+    One that has a word of the query which the earlier one lacks is no copy of it.
+    """
     return [
         Copies(passages[first], tuple(passages[at] for at in others))
-        for first, *others in _groups(passages)
+        for first, *others in _group(passages, query)
     ]
 
 
-def leave_out_copies(passages: Sequence[Found]) -> list[Found]:
-    """Return the passages that copy no earlier one."""
-    return [passages[first] for first, *_ in _groups(passages)]
+def leave_out_copies(passages: Sequence[Found], *, query: str = "") -> list[Found]:
+    """Return the passages that copy no earlier one; see `fold_copies`."""
+    return [passages[first] for first, *_ in _group(passages, query)]
 
 
 def describe_copies(passages: Sequence[object], kept: Sequence[object]) -> tuple[str, ...]:
@@ -60,33 +84,23 @@ def describe_copies(passages: Sequence[object], kept: Sequence[object]) -> tuple
     return (f"{count} {noun} left out: the text of others",)
 
 
-def _groups(passages: Sequence[_Found]) -> list[list[int]]:
-    """Return the numbers of passages that copy each other, the first of each group first."""
-    kept: list[_Kept] = []
-    for number, passage in enumerate(passages):
-        chunk = _shingles(passage.hits[0].text)
-        for each in kept:
-            if _share(each.chunk, chunk) or _share(chunk, each.whole):
-                each.numbers.append(number)
-                break
+def group_originals(originals: Sequence[int]) -> Mapping[int, list[int]]:
+    """Return the copies of each text that copies none, in order, from `_native.find_originals`."""
+    groups: dict[int, list[int]] = {}
+    for at, original in enumerate(originals):
+        if original == at:
+            groups[at] = []
         else:
-            kept.append(_Kept(chunk, _shingles(passage.text), [number]))
-    return [each.numbers for each in kept]
+            groups[original].append(at)
+    return groups
 
 
-class _Kept(NamedTuple):
-    """The shingles of a passage's best chunk and of its text, and its number and its copies'."""
-
-    chunk: Shingles
-    whole: Shingles
-    numbers: list[int]
-
-
-def _shingles(text: str) -> Shingles:
-    terms = _native.analyze(" ".join(_LETTERS.findall(text)))
-    return frozenset(zip(*(terms[at:] for at in range(_SHINGLE)), strict=False))
+def _group(passages: Sequence[_Found], query: str) -> list[list[int]]:
+    """Return the numbers of passages that copy each other, the first of each group first."""
+    rows = [(each.hits[0].text, each.text, _about(each.hits[0])) for each in passages]
+    originals = _native.find_originals(query, rows, share=_SHARED)
+    return [[first, *others] for first, others in group_originals(originals).items()]
 
 
-def _share(part: Shingles, whole: Shingles) -> bool:
-    """Return whether a text has most of the shingles of another."""
-    return len(part) >= _FEWEST_SHINGLES and len(part & whole) >= _SHARED * len(part)
+def _about(hit: Hit) -> str:
+    return "\n".join((hit.outline, hit.context, hit.title, hit.uri))

@@ -41,7 +41,10 @@ def promote_matches(search: Search) -> Search:
     candidates = bm25.tolist()
     rows = search.rows.read(sorted({*candidates, *search.ranking.keys.tolist()}))
     ordered = set(search.rankings.get("code", EMPTY).keys.tolist())
-    ranking = promote_exact(phrases, search.ranking, candidates, rows, ordered=ordered)
+    originals = {copy: key for key, copies in search.copies.items() for copy in copies}
+    ranking = promote_exact(
+        phrases, search.ranking, candidates, rows, ordered=ordered, originals=originals
+    )
     return search._replace(ranking=ranking)
 
 
@@ -68,13 +71,15 @@ def promote_exact(
     rows: Mapping[int, ChunkRow],
     *,
     ordered: Set[int] = frozenset(),
+    originals: Mapping[int, int] | None = None,
 ) -> Ranking:
     """Return a ranking in which the candidates that hold all phrases come first.
 
     `rows` are the candidates' chunks. Their order is that of the ranking, then of the candidates;
     of a name, those that define it come first, then those with the shortest path. Of those in
     `ordered`, which knows source code, definitions keep their order, and prose comes last. The
-    ranking keeps its length. Scores are raised above the best of the others.
+    ranking keeps its length. A candidate is left out if its original, which it copies, is promoted.
+    Scores are raised above the best of the others.
     """
     scores = dict(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
     # Longest first: those that most texts lack.
@@ -86,6 +91,9 @@ def promote_exact(
     ]
     if not exact:
         return ranking
+    if originals:
+        held = set(exact)
+        exact = [key for key in exact if originals.get(key) not in held]
     if len(phrases) == 1 and " " not in phrases[0]:
         name = phrases[0]
         exact.sort(key=lambda key: _rank_named(rows[key], name, is_ordered=key in ordered))

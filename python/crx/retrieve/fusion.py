@@ -56,6 +56,10 @@ def fuse_legs(search: Search) -> Search:
         search.candidates,
         RECENCY_DEPTH if parameters.recency else 0,
         CODE_DEPTH if parameters.code else 0,
+        # All that the legs gave: copies of one text are many.
+        max(parameters.weights.bm25_depth, parameters.weights.dense_depth)
+        if parameters.copy_share
+        else 0,
     )
     found = [search.rankings[leg] for leg in LEGS if leg in search.rankings]
     if len(found) < 2:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import islice
 
 from crx.retrieve.search_state import Search
 from crx.types import LEGS, Hit, Ranking, Stage
 
 # Stages that have a ranking of their own, in the order in which a hit names them.
 _RANKED = (*LEGS, "code", "recency", "rerank")
+# Documents with copies of a hit that it names.
+NAMED_COPIES = 10
 
 
 def read_hits(search: Search) -> Search:
@@ -33,11 +36,20 @@ def read_hits(search: Search) -> Search:
             outline=row.outline,
             context=row.context,
             stages={name: of[key] for name, of in stages.items() if key in of},
+            copies=len(search.copies.get(key, ())),
+            also_in=_other_documents(search, key, row.uri),
         )
         for key, score in zip(keys, search.ranking.scores.tolist(), strict=True)
         if (row := rows.get(key))
     )
     return search._replace(hits=hits)
+
+
+def _other_documents(search: Search, key: int, uri: str) -> tuple[str, ...]:
+    """Return the first documents that hold copies of a hit, but its own."""
+    rows = search.rows.read(search.copies.get(key, ()))
+    others = dict.fromkeys(row.uri for row in rows.values() if row.uri != uri)
+    return tuple(islice(others, NAMED_COPIES))
 
 
 def _stages(ranking: Ranking, keys: Collection[int]) -> dict[int, Stage]:

@@ -69,7 +69,8 @@ class SearchParameters(NamedTuple):
 
     `k`, `budget_tokens` and `window_tokens` are those of `config.Settings`; without an embedder
     the dense leg is left out. `code` is None for a search that shows the ranking of one leg.
-    `left_out` is a note if the dense leg is left out because its service is down.
+    `left_out` is a note if the dense leg is left out because its service is down. `copy_share` is 0
+    if chunks that copy better ones stay hits.
     """
 
     weights: RankingWeights
@@ -81,3 +82,4 @@ class SearchParameters(NamedTuple):
     recency: Recency | None = None
     code: CodeRanking | None = None
     left_out: str = ""
+    copy_share: float = 0.0

@@ -56,8 +56,9 @@ def boost_newer(search: Search) -> Search:
     times = {key: time for key, time in found.items() if time is not None}
     boosted = boost_recent(search.ranking, times, recency)
     keys, scores = boosted.ranking.keys, boosted.ranking.scores
+    k = len(keys) if search.parameters.copy_share else search.candidates
     return search._replace(
-        ranking=Ranking(keys[: search.candidates], scores[: search.candidates]),
+        ranking=Ranking(keys[:k], scores[:k]),
         rankings={**search.rankings, "recency": boosted.ages},
     ).noting(*boosted.notes)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from crx import _native
 from crx.retrieve.code_order import order_code
+from crx.retrieve.copied_chunks import fold_candidates, fold_promoted
 from crx.retrieve.exact import promote_matches
 from crx.retrieve.exclusion import exclude_chunks, parse_query
 from crx.retrieve.filter_fields import describe_filter, filter_legs
@@ -34,8 +35,10 @@ STAGES: Sequence[tuple[str, Stage]] = (
     ("fuse", fuse_legs),
     ("code", order_code),
     ("recency", boost_newer),
+    ("copies", fold_candidates),
     ("rerank", rerank_candidates),
     ("exact", promote_matches),
+    ("copies", fold_promoted),
     ("hits", read_hits),
     ("widen", widen_hits),
 )
@@ -75,5 +78,7 @@ def run_stages(search: Search, stages: Sequence[tuple[str, Stage]]) -> Search:
         after = stage(search)
         if after is not search:
             ms = 1000 * (time.perf_counter() - started)
+            # A stage may be run twice.
+            ms += search.times.get(name, 0)
             search = after._replace(times={**after.times, name: ms})
     return search

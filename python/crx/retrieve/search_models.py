@@ -101,6 +101,7 @@ class SearchModels:
             recency=self.recency,
             # A search of one leg shows the ranking of that leg.
             code=self.code if set(legs) == set(LEGS) else None,
+            copy_share=self._settings.copy_share,
         )
 
     def _cached_embedder(self) -> CachedEmbedder:

@@ -40,8 +40,9 @@ class Search(NamedTuple):
 
     `query` is the query as it is searched, `excluded` what it leaves out. `legs` are those among
     the documents of the filter. `ranking` is the order so far; `rankings` holds that of each leg,
-    of the candidates as source code, by age and by the reranker's scores. `notes` are warnings of
-    one line each, `times` milliseconds by stage.
+    of the candidates as source code, by age and by the reranker's scores. `copies` has, by the
+    key of each chunk that copies no better one, those that copy it and were left out. `notes` are
+    warnings of one line each, `times` milliseconds by stage.
     """
 
     request: SearchRequest
@@ -53,6 +54,7 @@ class Search(NamedTuple):
     rankings: Mapping[str, Ranking]
     excluded: tuple[str, ...] = ()
     ranking: Ranking = EMPTY
+    copies: Mapping[int, tuple[int, ...]] = {}
     hits: tuple[Hit, ...] = ()
     passages: tuple[Passage, ...] = ()
     notes: tuple[str, ...] = ()

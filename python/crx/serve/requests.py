@@ -132,13 +132,13 @@ class ListQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         str,
         Meta(
             max_length=MAX_QUERY_CHARS,
-            description="Text that the URI or the title holds, in any case.",
+            description="Text in the URI or the title, in any case.",
         ),
     ] = ""
     limit: Annotated[
         int, Meta(ge=1, le=MAX_DOCUMENTS_LISTED, description="Documents to return at most.")
     ] = 100
-    cursor: Annotated[str, Meta(description="The next_cursor of the answer before.")] = ""
+    cursor: Annotated[str, Meta(description="next_cursor of the last answer.")] = ""
 
 
 class FetchQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -34,7 +34,8 @@ class FoundPassage(PassageLocation):
     """A passage and where it is.
 
     `index_score` is the reranker's score if the passage was `reranked`, else its share of the score
-    of the best passage of its index. The other fields are those of `crx.Passage`.
+    of the best passage of its index. `copies` is how many passages and chunks with its text are
+    left out. The other fields are those of `crx.Passage`.
     """
 
     text: str
@@ -44,6 +45,7 @@ class FoundPassage(PassageLocation):
     tokens: int
     hits: tuple[Hit, ...]
     headings: tuple[str, ...]
+    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

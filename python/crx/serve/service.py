@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from urllib.parse import quote as quote_path
 
@@ -22,7 +23,7 @@ from crx.index.page_picture import draw_document_page
 from crx.ingest.page_values import PagePicture
 from crx.ingest.worker.page_renderer import PageRenderer
 from crx.protocols import Embedder, Generator
-from crx.retrieve.copies import describe_copies, leave_out_copies
+from crx.retrieve.copies import describe_copies, fold_copies, leave_out_copies
 from crx.retrieve.request import check_query
 from crx.retrieve.score_cache import score_checked
 from crx.serve.answering import Answerer, AnswerEvents
@@ -133,7 +134,8 @@ class SearchService:
         """
         found = self._find(request)
         every = self._describe(found)
-        passages = leave_out_copies(every)
+        folded = fold_copies(every, query=request.query)
+        passages = [replace(each.passage, copies=each.count) for each in folded]
         return SearchResults(
             query=request.query,
             passages=tuple(passages[: request.limit]),
@@ -159,10 +161,11 @@ class SearchService:
             )
         )
         every = [passage for _, passage in found.passages]
-        passages = leave_out_copies(every)
+        passages = leave_out_copies(every, query=request.question)
         notes = (*found.notes, *describe_copies(every, passages))
         quoted = quote(request.question, passages, notes=notes)
-        return quoted, tuple(leave_out_copies(self._describe(found)))
+        described = leave_out_copies(self._describe(found), query=request.question)
+        return quoted, tuple(described)
 
     def ask(self, request: AskQuery) -> AnswerEvents:
         """Return the answer to a question as a stream of events.

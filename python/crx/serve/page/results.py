@@ -45,6 +45,7 @@ class _ShownPassage:
 
     url: str
     location: str
+    copies: int
     trail: Sequence[str]
     lang: str | None
     excerpt: Sequence[Piece]
@@ -191,6 +192,7 @@ def _show_passage(found: FoundPassage, *, query: str, lang: str, rows: int) -> _
         # The chunk that answers, without the text around it that the passage has besides.
         url=document_url(found.id, start=best.start, end=best.end, query=query),
         location=describe_location(found),
+        copies=found.copies,
         trail=[each for each in found.headings if each != found.title],
         lang=text_lang(found.text, document_lang=lang),
         excerpt=list(_excerpt(found, query, rows=rows)),

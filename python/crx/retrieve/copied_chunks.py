@@ -1,0 +1,106 @@
+"""Stage of copies: candidates with the text of a better one are counted, and make room for others.
+
+The candidates that may be shown are compared first. If there are copies among them, all of the
+legs' are, and if too few texts are left, those of legs that are searched more deeply: 5,000 mails
+with the same footer fill a ranking many times over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crx import _native
+from crx.retrieve.copies import group_originals
+from crx.retrieve.fusion import fuse_legs
+from crx.retrieve.leg_search import search_reachable_legs
+from crx.retrieve.search_state import Search
+from crx.types import Ranking
+
+# How many times as many chunks the legs give if most of those that they gave are copies.
+DEEPER = 5
+
+
+def fold_candidates(search: Search) -> Search:
+    """Return the search with the best candidates that copy no better one, and their copies."""
+    wanted = search.candidates
+    if not search.parameters.copy_share:
+        return search
+    head = search.ranking.keys[:wanted].tolist()
+    copies = _find_copies(search, head)
+    if len(copies) < len(head):
+        copies = _find_copies(search, search.ranking.keys.tolist())
+    if len(copies) < min(wanted, len(head)) and _is_cut(search):
+        search = search._replace(ranking=_append(search.ranking, _search_deeper(search)))
+        copies = _find_copies(search, search.ranking.keys.tolist())
+    return _keep(search, copies, wanted=wanted)
+
+
+def fold_promoted(search: Search) -> Search:
+    """Return the search without the exact matches that copy a better one."""
+    keys = search.ranking.keys.tolist()
+    if not search.parameters.copy_share or all(key in search.copies for key in keys):
+        return search
+    return _keep(search, _find_copies(search, keys), wanted=search.k)
+
+
+def _find_copies(search: Search, keys: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Return the chunks that copy no better one, best first, each with its copies."""
+    rows = search.rows.read(keys)
+    # A chunk that was removed from the store since the legs were searched is no candidate.
+    stored = [key for key in keys if key in rows]
+    given = [
+        (row.text, row.text, "\n".join((row.outline, row.context, row.title, row.uri)))
+        for row in (rows[key] for key in stored)
+    ]
+    originals = _native.find_originals(search.query, given, share=search.parameters.copy_share)
+    groups = group_originals(originals)
+    return {stored[first]: tuple(stored[at] for at in others) for first, others in groups.items()}
+
+
+def _keep(search: Search, copies: dict[int, tuple[int, ...]], *, wanted: int) -> Search:
+    """Return the search with the chunks that copy no other, cut to those wanted.
+
+    A copy has copies itself if it was better before the reranker.
+    """
+    known = search.copies
+    all_copies = {
+        key: (*known.get(key, ()), *(also for each in own for also in (each, *known.get(each, ()))))
+        for key, own in copies.items()
+    }
+    kept = np.isin(search.ranking.keys, list(copies))
+    keys, scores = search.ranking.keys[kept][:wanted], search.ranking.scores[kept][:wanted]
+    return search._replace(ranking=Ranking(keys, scores), copies=all_copies)
+
+
+def _is_cut(search: Search) -> bool:
+    """Return whether a leg may have more chunks than it gave."""
+    weights = search.parameters.weights
+    depths = {"bm25": weights.bm25_depth, "dense": weights.dense_depth}
+    return any(
+        len(search.rankings[leg].keys) >= depth > 0
+        for leg, depth in depths.items()
+        if leg in search.rankings
+    )
+
+
+def _search_deeper(search: Search) -> Ranking:
+    weights = search.parameters.weights
+    deeper = weights._replace(
+        bm25_depth=DEEPER * weights.bm25_depth, dense_depth=DEEPER * weights.dense_depth
+    )
+    parameters = search.parameters._replace(weights=deeper)
+    return fuse_legs(search_reachable_legs(search._replace(parameters=parameters))).ranking
+
+
+def _append(ranking: Ranking, further: Ranking) -> Ranking:
+    """Return a ranking with the further chunks behind it, none with a greater score."""
+    new = ~np.isin(further.keys, ranking.keys)
+    scores = further.scores[new]
+    if len(ranking.scores):
+        scores = np.minimum(scores, ranking.scores.min())
+    return Ranking(
+        np.concatenate([ranking.keys, further.keys[new]]),
+        np.concatenate([ranking.scores, scores]),
+    )

@@ -1,0 +1,231 @@
+//! Near-duplicates among texts: copies, mirrors, and paragraphs that many documents repeat.
+//!
+//! Texts are compared by their shingles, every three words in a row (Broder 1997, "On the
+//! resemblance and containment of documents"). A text copies an earlier one that contains a share of
+//! its shingles. What differs between two such texts, or is said about their documents, may be what
+//! was asked for: a text that has a word of the query which the earlier one lacks copies nothing.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analyze::{QueryAnalyzer, is_unspaced};
+
+/// Texts with fewer shingles copy nothing: short lines are equal by chance.
+const FEWEST_SHINGLES: usize = 8;
+
+/// The weight of the words of a query that are no function words.
+const CONTENT_WEIGHT: f64 = 1.0;
+
+/// An odd constant that spreads the bits of a hash (the golden ratio, as in FxHash).
+const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// A text that may copy an earlier one.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    /// What may be a copy, such as a chunk.
+    pub text: &'a str,
+    /// What later texts may be copies of: the text, or a longer one that it is a part of.
+    pub whole: &'a str,
+    /// What is said about the text's document, such as its title.
+    pub about: &'a str,
+}
+
+/// Returns for each text the number of the first one that it copies, or its own.
+///
+/// A number that is returned is that of a text that copies none. `share` is the share of a text's
+/// shingles that the earlier one contains.
+pub fn find_originals(query: &str, candidates: &[Candidate<'_>], share: f64) -> Vec<usize> {
+    let asked = content_words(query);
+    let mut originals = Originals::default();
+    let mut answered: Vec<FxHashSet<u64>> = Vec::with_capacity(candidates.len());
+    let mut found = Vec::with_capacity(candidates.len());
+    for (at, candidate) in candidates.iter().enumerate() {
+        let words = words(candidate.text);
+        let shingles = shingles(&words);
+        let answers: FxHashSet<u64> = self::words(candidate.about)
+            .into_iter()
+            .chain(words)
+            .filter(|word| asked.contains(word))
+            .collect();
+        let original = (shingles.len() >= FEWEST_SHINGLES)
+            .then(|| {
+                originals.find(&shingles, share, |earlier| {
+                    answers.is_subset(&answered[earlier])
+                })
+            })
+            .flatten();
+        if original.is_none() {
+            if candidate.whole == candidate.text {
+                originals.add(at, &shingles);
+            } else {
+                originals.add(at, &self::shingles(&self::words(candidate.whole)));
+            }
+        }
+        found.push(original.unwrap_or(at));
+        answered.push(answers);
+    }
+    found
+}
+
+/// The texts that copy none, by their shingles.
+#[derive(Default)]
+struct Originals {
+    /// The last entry of each shingle.
+    last: FxHashMap<u64, usize>,
+    /// A text, and the entry before of the same shingle.
+    entries: Vec<(usize, Option<usize>)>,
+}
+
+impl Originals {
+    fn add(&mut self, text: usize, shingles: &[u64]) {
+        for &shingle in shingles {
+            let entry = self.entries.len();
+            let before = self.last.insert(shingle, entry);
+            self.entries.push((text, before));
+        }
+    }
+
+    /// Returns the first text that contains a share of some shingles and meets a condition.
+    fn find(&self, shingles: &[u64], share: f64, meets: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut shared: FxHashMap<usize, usize> = FxHashMap::default();
+        for shingle in shingles {
+            let mut entry = self.last.get(shingle).copied();
+            while let Some((text, before)) = entry.map(|at| self.entries[at]) {
+                *shared.entry(text).or_default() += 1;
+                entry = before;
+            }
+        }
+        let needed = share * shingles.len() as f64;
+        shared
+            .into_iter()
+            .filter(|&(text, count)| count as f64 >= needed && meets(text))
+            .map(|(text, _)| text)
+            .min()
+    }
+}
+
+/// Returns the words of a query that are no function words.
+fn content_words(query: &str) -> FxHashSet<u64> {
+    let functions: FxHashSet<u64> = QueryAnalyzer::new(&[""])
+        .analyze(query)
+        .iter()
+        .filter(|term| term.weight < CONTENT_WEIGHT)
+        .flat_map(|term| words(&term.term))
+        .collect();
+    words(query)
+        .into_iter()
+        .filter(|word| !functions.contains(word))
+        .collect()
+}
+
+/// Returns hashes of the words of a text, in order; a character of a script without spaces is one.
+fn words(text: &str) -> Vec<u64> {
+    let mut words = Vec::with_capacity(text.len() / 5);
+    let mut word = 0;
+    for c in text.chars() {
+        let alone = !c.is_ascii() && is_unspaced(c);
+        if (alone || !c.is_alphanumeric()) && word != 0 {
+            words.push(word);
+            word = 0;
+        }
+        if alone {
+            words.push(mix(1, u64::from(c)));
+        } else if c.is_ascii_alphanumeric() {
+            word = mix(word, u64::from(c.to_ascii_lowercase()));
+        } else if c.is_alphanumeric() {
+            word = c
+                .to_lowercase()
+                .fold(word, |word, c| mix(word, u64::from(c)));
+        }
+    }
+    if word != 0 {
+        words.push(word);
+    }
+    words
+}
+
+/// Returns hashes of every three words in a row, each once.
+fn shingles(words: &[u64]) -> Vec<u64> {
+    let mut shingles: Vec<u64> = words
+        .windows(3)
+        .map(|words| words.iter().fold(1, |hash, &word| mix(hash, word)))
+        .collect();
+    shingles.sort_unstable();
+    shingles.dedup();
+    shingles
+}
+
+fn mix(hash: u64, value: u64) -> u64 {
+    (hash.rotate_left(5) ^ value).wrapping_mul(MIX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LICENCE: &str = "Permission is hereby granted, free of charge, to any person obtaining a \
+        copy of this software and associated documentation files, to deal in the software without \
+        restriction, including without limitation the rights to use, copy, modify and publish it.";
+
+    fn originals(query: &str, texts: &[(&str, &str)], share: f64) -> Vec<usize> {
+        let candidates: Vec<Candidate<'_>> = texts
+            .iter()
+            .map(|&(text, about)| Candidate {
+                text,
+                whole: text,
+                about,
+            })
+            .collect();
+        find_originals(query, &candidates, share)
+    }
+
+    #[test]
+    fn a_text_whose_words_in_a_row_an_earlier_one_has_copies_it() {
+        let quoted = format!("Ann wrote:\n{}", LICENCE.replace(' ', "\n> "));
+        let other = "Seals sing below the ice for hours and hear each other from very far away.";
+        let texts = [(quoted.as_str(), ""), (other, ""), (LICENCE, "")];
+        assert_eq!(originals("", &texts, 0.9), [0, 1, 0]);
+    }
+
+    #[test]
+    fn a_text_with_more_words_than_an_earlier_one_is_no_copy() {
+        let longer = format!("{LICENCE} Whales eat four tonnes of krill a day in the cold seas.");
+        assert_eq!(originals("", &[(LICENCE, ""), (&longer, "")], 0.9), [0, 1]);
+    }
+
+    #[test]
+    fn a_text_with_a_word_of_the_query_that_the_earlier_one_lacks_is_no_copy() {
+        let first = format!("Copyright 2014 Ann Smith. {LICENCE}");
+        let second = format!("Copyright 2014 Bea Jones. {LICENCE}");
+        let texts = [(first.as_str(), ""), (second.as_str(), "")];
+        assert_eq!(originals("the copyright", &texts, 0.9), [0, 0]);
+        assert_eq!(originals("copyright of Jones", &texts, 0.9), [0, 1]);
+        let texts = [(LICENCE, "zlib"), (LICENCE, "curl"), (LICENCE, "zlib")];
+        assert_eq!(originals("licence of curl", &texts, 0.9), [0, 1, 0]);
+    }
+
+    #[test]
+    fn short_texts_copy_nothing() {
+        assert_eq!(
+            originals("", &[("see below", ""), ("see below", "")], 0.9),
+            [0, 1]
+        );
+    }
+
+    #[test]
+    fn a_text_copies_the_whole_that_an_earlier_one_is_a_part_of() {
+        let whole = format!("Whales eat four tonnes of krill a day. {LICENCE}");
+        let candidates = [
+            Candidate {
+                text: "Whales eat four tonnes of krill a day.",
+                whole: &whole,
+                about: "",
+            },
+            Candidate {
+                text: LICENCE,
+                whole: LICENCE,
+                about: "",
+            },
+        ];
+        assert_eq!(find_originals("", &candidates, 0.9), [0, 0]);
+    }
+}

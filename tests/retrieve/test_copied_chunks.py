@@ -1,0 +1,82 @@
+"""Hits that are copies: they are counted, and other texts take their ranks."""
+
+from __future__ import annotations
+
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+
+import crx
+from crx.types import Document
+
+FOOTER = (
+    "You receive this mail because you are on the list of the harbour. To leave the list, send an "
+    "empty mail to the address below. Do not answer this mail, nobody reads what is sent to it. "
+)
+WORDS = {"embedder": "none", "reranker": ""}
+
+
+def index_texts(path: Path, texts: dict[str, str]) -> None:
+    """Index texts by URI, for searches by words."""
+    with crx.open(path, settings=WORDS) as index:
+        index.add_documents([Document(uri=uri, text=text) for uri, text in texts.items()])
+
+
+def test_a_footer_is_one_hit_with_the_count_of_its_copies(tmp_path: Path) -> None:
+    texts = {f"mails/{n}": f"{FOOTER}Sent by buoy {n}." for n in range(2000)}
+    texts["docs/leave.md"] = "To leave the list of the harbour one writes to the harbour master."
+    index_texts(tmp_path / "index", texts)
+    with crx.open_reader(tmp_path / "index", settings=WORDS) as index:
+        hits = index.search("leave the list", k=5).hits
+        assert [hit.uri.split("/")[0] for hit in hits] == ["docs", "mails"] or [
+            hit.uri.split("/")[0] for hit in hits
+        ] == ["mails", "docs"]
+        mail = next(hit for hit in hits if hit.uri.startswith("mails"))
+        assert mail.copies >= 149
+        assert len(set(mail.also_in)) == 10
+        assert mail.uri not in mail.also_in
+
+
+def test_the_copy_that_the_query_names_is_a_hit_of_its_own(tmp_path: Path) -> None:
+    texts = {f"mails/{n}": f"{FOOTER}Sent by {name}." for n, name in enumerate(["Ann", "Bea"])}
+    index_texts(tmp_path / "index", texts)
+    with crx.open_reader(tmp_path / "index", settings=WORDS) as index:
+        assert len(index.search("leave the list").hits) == 1
+        assert len(index.search("leave the list Ann or Bea").hits) == 2
+        assert len(index.search("re:leave the list").hits) == 2
+
+
+def test_copies_are_hits_if_the_setting_is_off(tmp_path: Path) -> None:
+    index_texts(tmp_path / "index", {"a": FOOTER, "b": FOOTER})
+    settings = {**WORDS, "copy_share": 0}
+    with crx.open_reader(tmp_path / "index", settings=settings) as index:
+        assert [hit.copies for hit in index.search("leave the list").hits] == [0, 0]
+
+
+def test_a_quoted_phrase_is_found_once(tmp_path: Path) -> None:
+    texts = {f"mails/{n}": f"{FOOTER}Sent by buoy {n}." for n in range(60)}
+    texts["docs/list.md"] = "The harbour has a list; send an empty mail to the address below."
+    index_texts(tmp_path / "index", texts)
+    with crx.open_reader(tmp_path / "index", settings=WORDS) as index:
+        found = [hit.uri for hit in index.search('"send an empty mail" list', k=3).hits]
+    assert len(found) == 2
+    assert "docs/list.md" in found
+
+
+def test_licences_of_installed_packages_collapse(tmp_path: Path) -> None:
+    texts = {
+        str(file): text
+        for package in distributions()
+        for file in package.files or ()
+        if "licen" in file.name.lower() and ".dist-info" in str(file)
+        if len(text := Path(str(file.locate())).read_text(errors="replace")) > 500
+    }
+    if len(texts) < 20:
+        pytest.skip("hardly any package here has its licence")
+    index_texts(tmp_path / "index", {f"{n}/{u}": t for n in range(9) for u, t in texts.items()})
+    query = "permission is hereby granted free of charge"
+    with crx.open_reader(tmp_path / "index", settings=WORDS) as index:
+        hits = index.search(query, k=10).hits
+    assert len({" ".join(hit.text.split()) for hit in hits}) == len(hits) > 5
+    assert sum(hit.copies for hit in hits) > 80
