@@ -1,16 +1,24 @@
-"""`crx show`: print a document, its chunks and their contexts."""
+"""`crx show`: print a document, its chunks and their contexts, or draw a page of it."""
 
 from __future__ import annotations
 
+import re
+from contextlib import closing
+from pathlib import Path
+
 import click
 
+from crx import _native
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import bold, dim, print_json, print_line, print_text
 from crx.cli.passages import GENERATED_CONTEXT
 from crx.cli.value_completion import complete_file
-from crx.errors import UsageError
+from crx.errors import NoRoom, UsageError
+from crx.index.page_picture import draw_document_page, find_on_page
 from crx.index.reader import open_reader
-from crx.ingest.paths import candidate_uris
+from crx.ingest.page_values import PagePicture
+from crx.ingest.paths import candidate_uris, describe_os_error
+from crx.ingest.worker.page_renderer import PageRenderer
 
 
 @click.command()
@@ -20,15 +28,47 @@ from crx.ingest.paths import candidate_uris
 @click.option(
     "--contexts", is_flag=True, help="Print it chunk by chunk, with outline and context of each."
 )
+@click.option(
+    "--page",
+    metavar="LABEL",
+    help="Draw the page of a PDF that has this label, as search prints it, as PNG.",
+)
+@click.option("--mark", metavar="TEXT", help="With --page: mark the lines of this text.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --page: file of the picture; default: NAME-page-LABEL.png in this folder.",
+)
+@click.option("--open", "opens", is_flag=True, help="With --page: open the picture.")
 @json_option
-def command(*, uri: str, folder: str | None, chunks: bool, contexts: bool, as_json: bool) -> None:
+def command(
+    *,
+    uri: str,
+    folder: str | None,
+    chunks: bool,
+    contexts: bool,
+    page: str | None,
+    mark: str | None,
+    output: Path | None,
+    opens: bool,
+    as_json: bool,
+) -> None:
     """Print the stored text of the document URI: a path, or path#id."""
+    if page is None and (mark is not None or output is not None or opens):
+        raise UsageError("--mark, --output and --open are of use only with --page LABEL")
     with open_reader(existing_index(folder)) as index:
         store = index.store
         found = (store.document(each) for each in candidate_uris(uri))
         row = next((row for row in found if row is not None), None)
         if row is None:
             raise UsageError(f'{uri}: not in the index; "crx status --documents" lists what is')
+        if page is not None:
+            file = output or Path(f"{Path(row.uri).stem}-page-{_in_name(page)}.png")
+            _write(file, _draw(store, row, page, mark or "").png)
+            print_line(str(file))
+            if opens:
+                click.launch(str(file))
+            return
         rows = store.chunks(store.chunk_keys(row.doc))
         if as_json:
             names = ("ordinal", "start", "end", "text", "outline", "context", "outcome")
@@ -48,3 +88,23 @@ def command(*, uri: str, folder: str | None, chunks: bool, contexts: bool, as_js
                 print_text(each.text)
         else:
             print_text(store.text(row.doc))
+
+
+def _draw(store: _native.Store, row: _native.DocumentRow, page: str, mark: str) -> PagePicture:
+    """Draw a page, with the lines of a text marked that it has."""
+    span = find_on_page(store, row, page, mark) if mark else None
+    if mark and span is None:
+        raise UsageError(f"{mark[:100]}: not on page {page}")
+    with closing(PageRenderer()) as renderer:
+        return draw_document_page(store, row, renderer, page=page, span=span)
+
+
+def _in_name(label: str) -> str:
+    return re.sub(r"[^\w.-]+", "_", label)
+
+
+def _write(file: Path, data: bytes) -> None:
+    try:
+        file.write_bytes(data)
+    except OSError as error:
+        raise NoRoom(f"{file}: cannot be written: {describe_os_error(error)}") from error

@@ -6,6 +6,7 @@ picture otherwise, and an index from elsewhere could name any file.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import orjson
@@ -18,8 +19,6 @@ from crx.ingest.worker.page_renderer import PageRenderer
 from crx.ingest.write import hash_source
 from crx.retrieve.marks import read_marks
 from crx.types import Mark
-
-MOST_PIXELS = 3000
 
 
 def draw_document_page(
@@ -48,6 +47,20 @@ def draw_document_page(
     request = PageRequest(label=label, text=within, marked=marked, width=width)
     data = _read_file(row)
     return renderer.draw(data, request, name=row.uri, max_bytes=4 * len(data) + 64_000_000)
+
+
+def find_on_page(
+    store: _native.Store, row: _native.DocumentRow, page: str, wanted: str
+) -> tuple[int, int] | None:
+    """Return the span of a text on a page of a document, white space and case aside; else None."""
+    words = r"\s+".join(map(re.escape, wanted.split()))
+    text = store.text(row.doc)
+    for mark in read_marks(store.marks(row.doc)):
+        if mark.kind == "page" and mark.label == page:
+            found = re.compile(words, re.IGNORECASE).search(text, mark.start, mark.end)
+            if found:
+                return found.span()
+    return None
 
 
 def _find_page(pages: list[Mark], label: str, start: int) -> Mark | None:

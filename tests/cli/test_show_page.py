@@ -1,0 +1,50 @@
+"""`crx show --page`: a page of a PDF as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import Crx
+from pdfs import pdf
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def paper(crx: Crx, here: Path) -> Path:
+    file = here / "paper.pdf"
+    file.write_bytes(pdf([["Whales eat krill."], ["Bread needs salt."]]))
+    assert crx("index", "paper.pdf", "-q").code == 0
+    return file
+
+
+def test_a_page_is_written_beside_the_caller(crx: Crx, paper: Path) -> None:
+    assert crx("show", "paper.pdf", "--page", 2).out == "paper-page-2.png\n"
+    plain = Path("paper-page-2.png").read_bytes()
+    assert plain.startswith(PNG)
+    done = crx("show", "paper.pdf", "--page", 2, "--mark", "needs  SALT", "--output", "a.png")
+    assert done.out == "a.png\n"
+    assert Path("a.png").read_bytes() not in (b"", plain)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fact"),
+    [
+        (("--page", 9), "has no page 9; it has 2 pages"),
+        (("--page", 1, "--mark", "salt"), "salt: not on page 1"),
+        (("--mark", "salt"), "only with --page"),
+        (("--page", 1, "--output", "none/a.png"), "none/a.png: cannot be written"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(
+    arguments: tuple[object, ...], fact: str, crx: Crx, paper: Path
+) -> None:
+    done = crx("show", "paper.pdf", *arguments)
+    assert done.code != 0
+    assert fact in done.err
+
+
+def test_a_changed_file_is_not_drawn(crx: Crx, paper: Path) -> None:
+    paper.write_bytes(pdf([["Another text."]]))
+    assert "is gone or has changed" in crx("show", "paper.pdf", "--page", 1).err
