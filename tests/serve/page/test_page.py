@@ -180,6 +180,13 @@ def test_the_passages_of_a_document_stand_together_and_its_path_once(page: Clien
     assert re.sub(r"Cite as.*?</p>|data-copy=\S+", "", shown).count("log.txt") == 1
 
 
+def test_a_passage_is_located_by_the_lines_of_its_best_chunk(page: Client) -> None:
+    html = get(page, "/?q=narwhal&path=log.txt")
+    passage = page.post("/v1/search", {"query": "narwhal", "limit": 1}).json["passages"][0]
+    first, last = map(int, re.findall(r"lines (\d+)–(\d+)</span>", html)[0])
+    assert passage["lines"][0] < first <= 2501 <= last < passage["lines"][1]
+
+
 def test_chips_count_the_documents_that_were_found(page: Client) -> None:
     html = get(page, "/?q=krill")
     assert '<bdi>de</bdi> <span class="count">1</span>' in html

@@ -90,6 +90,12 @@ def test_blocks_and_inline_elements_of_markdown_are_rendered() -> None:
     assert "<hr>" in html
 
 
+def test_examples_of_a_known_language_are_coloured_in_markdown_too() -> None:
+    html = markdown("```python\ndef a(): ...\n```\n\n```klingon\ndef a\n```\n")
+    assert '<pre><code><span class="tok-keyword">def</span>' in html
+    assert html.count("tok-keyword") == 1
+
+
 def test_the_blocks_of_the_span_are_marked_with_the_words_of_the_query_in_them() -> None:
     html = markdown("krill\n\nWhales eat krill.\n\nkrill\n", lines=(2, 2), terms="krill")
     assert html == (

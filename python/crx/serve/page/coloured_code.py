@@ -8,6 +8,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Literal, Name, Operator, String, _TokenType
 from pygments.util import ClassNotFound
 
+from crx.ingest.formats import LANGUAGES
 from crx.serve.page.markup_writer import MarkupWriter
 
 # Classes by kind of token; the first kind that holds it counts.
@@ -22,6 +23,9 @@ _CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Name.Decorator, "tok-name"),
     (Name.Builtin, "tok-builtin"),
 )
+# Languages with colours: those that are indexed as source code, and those of examples in Markdown.
+_EXAMPLES = ("bash", "console", "json", "sh", "sql", "toml", "yaml")
+_LANGUAGES = frozenset((*LANGUAGES.values(), *_EXAMPLES))
 
 
 def colour_code(
@@ -34,23 +38,19 @@ def colour_code(
     lines: list[Markup] = []
     writer = MarkupWriter(terms)
     at = 0
-    for css, value in _read_tokens(text, language):
+    for css, value in read_tokens(text, language):
         for number, piece in enumerate(value.split("\n")):
             if number:
                 lines.append(writer.finish())
                 writer = MarkupWriter(terms)
                 at += 1
             writer.marks_words = span[0] < at + len(piece) and at < span[1]
-            if css and piece:
-                writer.start("span", css=css)
-            writer.text(piece)
-            if css and piece:
-                writer.end()
+            writer.token(piece, css=css)
             at += len(piece)
     return [*lines, writer.finish()]
 
 
-def _read_tokens(text: str, language: str) -> list[tuple[str, str]]:
+def read_tokens(text: str, language: str) -> list[tuple[str, str]]:
     """Return the tokens of a text with their classes; together they are the text."""
     lexer = _find_lexer(language)
     if lexer is None:
@@ -60,6 +60,8 @@ def _read_tokens(text: str, language: str) -> list[tuple[str, str]]:
 
 
 def _find_lexer(language: str) -> Lexer | None:
+    if language not in _LANGUAGES:
+        return None
     try:
         return get_lexer_by_name(language)
     except ClassNotFound:

@@ -68,6 +68,15 @@ class MarkupWriter:
             escaped = escape_text(piece)
             self._parts.append(f"<mark>{escaped}</mark>" if kind == "word" else escaped)
 
+    def token(self, text: str, *, css: str) -> None:
+        """Add a token of source code, as text alone if it has no class."""
+        if not (css and text):
+            self.text(text)
+            return
+        self.start("span", css=css)
+        self.text(text)
+        self.end()
+
     def finish(self) -> Markup:
         """End what is open, and return the markup."""
         while self._open:

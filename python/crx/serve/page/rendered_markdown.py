@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
+from crx.serve.page.coloured_code import read_tokens
 from crx.serve.page.markup_writer import MarkupWriter, check_url
 
 # Elements by the type of their token. Headings are one level lower: the page has the first.
@@ -60,7 +61,8 @@ def _write_block(
         writer.start("pre", is_span=is_span)
         writer.start("code")
         writer.marks_words = is_span
-        writer.text(token.content)
+        for css, text in read_tokens(token.content, token.info.strip()):
+            writer.token(text, css=css)
         writer.marks_words = False
         writer.end()
         writer.end()

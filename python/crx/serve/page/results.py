@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import msgspec
@@ -188,17 +188,25 @@ def _show_document(
 
 def _show_passage(found: FoundPassage, *, query: str, lang: str, rows: int) -> _ShownPassage:
     best = found.hits[0]
+    own = replace(found, lines=_lines_of(found, best)) if found.lines else found
     return _ShownPassage(
         # The chunk that answers, without the text around it that the passage has besides.
         url=document_url(found.id, start=best.start, end=best.end, query=query),
-        location=describe_location(found),
+        location=describe_location(own),
         copies=found.copies,
         trail=[each for each in found.headings if each != found.title],
         lang=text_lang(found.text, document_lang=lang),
         excerpt=list(_excerpt(found, query, rows=rows)),
         hits=found.hits,
-        citation=cite(found),
+        citation=cite(own),
     )
+
+
+def _lines_of(found: FoundPassage, hit: Hit) -> tuple[int, int]:
+    """Return the lines of a hit, without those that its passage has besides."""
+    first = (found.lines or (1, 1))[0]
+    first += found.text.count("\n", 0, max(0, hit.start - found.start))
+    return first, first + hit.text.rstrip("\n").count("\n")
 
 
 def _excerpt(found: FoundPassage, query: str, *, rows: int) -> Iterator[Piece]:
