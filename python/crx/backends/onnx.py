@@ -23,6 +23,7 @@ from crx.errors import ModelError
 from crx.models.card import (
     GRAPH_FILE,
     PIECES_FILE,
+    QUERY_GRAPH_FILE,
     TOKENIZER_FILE,
     ModelCard,
     Precision,
@@ -64,7 +65,11 @@ def load_reranker(spec: str) -> OnnxReranker:
 
 
 class OnnxEmbedder:
-    """An embedder of the model store, whose files are checked against their card when loaded."""
+    """An embedder of the model store, whose files are checked against their card when loaded.
+
+    A model may have a graph of its own for queries. It is loaded with the first query, since a
+    process that only indexes has none.
+    """
 
     def __init__(self, folder: Path, *, device: Device = "cpu") -> None:
         """Load a model's folder; `ModelError` if a file or the device is missing or damaged."""
@@ -80,8 +85,10 @@ class OnnxEmbedder:
             self._tokens = load_model_tokenizer(folder, card)
             checked.result()
         self.card: ModelCard = card
-        require_own_files(folder / GRAPH_FILE, card.files)
-        self._graph = _Session(folder / GRAPH_FILE, precision=card.precision, device=device)
+        self._folder = folder
+        self._device: Device = device
+        self._graph = self._load(GRAPH_FILE)
+        self._query_graph: _Session | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -113,15 +120,28 @@ class OnnxEmbedder:
         prefix = self.card.query_prefix if query else self.card.passage_prefix
         ids = self._tokens.encode(texts, prefix=prefix)
         vectors = np.empty((len(texts), self.dimensions), np.float32)
+        graph = self._graph_of_queries() if query else self._graph
 
         def run(batch: Batch) -> None:
             rows, tokens = batch
-            vectors[rows] = self._graph.run(tokens)
+            vectors[rows] = graph.run(tokens)
 
-        self._graph.each(ids, run)
+        graph.each(ids, run)
         if not np.isfinite(vectors).all():
             raise ModelError(f"{self.card.name}: gave a vector that is not finite; add it again")
         return vectors
+
+    def _graph_of_queries(self) -> _Session:
+        if QUERY_GRAPH_FILE not in self.card.files:
+            return self._graph
+        # No lock, which a fork could inherit locked: two threads may both load the graph.
+        if self._query_graph is None:
+            self._query_graph = self._load(QUERY_GRAPH_FILE)
+        return self._query_graph
+
+    def _load(self, file: str) -> _Session:
+        require_own_files(self._folder / file, self.card.files)
+        return _Session(self._folder / file, precision=self.card.precision, device=self._device)
 
 
 class OnnxReranker:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.errors import ModelError
-from crx.models.card import GRAPH_FILE, ModelCard, check_files, read_card
+from crx.models.card import GRAPH_FILE, QUERY_GRAPH_FILE, ModelCard, check_files, read_card
 from crx.models.store import find_model
 from crx.models.threads import thread_count
 from crx.models.tokenizer import batch_by_length, graph_inputs, load_model_tokenizer
@@ -42,6 +42,11 @@ class OpenVinoEmbedder:
         if card.kind != "embedder" or card.precision != "fp32":
             raise ModelError(
                 f"{folder}: {card.precision} {card.kind}; OpenVINO runs fp32 embedders here"
+            )
+        if QUERY_GRAPH_FILE in card.files:
+            raise ModelError(
+                f"{folder}: has a graph of its own for queries, which OpenVINO does not run here; "
+                f"take {card.name} without openvino:"
             )
         check_files(folder, card)
         self.card: ModelCard = card

@@ -18,6 +18,8 @@ from crx.errors import ModelError
 
 CARD_FILE = "model.json"
 GRAPH_FILE = "model.onnx"
+# The graph of an embedder for queries, if another than that for passages makes better ones.
+QUERY_GRAPH_FILE = "queries.onnx"
 # Large tensors as external data of the graph, which ONNX Runtime memory-maps.
 TENSORS_FILE = "tensors.bin"
 TOKENIZER_FILE = "tokenizer.json"

