@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,31 @@ def test_a_file_that_is_replaced_at_equal_size_and_time_is_read(
     assert done(index.refresh())["changed"] == 1
     assert "squid" in index.search("what do whales eat?")[0].text
     assert done(index.refresh()) == {"unchanged": 2}
+
+
+@pytest.mark.parametrize("moved", ["docs", "docs/deep", "docs/deep/deeper"])
+def test_a_file_whose_folder_is_replaced_at_equal_size_and_time_is_read(
+    index: crx.Index, tmp_path: Path, moved: str
+) -> None:
+    folder = tmp_path / "docs" / "deep" / "deeper"
+    folder.mkdir(parents=True)
+    (folder / "whales.md").write_text("Whales eat krill.")
+    (tmp_path / "docs" / "bread.md").write_text("Bread is made of flour.")
+    os.utime(folder / "whales.md", (1, 1))
+    # As a deployment does: the new files were written before the old ones were indexed.
+    shutil.copytree(tmp_path / moved, tmp_path / "new")
+    (file,) = (tmp_path / "new").rglob("whales.md")
+    file.write_text("Whales eat squid.")
+    os.utime(file, (1, 1))
+    (tmp_path / "docs" / "last.md").write_text("The newest file.")
+    index.add(tmp_path / "docs")
+    (tmp_path / moved).rename(tmp_path / "old")
+    (tmp_path / "new").rename(tmp_path / moved)
+    report = done(index.refresh())
+    assert report["changed"] == 1
+    assert "squid" in index.search("what do whales eat?")[0].text
+    unchanged = done(index.refresh())
+    assert set(unchanged) == {"unchanged"}
 
 
 def test_a_file_that_is_named_as_a_record_is_indexed_in_its_place(

@@ -43,7 +43,8 @@ class Root:
 class FoundFile:
     """A file: its path, its URI, the URI of its root, its size in bytes and its time stamps.
 
-    Programs set `mtime_ns` as they like; `changed_ns` is the system's time of the last change.
+    Programs set `mtime_ns` as they like; `changed_ns` is the system's time of the last change, or
+    of the move of a folder that the file is in, if that was later.
     """
 
     path: Path
@@ -132,8 +133,8 @@ def read_content(found: FoundFile, *, max_file_mb: int) -> bytes:
 class _Folder:
     """A folder to list: its path, the device and the entries of its parent, and its rules.
 
-    `taken_back` is true if an ignore file includes it explicitly, `is_whole` if all that is in it
-    is to be found.
+    `moved_ns` is when it or a folder above was last moved, 0 if that is not known. `taken_back` is
+    true if an ignore file includes it explicitly, `is_whole` if all that is in it is to be found.
     """
 
     path: str
@@ -142,6 +143,15 @@ class _Folder:
     rules: IgnoreRules
     taken_back: bool
     is_whole: bool
+    moved_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A folder that is being listed: its device, and when it or a folder above was last moved."""
+
+    device: int
+    moved_ns: int
 
 
 class _Walk:
@@ -161,7 +171,8 @@ class _Walk:
         self._discovery = discovery
         self._seen = seen
         self._only = only
-        self._stack: list[_Folder | os.DirEntry[str]] = []
+        # Folders, and files with the time when their folder was moved.
+        self._stack: list[_Folder | tuple[os.DirEntry[str], int]] = []
 
     def run(self) -> None:
         """Add what lies at and under the root to the discovery."""
@@ -191,11 +202,11 @@ class _Walk:
             if isinstance(item, _Folder):
                 self._list(item)
             else:
-                self._stat_file(item)
+                self._stat_file(*item)
 
     def _list(self, folder: _Folder) -> None:
         try:
-            device = os.stat(folder.path).st_dev
+            status = os.stat(folder.path)
             with os.scandir(folder.path) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name, reverse=True)
             names = [entry.name for entry in entries]
@@ -205,7 +216,7 @@ class _Walk:
         except OSError as error:
             self._add_unreachable(folder.path, error)
             return
-        if device != folder.parent_device:
+        if status.st_dev != folder.parent_device:
             self._discovery.mounts.append(uri_of(folder.path))
         name = os.path.basename(folder.path)
         if not folder.taken_back and (
@@ -213,12 +224,13 @@ class _Walk:
         ):
             self._ignore(folder.path, f"holds no documents: skip_folders has {pattern}")
             return
+        here = _Listed(status.st_dev, max(folder.moved_ns, _moved_ns(status)))
         for entry in entries:
             is_whole = folder.is_whole or self._is_touched(entry.path)
             if not (is_whole or self._leads_to_touched(entry.path)):
                 continue
             try:
-                self._add(entry, device, names, rules, is_whole=is_whole)
+                self._add(entry, here, names, rules, is_whole=is_whole)
             except FileNotFoundError:
                 continue  # removed since its folder was listed
             except OSError as error:
@@ -233,7 +245,7 @@ class _Walk:
     def _add(
         self,
         entry: os.DirEntry[str],
-        device: int,
+        here: _Listed,
         beside: Sequence[str],
         rules: IgnoreRules,
         *,
@@ -246,27 +258,27 @@ class _Walk:
         elif is_folder:
             self._stack.append(
                 _Folder(
-                    entry.path, device, beside, rules,
-                    taken_back=verdict.taken_back, is_whole=is_whole,
+                    entry.path, here.device, beside, rules,
+                    taken_back=verdict.taken_back, is_whole=is_whole, moved_ns=here.moved_ns,
                 )
             )  # fmt: skip
         elif not is_whole:
             return
         elif entry.is_file(follow_symlinks=False):
-            self._stack.append(entry)
+            self._stack.append((entry, here.moved_ns))
         else:
             self._skip(entry.path, _describe_special(entry))
 
-    def _stat_file(self, entry: os.DirEntry[str]) -> None:
+    def _stat_file(self, entry: os.DirEntry[str], moved_ns: int) -> None:
         try:
             status = entry.stat(follow_symlinks=False)
         except FileNotFoundError:
             return  # removed since its folder was listed
         except OSError:  # the attempt to read it fails, too, and says why
             status = None
-        self._add_file(entry.path, status)
+        self._add_file(entry.path, status, moved_ns=moved_ns)
 
-    def _add_file(self, path: str, status: os.stat_result | None) -> None:
+    def _add_file(self, path: str, status: os.stat_result | None, *, moved_ns: int = 0) -> None:
         if path in self._seen:
             return
         self._seen.add(path)
@@ -275,8 +287,11 @@ class _Walk:
             (_storable(status.st_mtime_ns), _storable(status.st_ctime_ns)) if status else (0, 0)
         )
         self._discovery.files.append(
-            FoundFile(Path(path), uri_of(path), self._root.uri, size, mtime_ns, changed_ns)
-        )
+            FoundFile(
+                Path(path), uri_of(path), self._root.uri, size, mtime_ns,
+                max(changed_ns, moved_ns),
+            )
+        )  # fmt: skip
 
     def _add_unreachable(self, path: str, error: OSError) -> None:
         named = error.filename if isinstance(error.filename, str) else path
@@ -289,6 +304,16 @@ class _Walk:
 
     def _ignore(self, path: str, reason: str) -> None:
         self._discovery.ignored.append(Skipped(uri_of(path), reason))
+
+
+def _moved_ns(status: os.stat_result) -> int:
+    """Return when a folder was last moved, 0 if it is not known.
+
+    A new or deleted entry sets both time stamps of a folder, a move one alone. So do other changes,
+    such as of the mode: files are then read once more than they need be.
+    """
+    is_moved = status.st_ctime_ns > status.st_mtime_ns
+    return _storable(status.st_ctime_ns) if is_moved else 0
 
 
 def _storable(nanoseconds: int) -> int:

@@ -50,11 +50,11 @@ class _Visit:
 class FilePass:
     """A pass that makes a store hold what lies below roots.
 
-    A file whose size and time stamp are those of the last run is not read again, unless it was
-    replaced since, or `rehash`, which also writes damaged documents anew. A file that cannot be
-    read is a `Failure`, and the store keeps what it has of it; likewise for all files of a folder
-    that cannot be listed or is not mounted. A file without text is skipped, unless it is a root or
-    its name promises text.
+    A file whose size and time stamp are those of the last run is not read again, unless it or a
+    folder that it is in was replaced since, or `rehash`, which also writes damaged documents anew.
+    A file that cannot be read is a `Failure`, and the store keeps what it has of it; likewise for
+    all files of a folder that cannot be listed or is not mounted. A file without text is skipped,
+    unless it is a root or its name promises text.
     """
 
     def __init__(
@@ -208,7 +208,8 @@ class FilePass:
     def _has_same_stat(self, file: FoundFile, rows: Rows) -> bool:
         if not rows or self._rehash or file.uri in self._failed:
             return False
-        # Replaced by a file of the same size whose time was set, as copies with their times are.
+        # Replaced by a file of the same size whose time was set, as copies with their times are, or
+        # by a move of its folder.
         if file.changed_ns > self._changes.get(file.root, file.changed_ns):
             return False
         stat = (file.size, file.mtime_ns)
