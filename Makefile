@@ -5,7 +5,7 @@
 #                 those of a real model, which is pulled (93 MB)
 # make test-processors   the kernels of older x86-64 processors, emulated by qemu-user
 # make torture   kills, losses of power, damage and full disks, for hours: see RELIABILITY.md
-# make fuzz   ten minutes of fuzzing each for the core and for the readers and parsers
+# make fuzz   ten minutes of fuzzing each for the core and for the readers, parsers and server
 
 PYTHON ?= python3
 VENV := .venv

@@ -1,4 +1,4 @@
-"""Fuzzing of the readers and parsers in Python, by atheris: see `make fuzz`.
+"""Fuzzing of the readers, parsers and the server in Python, by atheris: see `make fuzz`.
 
     python fuzz/readers.py CORPUS [libFuzzer's options]
 
@@ -20,7 +20,7 @@ sys.path.append(str(ROOT / "tests" / "support"))
 # Searches are not reranked.
 os.environ["CRX_RERANKER"] = ""
 
-PACKAGES = ["crx", "email", "oxmsg", "striprtf", "tomllib", "zipfile"]
+PACKAGES = ["crx", "email", "h11", "oxmsg", "starlette", "striprtf", "tomllib", "zipfile"]
 
 with atheris.instrument_imports(include=PACKAGES):
     from fuzz_entry_points import EntryPoints

@@ -36,3 +36,17 @@ def test_a_broken_promise_of_a_reader_is_found(
 
 def fail(*_: object, **__: object) -> None:
     raise ZeroDivisionError
+
+
+def test_what_is_no_answer_of_a_server_is_found(
+    entry_points: EntryPoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.serve.service.SearchService.documents", fail)
+    connection, request, messages = (len(entry_points) - 3 + at for at in range(3))
+    for number, data in (
+        (connection, b"GET /v1/documents HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+        (request, b"GET /v1/documents"),
+        (messages, b'{"jsonrpc":"2.0","id":1,"method":"resources/list"}'),
+    ):
+        with pytest.raises((AssertionError, ZeroDivisionError)):
+            entry_points.run(bytes([number]) + data)

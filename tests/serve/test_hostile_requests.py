@@ -176,6 +176,11 @@ def test_a_body_that_nests_deeply_is_a_bad_request(
     assert crowded.client.send("POST", "/v1/search", body=body, headers=JSON).status == status
 
 
+def test_a_question_that_nests_deeply_is_a_bad_request(crowded: Server) -> None:
+    body = nested(10_000).replace(b'"query"', b'"question"')
+    assert crowded.client.send("POST", "/v1/ask", body=body, headers=JSON).status == 400
+
+
 @pytest.mark.parametrize("origin", ["http://[", "http://[::1", "https://]"])
 def test_an_origin_that_is_no_url_is_refused(crowded: Server, origin: str) -> None:
     assert crowded.client.get("/v1/search?query=krill", Origin=origin).status == 403

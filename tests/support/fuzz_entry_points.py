@@ -1,7 +1,8 @@
 """What crx does with bytes from outside, called with the inputs of a fuzzer.
 
 The first byte of an input selects what is done with the rest: a document is read and split, a
-filter, a glob or a request parsed, or a file of contexts, a manifest, settings or ignore patterns.
+filter, a glob or a request parsed, a file of contexts, a manifest, settings or ignore patterns
+read, or a server sent bytes, a request or messages of MCP.
 An entry point raises only what its callers turn into a line; all else is a fault.
 """
 
@@ -19,6 +20,7 @@ from zipfile import ZipFile
 
 import msgspec
 import numpy as np
+from fuzz_requests import FuzzedServer
 from sheets import xlsx
 from zipped import docx, epub, odf, pptx, zipped
 
@@ -33,8 +35,7 @@ from crx.errors import CrxError
 from crx.ingest.paths import compile_glob
 from crx.ingest.read import read_bytes
 from crx.ingest.split import split
-from crx.serve.app import decode_body
-from crx.serve.requests import SearchQuery
+from crx.serve.requests import SearchQuery, decode_body
 from crx.types import Document
 
 MAX_BYTES = 1_000_000
@@ -141,6 +142,7 @@ class EntryPoints:
             crx.Document(f"mem:{number}", f"The heron of site {number} nests.", metadata=metadata)
             for number, metadata in enumerate(METADATA)
         ])  # fmt: skip
+        self._server = FuzzedServer(self._top / "i.crx")
         calls: list[Callable[[bytes], object]] = []
         calls += [partial(read_and_split, extension=each) for each in EXTENSIONS]
         calls += [
@@ -157,6 +159,9 @@ class EntryPoints:
             _match_glob,
             _match_ignore_file,
             _read_request,
+            self._server.connect,
+            self._server.request,
+            self._server.converse,
         ]
         self._calls = tuple(calls)
 
@@ -171,7 +176,8 @@ class EntryPoints:
                 self._calls[data[0] % len(self._calls)](data[1:])
 
     def close(self) -> None:
-        """Remove the folder."""
+        """End the server and remove the folder."""
+        self._server.close()
         self._index.close()
         self._folder.cleanup()
 

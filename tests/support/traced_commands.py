@@ -150,6 +150,7 @@ def run_traced(
         "HOME": str(top / "outside"),
         "TMPDIR": str(top / "tmp"),
         "XDG_RUNTIME_DIR": str(top / "tmp"),
+        "PATH": "/usr/bin:/bin",  # pip looks for a compiler of Rust, which may write to HOME
         "PYTHONDONTWRITEBYTECODE": "1",
         "PIP_INDEX_URL": NOWHERE,
         "PIP_RETRIES": "0",

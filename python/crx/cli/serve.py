@@ -161,7 +161,7 @@ def command(
         address = f"http://{_bracketed(host)}:{listening.getsockname()[1]}"
         service.page_url = "" if host in _ANY_ADDRESS else address
         app = Guard(
-            create_app(service, extensions=_load_extensions(service, policy, adder)),
+            create_app(service, extensions=load_extensions(service, policy, adder)),
             policy=policy,
             metrics=service.metrics,
             on_access=None if quiet else _log,
@@ -233,7 +233,7 @@ def _report_nothing(name: str, visit: Visit) -> None:
     pass
 
 
-def _load_extensions(
+def load_extensions(
     service: SearchService, policy: AccessPolicy, adder: FolderAdder | None
 ) -> list[Extension]:
     """Return the routes of the page and of `crx search`, and `/mcp` if the SDK is installed."""

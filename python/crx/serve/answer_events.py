@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from crx.serve.answering import AnswerEvents
 from crx.serve.failures import EXPECTED, describe_failure, exception_response
-from crx.serve.requests import AskQuery
+from crx.serve.requests import AskQuery, decode_body
 from crx.serve.responses import AnswerCitation
 from crx.serve.service import SearchService
 from crx.serve.threads import RequestThreads
@@ -26,7 +26,7 @@ def ask_route(service: SearchService, threads: RequestThreads) -> Route:
 
     async def ask(request: Request) -> Response:
         try:
-            question = _decoder.decode(await request.body())
+            question = decode_body(_decoder, await request.body())
             events = await threads.run(service.ask, question)
         except EXPECTED as error:
             return exception_response(error)

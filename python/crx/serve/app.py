@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -16,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from crx.errors import UsageError
 from crx.serve.answer_events import ask_route
 from crx.serve.answering import REMOTE_ANSWERS
 from crx.serve.compatible.table import COMPATIBLE
@@ -25,12 +23,12 @@ from crx.serve.openapi import describe_operations
 from crx.serve.operation import Operation
 from crx.serve.operations import OWN
 from crx.serve.page_pictures import page_route
+from crx.serve.requests import decode_body
 from crx.serve.service import SearchService
 from crx.serve.threads import RequestThreads
 
 JSON = "application/json"
 OPERATIONS = (*OWN, *COMPATIBLE)
-Decoded = TypeVar("Decoded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +85,6 @@ async def _read(
         return decode_body(decoder, await request.body())
     given: Mapping[str, str] = {**request.query_params, **request.path_params}
     return msgspec.convert(given, operation.body, strict=False)
-
-
-def decode_body(decoder: msgspec.json.Decoder[Decoded], body: bytes) -> Decoded:
-    """Return the value of a body; raises `UsageError` if it nests too deeply."""
-    try:
-        return decoder.decode(body)
-    except RecursionError:
-        raise UsageError("the body nests too deeply; send at most 100 levels") from None
 
 
 async def _health(service: SearchService, request: Request) -> Response:

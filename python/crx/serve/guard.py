@@ -25,6 +25,8 @@ _UNCOUNTED = ("/health", "/metrics")
 _NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 # A body that is too long is read this far, so that the client gets to read the answer.
 _DRAINED_BODIES = 4
+# A length with more digits is more than any limit.
+_LENGTH_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,8 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive, exchange: _Exchange) -> None:
         headers = Headers(scope=scope)
+        if not scope["query_string"].isascii():
+            raise _Refused(Refusal(400, "the query of the URL is not percent-encoded"))
         if not is_local(scope):
             if scope["path"].startswith(LOCAL_PREFIX):
                 raise _Refused(Refusal(404, "answered over the Unix socket alone"))
@@ -163,7 +167,10 @@ class Guard:
         limit = self._limits.body_bytes
         too_long = Refusal(413, f"the body has more than {limit:,} bytes")
         length = headers.get("content-length", "0")
-        if length.isdigit() and int(length) > limit * _DRAINED_BODIES:
+        # Not every digit of Unicode is a number, and `int` takes no more than 4,300 digits.
+        if length.isdecimal() and (
+            len(length) > _LENGTH_DIGITS or int(length) > limit * _DRAINED_BODIES
+        ):
             raise _Refused(too_long)
         parts: list[bytes] = []
         read = 0

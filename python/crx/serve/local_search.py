@@ -15,9 +15,10 @@ from starlette.routing import Route
 
 from crx.config import is_offline, user_file
 from crx.errors import Incompatible, NotFound
-from crx.serve.app import Extension, decode_body
+from crx.serve.app import Extension
 from crx.serve.failures import EXPECTED, exception_response
 from crx.serve.local_query import SEARCH_PATH, LocalQuery
+from crx.serve.requests import decode_body
 from crx.serve.service import SearchService
 from crx.serve.socket_paths import installation
 from crx.serve.threads import RequestThreads

@@ -6,9 +6,14 @@ by models.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
+from msgspec.json import Decoder
+
+from crx.errors import UsageError
+
+Decoded = TypeVar("Decoded")
 
 MAX_QUERY_CHARS = 8_000
 MAX_HITS = 200
@@ -186,3 +191,11 @@ class StatusQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Report what the indexes hold and what is still to be done."""
 
     index: _IndexName = ""
+
+
+def decode_body(decoder: Decoder[Decoded], body: bytes) -> Decoded:
+    """Return the value of a body; raises `UsageError` if it nests too deeply."""
+    try:
+        return decoder.decode(body)
+    except RecursionError:
+        raise UsageError("the body nests too deeply; send at most 100 levels") from None
