@@ -68,8 +68,19 @@ def answers(folder: Path) -> list[list[tuple[str, int, float, str]]]:
 
 
 # What makes an index with contexts: in one run, or in the two passes of a build.
-IN_ONE_RUN = (("index", "DOCS"), ("contextualize", "--with", "fake:latency=5ms"))
-IN_TWO_PASSES = (("index", "DOCS", "--words"), ("embed",), IN_ONE_RUN[1])
+IN_ONE_RUN = (
+    ("index", "DOCS", "-q"),
+    ("contextualize", "--with", "fake:latency=5ms", "-q"),
+)
+IN_TWO_PASSES = (("index", "DOCS", "--words", "-q"), ("embed", "-q"), IN_ONE_RUN[1])
+# The other commands that write to an index.
+MAINTENANCE = (
+    ("index", "DOCS", "--rehash", "-q"),
+    ("verify", "--deep"),
+    ("rebuild",),
+    ("gc",),
+    ("remove", "FIRST"),
+)
 
 
 @dataclass(slots=True)
@@ -91,8 +102,9 @@ class Killer:
         """Run all commands to their ends."""
         documents = str(self.folder / "docs")
         for command in self.commands:
-            words = [documents if word == "DOCS" else word for word in command]
-            arguments = (*words, "--index", str(index), "-q")
+            paths = {"DOCS": documents, "FIRST": str(self.folder / "docs" / "0.md")}
+            words = [paths.get(word, word) for word in command]
+            arguments = (*words, "--index", str(index))
             while not self.is_finished(index, arguments, kill=kill):
                 self.kills += 1
                 self.seconds *= 1.1
@@ -107,7 +119,10 @@ class Killer:
         command = Command(arguments, before=partial(self.plant, log))
         ended = Process(command, folder=self.folder).kill_after(seconds)
         after, asked = Content.of(index), set(requests_in(log))
-        assert after.holds(before), "something committed was lost"
+        if arguments[0] == "remove":
+            assert before.holds(after), "something came back"
+        else:
+            assert after.holds(before), "something committed was lost"
         assert not asked & before.contexts.keys(), "a committed context was made again"
         assert len(asked - after.contexts.keys()) <= IN_FLIGHT, "contexts in flight were lost"
         assert ended.code in (0, -9), ended.output
@@ -153,6 +168,25 @@ def test_passes_that_are_killed_end_as_one_run_that_is_not(
     killer.commands = IN_TWO_PASSES
     while killer.kills < effort.runs(quick=8, full=300):
         index = tmp_path / "i.crx"
+        killer.finish(index)
+        assert (Content.of(index), answers(index)) == expected
+        shutil.rmtree(index)
+        effort.done = killer.kills
+
+
+def test_commands_that_maintain_an_index_are_killed_and_end_as_undisturbed_ones(
+    docs: Path, effort: Effort, tmp_path: Path
+) -> None:
+    killer = Killer(tmp_path, effort.chance, commands=(*IN_ONE_RUN, *MAINTENANCE))
+    killer.finish(tmp_path / "undisturbed", kill=False)
+    expected = Content.of(tmp_path / "undisturbed"), answers(tmp_path / "undisturbed")
+    assert len(expected[0].texts) == DOCUMENTS - 1
+    killer.commands = IN_ONE_RUN
+    killer.finish(tmp_path / "whole.crx", kill=False)
+    killer.commands = MAINTENANCE
+    while killer.kills < effort.runs(quick=4, full=300):
+        index = tmp_path / "i.crx"
+        shutil.copytree(tmp_path / "whole.crx", index)
         killer.finish(index)
         assert (Content.of(index), answers(index)) == expected
         shutil.rmtree(index)
