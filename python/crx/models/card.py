@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,7 @@ Pooling = Literal["mean", "cls", "max", "last", "graph", "none"]
 EXACT_INT8_CONVERTER = 3
 
 _BLOCK_BYTES = 1 << 20
+_MAX_CARD_BYTES = 1 << 22
 
 _REQUIRED_FILES: Mapping[str, frozenset[str]] = {
     "embedder": frozenset({GRAPH_FILE, TOKENIZER_FILE}),
@@ -130,6 +132,7 @@ def read_card(folder: Path) -> ModelCard:
     """Return the card in a model's folder; `ModelError` if it is missing or invalid."""
     path = folder / CARD_FILE
     try:
+        require_small(path, _MAX_CARD_BYTES)
         fields = json.loads(path.read_bytes())
         return _parse_card(fields, folder)
     except FileNotFoundError:
@@ -161,6 +164,18 @@ def check_file(path: Path, card: ModelCard) -> None:
         raise ModelError(f"{path}: {(error.strerror or str(error)).lower()}; {again}") from error
     if found != card.files[path.name]:
         raise ModelError(f"{path}: damaged, its hash differs from the card's; {again}")
+
+
+def require_small(path: Path, most: int) -> None:
+    """Raise `ModelError` for a file that is no regular one or larger than `most` bytes, unread."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ModelError(f"{path}: not a regular file; download it again")
+    if status.st_size > most:
+        raise ModelError(
+            f"{path}: {status.st_size / 1e6:,.0f} MB, more than the {most / 1e6:,.0f} MB that such "
+            "a file has at most; download it again"
+        )
 
 
 def file_digest(path: Path) -> str:

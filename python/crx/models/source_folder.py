@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from crx.errors import ModelError
-from crx.models.card import ModelKind, Pooling
+from crx.models.card import ModelKind, Pooling, require_small
 
 Activation = Literal["gelu", "gelu_tanh", "relu"]
 Json = Mapping[str, Any]
@@ -198,10 +198,7 @@ def read_dense_config(folder: SourceFolder, name: str) -> Json:
 def _read_json(folder: Path, name: str, *, default: Json | None = None) -> Json:
     path = path_inside(folder, name)
     try:
-        if path.stat().st_size > _MAX_JSON_BYTES:
-            raise ModelError(
-                f"{path}: larger than {_MAX_JSON_BYTES >> 20} MiB; not a configuration"
-            )
+        require_small(path, _MAX_JSON_BYTES)
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
         if default is not None:
@@ -276,6 +273,7 @@ def _read_modules(path: Path) -> tuple[Pooling, tuple[str, ...]]:
     """Return the pooling and the folders of the projections, in the order of modules.json."""
     listed = path_inside(path, "modules.json")
     try:
+        require_small(listed, _MAX_JSON_BYTES)
         modules = [
             (str(module["type"]).rpartition(".")[2], str(module["path"]))
             for module in json.loads(listed.read_bytes())

