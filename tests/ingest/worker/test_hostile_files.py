@@ -12,7 +12,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from malformed import SEEDS
 from sheets import sheet_xml, xlsx
-from zipped import docx, odf, zipped
+from zipped import docx, epub, odf, zipped
 
 from crx.errors import InputError
 from crx.ingest.worker.isolated_reader import IsolatedReader
@@ -76,6 +76,13 @@ def entities() -> str:
     return f'<!DOCTYPE d [<!ENTITY e0 "ha">{nested}]><d>&e11;</d>'
 
 
+def entities_epub() -> bytes:
+    """Return a book whose list of parts is XML that would grow without end."""
+    with ZipFile(BytesIO(epub({"one.xhtml": "<p>"}, titles={"one.xhtml": "R"}, title="B"))) as zip_:
+        parts: dict[str, bytes | str] = {name: zip_.read(name) for name in zip_.namelist()}
+    return zipped({**parts, "OPS/book.opf": entities()})
+
+
 def corner() -> bytes:
     """Return a workbook whose only cells are in the first and the last row and column."""
     last = '<row r="1048576"><c r="XFD1048576"><v>2</v></c></row></sheetData>'
@@ -101,6 +108,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "gzip.txt.gz": lambda: flood(200_000_000),
     "entities.docx": lambda: zipped({"word/document.xml": entities()}),
     "entities.odt": lambda: odf(entities()),
+    "entities.epub": entities_epub,
     "corner.xlsx": corner,
     "nested.pdf": nested_pdf,
 }
@@ -129,6 +137,8 @@ def test_deep_nesting_is_read_or_refused_in_its_time() -> None:
         "a.html": b"<div>" * 200_000 + b"deep",
         "a.eml": b"From: a@example.org\n" + nested,
         "a.rtf": rb"{\rtf1 " + b"{" * 200_000 + b"deep" + b"}" * 200_000 + b"}",
+        "b.rtf": rb"{\rtf1 \bin2000000000 a}",
+        "c.rtf": rb"{\rtf1 \uc2000000000 \u-99999999999 a}",
         "a.ipynb": b"[" * 200_000,
     }
     with IsolatedReader(ReadLimits(seconds=1)) as reader:
