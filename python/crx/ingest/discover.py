@@ -309,8 +309,8 @@ class _Walk:
 def _moved_ns(status: os.stat_result) -> int:
     """Return when a folder was last moved, 0 if it is not known.
 
-    A new or deleted entry sets both time stamps of a folder, a move one alone. So do other changes,
-    such as of the mode: files are then read once more than they need be.
+    A new or deleted entry sets both time stamps of a folder, a move one alone. Other changes, like
+    that of its mode, look like a move: its files are then read once more than they need be.
     """
     is_moved = status.st_ctime_ns > status.st_mtime_ns
     return _storable(status.st_ctime_ns) if is_moved else 0
