@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import tomlkit
 from command_line import (
+    BINARY,
     WHALES,
     Crx,
     Done,
@@ -114,6 +115,29 @@ def test_status_counts_and_lists(crx: Crx, indexed: Path) -> None:
     assert re.search(r"^documents +2$", crx("status").out, re.MULTILINE)
     listed = crx("status", "--documents").out.split()
     assert [Path(uri).name for uri in listed] == ["bread.md", "whales.md"]
+
+
+def test_status_says_in_words_what_is_indexed_from_where_and_when(
+    crx: Crx, docs: Path, here: Path
+) -> None:
+    (docs / "song.bin").write_bytes(BINARY)
+    assert crx("index", docs, "--exclude", "*.tmp", "-q").code == 0
+    minute = r"\d{4}-\d\d-\d\d \d\d:\d\d"
+    words = crx("status").out.split("\n\n")[0].splitlines()
+    assert words[0] == ".crx"
+    assert re.fullmatch(r"2 documents in 2 chunks, \d+ tokens, [\d.]+ kB on disk", words[1])
+    assert re.fullmatch(rf"from docs without \*\.tmp, changed last on {minute}", words[2])
+    assert re.fullmatch(f"last written on {minute}", words[3])
+    assert words[4:] == [
+        "every chunk has its vector",
+        "0.0% of the chunks have a context besides the outline",
+        '1 path not indexed; "crx status --skipped" lists them',
+    ]
+    roots = json.loads(crx("status", "--json").out)["roots"]
+    assert [(each["path"], each["exclude"]) for each in roots] == [(str(docs), ["*.tmp"])]
+    docs.rename(here / "moved")
+    gone = rf"^from docs without .*, changed last on {minute}, which is not there now$"
+    assert re.search(gone, crx("status").out, re.MULTILINE)
 
 
 def test_status_of_an_empty_index_claims_nothing_of_its_chunks(crx: Crx, here: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
 
 import click
 
@@ -11,12 +14,13 @@ from crx.cli.embedder_speed import remembered_seconds
 from crx.cli.options import index_option, json_option, searchable_index
 from crx.cli.output import display_path, print_json, print_line, print_note, print_text
 from crx.cli.progress import format_duration
-from crx.cli.tables import format_table
+from crx.cli.tables import format_size, format_table
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
 from crx.index.reader import open_reader
 from crx.ingest.open_store import BASE, UNFINISHED_COPY
-from crx.ingest.roots import SETTINGS_OF_ROOTS, read_skipped
+from crx.ingest.paths import path_of
+from crx.ingest.roots import SETTINGS_OF_ROOTS, RememberedRoots, read_skipped
 from crx.registry import NO_EMBEDDER
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
 from crx.retrieve.dense_languages import EMBEDDER_LANGUAGES
@@ -35,14 +39,15 @@ MAX_LANGUAGES_SHOWN = 8
 )
 @json_option
 def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool) -> None:
-    """Print what the index holds, what it was built with and what it lacks."""
+    """Print what the index holds, from where and when, what it lacks and how it was built."""
     index_path = searchable_index(folder)
     with open_reader(index_path) as index:
         status = index.status()
         rows = index.store.documents() if documents else []
-        passed_over = []
-        if not isinstance(index_path, str):
-            passed_over = read_skipped(index.store)
+        passed_over, roots = [], RememberedRoots()
+        if isinstance(index_path, Path):
+            passed_over, roots = read_skipped(index.store), RememberedRoots.read(index.store)
+    written = _last_written(index_path)
     if as_json:
         listed = [
             {"uri": r.uri, "title": r.title, "lang": r.lang, "chunks": r.chunks} for r in rows
@@ -52,7 +57,8 @@ def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool
             **({"documents": listed} if documents else {}),
             **({"skipped": [asdict(each) for each in passed_over]} if skipped else {}),
         }
-        print_json({**asdict(status), **covered, **asked})
+        sources = {"roots": _root_objects(roots), "written": written}
+        print_json({**asdict(status), **covered, **sources, **asked})
         return
     for row in rows:
         print_line(display_path(row.uri))
@@ -60,26 +66,45 @@ def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool
         for each in passed_over:
             print_line(f"{display_path(each.uri)}: {each.reason}")
     if not documents and not skipped:
-        _print(status)
-        if passed_over:
-            print_line(f'{len(passed_over)} paths not indexed; "crx status --skipped" lists them')
+        _print_in_words(status, roots, written=written, passed_over=len(passed_over))
+        print_line()
+        _print_details(status)
     for uri, reason in status.failures:
         print_note(f"{display_path(uri)}: {reason}")
     for line in status.notes:
         print_note(line)
 
 
-def _print(status: Status) -> None:
+def _print_in_words(
+    status: Status, roots: RememberedRoots, *, written: str, passed_over: int
+) -> None:
+    """Print what is indexed, from where, when, how large it is, and what is missing."""
+    counts = status.counts
     print_line(display_path(status.path))
-    if status.counts["chunks"]:
-        covered = f"{compute_coverage(status.counts):.1%} of the chunks have a context"
-        print_line(f"{covered} besides the outline")
-        if rejected := OutcomeCounts.from_stats(status.counts).describe_rejected():
-            print_line(rejected)
+    if counts["chunks"]:
+        held = f"{_count(counts['documents'], 'document')} in {_count(counts['chunks'], 'chunk')}"
+        size = f", {format_size(counts['bytes'])} on disk" if counts.get("bytes") else ""
+        print_line(f"{held}, {_count(counts['tokens'], 'token')}{size}")
     else:
         print_line('no documents yet; "crx index PATH" adds some')
-    if status.counts["pending"]:
+    for line in _root_lines(roots):
+        print_line(line)
+    if written:
+        print_line(f"last written on {_local_time(written)}")
+    if counts["chunks"]:
         print_line(_describe_vectors(status))
+        covered = f"{compute_coverage(counts):.1%} of the chunks have a context"
+        print_line(f"{covered} besides the outline")
+        if rejected := OutcomeCounts.from_stats(counts).describe_rejected():
+            print_line(rejected)
+    if status.failures:
+        print_line(f"{_count(len(status.failures), 'input')} could not be read, as named below")
+    if passed_over:
+        paths = _count(passed_over, "path")
+        print_line(f'{paths} not indexed; "crx status --skipped" lists them')
+
+
+def _print_details(status: Status) -> None:
     counts = [[name, f"{count:,}"] for name, count in status.counts.items()]
     print_text(format_table(counts, right=(1,)))
     print_text(format_table(_built_with(status)))
@@ -90,8 +115,59 @@ def _print(status: Status) -> None:
     print_line(f"dense search: {_dense_search(status)}")
 
 
+def _root_lines(roots: RememberedRoots) -> list[str]:
+    """Return a line for each file and folder that was indexed: its excludes, its latest change."""
+    lines = []
+    for root in roots.roots:
+        path = path_of(root.uri)
+        without = f" without {', '.join(root.exclude)}" if root.exclude else ""
+        changed = roots.changes.get(root.uri)
+        latest = f", changed last on {_local_time(_iso(changed))}" if changed else ""
+        gone = "" if os.path.exists(path) else ", which is not there now"
+        lines.append(f"from {display_path(path)}{without}{latest}{gone}")
+    return lines
+
+
+def _root_objects(roots: RememberedRoots) -> list[dict[str, object]]:
+    return [
+        {
+            "path": path_of(root.uri),
+            "exclude": list(root.exclude),
+            "changed": _iso(roots.changes.get(root.uri, 0)),
+        }
+        for root in roots.roots
+    ]
+
+
+def _last_written(index_path: Path | str) -> str:
+    """Return when the index was changed last, "" for one in a database."""
+    if isinstance(index_path, str):
+        return ""
+    logs = (index_path / "crx.db", index_path / "crx.db-wal")
+    return _iso(max(each.stat().st_mtime_ns for each in logs if each.is_file()))
+
+
+def _iso(time_ns: int) -> str:
+    """Return a time in nanoseconds since 1970 with its offset from UTC, "" for none."""
+    if not time_ns:
+        return ""
+    return datetime.fromtimestamp(time_ns / 1e9).astimezone().isoformat(timespec="seconds")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _local_time(iso: str) -> str:
+    return datetime.fromisoformat(iso).strftime("%Y-%m-%d %H:%M")
+
+
 def _describe_vectors(status: Status) -> str:
     """Return the share of chunks with a vector, and how long the others take here, if known."""
+    if status.settings["embedder"] == NO_EMBEDDER:
+        return "no vectors; the index was made with --embedder none"
+    if not status.counts["pending"]:
+        return "every chunk has its vector"
     chunks, pending = status.counts["chunks"], status.counts["pending"]
     share = f"{1 - pending / chunks:.1%} of the chunks have their vector"
     seconds = remembered_seconds(status.settings.get("embedder_fingerprint", ""), status.counts)
