@@ -148,6 +148,17 @@ def test_status_of_an_empty_index_claims_nothing_of_its_chunks(crx: Crx, here: P
     assert 'no documents yet; "crx index PATH" adds some\n' in out
 
 
+def test_a_search_of_an_empty_index_says_that_it_is_empty(crx: Crx, here: Path) -> None:
+    (here / "empty").mkdir()
+    done = crx("index", "empty")
+    assert (done.code, done.out) == (1, ".crx: no readable files; 0 chunks put, 0 embedded\n")
+    assert crx("search", "krill").err == (
+        'crx: nothing found: the index holds no documents; "crx index PATH" adds some\n'
+    )
+    asked = crx("ask", "krill", "--with", "fake:")
+    assert (asked.code, "the index holds no documents" in asked.err) == (1, True)
+
+
 def test_config_sets_shows_the_origin_and_unsets(crx: Crx, here: Path) -> None:
     assert crx("config", "set", "k", 7, "--project").code == 0
     assert re.search(r"^k +7 +.*crx\.toml +hits wanted", crx("config").out, re.MULTILINE)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from crx.errors import IndexFailure, NotAnIndex
 from crx.index.joint_snapshot import JointSearcher
-from crx.index.reader import IndexReader
+from crx.index.reader import IndexReader, describe_empty
 from crx.registry import NO_EMBEDDER
 from crx.retrieve.file_searcher import FileSearcher
 from crx.retrieve.request import SearchRequest
@@ -83,7 +83,7 @@ def search_jointly(
             found,
             passages=passages,
             hits=tuple(replace(hit, key=folder_of(hit.key)[1]) for hit in found.hits),
-            notes=(*notes, *found.notes),
+            notes=(*notes, *found.notes, *describe_empty(found, searchers)),
         )
         at_passages = (positions[folder_of(each.hits[0].key)[0]] for each in found.passages)
         return JointResult(result, tuple(at_passages))

@@ -175,7 +175,8 @@ class IndexReader:
             has_vectors = self.uses_vectors(legs, [searcher])
             parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)
             result = run_search(request, parameters=parameters, searcher=searcher)
-        return replace(result, notes=(*self._copy_notes(), *notes, *result.notes))
+            empty = describe_empty(result, [searcher])
+        return replace(result, notes=(*self._copy_notes(), *notes, *result.notes, *empty))
 
     def uses_vectors(self, legs: Sequence[Leg], searchers: Sequence[StatusReader]) -> bool:
         """Return whether a search of some states, by the models of this index, uses vectors.
@@ -246,6 +247,14 @@ class IndexReader:
                 '"crx copy"'
             )
         return files
+
+
+def describe_empty(result: Result, searchers: Sequence[StatusReader]) -> list[str]:
+    """Return a note if nothing was found because the indexes hold no documents."""
+    if result.passages or any(each.counts()["documents"] for each in searchers):
+        return []
+    which = "the index holds" if len(searchers) == 1 else "the indexes hold"
+    return [f'nothing found: {which} no documents; "crx index PATH" adds some']
 
 
 def open_reader(
