@@ -13,6 +13,7 @@ import orjson
 
 from crx import _native
 from crx.errors import InputError, NotText
+from crx.ingest.chunk_estimate import estimate_chunks
 from crx.ingest.discover import Discovery, FoundFile, Root, discover, read_content
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.path_selection import PathSelection
@@ -115,7 +116,9 @@ class FilePass:
         self._failed = {uri for uri, _ in self._store.failures()}
         _set_vanished(discovery, roots, known)
         sizes = [self._bytes_to_read(file, known.get(file.uri, [])) for file in discovery.files]
-        self._tally.expect(len(discovery.files), size=sum(sizes))
+        paths = [file.path for file in discovery.files]
+        unread = estimate_chunks(dict(zip(paths, sizes, strict=True)))
+        self._tally.expect(len(discovery.files), unread=unread)
         self._report_unreachable(discovery, known)
         found = {file.uri for file in discovery.files}
         self._files = found if self._only is None else found | known.keys()

@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-# Bytes of a file for each of its chunks, before any file of a build was read: English prose in
-# chunks of 192 tokens.
-BYTES_A_CHUNK = 900
+from crx.ingest.chunk_estimate import ChunkEstimate
 
 Counted = Literal[
     "added",
@@ -54,7 +52,7 @@ class Progress:
     `uri` and `outcome` are those of the document that was finished last, "" before the first.
     `step` is "read" until every document is put and can be found by its words, and then "embed".
     `chunks_done` of `chunks_total` are those of the step: chunks that were put, of a total that is
-    estimated from the size of unread files; then chunks that need no vector any more.
+    estimated from the sizes and kinds of unread files; then chunks that need no vector any more.
     """
 
     documents: int = 0
@@ -107,8 +105,8 @@ class Tally:
         self._outcome: Outcome | Literal[""] = ""
         self._pending_before = 0
         self._waiting = 0
-        self._bytes_read = 0
-        self._bytes_found = 0
+        self._unread = ChunkEstimate({})
+        self._chunks_before = 0
 
     def count(self, name: Counted, more: int = 1) -> None:
         """Add to a count of the report."""
@@ -134,15 +132,18 @@ class Tally:
         """Set how many chunks wait for their vectors before the build."""
         self._pending_before = self._waiting = pending
 
-    def expect(self, documents: int, *, size: int) -> None:
-        """Set how many documents were found, and how many bytes of them have to be read."""
-        self._bytes_found = size
+    def expect(self, documents: int, *, unread: ChunkEstimate) -> None:
+        """Set how many documents were found, and how many chunks those to be read will make."""
+        self._unread = unread
         self._progress = replace(self._progress, found=documents)
         self._show()
 
     def finish(self, uri: str, *, size: int = 0) -> None:
         """Count a document as done, whatever became of it, and its bytes if they had to be read."""
-        self._bytes_read += size
+        made = self.report.chunks - self._chunks_before
+        self._chunks_before = self.report.chunks
+        if size:
+            self._unread.note_read(uri, size=size, chunks=made)
         self._progress = replace(
             self._progress,
             documents=self._progress.documents + 1,
@@ -164,7 +165,7 @@ class Tally:
     def _show(self) -> None:
         if self._progress.step == "read":
             done = self.report.chunks
-            total = done + self._estimate_unread()
+            total = done + self._unread.count()
         else:
             total = self._pending_before + self.report.chunks
             done = total - self._waiting
@@ -178,10 +179,3 @@ class Tally:
         )
         if self._on_progress is not None:
             self._on_progress(self._progress)
-
-    def _estimate_unread(self) -> int:
-        """Return how many chunks the unread bytes will make, if they are as those read are."""
-        unread = self._bytes_found - self._bytes_read
-        if not (self._bytes_read and self.report.chunks):
-            return unread // BYTES_A_CHUNK
-        return round(unread * self.report.chunks / self._bytes_read)
