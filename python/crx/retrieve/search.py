@@ -22,6 +22,7 @@ from crx.retrieve.request import SearchRequest
 from crx.retrieve.rerank import rerank_candidates
 from crx.retrieve.search_state import Search, Stage, start_search
 from crx.retrieve.spelling import correct_query
+from crx.retrieve.translations import order_translations
 from crx.retrieve.widen import describe_left_out, widen_hits
 from crx.types import Result
 
@@ -39,6 +40,7 @@ STAGES: Sequence[tuple[str, Stage]] = (
     ("rerank", rerank_candidates),
     ("exact", promote_matches),
     ("copies", fold_promoted),
+    ("languages", order_translations),
     ("hits", read_hits),
     ("widen", widen_hits),
 )

@@ -1,0 +1,74 @@
+"""Stage of translations: of one document in several languages, that in the query's comes first.
+
+Documents are translations of each other if their paths differ in their languages alone, as in
+`faq.html` and `faq.pl.html`, or `man/man1/ls.1` and `man/lt/man1/ls.1`. Their chunks change ranks
+among each other and with no other chunk. If a query may be in several of their languages, as an
+identifier may, the one whose path names no language counts as the original and comes first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from crx.retrieve.query_language import detect_query_langs, primary_language
+from crx.retrieve.rows import ChunkRow
+from crx.retrieve.search_state import Search
+from crx.types import Ranking
+
+# What is left of a path around a language that was removed: `faq..html`, `man//man1`, `guide-/`.
+_SEPARATORS = re.compile(r"[._-]+$|[._-]*([./])[./_-]*")
+
+
+def order_translations(search: Search) -> Search:
+    """Return the search with documents in the query's language before their translations."""
+    keys = search.ranking.keys.tolist()
+    langs = search.searcher.langs
+    if len(langs) < 2 or len(keys) < 2:
+        return search
+    ordered = order_by_language(
+        keys,
+        search.rows.read(keys),
+        query_langs=detect_query_langs(search.query, langs),
+    )
+    if ordered == keys:
+        return search
+    return search._replace(
+        ranking=Ranking(np.array(ordered, dtype=np.int64), search.ranking.scores)
+    )
+
+
+def order_by_language(
+    keys: Sequence[int], rows: Mapping[int, ChunkRow], *, query_langs: Sequence[str]
+) -> list[int]:
+    """Return keys in which chunks of translations have changed ranks; others keep theirs."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for key in keys:
+        if key in rows and rows[key].lang:
+            groups[path_without_language(rows[key].uri, rows[key].lang)].append(key)
+    ordered: dict[int, int] = {}
+    for path, group in groups.items():
+        langs = {primary_language(rows[key].lang) for key in group}
+        if len(langs) > 1:
+            preferred = _prefer(group, rows, path=path, query_langs=langs & {*query_langs})
+            ordered.update(zip(group, preferred, strict=True))
+    return [ordered.get(key, key) for key in keys]
+
+
+def path_without_language(uri: str, lang: str) -> str:
+    """Return a path without the parts that name a document's own language, such as `pt_BR`."""
+    named = rf"(?<![A-Za-z0-9]){re.escape(primary_language(lang))}(?:[_-][A-Za-z]{{2,4}})?"
+    without = re.sub(rf"{named}(?:\.UTF-8)?(?![A-Za-z0-9])", "", uri)
+    return _SEPARATORS.sub(r"\1", without)
+
+
+def _prefer(
+    group: Sequence[int], rows: Mapping[int, ChunkRow], *, path: str, query_langs: set[str]
+) -> list[int]:
+    """Return the chunks of one document in several languages, the preferred language first."""
+    if len(query_langs) == 1:
+        return sorted(group, key=lambda key: primary_language(rows[key].lang) not in query_langs)
+    return sorted(group, key=lambda key: _SEPARATORS.sub(r"\1", rows[key].uri) != path)
