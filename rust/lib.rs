@@ -10,6 +10,7 @@ pub mod error;
 mod files;
 pub mod fuse;
 pub mod glob;
+pub mod html;
 pub mod index_folder;
 mod interner;
 pub mod interrupt;

@@ -144,6 +144,15 @@ def unspaced_spans(text: str) -> list[tuple[int, int]]:
     alone; empty if the text has no such character.
     """
 
+def page_text(markup: str, *, ignore_case: bool) -> tuple[str, list[tuple[int, str, int]]]:
+    """Return the main text of an HTML page and its headings, as start, label and level.
+
+    `markup` is the body as a parser serializes it, in which every element is closed in order. A block
+    is a line of its own, a list item begins with its bullet or number, a row of a table is a line with
+    its cells separated by tabs, and `<pre>` is kept as it is. `ignore_case` compares classes and ids
+    without case. A page without text has "".
+    """
+
 def split(
     text: str,
     *,
@@ -544,6 +553,9 @@ class Store:
 
     def pending(self, *, after: int = 0, limit: int = 1024) -> NDArray[np.int64]:
         """Return the keys above `after` of chunks that lack their vector, ascending."""
+
+    def count_pending(self) -> int:
+        """Return the number of chunks that lack their vector."""
 
     def pending_chunks(self) -> NDArray[np.int64]:
         """Return (n, 3): key, document and ordinal of each chunk that lacks its vector, by key."""

@@ -8,6 +8,7 @@ mod copies;
 mod dense;
 mod error;
 mod glob;
+mod html;
 mod index_folder;
 mod interrupt;
 mod lexical;
@@ -26,6 +27,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     code::register(module)?;
     copies::register(module)?;
     glob::register(module)?;
+    html::register(module)?;
     interrupt::register(module)?;
     passages::register(module)?;
     pattern::register(module)?;

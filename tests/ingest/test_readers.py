@@ -545,9 +545,24 @@ class TestHtml:
         assert outline(document) == [(1, "Reset"), (2, "Keys")]
         assert document.metadata["part_of"] == "The Manual > Boot"
 
-    def test_the_main_element_is_the_content_of_a_page(self) -> None:
-        page = "<div>Log in</div><main><h1>A</h1><p>Press R.</p></main><div>Share</div>"
+    @pytest.mark.parametrize("main", ["main", "main role=main", "div role=main"])
+    def test_the_main_element_is_the_content_of_a_page(self, main: str) -> None:
+        tag = main.split()[0]
+        page = f"<div>Log in</div><{main}><h1>A</h1><p>Press R.</p></{tag}><div>Share</div>"
         assert one(page, "a.html").text == "A\n\nPress R."
+
+    def test_classes_are_compared_without_case_in_a_page_without_a_type(self) -> None:
+        page = "<p>a</p><div class=NavHeader>b</div>"
+        assert one(page, "a.html").text == "a"
+        assert one(f"<!doctype html>{page}", "a.html").text == "a\n\nb"
+
+    def test_markup_that_looks_like_text_stays_text(self) -> None:
+        page = "<p title='<b>&quot;'>&lt;p&gt; &amp;amp;</p><xmp><i>&amp;</xmp><plaintext></p>"
+        assert one(page, "a.html").text == "<p> &amp;\n\n<i>&amp;</p>"
+
+    def test_the_content_of_a_template_is_no_text_of_the_page(self) -> None:
+        page = "<ul><li>a<template><li><p>b</template></ul><p>c"
+        assert one(page, "a.html").text == "- a\n\nc"
 
     def test_a_main_element_that_holds_little_of_the_page_is_not_its_content(self) -> None:
         page = f"<main><h1>A</h1></main><p>{'word ' * 20}</p>"

@@ -1,0 +1,102 @@
+use super::tree::Content;
+use super::*;
+
+fn text(body: &str) -> String {
+    page_text(&format!("<body>{body}</body>"), false).text
+}
+
+#[test]
+fn blocks_are_lines_and_white_space_collapses() {
+    assert_eq!(text("<p>a\n  b</p><p>c</p>"), "a b\n\nc");
+    assert_eq!(text("<div>a</div><div>b</div>"), "a\nb");
+    assert_eq!(text("<ol><li>a</li><li>b</li></ol>"), "1. a\n2. b");
+    assert_eq!(text("<pre>a\n  b</pre>"), "a\n  b");
+    let rows = "<table><tr><th>a</th><td>b</td></tr><tr><td>c</td><td></td></tr></table>";
+    assert_eq!(text(rows), "a\tb\nc");
+}
+
+#[test]
+fn headings_have_code_points_and_levels() {
+    let page = page_text("<body><p>é</p><h2>Two <b>words</b></h2>x</body>", false);
+    assert_eq!(page.text, "é\n\nTwo words\n\nx");
+    let label = "Two words".to_owned();
+    let (start, level) = (3, 2);
+    assert_eq!(
+        page.headings,
+        [Heading {
+            start,
+            label,
+            level
+        }]
+    );
+}
+
+#[test]
+fn escaped_characters_are_decoded_but_not_those_of_raw_elements() {
+    assert_eq!(text("&lt;b&gt; &amp;amp;&nbsp;x"), "<b> &amp;\u{a0}x");
+    assert_eq!(text("<xmp><b>&amp;</xmp>"), "<b>&amp;");
+    let plaintext = "<plaintext>a</plaintext>b</plaintext>";
+    assert_eq!(text(plaintext), "a</plaintext>b");
+}
+
+#[test]
+fn what_is_hidden_or_no_part_of_the_page_is_left_out() {
+    for hidden in [
+        "<script>x</script>",
+        "<template><p>x</p></template>",
+        "<p hidden=\"\">x</p>",
+        "<p aria-hidden=\"true\">x</p>",
+        "<p style=\"color: red; display : NONE\">x</p>",
+        "<nav>x</nav>",
+        "<div class=\"page toc\">x</div>",
+        "<!-- <p>x</p> -->",
+    ] {
+        assert_eq!(text(&format!("<p>a</p>{hidden}")), "a", "{hidden}");
+    }
+}
+
+#[test]
+fn classes_are_compared_without_case_only_in_quirks_mode() {
+    let markup = "<body><p>a</p><p class=\"NavHeader\">b</p></body>";
+    assert_eq!(page_text(markup, false).text, "a\n\nb");
+    assert_eq!(page_text(markup, true).text, "a");
+}
+
+#[test]
+fn a_list_of_links_to_its_own_page_is_a_table_of_contents() {
+    let list = |target: &str| {
+        let item = format!("<li><a href=\"{target}\">x</a></li>");
+        text(&format!("<p>a</p><ul>{}</ul>", item.repeat(3)))
+    };
+    assert_eq!(list("#s"), "a");
+    assert_eq!(list("b.html"), "a\n\n- x\n- x\n- x");
+}
+
+#[test]
+fn the_only_main_element_of_a_page_is_its_content() {
+    let main = "<p>around</p><main role=\"main\">what the page says</main>";
+    assert_eq!(text(main), "what the page says");
+    let small = "<p>nearly all of the text of this page</p><main>x</main>";
+    assert!(text(small).starts_with("nearly"));
+}
+
+#[test]
+fn broken_markup_is_read_without_a_panic() {
+    for markup in [
+        "", "<", "</", "<a", "<a ", "<a =", "<a b=\"c", "<!--", "<!", "</b>", "<p>x", "<script>",
+        "&", "<a>&</a>", "x",
+    ] {
+        page_text(markup, false);
+        page_text(&format!("<body>{markup}"), true);
+    }
+    let deep = "<div>".repeat(100_000);
+    assert_eq!(page_text(&format!("{deep}x"), false).text, "x");
+}
+
+#[test]
+fn nodes_end_after_what_they_contain() {
+    let tree = Tree::parse("<body><p>a<br>b</p><hr></body>", false);
+    let ends: Vec<usize> = tree.nodes().iter().map(|node| node.end).collect();
+    assert_eq!(ends, [6, 5, 3, 4, 5, 6]);
+    assert!(matches!(&tree.nodes()[2].content, Content::Text(text) if text == "a"));
+}

@@ -1,0 +1,216 @@
+//! The layout of a page's text.
+
+use std::collections::HashSet;
+
+use super::elements::Tag;
+use super::tree::{Content, Element, Tree};
+use super::whitespace::{collapse, is_blank, normalize, squeeze};
+
+/// The text of a page, which may be empty, and its headings in order.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct PageText {
+    /// The text, without white space at its end.
+    pub text: String,
+    /// The headings that have a label and are within the text.
+    pub headings: Vec<Heading>,
+}
+
+/// A heading of a page.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Heading {
+    /// The code point at which it starts.
+    pub start: usize,
+    /// Its text on one line.
+    pub label: String,
+    /// 1 to 6.
+    pub level: u8,
+}
+
+/// Returns the text of a node without hidden elements and some others.
+pub fn lay_out(tree: &Tree<'_>, root: usize, left_out: &HashSet<usize>) -> PageText {
+    let nodes = tree.nodes();
+    let mut page = Layout::default();
+    let mut open: Vec<(usize, Element)> = Vec::new();
+    let mut node = root;
+    while node < nodes[root].end {
+        while let Some(&(last, element)) = open.last()
+            && nodes[last].end <= node
+        {
+            page.close(element);
+            open.pop();
+        }
+        match &nodes[node].content {
+            Content::Text(text) => {
+                page.add(&normalize(text));
+                node += 1;
+            }
+            Content::Element(element) => {
+                if element.is_dropped || element.is_hidden || left_out.contains(&node) {
+                    node = nodes[node].end;
+                } else {
+                    page.open(*element);
+                    open.push((node, *element));
+                    node += 1;
+                }
+            }
+        }
+    }
+    while let Some((_, element)) = open.pop() {
+        page.close(element);
+    }
+    page.finish()
+}
+
+/// The text so far, and the separator before the next piece: newlines, a bullet, a space.
+#[derive(Default)]
+struct Layout {
+    text: String,
+    /// Code points of the text.
+    length: usize,
+    newlines: u8,
+    prefix: String,
+    space: bool,
+    cells: usize,
+    preformatted: usize,
+    /// Of the enclosing lists: the last number, or `None` for bullets.
+    counters: Vec<Option<usize>>,
+    /// The enclosing headings: the code point at which each will start, and the bytes before it.
+    open_headings: Vec<(usize, usize)>,
+    headings: Vec<Heading>,
+}
+
+impl Layout {
+    fn add(&mut self, text: &str) {
+        if self.preformatted > 0 && !text.is_empty() {
+            self.add_verbatim(text);
+        } else {
+            self.add_words(text);
+        }
+    }
+
+    /// Adds running text; a run of white space becomes one space.
+    fn add_words(&mut self, text: &str) {
+        let collapsed = collapse(text);
+        if collapsed.starts_with(' ') {
+            self.space = true;
+        }
+        let core = collapsed.trim_matches(' ');
+        if !core.is_empty() {
+            self.add_verbatim(core);
+            self.space = collapsed.ends_with(' ');
+        }
+    }
+
+    /// Adds text as it is.
+    fn add_verbatim(&mut self, text: &str) {
+        if self.length > 0 {
+            for _ in 0..self.newlines {
+                self.put("\n");
+            }
+        }
+        if !self.prefix.is_empty() {
+            let prefix = std::mem::take(&mut self.prefix);
+            self.put(&prefix);
+        } else if self.space && self.length > 0 && self.newlines == 0 {
+            self.put(" ");
+        }
+        self.put(text);
+        self.newlines = 0;
+        self.space = false;
+    }
+
+    /// Starts the next piece on a new line (1) or after a blank one (2).
+    ///
+    /// Nothing changes directly after a bullet, nor within a table's cell, which stays on the line of
+    /// its row.
+    fn break_line(&mut self, newlines: u8) {
+        if newlines == 0 {
+            return;
+        }
+        if self.cells > 0 || !self.prefix.is_empty() {
+            self.space = true;
+        } else {
+            self.newlines = self.newlines.max(newlines);
+        }
+    }
+
+    fn open(&mut self, element: Element) {
+        self.break_line(element.newlines);
+        match element.tag {
+            Tag::Preformatted => self.preformatted += 1,
+            Tag::Cell if !element.is_data_cell => self.break_line(1),
+            Tag::Cell => {
+                if element.follows_cell {
+                    self.newlines = 0;
+                    self.prefix.push('\t');
+                }
+                self.cells += 1;
+            }
+            Tag::Item => {
+                self.prefix = match self.counters.last_mut() {
+                    Some(Some(number)) => {
+                        *number += 1;
+                        format!("{number}. ")
+                    }
+                    _ => "- ".to_owned(),
+                };
+            }
+            Tag::BulletList => self.counters.push(None),
+            Tag::NumberedList => self.counters.push(Some(0)),
+            Tag::Heading(_) => self
+                .open_headings
+                .push((self.next_start(), self.text.len())),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, element: Element) {
+        match element.tag {
+            Tag::Preformatted => self.preformatted -= 1,
+            Tag::Cell => self.cells -= usize::from(element.is_data_cell),
+            // Of an empty item, or of empty cells at a row's end.
+            Tag::Item | Tag::Row => self.prefix.clear(),
+            Tag::BulletList | Tag::NumberedList => {
+                self.counters.pop();
+            }
+            Tag::Heading(level) => {
+                if let Some((start, at)) = self.open_headings.pop() {
+                    let label = squeeze(&self.text[at..]);
+                    self.headings.push(Heading {
+                        start,
+                        label,
+                        level,
+                    });
+                }
+            }
+            _ => {}
+        }
+        self.break_line(element.newlines);
+    }
+
+    /// Returns the code point at which the next piece will start.
+    fn next_start(&self) -> usize {
+        match self.length {
+            0 => 0,
+            length => length + usize::from(self.newlines),
+        }
+    }
+
+    fn finish(mut self) -> PageText {
+        let end = self.text.trim_end_matches(is_blank).len();
+        self.text.truncate(end);
+        let length = self.text.chars().count();
+        self.headings
+            .retain(|heading| !heading.label.is_empty() && heading.start < length);
+        self.headings.sort_by_key(|heading| heading.start);
+        PageText {
+            text: self.text,
+            headings: self.headings,
+        }
+    }
+
+    fn put(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.length += text.chars().count();
+    }
+}

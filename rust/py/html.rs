@@ -1,0 +1,21 @@
+//! Python bindings of the text of HTML pages.
+
+use pyo3::prelude::*;
+
+/// Returns the main text of a page and its headings: start, label and level.
+#[pyfunction]
+#[pyo3(signature = (markup, *, ignore_case))]
+fn page_text(
+    py: Python<'_>,
+    markup: &str,
+    ignore_case: bool,
+) -> (String, Vec<(usize, String, u8)>) {
+    let page = py.detach(|| crate::html::page_text(markup, ignore_case));
+    let headings = page.headings.into_iter();
+    let headings = headings.map(|heading| (heading.start, heading.label, heading.level));
+    (page.text, headings.collect())
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(page_text, module)?)
+}
