@@ -377,6 +377,10 @@ impl Store {
             .into_pyarray(py))
     }
 
+    fn count_pending(&self, py: Python<'_>) -> PyResult<i64> {
+        self.run(py, store::Store::count_pending)
+    }
+
     fn pending_chunks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         let pending = self.run(py, store::Store::pending_chunks)?;
         let flat: Vec<i64> = pending

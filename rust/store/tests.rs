@@ -271,11 +271,13 @@ fn a_damaged_vector_is_dropped_and_its_chunk_is_pending() {
             .unwrap();
         assert_eq!(store.drop_damaged_vectors().unwrap(), [1], "{damage}");
         assert_eq!(store.pending(0, 9).unwrap(), [1]);
+        assert_eq!(store.count_pending().unwrap(), 1);
         assert_eq!(store.changed_since(seq).unwrap(), [1]);
         assert_eq!(store.doc_vectors(1).unwrap(), []);
         assert_eq!(store.verify().unwrap(), Vec::<String>::new());
         store.put_vectors(&[b"v".to_vec()], &[0.6, 0.8], 2).unwrap();
         assert_eq!(store.pending(0, 9).unwrap(), [] as [i64; 0]);
+        assert_eq!(store.count_pending().unwrap(), 0);
         assert_eq!(store.doc_vectors(1).unwrap().len(), 1);
     }
 }

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use super::chunks::{StoredChunk, whole_document};
-use super::row::{self, OnConflict, all, check, first, insert};
+use super::row::{self, OnConflict, all, check, first, insert, value};
 use super::schema::{CHUNK, VECTOR};
 use super::{Store, changes};
 use crate::error::{Error, Result};
@@ -102,6 +102,13 @@ impl Store {
                    WHERE vector_key IS NOT wanted_key AND chunk > ? ORDER BY chunk LIMIT ?";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.read(|db| all(db, sql, (after, limit), |row| Ok(row.get(0)?)))
+    }
+
+    /// Returns the number of chunks whose wanted vector does not exist yet.
+    pub fn count_pending(&self) -> Result<i64> {
+        let sql = "SELECT COUNT(*) FROM chunk INDEXED BY chunk_pending \
+                   WHERE vector_key IS NOT wanted_key";
+        self.read(|db| Ok(value(db, sql, [])?.unwrap_or(0)))
     }
 
     /// Returns all chunks whose wanted vector does not exist yet, by key.

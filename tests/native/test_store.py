@@ -348,6 +348,7 @@ def test_a_chunk_waits_for_its_vector_and_is_linked_when_it_comes(store: Store) 
     one, two = keys(store, doc)
     assert store.pending().tolist() == [one, two]
     assert store.pending(after=one).tolist() == [two]
+    assert store.count_pending() == 2
     assert store.pending(limit=1).tolist() == [one]
     seq = store.seq
     store.put_vectors([b"one"], np.ones((1, 4), np.float32))

@@ -23,8 +23,6 @@ from crx.retrieve.vector_leg import VectorLeg
 # Tries to find both legs at one sequence number while a writer commits.
 CONSISTENCY_TRIES = 5
 
-_ALL = 2**62
-
 
 @dataclass(slots=True)
 class Snapshot:
@@ -201,7 +199,7 @@ class Snapshots:
             langs=[lang for lang, _ in by_lang if lang],
             complete=complete,
         )
-        return Snapshot(searcher, store, pending=len(store.pending(limit=_ALL)))
+        return Snapshot(searcher, store, pending=store.count_pending())
 
     def _opened_or_rebuilt(
         self, store: _native.Store, notes: list[str]

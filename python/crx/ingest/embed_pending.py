@@ -43,7 +43,6 @@ STORE_INTERVAL_S = 1.0
 # more than a tenth of the time.
 COMMIT_INTERVAL_S = 20.0
 
-_ALL = 2**62
 Item = TypeVar("Item")
 
 
@@ -84,7 +83,7 @@ class PendingChunks:
 
     def count(self) -> int:
         """Return how many chunks have no vector yet."""
-        return len(self._store.pending(limit=_ALL))
+        return self._store.count_pending()
 
     def commit(self) -> None:
         """Let what was put be searched by BM25 before its vectors are made, if any are to be."""
