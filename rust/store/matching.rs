@@ -73,15 +73,31 @@ struct Window {
     trigrams: Option<TrigramSet>,
 }
 
+/// The windows of a text, and the last search that looked at them.
+struct KnownText {
+    windows: Vec<Window>,
+    search: u64,
+}
+
 /// The windows of texts, by the keys of their content.
+///
+/// If there is no room for those of a search, texts that it has not looked at yet are forgotten,
+/// such as those of an index that was closed. Texts of one search never make room for each other:
+/// each search passes over all of them, and would find that the ones it comes to were forgotten last.
 struct KnownWindows {
-    by_key: Option<HashMap<[u8; 32], Vec<Window>>>,
+    by_key: Option<HashMap<[u8; 32], KnownText>>,
+    /// The bytes of trigrams, and the most that are kept.
     bytes: usize,
+    room: usize,
+    /// The number of the present search.
+    search: u64,
 }
 
 static KNOWN: Mutex<KnownWindows> = Mutex::new(KnownWindows {
     by_key: None,
     bytes: 0,
+    room: KEPT_BYTES,
+    search: 0,
 });
 
 /// A window to be searched.
@@ -159,6 +175,7 @@ fn search<'a>(
     count: usize,
 ) -> Result<MatchingChunks> {
     let until = Instant::now() + LONGEST;
+    known.search += 1;
     let mut keys = Vec::new();
     let mut batch = Batch::default();
     for &text_of in texts {
@@ -301,6 +318,8 @@ impl Default for KnownWindows {
         KnownWindows {
             by_key: Some(HashMap::new()),
             bytes: 0,
+            room: KEPT_BYTES,
+            search: 0,
         }
     }
 }
@@ -308,22 +327,50 @@ impl Default for KnownWindows {
 impl KnownWindows {
     /// Returns the windows of a text.
     fn windows(&mut self, db: &Connection, text_of: TextOf) -> Result<&[Window]> {
+        let search = self.search;
         let by_key = self.by_key.get_or_insert_default();
-        Ok(match by_key.entry(text_of.key) {
+        let known = match by_key.entry(text_of.key) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(cut_windows(db, text_of.body)?),
-        })
+            Entry::Vacant(unknown) => unknown.insert(KnownText {
+                windows: cut_windows(db, text_of.body)?,
+                search,
+            }),
+        };
+        known.search = search;
+        Ok(&known.windows)
     }
 
     /// Keeps the trigrams of a window, if there is room.
     fn keep(&mut self, key: &[u8; 32], number: usize, trigrams: TrigramSet) {
-        let windows = self.by_key.as_mut().and_then(|by_key| by_key.get_mut(key));
-        if let Some(window) = windows.and_then(|windows| windows.get_mut(number))
-            && self.bytes + trigrams.bytes() <= KEPT_BYTES
+        let bytes = trigrams.bytes();
+        if self.bytes + bytes > self.room {
+            self.forget_others();
+        }
+        let known = self.by_key.as_mut().and_then(|by_key| by_key.get_mut(key));
+        if let Some(window) = known.and_then(|known| known.windows.get_mut(number))
+            && self.bytes + bytes <= self.room
         {
-            self.bytes += trigrams.bytes();
+            self.bytes += bytes;
             window.trigrams = Some(trigrams);
         }
+    }
+
+    /// Forgets the texts that the present search has not looked at.
+    fn forget_others(&mut self) {
+        let (search, by_key) = (self.search, self.by_key.get_or_insert_default());
+        let mut forgotten = 0;
+        by_key.retain(|_, known| {
+            if known.search == search {
+                return true;
+            }
+            let trigrams = known
+                .windows
+                .iter()
+                .filter_map(|each| each.trigrams.as_ref());
+            forgotten += trigrams.map(TrigramSet::bytes).sum::<usize>();
+            false
+        });
+        self.bytes -= forgotten;
     }
 }
 
@@ -343,4 +390,57 @@ fn cut_windows(db: &Connection, body: i64) -> Result<Vec<Window>> {
         }
     });
     Ok(windows.filter(|window| window.start < window.end).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keeps the trigrams of a text of one window in a search of its own.
+    fn keep(known: &mut KnownWindows, key: u8, text: &str) {
+        known.search += 1;
+        let (search, by_key) = (known.search, known.by_key.get_or_insert_default());
+        let window = Window {
+            start: 0,
+            end: 1,
+            until: 1,
+            trigrams: None,
+        };
+        let windows = vec![window];
+        by_key.insert([key; 32], KnownText { windows, search });
+        known.keep(&[key; 32], 0, TrigramSet::of(text));
+    }
+
+    fn is_known(known: &KnownWindows, key: u8) -> bool {
+        let text = known
+            .by_key
+            .as_ref()
+            .and_then(|by_key| by_key.get(&[key; 32]));
+        text.is_some_and(|text| text.windows[0].trigrams.is_some())
+    }
+
+    #[test]
+    fn texts_of_earlier_searches_make_room_for_those_of_a_later_one() {
+        let mut known = KnownWindows {
+            room: TrigramSet::of("heron").bytes(),
+            ..KnownWindows::default()
+        };
+        keep(&mut known, 1, "heron");
+        assert!(is_known(&known, 1));
+        keep(&mut known, 2, "egret");
+        assert!(!is_known(&known, 1) && is_known(&known, 2));
+        assert_eq!(known.bytes, TrigramSet::of("egret").bytes());
+    }
+
+    #[test]
+    fn texts_of_one_search_make_no_room_for_each_other() {
+        let mut known = KnownWindows {
+            room: TrigramSet::of("heron").bytes(),
+            ..KnownWindows::default()
+        };
+        keep(&mut known, 1, "heron");
+        known.search -= 1;
+        keep(&mut known, 2, "egret");
+        assert!(is_known(&known, 1) && !is_known(&known, 2));
+    }
 }
