@@ -353,7 +353,7 @@ def _make_sparse(places: Places) -> None:
 def _rows() -> Iterator[HostileFolder]:
     """Yield folders whose rows name files outside: of a schema that fits and hashes that do not."""
     statements = {
-        "documents": "UPDATE document SET uri = '/dev/zero'",
+        "documents": "UPDATE document SET uri = '/dev/zero' WHERE doc = 1",
         "the format": "PRAGMA user_version = 99",
         "a trigger": "CREATE TRIGGER t AFTER INSERT ON document BEGIN DELETE FROM context; END",
         "a view": "CREATE VIEW v AS SELECT load_extension('/tmp/x.so')",

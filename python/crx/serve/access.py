@@ -35,7 +35,7 @@ OPEN_PATHS = (
     "/assets/searches.js",
 )
 # Paths whose body is that of a form.
-_FORMS = (SIGN_IN, SIGN_OUT, ADD_FOLDER)
+FORMS = (SIGN_IN, SIGN_OUT, ADD_FOLDER)
 _FORM = "application/x-www-form-urlencoded"
 
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -75,7 +75,7 @@ class AccessPolicy:
             )
         if self._is_foreign(method, headers, host):
             return Refusal(403, "pages of other sites may not use this server")
-        kind = _FORM if path in _FORMS else _JSON
+        kind = _FORM if path in FORMS else _JSON
         if method not in _SAFE_METHODS and _content_type(headers) != kind:
             return Refusal(415, f"the body must be {kind}; send that as Content-Type")
         if path in OPEN_PATHS or self._has_token(headers):

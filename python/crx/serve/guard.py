@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from crx.serve.access import AccessPolicy, Refusal
+from crx.serve.access import FORMS, AccessPolicy, Refusal
 from crx.serve.failures import failure_response
 from crx.serve.local_query import LOCAL_PREFIX
 from crx.serve.metrics import Metrics
@@ -34,6 +34,8 @@ class Limits:
     """Limits of requests: bytes and seconds of a body, seconds of an answer, requests at a time."""
 
     body_bytes: int = 8_000_000
+    # A form is parsed by the event loop, some before the client has shown its token.
+    form_bytes: int = 20_000
     body_s: float = 10.0
     answer_s: float = 30.0
     requests: int = 64
@@ -117,7 +119,9 @@ class Guard:
             )
             if refusal is not None:
                 raise _Refused(refusal)
-        body = await self._read_body(headers, receive)
+        limits = self._limits
+        limit = limits.form_bytes if scope["path"] in FORMS else limits.body_bytes
+        body = await self._read_body(headers, receive, limit=limit)
         if scope["path"] in _UNCOUNTED:
             await self._app(scope, _replay(body, receive), exchange.send)
             return
@@ -163,8 +167,7 @@ class Guard:
                 task.cancel()
                 await asyncio.wait((task,))
 
-    async def _read_body(self, headers: Headers, receive: Receive) -> bytes:
-        limit = self._limits.body_bytes
+    async def _read_body(self, headers: Headers, receive: Receive, *, limit: int) -> bytes:
         too_long = Refusal(413, f"the body has more than {limit:,} bytes")
         length = headers.get("content-length", "0")
         # Not every digit of Unicode is a number, and `int` takes no more than 4,300 digits.

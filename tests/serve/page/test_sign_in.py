@@ -43,6 +43,11 @@ def test_a_browser_is_led_to_the_form_and_back(closed: Client) -> None:
     assert (entered.status, entered.headers["location"]) == (303, "/?q=blue+whales")
 
 
+def test_a_form_is_read_only_if_it_is_short(closed: Client) -> None:
+    assert sign_in(closed, TOKEN, next="/" + 10_000 * "a").status == 303
+    assert sign_in(closed, TOKEN, next="/" + 60_000 * "a").status == 413
+
+
 def test_the_cookie_opens_the_page_and_holds_no_token(closed: Client) -> None:
     entered = sign_in(closed, TOKEN)
     name, *attributes = entered.headers["set-cookie"].split("; ")
