@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 from hostile_documents import ATTACK
 from jinja2 import UndefinedError
-from served import Client, serving_app
+from served import SETTINGS, Client, serving_app
 
 import crx
 from crx.errors import UsageError
@@ -185,6 +185,19 @@ def test_a_passage_is_located_by_the_lines_of_its_best_chunk(page: Client) -> No
     passage = page.post("/v1/search", {"query": "narwhal", "limit": 1}).json["passages"][0]
     first, last = map(int, re.findall(r"lines (\d+)–(\d+)</span>", html)[0])
     assert passage["lines"][0] < first <= 2501 <= last < passage["lines"][1]
+
+
+def test_lines_that_their_author_wrapped_are_joined_in_an_excerpt(tmp_path: Path) -> None:
+    wrapped = "The narwhal is a whale of the Arctic that has one long tusk, which\nis a tooth."
+    (tmp_path / "narwhal.md").write_text(f"# Narwhal\n\n{wrapped}\n\n- one\n- two\n")
+    with crx.open(tmp_path / "sea.crx", settings=SETTINGS) as index:
+        index.add(tmp_path / "narwhal.md")
+    service = SearchService([ServedIndex("sea", tmp_path / "sea.crx", settings=SETTINGS)])
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
+        html = get(client, "/?q=tusk")
+    service.close()
+    assert "</mark>, which is a tooth." in html
+    assert "- one\n- two" in html
 
 
 def test_chips_count_the_documents_that_were_found(page: Client) -> None:

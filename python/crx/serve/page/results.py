@@ -31,6 +31,8 @@ from crx.types import Hit, Passage
 _ROWS = 2
 _FIRST_ROWS = 5
 _COLUMNS = 92
+# Columns of a line that is taken for one that its author wrapped.
+_WRAPPED_COLUMNS = 60
 # Passages of a document that are shown; the others are folded.
 _OPEN_PASSAGES = 2
 # Values of a filter that are shown.
@@ -202,6 +204,12 @@ def _show_passage(found: FoundPassage, *, query: str, lang: str, rows: int) -> _
     )
 
 
+def _goes_on(line: str, following: str) -> bool:
+    """Return whether a line of prose goes on in the following one: its author wrapped it there."""
+    is_full = len(line) >= _WRAPPED_COLUMNS and not line[:1].isspace()
+    return is_full and following[:1].islower()
+
+
 def _lines_of(found: FoundPassage, hit: Hit) -> tuple[int, int]:
     """Return the lines of a hit, without those that its passage has besides."""
     first = (found.lines or (1, 1))[0]
@@ -229,7 +237,9 @@ def _excerpt(found: FoundPassage, query: str, *, rows: int) -> Iterator[Piece]:
             yield Piece(" …\n", "cut")
         for at, row in enumerate(fragment):
             if at:
-                yield Piece("\n" if row.line != fragment[at - 1].line else " ")
+                before = fragment[at - 1]
+                is_wrapped = row.line == before.line or _goes_on(before.text, row.text)
+                yield Piece(" " if is_wrapped else "\n")
             yield from split_words(row.text, terms)
     if excerpt.cut_after:
         yield Piece(" …", "cut")
