@@ -36,7 +36,7 @@ PICTURES = DOCS / "pictures"
 COLUMNS = 118
 SESSION = ("crx index docs", "crx search what survives a power failure")
 QUESTION = "how are both rankings fused?"
-SIZE = "1000,860"
+SIZE = "1280,860"
 SCHEMES = {"page-light.png": (), "page-dark.png": ("--force-dark-mode",)}
 
 NOT_SHOWN = shutil.ignore_patterns("pictures", "*.py", "*.toml", "__pycache__")
