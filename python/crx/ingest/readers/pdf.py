@@ -88,6 +88,7 @@ _PASSWORD = 4  # FPDF_ERR_PASSWORD
 # PDFium's character for a hyphen at a line's end, by version: U+0002 or U+FFFE; or a soft hyphen.
 _HYPHEN = re.compile("(\\w*)[\x02\ufffe\xad][ \\t]*\\n?(\\w+)")
 _BROKEN = re.compile("(\\w*)(?:[\x02\ufffe\xad][ \\t]*|(?<=[^\\W\\d_])[-\u2010])$")
+_HYPHENS = ("\x02", "\ufffe", "\xad", "-", "\u2010")
 _WORD = re.compile(r"\w*")
 _HYPHENATED = re.compile(r"\w+-\w+")
 
@@ -210,12 +211,15 @@ def _write_page(lines: Sequence[PageLine], spelled: Set[str]) -> _WrittenPage:
     parts: list[str] = []
     length = 0
     for line in lines:
-        own = _HYPHEN.sub(lambda match: _joined(match[1], match[2], spelled), line.text)
+        own = line.text
+        if not own.isascii() or _HYPHENS[0] in own:
+            own = _HYPHEN.sub(lambda match: _joined(match[1], match[2], spelled), own)
         if not own.strip():
             continue
         if parts:
             gap = _BREAK if line.opens and not _goes_on(kept[-1], line) else "\n"
-            if broken := _BROKEN.search(parts[-1]):
+            ending = parts[-1].rstrip()[-1:]
+            if ending in _HYPHENS and (broken := _BROKEN.search(parts[-1])):
                 # The hyphen at the end of the line before is all that parts the two.
                 first, word = broken[1], _WORD.match(own)
                 whole = _joined(first, word[0] if word else "", spelled)
