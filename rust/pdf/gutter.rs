@@ -55,11 +55,10 @@ pub fn bands(segments: &[Segment], set: &[usize]) -> Vec<Band> {
                 covered: Vec::new(),
             }),
         }
-        low = if overlap > 0.3 * thin && low.is_finite() {
-            low.min(segment.baseline)
-        } else {
-            segment.baseline
-        };
+        // The band stays that of its highest line: those of two columns would join all of a page.
+        if overlap <= 0.3 * thin || !low.is_finite() {
+            low = segment.baseline;
+        }
     }
     for band in &mut bands {
         band.members
@@ -80,7 +79,10 @@ pub fn best_gutter(bands: &[Band], segments: &[Segment], least: f32) -> Option<G
     let mut best: Option<Gutter> = None;
     let mut followed: Vec<Gutter> = Vec::new();
     for (at, band) in bands.iter().enumerate() {
-        for pair in band.covered.windows(2) {
+        // The lines of two columns may stand at heights of their own.
+        let both = bands.get(at + 1).map(|next| band.covered_with(next));
+        let gaps = both.as_deref().unwrap_or(&band.covered).windows(2);
+        for pair in band.covered.windows(2).chain(gaps) {
             let (left, right) = (pair[0].1, pair[1].0);
             let known =
                 |g: &Gutter| g.first <= at && at < g.end && left < g.right && g.left < right;
@@ -144,6 +146,20 @@ fn follow(
 }
 
 impl Band {
+    /// Returns the stretches that this band or another one covers, from left to right.
+    fn covered_with(&self, other: &Self) -> Vec<(f32, f32)> {
+        let mut all: Vec<(f32, f32)> = [&self.covered[..], &other.covered].concat();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut joined: Vec<(f32, f32)> = Vec::with_capacity(all.len());
+        for (start, end) in all {
+            match joined.last_mut() {
+                Some(last) if start <= last.1 => last.1 = last.1.max(end),
+                _ => joined.push((start, end)),
+            }
+        }
+        joined
+    }
+
     /// Returns the widest stretch of an interval that the band leaves free.
     fn free(&self, left: f32, right: f32) -> Option<(f32, f32)> {
         let mut best: Option<(f32, f32)> = None;

@@ -12,6 +12,9 @@ use super::source::GlyphSource;
 const LEAST_GUTTER: f32 = 0.6;
 const CELL_GAP: f32 = 0.6;
 const PARAGRAPH: f32 = 1.3;
+// Usual gaps between lines that part a table from the columns below it.
+const CHANGE: f32 = 1.6;
+const MOST_CHANGES: usize = 6;
 const LEAST_SPACE: f32 = 0.08;
 // Lines on both sides of a gutter that are columns, or rows with cells on both sides.
 const LEAST_COLUMN: usize = 3;
@@ -79,6 +82,13 @@ impl Page<'_> {
             return;
         };
         let inner = &bands[gutter.first..gutter.end];
+        if let Some(cut) = self.change(inner, &gutter) {
+            let (above, below) = bands.split_at(gutter.first + cut);
+            self.read_bands(above, size, depth + 1);
+            self.block += 1;
+            self.read_bands(below, size, depth + 1);
+            return;
+        }
         let (left, right) = self.sides(inner, &gutter);
         if self.are_columns(&left, &right) {
             self.read_bands(&bands[..gutter.first], size, depth + 1);
@@ -100,6 +110,27 @@ impl Page<'_> {
         self.add_table(&bands[first..end]);
         self.block += 1;
         self.read_bands(&bands[end..], size, depth + 1);
+    }
+
+    /// Returns the position of a wide gap between bands if the gutter is one of columns on one side
+    /// of the gap, and one of a table on the other.
+    fn change(&self, bands: &[Band], gutter: &Gutter) -> Option<usize> {
+        let gaps: Vec<f32> = bands
+            .windows(2)
+            .map(|pair| self.baseline(&pair[0]) - self.baseline(&pair[1]))
+            .collect();
+        let least = CHANGE * median(gaps.clone());
+        let mut wide: Vec<usize> = (0..gaps.len()).filter(|&at| gaps[at] >= least).collect();
+        wide.sort_by(|&a, &b| gaps[b].total_cmp(&gaps[a]));
+        let are_columns = |part: &[Band]| {
+            let (left, right) = self.sides(part, gutter);
+            self.are_columns(&left, &right)
+        };
+        wide.into_iter().take(MOST_CHANGES).find_map(|at| {
+            let (above, below) = bands.split_at(at + 1);
+            let parts = above.len().min(below.len()) >= LEAST_COLUMN;
+            (parts && are_columns(above) != are_columns(below)).then_some(at + 1)
+        })
     }
 
     /// Returns the segments on the left and on the right of a gutter.
@@ -233,7 +264,7 @@ impl Page<'_> {
         self.lines.append(&mut added);
     }
 
-    /// Adds the rows of a table; a band with nothing in the first column continues the row before.
+    /// Adds the rows of a table; a band with nothing below the first cell continues the row before.
     fn add_table(&mut self, bands: &[Band]) {
         let leading = median(
             bands
@@ -241,22 +272,18 @@ impl Page<'_> {
                 .map(|pair| self.baseline(&pair[0]) - self.baseline(&pair[1]))
                 .collect(),
         );
-        let margin = bands
-            .iter()
-            .map(|band| self.segments[band.members[0]].rect.left)
-            .fold(f32::MAX, f32::min);
         let mut rows: Vec<Vec<usize>> = Vec::new();
         let mut last = f32::INFINITY;
         for band in bands {
             let baseline = self.baseline(band);
             let first = &self.segments[band.members[0]];
-            let hangs = first.rect.left > margin + 2.0 * first.size;
             let close = last - baseline <= 1.15 * leading;
-            let fits = rows
-                .last()
-                .is_some_and(|row| self.hangs_below(row, &band.members));
+            let hangs = rows.last().is_some_and(|row| {
+                let label = &self.segments[row[0]];
+                first.rect.left >= label.rect.right && self.hangs_below(row, &band.members)
+            });
             match rows.last_mut() {
-                Some(row) if hangs && close && fits => row.extend(&band.members),
+                Some(row) if hangs && close => row.extend(&band.members),
                 _ => rows.push(band.members.clone()),
             }
             last = baseline;

@@ -65,6 +65,44 @@ fn a_title_above_two_columns_comes_first() {
 }
 
 #[test]
+fn columns_whose_lines_stand_at_heights_of_their_own_are_columns_below_a_wide_line() {
+    let mut page = vec![(
+        50.0,
+        712.0,
+        10.0,
+        "A line that is as wide as both columns and their gap",
+    )];
+    page.extend((0..4).map(|at| (50.0, 700.0 - 12.0 * at as f32, 10.0, PROSE[at])));
+    page.extend((0..4).map(|at| (200.0, 694.0 - 12.0 * at as f32, 10.0, PROSE[at])));
+    let expected: Vec<&str> = PROSE.into_iter().chain(PROSE).collect();
+    assert_eq!(texts(page)[1..], expected);
+}
+
+#[test]
+fn a_table_above_two_columns_is_read_by_rows() {
+    let rows = [
+        ["Name", "2022"],
+        ["Sales", "10"],
+        ["Costs", "7"],
+        ["Taxes", "1"],
+    ];
+    let mut page = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let y = 760.0 - 12.0 * at as f32;
+        page.extend([(50.0, y, 10.0, row[0]), (200.0, y, 10.0, row[1])]);
+    }
+    for left in [50.0, 200.0] {
+        page.extend((0..4).map(|at| (left, 690.0 - 12.0 * at as f32, 10.0, PROSE[at])));
+    }
+    let read = texts(page);
+    assert_eq!(
+        read[..4],
+        ["Name\t2022", "Sales\t10", "Costs\t7", "Taxes\t1"]
+    );
+    assert_eq!(read[4..8], PROSE);
+}
+
+#[test]
 fn a_row_of_a_table_is_one_line() {
     let rows = [
         ["Name", "2022", "2023"],
