@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from crx.errors import InputError, NotText
+from crx.ingest import archives
+from crx.ingest.archives import Budget
 from crx.ingest.paths import describe_os_error, uri_of
 from crx.ingest.readers import (
     Reader,
@@ -97,24 +99,28 @@ def read_bytes(
     name: str,
     max_bytes: int = DEFAULT_MAX_BYTES,
     recognize: Recognize | None = None,
+    budget: Budget | None = None,
 ) -> Iterator[Document]:
     """Yield the documents that bytes hold, decompressed if the name says that they are compressed.
 
     The format is that of the bytes if they are PDF, RTF, a document in an archive or HTML where
     the name's extension says otherwise; else that of the extension.
     Each document's metadata holds its `format` and, if the name has one, its `ext`. `recognize`
-    reads images, and pages of a PDF without text. Raises
-    `InputError` for bytes that cannot be read or decompress to more than `max_bytes`, `NotText`
-    for a file of another kind than text.
+    reads images, and pages of a PDF without text. `budget` is what is left of the archive that the
+    bytes are from, `max_bytes` by default. Raises `InputError` for bytes that cannot be read or
+    decompress to more than `max_bytes`, `NotText` for a file of another kind than text.
     """
+    budget = budget or Budget(max_bytes)
     compression = suffix(name)
     if compression not in FORMATS:
-        yield from _read_content(data, name, recognize)
+        yield from _read_content(data, name, recognize, budget)
         return
     inner = name[: -len(compression)]
     metadata = {"compression": compression.removeprefix(".")}
     content = decompress(data, compression, max_bytes=max_bytes)
-    for document in _read_content(content, inner, recognize):
+    if budget.level:
+        budget.take(len(content))
+    for document in _read_content(content, inner, recognize, budget):
         yield replace(
             document,
             uri=name + document.uri.removeprefix(inner),
@@ -150,14 +156,37 @@ def read_file(
             yield replace(document, uri=uri + document.uri.removeprefix(name))
 
 
-def _read_content(data: bytes, name: str, recognize: Recognize | None) -> Iterator[Document]:
+def _read_content(
+    data: bytes, name: str, recognize: Recognize | None, budget: Budget
+) -> Iterator[Document]:
     extension = suffix(name)
+    if extension in archives.EXTENSIONS and not is_claimed(extension):
+        yield from _read_archive(data, name, recognize, budget)
+        return
     ext = {"ext": extension.removeprefix(".")} if extension else {}
     try:
         for document in _choose_reading(data, extension, recognize)(data, name=name):
             yield replace(document, metadata={**ext, **document.metadata})
     except BinaryFile:
         raise NotText(f"is {describe_binary(data)}") from None
+
+
+def _read_archive(
+    data: bytes, name: str, recognize: Recognize | None, budget: Budget
+) -> Iterator[Document]:
+    if compression := archives.EXTENSIONS[suffix(name)]:
+        data = decompress(data, compression, max_bytes=budget.most_bytes)
+
+    def read(content: bytes, *, name: str) -> Iterator[Document]:
+        yield from read_bytes(
+            content,
+            name=name,
+            max_bytes=budget.most_bytes,
+            recognize=recognize,
+            budget=budget,
+        )
+
+    yield from archives.read_archive(data, name=name, budget=budget, read=read)
 
 
 def promises_text(found: FoundFile, data: bytes) -> bool:

@@ -1,0 +1,164 @@
+"""Archives: the files within are documents; bombs, links and paths that lead out are refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import stat
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+import pytest
+
+import crx
+from crx.errors import InputError, NotText
+from crx.ingest import archives
+from crx.ingest.read import read_bytes
+from crx.types import Document
+
+TEXT = b"Whales eat krill.\n"
+
+
+def make_zip(files: Mapping[str, bytes]) -> bytes:
+    """Return a ZIP archive of files."""
+    data = io.BytesIO()
+    with ZipFile(data, "w", ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return data.getvalue()
+
+
+def make_tar(files: Mapping[str, bytes], mode: str = "w") -> bytes:
+    """Return a tar archive of files, compressed as the mode says."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return data.getvalue()
+
+
+def read(data: bytes, name: str = "a.zip", max_bytes: int = 64_000_000) -> list[Document]:
+    """Return the documents of an archive."""
+    return list(read_bytes(data, name=name, max_bytes=max_bytes))
+
+
+def failure(data: bytes, name: str = "a.zip", max_bytes: int = 64_000_000) -> str:
+    """Return why an archive could not be read, or not all of it."""
+    with pytest.raises(InputError) as failed:
+        read(data, name, max_bytes)
+    return str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        ("a.tar", "w"),
+        ("a.tar.gz", "w:gz"),
+        ("a.tgz", "w:gz"),
+        ("a.tar.bz2", "w:bz2"),
+        ("a.tar.xz", "w:xz"),
+        ("a.zip", ""),
+    ],
+)
+def test_each_file_is_a_document_with_the_path_within_in_its_uri(name: str, mode: str) -> None:
+    files = {"docs/guide.md": b"# Whales\n\nWhales eat krill.\n", "README": TEXT, ".git/x": TEXT}
+    data = make_tar(files, mode) if mode else make_zip(files)
+    guide, readme = read(data, name)
+    assert (guide.uri, guide.metadata["format"]) == (f"{name}#docs/guide.md", "markdown")
+    assert [mark.label for mark in guide.marks] == ["Whales"]
+    assert (readme.uri, readme.text) == (f"{name}#README", TEXT.decode())
+
+
+def test_formats_with_several_documents_and_compressed_files_are_read_within() -> None:
+    found = read(
+        make_zip(
+            {
+                "all.jsonl": b'{"id": "x", "text": "Whales."}\n',
+                "log.txt.gz": gzip.compress(TEXT),
+                "inner.zip": make_zip({"b.txt": TEXT}),
+                "picture.png": b"\x89PNG\r\n\x1a\n\0\0",
+            }
+        )
+    )
+    uris = ["a.zip#all.jsonl#x", "a.zip#log.txt.gz", "a.zip#inner.zip#b.txt"]
+    assert [document.uri for document in found] == uris
+
+
+def test_an_archive_in_an_archive_in_an_archive_is_refused() -> None:
+    deepest = make_zip({"c.zip": make_zip({"b.zip": make_zip({"a.txt": TEXT})}), "ok.txt": TEXT})
+    assert failure(deepest) == (
+        "c.zip b.zip is an archive in an archive in an archive, which is not read "
+        "(1 documents were read)"
+    )
+
+
+@pytest.mark.parametrize("path", ["../out.txt", "/etc/passwd.txt", "a/../../b.txt", "..\\b.txt"])
+def test_paths_that_lead_out_are_refused(path: str) -> None:
+    assert "leads out of the archive" in failure(make_zip({path: TEXT}))
+    assert "leads out of the archive" in failure(make_tar({path: TEXT}), "a.tar")
+
+
+def test_links_and_devices_are_refused() -> None:
+    data = io.BytesIO()
+    with ZipFile(data, "w") as archive:
+        info = ZipInfo("link.txt")
+        info.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(info, "/etc/passwd")
+    assert failure(data.getvalue()) == "link.txt: is a link or a device"
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        for name, kind in (("soft", tarfile.SYMTYPE), ("hard", tarfile.LNKTYPE)):
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname = kind, "/etc/passwd"
+            tar.addfile(entry)
+    reasons = "soft: is a link or a device; hard: is a link or a device"
+    assert failure(data.getvalue(), "a.tar") == reasons
+
+
+def test_a_bomb_is_read_up_to_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    ratio = make_zip({"zeros.txt": b"0" * 6_000_000, "ok.txt": TEXT})
+    assert failure(ratio) == "zeros.txt: expands too much (1 documents were read)"
+    parts = make_zip({f"{n}.txt": TEXT * 50_000 for n in range(4)})
+    assert "expands too much" in failure(parts, max_bytes=2_000_000)
+    nested = make_zip({f"{n}.zip": make_zip({"x.txt": TEXT * 50_000}) for n in range(4)})
+    assert "expands too much" in failure(nested, max_bytes=2_000_000)
+    packed = make_zip({f"{n}.txt.gz": gzip.compress(TEXT * 50_000) for n in range(4)})
+    assert "expands too much" in failure(packed, max_bytes=2_000_000)
+    monkeypatch.setattr(archives, "MOST_FILES", 3)
+    many = make_zip({f"{n}.txt": TEXT for n in range(9)})
+    assert "more than 3 files" in failure(many)
+
+
+def test_a_path_that_an_archive_has_twice_is_read_once() -> None:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        for content in (TEXT, b"Seals sing.\n"):
+            entry = tarfile.TarInfo("a.txt")
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    assert failure(data.getvalue(), "a.tar") == "a.txt: was there before (1 documents were read)"
+
+
+def test_a_damaged_archive_and_one_without_documents_are_told_apart() -> None:
+    whole = make_zip({"a.txt": TEXT})
+    assert "damaged archive" in failure(whole[: len(whole) // 2])
+    assert "damaged archive" in failure(b"no tar at all" * 99, "a.tar")
+    with pytest.raises(NotText, match="without documents"):
+        read(make_zip({"picture.png": b"\x89PNG\r\n\x1a\n\0\0"}))
+
+
+def test_files_of_an_archive_are_found_and_go_with_it(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    archive = tmp_path / "docs" / "notes.zip"
+    archive.write_bytes(make_zip({"sea/whales.md": b"# Sea\n\nWhales eat krill.\n"}))
+    with crx.open(tmp_path / "index", settings={"embedder": "none", "reranker": ""}) as index:
+        index.add(tmp_path / "docs")
+        (passage,) = index.search("krill").passages
+        assert passage.uri == f"{archive}#sea/whales.md"
+        archive.unlink()
+        index.refresh()
+        assert not index.search("krill").passages
