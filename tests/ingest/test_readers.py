@@ -276,12 +276,20 @@ export default class A { run() {} }
 export const f = (x) => x;
 function g() { const h = () => 1; }
 const one = [1];
+app.get = (path) => path;
+Router.prototype.handle = async function (req) { return req; };
+app.get("/", function () {});
+exports.Whale = class { sing() {} };
 """,
         """\
 class A
   method run
 function f
-function g""",
+function g
+function app.get
+function Router.prototype.handle
+class exports.Whale
+  method sing""",
     ),
     "a.ts": (
         """\
@@ -310,12 +318,22 @@ type Server struct { n int }
 type R interface { Read() }
 func (s *Server) Start() error { return nil }
 func main() {}
+type Handler func(w Writer) error
+type Names = map[string]int
+type (
+	Level int
+	Point struct{ x int }
+)
 """,
         """\
 type Server
 interface R
 func (*Server) Start
-func main""",
+func main
+type Handler
+type Names
+type Level
+type Point""",
     ),
     "A.java": (
         """\

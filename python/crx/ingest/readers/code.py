@@ -39,6 +39,12 @@ _SCRIPT = """
   (variable_declarator
     name: (identifier) @name
     value: [(object) (array) (call_expression)])) @table.const
+(expression_statement
+  (assignment_expression
+    left: (member_expression) @name
+    right: [(arrow_function) (function_expression) (generator_function)])) @top.function
+(expression_statement
+  (assignment_expression left: (member_expression) @name right: (class))) @top.class
 """
 _TYPED = """
 (abstract_class_declaration name: (_) @name) @class
@@ -93,8 +99,24 @@ _QUERIES = {
 (method_declaration
   receiver: (parameter_list (parameter_declaration type: (_) @receiver))
   name: (_) @name) @func
-(type_declaration (type_spec name: (_) @name type: (struct_type))) @type
-(type_declaration (type_spec name: (_) @name type: (interface_type))) @interface
+((type_declaration
+  (type_spec
+    name: (_) @name
+    type: [
+      (struct_type) (function_type) (map_type) (slice_type) (array_type) (channel_type)
+      (pointer_type) (generic_type) (qualified_type) (type_identifier)])) @type
+  (#not-match? @type "^type *[(]"))
+((type_declaration (type_spec name: (_) @name type: (interface_type))) @interface
+  (#not-match? @interface "^type *[(]"))
+((type_declaration (type_alias name: (_) @name)) @type (#not-match? @type "^type *[(]"))
+(type_declaration
+  "(" (type_spec
+    name: (_) @name
+    type: [
+      (struct_type) (function_type) (map_type) (slice_type) (array_type) (channel_type)
+      (pointer_type) (generic_type) (qualified_type) (type_identifier)]) @type)
+(type_declaration "(" (type_spec name: (_) @name type: (interface_type)) @interface)
+(type_declaration "(" (type_alias name: (_) @name) @type)
 (const_declaration . (const_spec name: (_) @name)) @table.const
 (var_declaration (var_spec name: (_) @name)) @table.var
 """,
