@@ -177,9 +177,9 @@ def _read_archive(
     if compression := archives.EXTENSIONS[suffix(name)]:
         data = decompress(data, compression, max_bytes=budget.most_bytes)
 
-    def read(content: bytes, *, name: str) -> Iterator[Document]:
+    def read(data: bytes, *, name: str) -> Iterator[Document]:
         yield from read_bytes(
-            content,
+            data,
             name=name,
             max_bytes=budget.most_bytes,
             recognize=recognize,
