@@ -55,7 +55,7 @@ class ReadMember(Protocol):
 
 
 @dataclass(slots=True)
-class Budget:
+class ArchiveBudget:
     """What may still be read of one file with archives in it, and how many are around.
 
     `most_bytes` is what one compressed file may hold, and all files of an archive together.
@@ -91,7 +91,9 @@ class _Member:
     refused: str = ""
 
 
-def read_archive(data: bytes, *, name: str, budget: Budget, read: ReadMember) -> Iterator[Document]:
+def read_archive(
+    data: bytes, *, name: str, budget: ArchiveBudget, read: ReadMember
+) -> Iterator[Document]:
     """Yield the documents of an archive's files, then raise `InputError` if any was bad.
 
     Raises `NotText` if there is no document in it.
@@ -130,7 +132,7 @@ def read_archive(data: bytes, *, name: str, budget: Budget, read: ReadMember) ->
         raise NotText("is an archive without documents")
 
 
-def _members(data: bytes, budget: Budget) -> Iterator[_Member]:
+def _members(data: bytes, budget: ArchiveBudget) -> Iterator[_Member]:
     """Yield the files of an archive, without hidden ones; raises `InputError` for a bad archive."""
     try:
         if data.startswith(b"PK"):
@@ -147,7 +149,7 @@ def _members(data: bytes, budget: Budget) -> Iterator[_Member]:
         raise InputError(f"is a damaged archive: {failed}".lower()) from failed
 
 
-def _zip_member(archive: ZipFile, info: ZipInfo, budget: Budget) -> _Member:
+def _zip_member(archive: ZipFile, info: ZipInfo, budget: ArchiveBudget) -> _Member:
     path = info.filename
     mode = info.external_attr >> 16
     if refused := _refuse_path(path) or ("" if _is_file(mode) else "is a link or a device"):
@@ -167,7 +169,7 @@ def _zip_member(archive: ZipFile, info: ZipInfo, budget: Budget) -> _Member:
     return _Member(path, content)
 
 
-def _tar_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, budget: Budget) -> _Member:
+def _tar_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, budget: ArchiveBudget) -> _Member:
     path = entry.name.removeprefix("./")
     if refused := _refuse_path(path) or ("" if entry.isfile() else "is a link or a device"):
         return _Member(_shown(path), refused=refused)

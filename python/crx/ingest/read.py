@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from crx.errors import InputError, NotText
 from crx.ingest import archives
-from crx.ingest.archives import Budget
+from crx.ingest.archives import ArchiveBudget
 from crx.ingest.paths import describe_os_error, uri_of
 from crx.ingest.readers import (
     Reader,
@@ -99,7 +99,7 @@ def read_bytes(
     name: str,
     max_bytes: int = DEFAULT_MAX_BYTES,
     recognize: Recognize | None = None,
-    budget: Budget | None = None,
+    budget: ArchiveBudget | None = None,
 ) -> Iterator[Document]:
     """Yield the documents that bytes hold, decompressed if the name says that they are compressed.
 
@@ -110,7 +110,7 @@ def read_bytes(
     bytes are from, `max_bytes` by default. Raises `InputError` for bytes that cannot be read or
     decompress to more than `max_bytes`, `NotText` for a file of another kind than text.
     """
-    budget = budget or Budget(max_bytes)
+    budget = budget or ArchiveBudget(max_bytes)
     compression = suffix(name)
     if compression not in FORMATS:
         yield from _read_content(data, name, recognize, budget)
@@ -157,7 +157,7 @@ def read_file(
 
 
 def _read_content(
-    data: bytes, name: str, recognize: Recognize | None, budget: Budget
+    data: bytes, name: str, recognize: Recognize | None, budget: ArchiveBudget
 ) -> Iterator[Document]:
     extension = suffix(name)
     if extension in archives.EXTENSIONS and not is_claimed(extension):
@@ -172,7 +172,7 @@ def _read_content(
 
 
 def _read_archive(
-    data: bytes, name: str, recognize: Recognize | None, budget: Budget
+    data: bytes, name: str, recognize: Recognize | None, budget: ArchiveBudget
 ) -> Iterator[Document]:
     if compression := archives.EXTENSIONS[suffix(name)]:
         data = decompress(data, compression, max_bytes=budget.most_bytes)
