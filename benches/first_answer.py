@@ -1,7 +1,9 @@
 """The first answer by words over a folder of real files, against recoll and a script of FTS5.
 
     apt install recollcmd
+    pip install llama-index-core txtai
     python benches/first_answer.py FOLDER [--files 100 1000 10000] [--query WORDS]
+        [--embedder MODEL] [--json FILE]
 
 FOLDER is any folder of documents and sources; of its files as many as wanted are taken, spread
 evenly over the sorted paths, and copied to a folder of their own. Each engine then starts without
@@ -10,11 +12,18 @@ is otherwise as it comes. recoll is `recollindex` and `recollq` with a new confi
 puts the bytes of each file, decoded as UTF-8, into SQLite's FTS5, one row a file: no formats, no
 chunks. The seconds of the processor are those of all processes and threads, the wall seconds those
 of the whole. Engines take turns; the least of the rounds counts.
+
+With `--embedder`, the same model makes the vectors of all engines: those of crx in a second pass,
+whose times are given for a tenth, half and all of them. LlamaIndex and txtai answer when they have
+all vectors. Both get the texts of the files, decoded as UTF-8; LlamaIndex splits them into chunks
+of at most 190 tokens, and txtai gets runs of paragraphs of that length. An engine that is not
+installed is left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
 import shutil
@@ -22,10 +31,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from harness import Seconds, commit, processor
+import numpy as np
+from harness import Seconds, commit, processor, write_results
+from indexing import BATCH, MAX_TOKENS, cut
+from numpy.typing import NDArray
+
+import crx
+from crx.ingest.report import Progress
+from crx.registry import load_embedder
+
+# Shares of the vectors at which the times of crx are taken.
+SHARES = (0.1, 0.5, 1.0)
 
 _FTS5 = """
 import sqlite3, sys
@@ -46,32 +65,75 @@ print(*(path for (path,) in database.execute(ranked, (words,))), sep="\\n")
 
 
 def main() -> None:
+    """Print the times of all engines."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--files", type=int, nargs="+", default=[100, 1000, 10_000])
     parser.add_argument("--query", default="how is a file opened")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--embedder", default="", help="a model for the vectors; default: none")
+    parser.add_argument("--json", help="a file for the figures")
+    parser.add_argument("--engine", choices=VECTOR_ENGINES, help=argparse.SUPPRESS)
+    parser.add_argument("--target", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.engine:
+        run_engine(options.engine, options.folder, options.target, options.embedder, options.query)
+        return
     print(f"{processor()}, {commit()}\n")
     print("| files | MB | engine | CPU seconds | seconds |\n|---|---|---|---|---|")
     paths = sorted(path for path in options.folder.rglob("*") if _is_document(path))
+    figures: dict[str, dict[str, float]] = {}
     for count in options.files:
         if count <= len(paths):
             chosen = [paths[number * len(paths) // count] for number in range(count)]
-            _compare(chosen, query=options.query, rounds=options.rounds)
+            for engine, (wall, cpu) in _compare(chosen, options).items():
+                figures.setdefault(engine, {}).update(
+                    {
+                        f"{count}_s": round(wall, 2),
+                        f"{count}_cpu_s": round(cpu, 2),
+                    }
+                )
+    if options.json:
+        write_results(
+            options.json, benchmark="first answer", rounds=options.rounds, figures=figures
+        )
 
 
-def _compare(paths: Sequence[Path], *, query: str, rounds: int) -> None:
+def _compare(paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Seconds]:
+    """Print and return the least times of each engine."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / "files"
         size = _copy(paths, folder) / 1e6
         runs: dict[str, list[Seconds]] = {}
-        for _ in range(rounds):
-            for engine, commands in _engines(folder, Path(made), query).items():
+        for _ in range(options.rounds):
+            for engine, commands in _engines(folder, Path(made), options.query).items():
                 runs.setdefault(engine, []).append(_run(commands))
+            for engine in VECTOR_ENGINES if options.embedder else ():
+                for name, seconds in _run_with_vectors(engine, folder, Path(made), options):
+                    runs.setdefault(name, []).append(seconds)
+    least: dict[str, Seconds] = {}
     for engine, each in runs.items():
         wall, cpu = map(min, zip(*each, strict=True))
+        least[engine] = wall, cpu
         print(f"| {len(paths):,} | {size:.1f} | {engine} | {cpu:.2f} | {wall:.2f} |", flush=True)
+    return least
+
+
+def _run_with_vectors(
+    engine: str, folder: Path, made: Path, options: argparse.Namespace
+) -> Iterator[tuple[str, Seconds]]:
+    """Yield what an engine has done and its times, from its start without an index."""
+    with tempfile.TemporaryDirectory(dir=made) as target:
+        command = [sys.executable, __file__, str(folder), "--engine", engine, "--target", target]
+        command += ["--embedder", options.embedder, "--query", options.query]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode == _NOT_INSTALLED:
+        print(f"{engine} is left out: not installed", file=sys.stderr)
+        return
+    done.check_returncode()
+    for line in done.stdout.splitlines():
+        what, wall, cpu = json.loads(line)
+        yield f"{engine}, {what}", (wall, cpu)
 
 
 def _engines(folder: Path, made: Path, query: str) -> dict[str, list[list[str]]]:
@@ -111,6 +173,105 @@ def _run(commands: Sequence[Sequence[str]]) -> Seconds:
 def _cpu_of_children() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
+
+
+_NOT_INSTALLED = 4
+Report = Callable[[str], None]
+
+
+def run_engine(engine: str, folder: Path, target: Path, embedder: str, query: str) -> None:
+    """Index a folder with vectors and answer a query; print the times of each step as JSON."""
+    started = time.monotonic()
+
+    def report(what: str) -> None:
+        wall = time.monotonic() - started
+        print(json.dumps([what, wall, time.process_time() + _cpu_of_children()]), flush=True)
+
+    try:
+        VECTOR_ENGINES[engine](folder, target, embedder, query, report)
+    except ImportError:
+        sys.exit(_NOT_INSTALLED)
+
+
+def _crx(folder: Path, target: Path, model: str, query: str, report: Report) -> None:
+    shares = list(SHARES)
+
+    def on_progress(progress: Progress) -> None:
+        done = progress.chunks_done / max(1, progress.chunks_total)
+        while progress.step == "embed" and shares and done >= shares[0]:
+            report(f"{shares.pop(0):.0%} of the vectors")
+
+    with crx.open(target / "crx", settings={"embedder": model}) as index:
+        index.add(folder, words_only=True)
+        index.search(query, rerank=False)
+        report("words")
+        index.embed(on_progress=on_progress)
+        index.search(query, rerank=False)
+        report("answer by both")
+
+
+def _llama_index(folder: Path, target: Path, model: str, query: str, report: Report) -> None:
+    from llama_index.core import Document, VectorStoreIndex  # type: ignore[import-not-found]
+    from llama_index.core.embeddings import BaseEmbedding  # type: ignore[import-not-found]
+    from llama_index.core.node_parser import SentenceSplitter  # type: ignore[import-not-found]
+
+    embedder = load_embedder(model)
+
+    class Embedding(BaseEmbedding):  # type: ignore[misc]
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            rows: list[list[float]] = embedder.embed(texts).tolist()
+            return rows
+
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return self._get_text_embeddings([text])[0]
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            row: list[float] = embedder.embed([query], query=True)[0].tolist()
+            return row
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return self._get_query_embedding(query)
+
+    splitter = SentenceSplitter(
+        chunk_size=MAX_TOKENS,
+        chunk_overlap=0,
+        tokenizer=lambda text: list(embedder.token_starts(text)),
+    )
+    index = VectorStoreIndex.from_documents(
+        [Document(text=text) for text in _texts(folder)],
+        transformations=[splitter],
+        embed_model=Embedding(embed_batch_size=BATCH),
+    )
+    index.storage_context.persist(str(target / "llama"))
+    index.as_retriever(similarity_top_k=5).retrieve(query)
+    report("answer by vectors")
+
+
+def _txtai(folder: Path, target: Path, model: str, query: str, report: Report) -> None:
+    from txtai import Embeddings  # type: ignore[import-not-found]
+
+    embedder = load_embedder(model)
+
+    def transform(texts: Sequence[str]) -> NDArray[np.float32]:
+        return embedder.embed(list(texts))
+
+    engine = Embeddings(method="external", transform=transform, hybrid=True, content=True)
+    chunks = (chunk for text in _texts(folder) for chunk in cut(text, embedder))
+    engine.index((key, chunk, None) for key, chunk in enumerate(chunks))
+    engine.save(str(target / "txtai"))
+    engine.search(query, 5)
+    report("answer by both")
+
+
+VECTOR_ENGINES = {"crx": _crx, "LlamaIndex": _llama_index, "txtai": _txtai}
+
+
+def _texts(folder: Path) -> Iterator[str]:
+    """Yield the files that are text."""
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        text = path.read_bytes().decode(errors="replace")
+        if text.strip() and "\0" not in text:
+            yield text
 
 
 def _copy(paths: Sequence[Path], folder: Path) -> int:

@@ -160,7 +160,7 @@ def llama_index(source: Path, target: Path, embedder: TimedEmbedder) -> None:
     index.storage_context.persist(str(target / "llama"))
 
 
-def cut(text: str, embedder: TimedEmbedder) -> Iterator[str]:
+def cut(text: str, embedder: Embedder) -> Iterator[str]:
     """Yield runs of paragraphs of at most `MAX_TOKENS` together, or one longer paragraph."""
     run: list[str] = []
     size = 0
