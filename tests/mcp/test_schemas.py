@@ -40,6 +40,8 @@ def test_the_schema_of_fetch_says_what_its_struct_checks() -> None:
                 "description": "End of the characters to return; at most 200,000 are returned.",
                 "type": "integer",
             },
+            "lines": {"description": "As 3-40.", "type": "string"},
+            "page": {"description": "As 7 or slide 3.", "type": "string"},
         },
         "required": ["id"],
         "additionalProperties": False,

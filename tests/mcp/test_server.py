@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,20 @@ import pytest
 pytest.importorskip("mcp")
 
 from mcp import Client, MCPError
+from pdfs import pdf
 from served import Client as HttpClient
 from served import serving_app
+from tokenizers import Tokenizer
 
 from crx.mcp.http import create_extension
 from crx.mcp.server import create_server, describe_server
+from crx.models.store import find_model
 from crx.serve.access import make_policy
 from crx.serve.app import create_app
 from crx.serve.guard import Guard
 from crx.serve.service import SearchService
 
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 Use = Callable[[Client], Awaitable[Any]]
 
 
@@ -67,7 +72,8 @@ def test_search_and_fetch_work_over_http_at_both_kinds_of_revision(
     mode: str, revision: str, url: str, folders: tuple[Path, Path]
 ) -> None:
     async def use(client: Client) -> tuple[str, dict[str, Any], dict[str, Any]]:
-        found = (await client.call_tool("search", {"query": "humpback song"})).structured_content
+        asked = {"query": "humpback song", "form": "full"}
+        found = (await client.call_tool("search", asked)).structured_content
         best = found["results"][0]
         document = await client.call_tool("fetch", {"id": best["id"]})
         return client.protocol_version, best, document.structured_content
@@ -120,9 +126,69 @@ def test_a_model_may_search_for_a_pattern_and_exclude_words(service: SearchServi
     assert count(query="whales -krill", index="sea") == 0
 
 
+def test_a_result_has_its_best_lines_and_fetch_reads_on_by_line(
+    service: SearchService, folders: tuple[Path, Path]
+) -> None:
+    server = create_server(service, allow_write=False)
+    found = call(server, "search", {"query": "krill", "index": "sea"}).structured_content
+    (best,) = found["results"]
+    assert "krill" in best["text"]
+    assert len(best["text"].splitlines()) <= 2
+    assert {"start", "end", "score"}.isdisjoint(best)
+    whales = (folders[0].parent / "docs" / "whales.md").read_text().splitlines(keepends=True)
+    read = call(server, "fetch", {"id": best["id"], "lines": best["lines"]}).structured_content
+    first, _, last = best["lines"].partition("-")
+    assert read["text"] == "".join(whales[int(first) - 1 : int(last)])
+    beyond = call(server, "fetch", {"id": best["id"], "lines": "900"})
+    assert f"lines 900: the document has lines 1 to {len(whales)}" in text_of(beyond)
+    both = call(server, "fetch", {"id": best["id"], "lines": "1", "start": 3})
+    assert "not two of them" in text_of(both)
+
+
+def test_a_page_is_fetched_by_its_number(
+    service: SearchService, folders: tuple[Path, Path]
+) -> None:
+    data = pdf([["Whales sing"], ["Krill drifts"], ["Ice melts"]])
+    (folders[0].parent / "docs" / "sea.pdf").write_bytes(data)
+    service.index("sea").refresh()
+    server = create_server(service, allow_write=False)
+    found = call(server, "search", {"query": "Krill drifts", "form": "full"}).structured_content
+    best = found["results"][0]
+
+    def page(number: str) -> str:
+        return text_of(call(server, "fetch", {"id": best["id"], "page": number}))
+
+    assert "Krill drifts" in page("2")
+    assert "Whales sing" not in page("2")
+    assert "Krill drifts" in page("2-3")
+    assert "Ice melts" in page("2-3")
+    assert "page 9: no such page; there is 1, 2, 3" in page("9")
+
+
+def test_ten_results_take_less_than_1500_tokens(
+    service: SearchService, folders: tuple[Path, Path]
+) -> None:
+    for page in sorted(GUIDES.glob("*.md")):
+        (folders[0].parent / "docs" / page.name).write_bytes(page.read_bytes())
+    service.index("sea").refresh()
+    server = create_server(service, allow_write=False)
+    tokenizer = Tokenizer.from_file(str(find_model("crx") / "tokenizer.json"))
+    for arguments, least in (({}, 10), ({"form": "files"}, 4)):
+        answer = call(server, "search", {"query": "how is an index searched", **arguments})
+        assert least <= len(answer.structured_content["results"]) <= 10
+        assert len(tokenizer.encode(text_of(answer), add_special_tokens=False).ids) < 1500
+
+
+def test_files_are_listed_once_with_their_best_lines(service: SearchService) -> None:
+    server = create_server(service, allow_write=False)
+    found = call(server, "search", {"query": "krill bread", "form": "files"}).structured_content
+    assert {each["title"] for each in found["results"]} == {"Whales", "Bread"}
+    assert re.match(r"\d+: ", found["results"][0]["text"])
+
+
 def test_locations_are_one_short_line_each(service: SearchService) -> None:
     server = create_server(service, allow_write=False)
-    answer = call(server, "search", {"query": "krill", "index": "sea", "locations": True})
+    answer = call(server, "search", {"query": "krill", "index": "sea", "form": "locations"})
     found = answer.structured_content
     (document,) = call(server, "list", {"index": "sea"}).structured_content["documents"]
     (line,) = found["locations"]

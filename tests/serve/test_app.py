@@ -28,6 +28,26 @@ def test_a_pattern_and_excluded_words_are_searched_over_http(client: Client) -> 
     assert count("whales -krill", index="sea") == 0
 
 
+def test_files_are_listed_once_with_their_best_lines(client: Client) -> None:
+    answer = client.post("/v1/search", {"query": "krill bread", "by": "file"}).json
+    assert answer["passages"] == []
+    files = {each["title"]: each for each in answer["files"]}
+    assert set(files) == {"Whales", "Bread"}
+    (line,) = [each for each in files["Whales"]["lines"] if "krill" in each["text"]]
+    assert line == {"number": 3, "text": "Blue whales eat krill."}
+    one = client.post("/v1/search", {"query": "krill bread", "by": "file", "limit": 1}).json
+    assert len(one["files"]) == 1
+
+
+def test_a_document_is_read_by_its_lines(client: Client) -> None:
+    document = client.get("/v1/documents").json["documents"][0]
+    assert client.get(f"/v1/documents/{document['id']}?lines=3").json["text"] == (
+        "Blue whales eat krill.\n"
+    )
+    refused = client.get(f"/v1/documents/{document['id']}?lines=99")
+    assert (refused.status, "lines 1 to 7" in refused.body.decode()) == (400, True)
+
+
 def test_documents_are_listed_and_read(client: Client) -> None:
     (document, _) = client.get("/v1/documents").json["documents"]
     whole = client.get(f"/v1/documents/{document['id']}").json

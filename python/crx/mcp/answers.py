@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from crx.retrieve.best_line import find_best_line
+from crx.retrieve.by_file import FileLine
+from crx.retrieve.excerpt import find_excerpt
+from crx.serve.passages import as_passage
 from crx.serve.responses import (
     DocumentList,
     DocumentText,
@@ -20,31 +24,34 @@ from crx.serve.responses import (
 # Characters of a document that one answer holds unless the request names an end: a model reads
 # them, and a client may drop an answer of more than 25,000 tokens.
 FETCHED_CHARS = 20_000
+# Lines of a passage in an answer of `search`, and their columns: ten results take 1,500 tokens.
+RESULT_LINES = 2
+_RESULT_COLUMNS = 90
 # Columns of the line of a location: with an id and a path of usual length, it is under 40 tokens.
 _LOCATION_COLUMNS = 60
 
 
 class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A passage that was found.
+    """A passage that was found, or its best lines.
 
-    `start` and `end` are its span in the document, in characters. `copies` is how many passages
-    with its text are left out.
+    `start` and `end` are its span in the document, in characters; left out of one with `lines` or
+    a `page` unless it is given whole. `copies` is how many passages with its text are left out.
     """
 
     id: str
     title: str
     url: str
     text: str
-    score: float
-    start: int
-    end: int
+    score: float = 0.0
+    start: int | None = None
+    end: int | None = None
     lines: str = ""
     page: str = ""
     copies: int = 0
 
 
 class ToolResults(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer of `search`, best passage first; or their `locations`, a line each."""
+    """The answer of `search`, best passage or file first; or `locations`, a line each."""
 
     results: list[ToolResult]
     locations: list[str] = []
@@ -95,9 +102,29 @@ class ToolStatus(Struct, frozen=True, kw_only=True):
     indexes: list[ToolIndex]
 
 
-def as_tool_results(found: SearchResults) -> ToolResults:
-    """Return the passages of a search for a model."""
+def as_tool_passages(found: SearchResults) -> ToolResults:
+    """Return the passages of a search for a model, whole."""
     return ToolResults(results=[_result(each) for each in found.passages], notes=[*found.notes])
+
+
+def as_tool_lines(found: SearchResults) -> ToolResults:
+    """Return where passages of a search are, with the best lines of each."""
+    results = [_best_lines(each, query=found.query) for each in found.passages]
+    return ToolResults(results=results, notes=[*found.notes])
+
+
+def as_tool_files(found: SearchResults) -> ToolResults:
+    """Return the files of a search, each with its best lines."""
+    results = [
+        ToolResult(
+            id=each.id,
+            title=_title(each.title, each.uri),
+            url=each.url.partition("#")[0],
+            text="\n".join(map(_clip, each.lines[:RESULT_LINES])),
+        )
+        for each in found.files
+    ]
+    return ToolResults(results=results, notes=[*found.notes])
 
 
 def as_tool_locations(found: SearchResults) -> ToolResults:
@@ -148,6 +175,31 @@ def _result(passage: FoundPassage) -> ToolResult:
         page=_page(passage),
         copies=passage.copies,
     )
+
+
+def _best_lines(passage: FoundPassage, *, query: str) -> ToolResult:
+    """Return a passage with the lines that most likely answer, instead of its whole text."""
+    rows = find_excerpt(
+        as_passage(passage),
+        query=query,
+        counts=(RESULT_LINES,),
+        width=_RESULT_COLUMNS,
+        visible=str,
+    ).rows
+    whole = _result(passage)
+    has_place = bool(whole.lines or whole.page)
+    return msgspec.structs.replace(
+        whole,
+        text="\n".join(row.text.strip() for row in rows[:RESULT_LINES]),
+        score=0.0,
+        start=None if has_place else whole.start,
+        end=None if has_place else whole.end,
+    )
+
+
+def _clip(line: FileLine) -> str:
+    number = f"{line.number}: " if line.number else ""
+    return number + line.text[:_RESULT_COLUMNS]
 
 
 def _location(passage: FoundPassage, *, query: str) -> str:

@@ -1,8 +1,8 @@
 """JSON Schemas of the tools, from the Structs that validate, in as few tokens as they can be.
 
 A model reads the schemas in every conversation. Left out is what it does not need: titles, lengths
-of texts, least numbers, the types of a filter's values, and null as the alternative of a value that
-may be left out anyway. Validation is by the Struct.
+of texts, least and largest numbers, the types of a filter's values, and null as the alternative of
+a value that may be left out anyway. Validation is by the Struct.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 _REFERENCE = "#/$defs/"
-_LEFT_OUT = frozenset({"title", "maxLength", "minLength", "minimum", "minItems"})
+_LEFT_OUT = frozenset({"title", "maxLength", "minLength", "maximum", "minimum", "minItems"})
 
 
 def input_schema(struct: type[msgspec.Struct]) -> dict[str, Any]:

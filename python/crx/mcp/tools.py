@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import mcp_types as types
 import msgspec
@@ -21,13 +21,22 @@ from crx.mcp.answers import (
     ToolResults,
     as_tool_document,
     as_tool_documents,
+    as_tool_files,
+    as_tool_lines,
     as_tool_locations,
-    as_tool_results,
+    as_tool_passages,
     as_tool_status,
 )
 from crx.mcp.refresh import RefreshQuery, refresh_indexes
 from crx.mcp.schemas import input_schema, output_schema
-from crx.serve.requests import FetchQuery, ListQuery, SearchQuery, SearchTerms, StatusQuery
+from crx.serve.requests import (
+    MAX_HITS,
+    FetchQuery,
+    ListQuery,
+    SearchQuery,
+    SearchTerms,
+    StatusQuery,
+)
 from crx.serve.service import SearchService
 
 OnProgress = Callable[[int, int, str], None]
@@ -79,9 +88,10 @@ class SearchTool:
 
 
 class ToolSearch(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Search for the passages that answer a query, or for their locations."""
+    """Search for the passages that answer a query, as a model reads them."""
 
-    locations: Annotated[bool, msgspec.Meta(description="Locations only.")] = False
+    k: Annotated[int, msgspec.Meta(ge=1, le=MAX_HITS, description="Chunks to find.")] | None = None
+    form: Literal["lines", "full", "files", "locations"] = "lines"
 
 
 READING = (
@@ -95,8 +105,8 @@ READING = (
     ),
     SearchTool(
         name="fetch",
-        description=f"Read {FETCHED_CHARS:,} characters of a document from start, or up to end. "
-        "It goes on at next_start.",
+        description=f"Read a document: lines, a page, or {FETCHED_CHARS:,} characters from "
+        "start. It goes on at next_start.",
         request=FetchQuery,
         answer=ToolDocument,
         run=lambda service, request, _: as_tool_document(service.document(_bounded(request))),
@@ -125,15 +135,28 @@ WRITING = (
 )
 
 
+# Chunks that a search finds unless the model asks for more: ten results with two lines each.
+_FOUND = 10
+_ANSWERS = {
+    "lines": as_tool_lines,
+    "full": as_tool_passages,
+    "files": as_tool_files,
+    "locations": as_tool_locations,
+}
+
+
 def _search(service: SearchService, request: ToolSearch) -> ToolResults:
     given = msgspec.structs.asdict(request)
-    locations = given.pop("locations")
-    found = service.search(msgspec.convert(given, SearchQuery))
-    return as_tool_locations(found) if locations else as_tool_results(found)
+    form = given.pop("form")
+    given["by"] = "file" if form == "files" else "passage"
+    if form in ("lines", "files"):
+        # The lines are those of the chunks: what is around them is read by fetch.
+        given |= {"window": 0, "k": request.k or _FOUND}
+    return _ANSWERS[form](service.search(msgspec.convert(given, SearchQuery)))
 
 
 def _bounded(request: FetchQuery) -> FetchQuery:
-    if request.end is not None:
+    if request.end is not None or request.lines or request.page:
         return request
     return msgspec.structs.replace(request, end=request.start + FETCHED_CHARS)
 

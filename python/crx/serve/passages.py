@@ -7,8 +7,9 @@ from dataclasses import fields
 from typing import TypeVar
 
 from crx import _native
+from crx.retrieve.by_file import group_by_file
 from crx.serve.document_ids import make_document_id
-from crx.serve.responses import FoundPassage
+from crx.serve.responses import FoundFile, FoundPassage
 from crx.types import Passage, Result
 
 Item = TypeVar("Item")
@@ -46,6 +47,29 @@ def describe_passages(
             )
         )
     return described
+
+
+def as_passage(found: FoundPassage) -> Passage:
+    """Return a passage without what the server adds to it."""
+    return Passage(**{each: getattr(found, each) for each in _PASSAGE_FIELDS})
+
+
+def describe_files(passages: Sequence[FoundPassage], *, query: str) -> list[FoundFile]:
+    """Return the files of passages, each once with its best lines, best first."""
+    first = {each.uri: each for each in reversed(passages)}
+    return [
+        FoundFile(
+            index=first[file.uri].index,
+            id=first[file.uri].id,
+            url=first[file.uri].url,
+            uri=file.uri,
+            title=file.title,
+            score=file.score,
+            hits=file.hits,
+            lines=file.lines,
+        )
+        for file in group_by_file(map(as_passage, passages), query=query)
+    ]
 
 
 def interleave(lists: Sequence[Sequence[Item]]) -> list[Item]:

@@ -64,13 +64,6 @@ class SearchTerms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     index: _IndexName = ""
     k: _Hits | None = None
     where: _Where | None = None
-    budget_tokens: (
-        Annotated[
-            int,
-            Meta(ge=1, le=1_000_000, description="Tokens of all passages together."),
-        ]
-        | None
-    ) = None
     match: Annotated[
         Literal["words", "regex", "literal"],
         Meta(description="Kind of query."),
@@ -80,6 +73,13 @@ class SearchTerms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class SearchQuery(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Search for the passages that answer a query."""
 
+    budget_tokens: (
+        Annotated[
+            int,
+            Meta(ge=1, le=1_000_000, description="Tokens of all passages together."),
+        ]
+        | None
+    ) = None
     limit: (
         Annotated[int, Meta(ge=1, le=MAX_HITS, description="Passages to return at most.")] | None
     ) = None
@@ -103,6 +103,10 @@ class SearchQuery(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=
     within_section: Annotated[
         bool, Meta(description="Whether passages stay within one section.")
     ] = False
+    by: Annotated[
+        Literal["passage", "file"],
+        Meta(description="Answer with passages, or with the files, each once with its best lines."),
+    ] = "passage"
     order: Annotated[
         Literal["score", "document"],
         Meta(description="Order of the passages: best first, or as in their documents."),
@@ -164,6 +168,8 @@ class FetchQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ]
         | None
     ) = None
+    lines: Annotated[str, Meta(max_length=40, description="As 3-40.")] = ""
+    page: Annotated[str, Meta(max_length=200, description="As 7 or slide 3.")] = ""
 
 
 class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crx.retrieve.by_file import FileLine
 from crx.types import Anchor, Hit
 
 
@@ -49,13 +50,28 @@ class FoundPassage(PassageLocation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFile:
+    """A document that answers: its score, how many chunks were found in it, its best lines."""
+
+    index: str
+    id: str
+    url: str
+    uri: str
+    title: str
+    score: float
+    hits: int
+    lines: tuple[FileLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResults:
-    """Passages, best first, with notes of one line each and the milliseconds of each stage."""
+    """Passages or files, best first, with notes of one line each and milliseconds by stage."""
 
     query: str
     passages: tuple[FoundPassage, ...]
     notes: tuple[str, ...]
     timings_ms: Mapping[str, float]
+    files: tuple[FoundFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from crx.ingest.page_values import PagePicture
 from crx.ingest.worker.page_renderer import PageRenderer
 from crx.protocols import Embedder, Generator
 from crx.retrieve.copies import describe_copies, fold_copies, leave_out_copies
+from crx.retrieve.marks import read_marks
 from crx.retrieve.request import check_query
 from crx.retrieve.score_cache import score_checked
 from crx.serve.answering import Answerer, AnswerEvents
@@ -31,7 +32,7 @@ from crx.serve.document_ids import is_id_of, make_document_id, parse_document_id
 from crx.serve.find_passages import FoundPassages, find_passages, search_index
 from crx.serve.gauges import cache_lines, index_status, size_lines
 from crx.serve.metrics import Metrics
-from crx.serve.passages import describe_passages
+from crx.serve.passages import describe_files, describe_passages
 from crx.serve.requests import (
     MAX_TEXT_CHARS,
     AskQuery,
@@ -51,6 +52,7 @@ from crx.serve.responses import (
     WatchStatus,
 )
 from crx.serve.served_index import ServedIndex
+from crx.serve.text_span import find_text_span
 from crx.serve.watched_index import IndexWatch
 from crx.types import Result
 from crx.watch import BackgroundEmbedder
@@ -136,9 +138,11 @@ class SearchService:
         every = self._describe(found)
         folded = fold_copies(every, query=request.query)
         passages = [replace(each.passage, copies=each.count) for each in folded]
+        files = describe_files(passages, query=request.query) if request.by == "file" else []
         return SearchResults(
             query=request.query,
-            passages=tuple(passages[: request.limit]),
+            passages=() if request.by == "file" else tuple(passages[: request.limit]),
+            files=tuple(files[: request.limit]),
             notes=(*found.notes, *describe_copies(every, passages)),
             timings_ms=found.timings_ms,
         )
@@ -227,8 +231,10 @@ class SearchService:
         """Return the text of a document; raises `NotFound`."""
         name, index, row = self.find_document(request.id)
         text = index.store.text(row.doc)
-        start = min(request.start, len(text))
-        end = min(request.end or len(text), start + MAX_TEXT_CHARS, len(text))
+        start, end = find_text_span(
+            request, text, read_marks=lambda: read_marks(index.store.marks(row.doc))
+        )
+        end = min(end, start + MAX_TEXT_CHARS)
         return DocumentText(
             index=name,
             id=request.id,
@@ -238,7 +244,7 @@ class SearchService:
             lang=row.lang,
             metadata=orjson.loads(row.metadata),
             start=start,
-            end=max(start, end),
+            end=end,
             length=len(text),
             text=text[start:end],
         )
