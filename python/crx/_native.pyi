@@ -42,6 +42,7 @@ __all__ = [
     "fuse_scores",
     "is_source",
     "is_source_code",
+    "page_text",
     "pdf_lines",
     "query_terms",
     "rank_code",

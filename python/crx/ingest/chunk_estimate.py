@@ -17,7 +17,7 @@ from crx.ingest.readers import is_claimed, reader_name
 from crx.ingest.readers.structure import suffix
 
 # Bytes of a file for each of its chunks before any of its kind was read: English prose in chunks of
-# 192 tokens, and the medians of documents of Debian packages and of Office files.
+# 192 tokens, and rough guesses for formats with markup, which the files that are read correct.
 BYTES_A_CHUNK = 900
 _BYTES_A_CHUNK_OF = {
     "html": 2_000,
