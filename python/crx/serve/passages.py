@@ -9,7 +9,7 @@ from typing import TypeVar
 from crx import _native
 from crx.retrieve.by_file import group_by_file
 from crx.serve.document_ids import make_document_id
-from crx.serve.responses import FoundFile, FoundPassage
+from crx.serve.responses import AnsweringFile, FoundPassage
 from crx.types import Passage, Result
 
 Item = TypeVar("Item")
@@ -54,11 +54,11 @@ def as_passage(found: FoundPassage) -> Passage:
     return Passage(**{each: getattr(found, each) for each in _PASSAGE_FIELDS})
 
 
-def describe_files(passages: Sequence[FoundPassage], *, query: str) -> list[FoundFile]:
+def describe_files(passages: Sequence[FoundPassage], *, query: str) -> list[AnsweringFile]:
     """Return the files of passages, each once with its best lines, best first."""
     first = {each.uri: each for each in reversed(passages)}
     return [
-        FoundFile(
+        AnsweringFile(
             index=first[file.uri].index,
             id=first[file.uri].id,
             url=first[file.uri].url,

@@ -50,7 +50,7 @@ class FoundPassage(PassageLocation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundFile:
+class AnsweringFile:
     """A document that answers: its score, how many chunks were found in it, its best lines."""
 
     index: str
@@ -71,7 +71,7 @@ class SearchResults:
     passages: tuple[FoundPassage, ...]
     notes: tuple[str, ...]
     timings_ms: Mapping[str, float]
-    files: tuple[FoundFile, ...] = ()
+    files: tuple[AnsweringFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
