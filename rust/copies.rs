@@ -5,9 +5,14 @@
 //! its shingles. What differs between two such texts, or is said about their documents, may be what
 //! was asked for: a text that has a word of the query which the earlier one lacks copies nothing.
 
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analyze::{QueryAnalyzer, is_unspaced};
+use crate::error::Result;
+use crate::interrupt;
 
 /// Texts with fewer shingles copy nothing: short lines are equal by chance.
 const FEWEST_SHINGLES: usize = 8;
@@ -33,12 +38,17 @@ pub struct Candidate<'a> {
 ///
 /// A number that is returned is that of a text that copies none. `share` is the share of a text's
 /// shingles that the earlier one contains.
-pub fn find_originals(query: &str, candidates: &[Candidate<'_>], share: f64) -> Vec<usize> {
+///
+/// # Errors
+///
+/// The interrupt of the thread.
+pub fn find_originals(query: &str, candidates: &[Candidate<'_>], share: f64) -> Result<Vec<usize>> {
     let asked = content_words(query);
     let mut originals = Originals::default();
     let mut answered: Vec<FxHashSet<u64>> = Vec::with_capacity(candidates.len());
     let mut found = Vec::with_capacity(candidates.len());
     for (at, candidate) in candidates.iter().enumerate() {
+        interrupt::check()?;
         let words = words(candidate.text);
         let shingles = shingles(&words);
         let answers: FxHashSet<u64> = self::words(candidate.about)
@@ -55,52 +65,80 @@ pub fn find_originals(query: &str, candidates: &[Candidate<'_>], share: f64) -> 
             .flatten();
         if original.is_none() {
             if candidate.whole == candidate.text {
-                originals.add(at, &shingles);
+                originals.add(at, shingles);
             } else {
-                originals.add(at, &self::shingles(&self::words(candidate.whole)));
+                originals.add(at, self::shingles(&self::words(candidate.whole)));
             }
         }
         found.push(original.unwrap_or(at));
         answered.push(answers);
     }
-    found
+    Ok(found)
 }
 
 /// The texts that copy none, by their shingles.
 #[derive(Default)]
 struct Originals {
-    /// The last entry of each shingle.
-    last: FxHashMap<u64, usize>,
+    /// The last entry of each shingle, and how many it has.
+    last: FxHashMap<u64, (usize, usize)>,
     /// A text, and the entry before of the same shingle.
     entries: Vec<(usize, Option<usize>)>,
+    /// The shingles of each text, in order.
+    shingles: BTreeMap<usize, Vec<u64>>,
 }
 
 impl Originals {
-    fn add(&mut self, text: usize, shingles: &[u64]) {
-        for &shingle in shingles {
+    fn add(&mut self, text: usize, shingles: Vec<u64>) {
+        for &shingle in &shingles {
             let entry = self.entries.len();
-            let before = self.last.insert(shingle, entry);
-            self.entries.push((text, before));
+            let before = self.last.get(&shingle).copied();
+            let count = before.map_or(0, |(_, count)| count);
+            self.last.insert(shingle, (entry, count + 1));
+            self.entries.push((text, before.map(|(entry, _)| entry)));
         }
+        self.shingles.insert(text, shingles);
     }
 
     /// Returns the first text that contains a share of some shingles and meets a condition.
+    ///
+    /// A text that contains so many of them contains at least one of the `n - needed + 1` that the
+    /// fewest texts contain. Only these are looked up, since what many texts have in common, such as
+    /// a footer, would lead to all of them (prefix filtering: Chaudhuri, Ganti and Kaushik 2006, "A
+    /// primitive operator for similarity joins in data cleaning").
     fn find(&self, shingles: &[u64], share: f64, meets: impl Fn(usize) -> bool) -> Option<usize> {
-        let mut shared: FxHashMap<usize, usize> = FxHashMap::default();
-        for shingle in shingles {
-            let mut entry = self.last.get(shingle).copied();
+        let needed = (share * shingles.len() as f64).ceil() as usize;
+        let looked_up = (shingles.len() + 1).saturating_sub(needed.max(1));
+        let mut rarest = shingles.to_vec();
+        rarest.sort_by_key(|shingle| self.last.get(shingle).map_or(0, |&(_, count)| count));
+        let mut texts = BTreeSet::new();
+        for shingle in &rarest[..looked_up] {
+            let mut entry = self.last.get(shingle).map(|&(entry, _)| entry);
             while let Some((text, before)) = entry.map(|at| self.entries[at]) {
-                *shared.entry(text).or_default() += 1;
+                texts.insert(text);
                 entry = before;
             }
         }
-        let needed = share * shingles.len() as f64;
-        shared
+        texts
             .into_iter()
-            .filter(|&(text, count)| count as f64 >= needed && meets(text))
-            .map(|(text, _)| text)
-            .min()
+            .find(|text| meets(*text) && count_shared(shingles, &self.shingles[text]) >= needed)
     }
+}
+
+/// Returns how many numbers two lists in order have in common.
+fn count_shared(a: &[u64], b: &[u64]) -> usize {
+    let (mut i, mut j, mut shared) = (0, 0, 0);
+    while i < a.len() && j < b.len() {
+        match a[i].cmp(&b[j]) {
+            Ordering::Less => i += 1,
+            Ordering::Greater => j += 1,
+            Ordering::Equal => {
+                shared += 1;
+                i += 1;
+                j += 1;
+            }
+        }
+    }
+    shared
 }
 
 /// Returns the words of a query that are no function words.
@@ -175,7 +213,7 @@ mod tests {
                 about,
             })
             .collect();
-        find_originals(query, &candidates, share)
+        find_originals(query, &candidates, share).unwrap()
     }
 
     #[test]
@@ -226,6 +264,28 @@ mod tests {
                 about: "",
             },
         ];
-        assert_eq!(find_originals("", &candidates, 0.9), [0, 0]);
+        assert_eq!(find_originals("", &candidates, 0.9).unwrap(), [0, 0]);
+    }
+
+    #[test]
+    fn texts_with_a_common_footer_are_looked_up_by_what_is_their_own() {
+        let count = 3_000;
+        let texts: Vec<String> = (0..count)
+            .map(|n| {
+                let own: String = (0..60).map(|word| format!("w{n}x{word} ")).collect();
+                format!("{own}{LICENCE}")
+            })
+            .collect();
+        let texts: Vec<(&str, &str)> = texts.iter().map(|text| (text.as_str(), "")).collect();
+        let own: Vec<usize> = (0..count).collect();
+        assert_eq!(originals("", &texts, 0.9), own);
+
+        let mut found = Originals::default();
+        let footer = shingles(&words(LICENCE));
+        for (at, (text, _)) in texts.iter().enumerate() {
+            found.add(at, shingles(&words(text)));
+        }
+        assert_eq!(found.find(&footer, 0.9, |_| true), Some(0));
+        assert_eq!(found.find(&footer, 0.9, |at| at == 7), Some(7));
     }
 }

@@ -89,8 +89,9 @@ struct KnownWindows {
     /// The bytes of trigrams, and the most that are kept.
     bytes: usize,
     room: usize,
-    /// The number of the present search.
+    /// The number of the present search, and of the last one for which others were forgotten.
     search: u64,
+    forgot_in: u64,
 }
 
 static KNOWN: Mutex<KnownWindows> = Mutex::new(KnownWindows {
@@ -98,6 +99,7 @@ static KNOWN: Mutex<KnownWindows> = Mutex::new(KnownWindows {
     bytes: 0,
     room: KEPT_BYTES,
     search: 0,
+    forgot_in: 0,
 });
 
 /// A window to be searched.
@@ -320,6 +322,7 @@ impl Default for KnownWindows {
             bytes: 0,
             room: KEPT_BYTES,
             search: 0,
+            forgot_in: 0,
         }
     }
 }
@@ -343,11 +346,13 @@ impl KnownWindows {
     /// Keeps the trigrams of a window, if there is room.
     fn keep(&mut self, key: &[u8; 32], number: usize, trigrams: TrigramSet) {
         let bytes = trigrams.bytes();
-        if self.bytes + bytes > self.room {
+        if self.bytes + bytes > self.room && self.forgot_in != self.search {
+            self.forgot_in = self.search;
             self.forget_others();
         }
         let known = self.by_key.as_mut().and_then(|by_key| by_key.get_mut(key));
         if let Some(window) = known.and_then(|known| known.windows.get_mut(number))
+            && window.trigrams.is_none() // two documents may have the text
             && self.bytes + bytes <= self.room
         {
             self.bytes += bytes;
@@ -441,6 +446,35 @@ mod tests {
         keep(&mut known, 1, "heron");
         known.search -= 1;
         keep(&mut known, 2, "egret");
+        assert!(is_known(&known, 1) && !is_known(&known, 2));
+    }
+
+    #[test]
+    fn a_text_that_two_documents_share_is_counted_once() {
+        let mut known = KnownWindows::default();
+        keep(&mut known, 1, "heron");
+        known.keep(&[1; 32], 0, TrigramSet::of("heron"));
+        assert_eq!(known.bytes, TrigramSet::of("heron").bytes());
+    }
+
+    #[test]
+    fn a_search_that_fills_the_room_forgets_others_once() {
+        let mut known = KnownWindows {
+            room: TrigramSet::of("heron").bytes(),
+            ..KnownWindows::default()
+        };
+        keep(&mut known, 1, "heron");
+        let search = known.search;
+        known.search -= 1; // the next text belongs to the same search
+        keep(&mut known, 2, "egret");
+        known
+            .by_key
+            .get_or_insert_default()
+            .get_mut(&[1; 32])
+            .unwrap()
+            .search = 0;
+        known.search = search;
+        known.keep(&[2; 32], 0, TrigramSet::of("egret"));
         assert!(is_known(&known, 1) && !is_known(&known, 2));
     }
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import crx
+from crx.retrieve.copied_chunks import _without
 from crx.types import Document
 
 FOOTER = (
@@ -80,3 +81,8 @@ def test_licences_of_installed_packages_collapse(tmp_path: Path) -> None:
         hits = index.search(query, k=10).hits
     assert len({" ".join(hit.text.split()) for hit in hits}) == len(hits) > 5
     assert sum(hit.copies for hit in hits) > 80
+
+
+def test_a_copy_that_is_promoted_is_no_copy_of_itself() -> None:
+    """An exact match is put above the text that it copies, and then that text copies it."""
+    assert _without(2, (1, 2, 1)) == (1,)

@@ -7,7 +7,7 @@ with the same footer fill a ranking many times over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from crx.types import Ranking
 
 # How many times as many chunks the legs give if most of those that they gave are copies.
 DEEPER = 5
+# Depths that are not exceeded for it.
+_MOST_DEEP = 2_000
 
 
 def fold_candidates(search: Search) -> Search:
@@ -66,12 +68,20 @@ def _keep(search: Search, copies: dict[int, tuple[int, ...]], *, wanted: int) ->
     """
     known = search.copies
     all_copies = {
-        key: (*known.get(key, ()), *(also for each in own for also in (each, *known.get(each, ()))))
+        key: _without(
+            key,
+            (*known.get(key, ()), *(also for each in own for also in (each, *known.get(each, ())))),
+        )
         for key, own in copies.items()
     }
     kept = np.isin(search.ranking.keys, list(copies))
     keys, scores = search.ranking.keys[kept][:wanted], search.ranking.scores[kept][:wanted]
     return search._replace(ranking=Ranking(keys, scores), copies=all_copies)
+
+
+def _without(key: int, copies: Iterable[int]) -> tuple[int, ...]:
+    """Return copies, each once, without the chunk itself, which may have copied one of them."""
+    return tuple(dict.fromkeys(each for each in copies if each != key))
 
 
 def _is_cut(search: Search) -> bool:
@@ -88,10 +98,14 @@ def _is_cut(search: Search) -> bool:
 def _search_deeper(search: Search) -> Ranking:
     weights = search.parameters.weights
     deeper = weights._replace(
-        bm25_depth=DEEPER * weights.bm25_depth, dense_depth=DEEPER * weights.dense_depth
+        bm25_depth=_deeper(weights.bm25_depth), dense_depth=_deeper(weights.dense_depth)
     )
     parameters = search.parameters._replace(weights=deeper)
     return fuse_legs(search_reachable_legs(search._replace(parameters=parameters))).ranking
+
+
+def _deeper(depth: int) -> int:
+    return max(depth, min(DEEPER * depth, _MOST_DEEP))
 
 
 def _append(ranking: Ranking, further: Ranking) -> Ranking:
