@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import UnionType
 
 from crx import _native, context_registry, registry
 from crx.config import allow, allow_copy, fixed_settings, require_allowed, resolve
@@ -22,6 +21,7 @@ from crx.context.report import ContextProgress, ContextReport
 from crx.context.run import ContextRun
 from crx.errors import UsageError
 from crx.index.answering import AnsweringIndex
+from crx.index.arguments import each_path, require_each
 from crx.index.files import OpenFiles
 from crx.index.reader import check_location
 from crx.index.verify import rebuild_files, verify_archive, verify_files
@@ -87,7 +87,7 @@ class Index(AnsweringIndex):
         before an embedder on another machine gets texts. `keep_missing` keeps the documents of
         files that are gone. Raises `Locked`, `UsageError`, `NoRoom`, `ModelError`.
         """
-        absolute = [Path(os.path.abspath(path)) for path in _each_path(paths)]
+        absolute = [Path(os.path.abspath(path)) for path in each_path(paths)]
         with self._indexing(contexts, on_progress, on_notice, words_only=words_only) as indexer:
             indexer.index_files(absolute, exclude=exclude, rehash=rehash, keep_missing=keep_missing)
         return indexer.report
@@ -278,7 +278,7 @@ class Index(AnsweringIndex):
 
     def remove(self, *uris: str) -> int:
         """Remove documents by URI; returns how many there were."""
-        _require(uris, str, "remove takes URIs, each as an argument")
+        require_each(uris, str, "remove takes URIs, each as an argument")
         with self._writing() as writer:
             removed = writer.store.remove_documents(list(uris))
             writer.sync()
@@ -364,8 +364,10 @@ class Index(AnsweringIndex):
         if not contexts:
             require_allowed(self.name, context_registry.context_acts(self._built["contexts"]))
         sources = context_registry.load_context_sources(contexts or self._built["contexts"])
-        workers_of_pass = contextlib.nullcontext() if words_only else self._open_workers()
-        with self._writing() as writer, workers_of_pass as workers:
+        with contextlib.ExitStack() as stack:
+            # First: beside another writer no model is loaded.
+            writer = stack.enter_context(self._writing())
+            workers = None if words_only else stack.enter_context(self._open_workers())
             embedder = self.embedder
             self._record(writer.store, **registry.record_embedder(embedder))
             origins = read_origins(self._built) if keep_contexts else ()
@@ -410,26 +412,6 @@ class Index(AnsweringIndex):
 
     def _writing(self) -> contextlib.AbstractContextManager[Writer]:
         return self._open_folder().writing()
-
-
-def _each_path(
-    paths: Iterable[str | os.PathLike[str] | Iterable[str | os.PathLike[str]]],
-) -> Iterator[str | os.PathLike[str]]:
-    """Yield paths, also those of the sequences among them; raises `TypeError` for anything else."""
-    for given in paths:
-        among = [given] if isinstance(given, str | os.PathLike | bytes) else given
-        if not isinstance(among, Iterable):
-            raise TypeError(f"add takes paths, not {type(given).__name__}")
-        for path in among:
-            if not isinstance(path, str | os.PathLike):
-                raise TypeError(f"add takes paths, not {type(path).__name__}")
-            yield path
-
-
-def _require(values: Iterable[object], kind: type | UnionType, expected: str) -> None:
-    for value in values:
-        if not isinstance(value, kind):
-            raise TypeError(f"{expected}, not {type(value).__name__}")
 
 
 def open(
