@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -346,6 +347,27 @@ def test_passages_while_typing_are_not_reranked_if_an_index_reranks(tmp_path: Pa
     assert (" data-quick" in whole, "Reranker" in whole) == (False, True)
     # No generator is set here.
     assert 'id="ask"' not in answers
+
+
+@pytest.mark.parametrize("gone", [("salt",), ("salt", "sea")])
+def test_passages_while_typing_are_those_of_the_indexes_that_are_left(
+    gone: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "whales.md").write_text("# Whales\n\nBlue whales eat krill.\n")
+    served = []
+    for name in ("salt", "sea"):
+        with crx.open(tmp_path / f"{name}.crx", settings=SETTINGS) as index:
+            index.add(tmp_path / "whales.md")
+        served.append(ServedIndex(name, tmp_path / f"{name}.crx", settings=SETTINGS))
+    service = SearchService(served)
+    for name in gone:
+        shutil.rmtree(tmp_path / f"{name}.crx")
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
+        quick, whole = client.get("/results?q=krill&quick=1"), client.get("/results?q=krill")
+    service.close()
+    statuses = (quick.status, whole.status)
+    assert statuses == ((200, 200) if len(gone) == 1 else (503, 503))
+    assert (b"<mark>krill</mark>" in quick.body) == (len(gone) == 1)
 
 
 def test_what_a_search_lacks_is_said_until_it_is_done() -> None:

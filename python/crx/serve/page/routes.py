@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from crx import _native
+from crx.errors import IndexFailure, NotAnIndex
 from crx.ingest.formats import is_as_written
 from crx.serve.access import ADD_FOLDER
 from crx.serve.added_folders import FolderAdder
@@ -208,8 +209,11 @@ class _PageRoutes:
 
     def _reranks(self, index: str) -> bool:
         """Return whether a search is reranked that may also be answered without."""
-        names = (index,) if index else self._service.names
-        settings = [self._service.index(each).configuration for each in names]
+        settings = []
+        for each in (index,) if index else self._service.names:
+            # The search reports an index that cannot be read.
+            with contextlib.suppress(NotAnIndex, IndexFailure):
+                settings.append(self._service.index(each).configuration)
         return any(each.reranker for each in settings) and not any(
             each.min_relevance for each in settings
         )

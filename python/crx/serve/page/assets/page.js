@@ -139,9 +139,11 @@ async function ask() {
   await search();
   rememberSearch();
   closeAnswer();
+  const results = document.getElementById("results");
+  // A search that failed says why.
+  if (results.dataset.where === undefined) return;
   const controller = new AbortController();
   answering = controller;
-  const results = document.getElementById("results");
   const answer = element("section", { id: "answer", "aria-label": "Answer" });
   const said = element("div", { class: "said", dir: "auto", "aria-live": "polite" });
   const citations = element("ol", { class: "citations" });
