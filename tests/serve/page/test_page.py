@@ -24,7 +24,7 @@ from crx.serve.page.home import describe_age
 from crx.serve.page.routes import page_extension
 from crx.serve.page.state import render_state
 from crx.serve.page.templates import escape_text, make_environment, render
-from crx.serve.page.text_lines import SHOWN_CHARS, TextLines
+from crx.serve.page.text_lines import SHOWN_CHARS, TextLines, Window
 from crx.serve.page.text_pieces import marked_terms
 from crx.serve.responses import IndexStatus, ServiceStatus
 from crx.serve.served_index import ServedIndex
@@ -329,7 +329,16 @@ def test_lines_are_found_by_offset_and_number() -> None:
     assert [lines.line_at(at) for at in (0, 3, 4, 8, 9, 99)] == [1, 1, 2, 3, 4, 4]
     assert lines.span(2, 3) == (4, 8)
     assert lines.span(4, 900) == (9, 13)
-    assert lines.around(0) == (1, 4)
+    assert lines.around(0) == Window(1, 4, 0, 13)
+
+
+def test_a_long_line_is_cut_around_the_offset() -> None:
+    lines = TextLines.of("one\n" + "x" * 1000 + "\nthree")
+    window = lines.around(504, before=10, shown=100)
+    assert window == Window(2, 2, 444, 644, is_cut=True)
+    assert lines.around(1004, before=10, shown=100).end == len(lines.text)
+    assert lines.around(0, before=10, shown=100) == Window(1, 2, 0, 200, is_cut=True)
+    assert lines.around(504, before=10, shown=500) == Window(2, 2, 4, 1004)
 
 
 def test_passages_while_typing_are_not_reranked_if_an_index_reranks(tmp_path: Path) -> None:

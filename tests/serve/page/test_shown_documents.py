@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -19,6 +20,7 @@ from crx.serve.page.markup_writer import MarkupWriter, check_url
 from crx.serve.page.rendered_markdown import render_markdown
 from crx.serve.page.rendered_text import TextLine, render_text
 from crx.serve.page.routes import page_extension
+from crx.serve.page.text_lines import SHOWN_CHARS
 from crx.serve.served_index import ServedIndex
 from crx.serve.service import SearchService
 
@@ -105,8 +107,10 @@ def test_the_blocks_of_the_span_are_marked_with_the_words_of_the_query_in_them()
 
 def test_a_relative_link_leads_to_the_document_that_the_index_has() -> None:
     resolve = {"b.md": "/documents/x"}.get
-    assert check_url("b.md#part", resolve=lambda path: resolve(path, "")) == "/documents/x"
-    assert check_url("c.md", resolve=lambda path: resolve(path, "")) == ""
+    assert check_url("b.md", resolve=lambda url: resolve(url, "")) == "/documents/x"
+    assert check_url("c.md", resolve=lambda url: resolve(url, "")) == ""
+    assert check_url("b.md?id=3#part", resolve=lambda url: url) == "b.md?id=3#part"
+    assert check_url("?id=3", resolve=lambda url: url) == "?id=3"
     assert check_url("http://[", resolve=lambda path: "x") == ""
     assert check_url("#part", resolve=lambda path: "x") == ""
 
@@ -120,6 +124,31 @@ def test_hostile_nesting_takes_no_long_time(text: str) -> None:
     began = time.process_time()
     markdown(text, lines=(0, 1), terms="a")
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("\n" * 20_000, "c"),
+        ("\n" * 20_000, "java"),
+        ("'\\" * 20_000, "javascript"),
+        ("x" * 40_000, "console"),
+    ],
+    ids=["blank lines in C", "blank lines in Java", "quotes", "a session"],
+)
+def test_hostile_code_takes_no_long_time_and_loses_nothing(text: str, language: str) -> None:
+    began = time.process_time()
+    lines = colour_code(text, language=language, span=(0, 0), terms=set())
+    assert time.process_time() - began < 2
+    assert "\n".join(Shown(line).text for line in lines) == text
+
+
+def test_the_examples_of_a_page_share_the_time_for_colours() -> None:
+    example = "```c\n" + "\n" * 5000 + "```\n\n"
+    began = time.process_time()
+    html = markdown(example * 8 + "```python\ndef a(): ...\n```\n")
+    assert time.process_time() - began < 3
+    assert "def a(): ..." in Shown(html).text
 
 
 def test_the_writer_knows_no_other_element_and_class() -> None:
@@ -167,7 +196,9 @@ def files(tmp_path: Path) -> Path:
     """A folder of documents of several kinds."""
     folder = tmp_path / "docs"
     folder.mkdir()
-    (folder / "whales.md").write_text("---\nby: me\n---\n# Whales\n\nSee [the net](net.html).\n")
+    (folder / "whales.md").write_text(
+        "---\nby: me\n---\n# Whales\n\nSee [the net](net.html#mesh).\n"
+    )
     (folder / "net.html").write_text(
         "<title>Net</title><h1>Net</h1><p>A plankton net.</p><script>alert(1)</script>"
     )
@@ -205,6 +236,55 @@ def test_a_document_is_rendered_unless_its_text_is_asked_for(client: Client) -> 
     assert "by: me" not in html.partition('class="text')[2]
     assert 'id="L4"' in show(client, f"{path}?view=text")
     assert 'id="L4"' in show(client, f"{path}?lines=4")
+
+
+LONG_LINES = {
+    "tide.js": "var tide=[1,2];" * 30_000,
+    "tide.md": "The *tide* [rises](x.md). " * 20_000,
+    "tide.html": "<p>" + "The tide rises here. " * 20_000,
+}
+
+
+@pytest.mark.parametrize("name", LONG_LINES)
+def test_a_long_line_is_shown_in_part(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(LONG_LINES[name])
+    with crx.open(tmp_path / "sea.crx", settings=SETTINGS) as index:
+        index.add(tmp_path / name)
+    service = SearchService([ServedIndex("sea", tmp_path / "sea.crx", settings=SETTINGS)])
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
+        document_id = id_of(client, name)
+        for path, most in (("documents", 2 * SHOWN_CHARS), ("preview", SHOWN_CHARS)):
+            html = show(client, f"/{path}/{document_id}?start=200000&end=200900&q=tide")
+            text = html.partition('<div class="text')[2].partition("</div>")[0]
+            assert len(Shown(text).text) < most + 100
+            assert text.count('<span class="cut">…</span>') == 2
+            assert 'id="passage"' in text
+            assert "tok-" not in text
+        earlier, later = re.findall(
+            r'<p class="more"><a href="([^"]+)">',
+            show(client, f"/documents/{document_id}?start=200000&end=200900"),
+        )
+        assert "Later text" in show(client, earlier.partition("#")[0].replace("&amp;", "&"))
+        assert "Earlier text" in show(client, later.partition("#")[0].replace("&amp;", "&"))
+    service.close()
+
+
+def test_a_relative_link_of_a_web_page_keeps_its_query_and_fragment(tmp_path: Path) -> None:
+    with crx.open(tmp_path / "sea.crx", settings=SETTINGS) as index:
+        index.add_documents(
+            [
+                crx.Document(
+                    "https://example.org/sea/tides.md",
+                    "# Tides\n\nSee [the table](table?id=3#june).\n",
+                    metadata={"format": "markdown"},
+                )
+            ]
+        )
+    service = SearchService([ServedIndex("sea", tmp_path / "sea.crx", settings=SETTINGS)])
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
+        html = show(client, f"/documents/{id_of(client, 'tides')}")
+    service.close()
+    assert '<a href="https://example.org/sea/table?id=3#june"' in html
 
 
 def test_a_preview_is_the_document_around_the_passage(client: Client) -> None:

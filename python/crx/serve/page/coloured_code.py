@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from markupsafe import Markup
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
@@ -24,8 +26,17 @@ _CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Name.Builtin, "tok-builtin"),
 )
 # Languages with colours: those that are indexed as source code, and those of examples in Markdown.
-_EXAMPLES = ("bash", "console", "json", "sh", "sql", "toml", "yaml")
+_EXAMPLES = ("bash", "json", "sh", "sql", "toml", "yaml")
 _LANGUAGES = frozenset((*LANGUAGES.values(), *_EXAMPLES))
+# Processor time for the colours of one page: some sources take a lexer the square of their length.
+_COLOURING_S = 0.5
+
+
+class ColouringTime:
+    """The processor time that is left for the colours of one page."""
+
+    def __init__(self, seconds: float = _COLOURING_S) -> None:
+        self.left = seconds
 
 
 def colour_code(
@@ -38,7 +49,7 @@ def colour_code(
     lines: list[Markup] = []
     writer = MarkupWriter(terms)
     at = 0
-    for css, value in read_tokens(text, language):
+    for css, value in read_tokens(text, language, time_left=ColouringTime()):
         for number, piece in enumerate(value.split("\n")):
             if number:
                 lines.append(writer.finish())
@@ -50,13 +61,26 @@ def colour_code(
     return [*lines, writer.finish()]
 
 
-def read_tokens(text: str, language: str) -> list[tuple[str, str]]:
-    """Return the tokens of a text with their classes; together they are the text."""
+def read_tokens(text: str, language: str, *, time_left: ColouringTime) -> list[tuple[str, str]]:
+    """Return the tokens of a text with their classes; together they are the text.
+
+    What is left of the text when the time is over is one token without a class.
+    """
     lexer = _find_lexer(language)
-    if lexer is None:
+    if lexer is None or time_left.left <= 0:
         return [("", text)]
-    found = [(_find_class(kind), value) for _, kind, value in lexer.get_tokens_unprocessed(text)]
-    return found if sum(len(value) for _, value in found) == len(text) else [("", text)]
+    began = time.thread_time()
+    found = []
+    for _, kind, value in lexer.get_tokens_unprocessed(text):
+        found.append((_find_class(kind), value))
+        if time.thread_time() - began > time_left.left:
+            break
+    time_left.left -= time.thread_time() - began
+    coloured = "".join(value for _, value in found)
+    if not text.startswith(coloured):
+        return [("", text)]
+    rest = text[len(coloured) :]
+    return [*found, ("", rest)] if rest else found
 
 
 def _find_lexer(language: str) -> Lexer | None:

@@ -14,6 +14,7 @@ from crx.serve.page.form import SearchForm, document_url
 from crx.serve.page.original import original_url
 from crx.serve.page.read_document import DocumentPage
 from crx.serve.page.templates import render
+from crx.serve.page.text_lines import SHOWN_CHARS
 from crx.types import Mark
 
 _MAX_OUTLINE = 400
@@ -60,7 +61,8 @@ def render_document(page: DocumentPage, *, store: _native.Store) -> Markup:
     around = page.lines.around(page.span[0] if page.span else 0)
     body = make_body(page, around, store=store)
     sections = [mark for mark in page.marks if mark.is_section and mark.label]
-    earlier, later = body.first - 1, body.last + 1
+    window, length = body.window, len(page.lines.text)
+    has_other_view = page.can_be_rendered and not window.is_cut
     values = {
         **_describe_document(page),
         "lang": page.row.lang,
@@ -75,10 +77,12 @@ def render_document(page: DocumentPage, *, store: _native.Store) -> Markup:
         "section_count": len(sections),
         "outline": _outline(page, body, sections) if len(sections) > 1 else [],
         "body": body,
-        "other_view_url": page.url(as_text=not page.as_text) if page.can_be_rendered else "",
+        "other_view_url": page.url(as_text=not page.as_text) if has_other_view else "",
         "is_rendered": page.is_rendered,
-        "earlier_url": _line_url(page, body, earlier) if earlier else "",
-        "later_url": _line_url(page, body, later) if later <= len(page.lines.starts) else "",
+        "earlier_url": _text_url(page, body, window.start - 1) if window.start else "",
+        "later_url": (
+            _text_url(page, body, min(window.end + 1, length - 1)) if window.end < length else ""
+        ),
     }
     return render("document.html", values)
 
@@ -127,7 +131,7 @@ def _read_contexts(
     chunks = store.chunks(store.chunk_keys(page.row.doc))
     if not chunks:
         return None
-    start, end = page.lines.span(body.first, body.last)
+    start, end = body.window.start, body.window.end
     here = [each for each in chunks if each.start < end and each.end > start]
     return _Contexts(
         covered=sum(each.outcome in _ACCEPTED for each in chunks),
@@ -136,7 +140,7 @@ def _read_contexts(
         chunks=[
             _ChunkContext(
                 number=each.ordinal + 1,
-                url=_line_url(page, body, page.lines.line_at(each.start)),
+                url=_text_url(page, body, each.start),
                 # A chunk that no model was asked about has no outcome.
                 rejected="" if each.outcome in _ACCEPTED else each.outcome,
                 outline=each.outline,
@@ -149,16 +153,19 @@ def _read_contexts(
 
 def _outline(page: DocumentPage, body: DocumentBody, sections: Sequence[Mark]) -> list[_Section]:
     return [
-        _Section(
-            mark.label, min(mark.level, 4), _line_url(page, body, page.lines.line_at(mark.start))
-        )
+        _Section(mark.label, min(mark.level, 4), _text_url(page, body, mark.start))
         for mark in sections[:_MAX_OUTLINE]
     ]
 
 
-def _line_url(page: DocumentPage, body: DocumentBody, line: int) -> str:
-    if body.rendered is None and body.first <= line <= body.last:
+def _text_url(page: DocumentPage, body: DocumentBody, offset: int) -> str:
+    """Return the URL of the line of a character, of the character alone in a long line."""
+    line = page.lines.line_at(offset)
+    window = body.window
+    if body.rendered is None and not window.is_cut and window.first <= line <= window.last:
         return f"#L{line}"
     start, end = page.lines.span(line, line)
+    if end - start > SHOWN_CHARS:
+        start, end = offset, offset + 1
     view = "text" if page.as_text else ""
     return document_url(page.id, start=start, end=max(end, start + 1), query=page.query, view=view)

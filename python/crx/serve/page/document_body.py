@@ -5,9 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 
 from markupsafe import Markup
 
@@ -19,6 +19,7 @@ from crx.serve.page.locations import text_lang
 from crx.serve.page.read_document import BESIDE, DocumentPage
 from crx.serve.page.rendered_markdown import render_markdown
 from crx.serve.page.rendered_text import TextLine, render_text
+from crx.serve.page.text_lines import Window
 from crx.serve.page.text_pieces import Piece, marked_terms, split_words
 from crx.types import Mark
 
@@ -41,7 +42,8 @@ class _Divider:
 class _ShownLine:
     """A line: what is before the marked span, in it and after it; `span` is None outside of it.
 
-    `coloured` is the whole line of source code.
+    `coloured` is the whole line of source code. `starts_cut` and `ends_cut` are true for a
+    part of a long line that has text before it and after it.
     """
 
     number: int
@@ -52,50 +54,52 @@ class _ShownLine:
     is_first: bool
     after: str
     coloured: Markup | None
+    starts_cut: bool
+    ends_cut: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentBody:
-    """The lines (first, last) of a document: as rendered markup, or one by one."""
+    """What is shown of a document: as rendered markup, or line by line."""
 
-    first: int
-    last: int
+    window: Window
     rendered: Markup | None
     lines: Sequence[_ShownLine]
     is_code: bool
     lang: str | None
 
 
-def make_body(page: DocumentPage, window: tuple[int, int], *, store: _native.Store) -> DocumentBody:
-    """Return the lines of a window as they are shown; Markdown from the start of its section."""
-    first, last = window
-    if page.is_rendered and page.format == "markdown":
-        first = _section_start(page, first)
-    start, end = page.lines.span(first, last)
+def make_body(page: DocumentPage, window: Window, *, store: _native.Store) -> DocumentBody:
+    """Return a window as it is shown; Markdown from the start of its section.
+
+    A window with a part of a long line is plain text.
+    """
     rendered = None
     lines: Sequence[_ShownLine] = ()
-    if not page.is_rendered:
-        lines = _show_lines(page, first, last)
+    if window.is_cut or not page.is_rendered:
+        lines = _show_lines(page, window)
     elif page.format == "markdown":
-        rendered = _render_markdown(page, first, last, store=store)
+        window = _from_section_start(page, window)
+        rendered = _render_markdown(page, window, store=store)
     else:
-        rendered = render_text(_text_lines(page, first, last), terms=_terms(page))
+        rendered = render_text(_text_lines(page, window), terms=_terms(page))
     return DocumentBody(
-        first=first,
-        last=last,
+        window=window,
         rendered=rendered,
         lines=lines,
         is_code=page.is_code,
-        lang=text_lang(page.lines.text[start:end], document_lang=page.row.lang),
+        lang=text_lang(page.lines.text[window.start : window.end], document_lang=page.row.lang),
     )
 
 
-def _section_start(page: DocumentPage, line: int) -> int:
-    """Return the line of the heading of the section that a line is in: no block begins before."""
-    offset = page.lines.starts[line - 1]
+def _from_section_start(page: DocumentPage, window: Window) -> Window:
+    """Return a window from the heading of its first section: no block begins before."""
     starts = (mark.start for mark in page.marks if mark.kind == "heading")
-    near = max((start for start in starts if start <= offset), default=0)
-    return page.lines.line_at(near) if offset - near <= _SECTION_CHARS else line
+    near = max((start for start in starts if start <= window.start), default=0)
+    if window.start - near > _SECTION_CHARS:
+        return window
+    first = page.lines.line_at(near)
+    return replace(window, first=first, start=page.lines.starts[first - 1])
 
 
 def _terms(page: DocumentPage) -> set[str]:
@@ -110,8 +114,8 @@ def _span_lines(page: DocumentPage) -> tuple[int, int] | None:
     return page.lines.line_at(page.span[0]), page.lines.line_at(page.span[1] - 1)
 
 
-def _render_markdown(page: DocumentPage, first: int, last: int, *, store: _native.Store) -> Markup:
-    start, end = page.lines.span(first, last)
+def _render_markdown(page: DocumentPage, window: Window, *, store: _native.Store) -> Markup:
+    first, start, end = window.first, window.start, window.end
     if first == 1 and (front := _FRONT_MATTER.match(page.lines.text)):
         start = min(front.end(), end)
         first = page.lines.line_at(start)
@@ -124,17 +128,18 @@ def _render_markdown(page: DocumentPage, first: int, last: int, *, store: _nativ
     )
 
 
-def _resolve(path: str, *, uri: str, index: str, store: _native.Store) -> str:
+def _resolve(url: str, *, uri: str, index: str, store: _native.Store) -> str:
     """Return the URL of the document that a relative link of another one leads to, or ""."""
     if uri.startswith(("https://", "http://")):
-        return urljoin(uri, path)
+        return urljoin(uri, url)
     if not uri.startswith("/"):
         return ""
+    path = urlsplit(url).path
     row = store.document(posixpath.normpath(posixpath.join(posixpath.dirname(uri), unquote(path))))
     return document_url(make_document_id(index, row)) if row else ""
 
 
-def _text_lines(page: DocumentPage, first: int, last: int) -> list[TextLine]:
+def _text_lines(page: DocumentPage, window: Window) -> list[TextLine]:
     levels = {
         page.lines.line_at(mark.start): max(1, mark.level)
         for mark in page.marks
@@ -149,16 +154,17 @@ def _text_lines(page: DocumentPage, first: int, last: int) -> list[TextLine]:
             is_span=bool(span and span[0] <= line <= span[1]),
             divider=", ".join(_divider(mark).label for mark in dividers.get(line, ())),
         )
-        for line in range(first, last + 1)
+        for line in range(window.first, window.last + 1)
     ]
 
 
-def _show_lines(page: DocumentPage, first: int, last: int) -> list[_ShownLine]:
+def _show_lines(page: DocumentPage, window: Window) -> list[_ShownLine]:
     dividers, beside = _marks_by_line(page, _DIVIDERS), _marks_by_line(page, BESIDE)
     terms = _terms(page)
-    coloured = _colour(page, first, last, terms=terms) if page.is_code else []
+    has_colours = page.is_code and not window.is_cut
+    coloured = _colour(page, window, terms=terms) if has_colours else []
     lines = []
-    for line in range(first, last + 1):
+    for line in range(window.first, window.last + 1):
         label = str(line) if page.is_numbered else ""
         if marks := beside.get(line):
             label = marks[0].label
@@ -166,17 +172,18 @@ def _show_lines(page: DocumentPage, first: int, last: int) -> list[_ShownLine]:
             _show_line(
                 page,
                 line,
+                window=window,
                 label=label,
                 dividers=[_divider(mark) for mark in dividers.get(line, ())],
                 terms=terms,
-                coloured=coloured[line - first] if coloured else None,
+                coloured=coloured[line - window.first] if coloured else None,
             )
         )
     return lines
 
 
-def _colour(page: DocumentPage, first: int, last: int, *, terms: set[str]) -> Sequence[Markup]:
-    start, end = page.lines.span(first, last)
+def _colour(page: DocumentPage, window: Window, *, terms: set[str]) -> Sequence[Markup]:
+    start, end = window.start, window.end
     span_start, span_end = page.span or (0, 0)
     return colour_code(
         page.lines.text[start:end],
@@ -203,13 +210,15 @@ def _show_line(
     page: DocumentPage,
     line: int,
     *,
+    window: Window,
     label: str,
     dividers: Sequence[_Divider],
     terms: set[str],
     coloured: Markup | None,
 ) -> _ShownLine:
     text = page.lines.text
-    start, end = page.lines.starts[line - 1], page.lines.end(line)
+    line_start, line_end = page.lines.starts[line - 1], page.lines.end(line)
+    start, end = max(line_start, window.start), min(line_end, window.end)
     span_start, span_end = page.span or (-1, -1)
     if not (span_start < max(end, start + 1) and span_end > start):
         # The line lies outside of the span.
@@ -227,4 +236,6 @@ def _show_line(
         is_first=span_start >= start,
         after=after,
         coloured=coloured,
+        starts_cut=start > line_start,
+        ends_cut=end < line_end,
     )

@@ -87,7 +87,8 @@ class MarkupWriter:
 def check_url(url: str, *, resolve: Callable[[str], str]) -> str:
     """Return the target of a link that is followed, "" for one that is not.
 
-    A relative one is resolved by `resolve`, which returns "" if it leads to no document.
+    A relative one is resolved by `resolve`, as it is written with its query and its fragment;
+    `resolve` returns "" if it leads to no document.
     """
     try:
         parts = urlsplit(url)
@@ -95,4 +96,4 @@ def check_url(url: str, *, resolve: Callable[[str], str]) -> str:
         return ""
     if parts.scheme:
         return url if parts.scheme.lower() in _SCHEMES else ""
-    return resolve(parts.path) if parts.path and not parts.netloc else ""
+    return resolve(url) if (parts.path or parts.query) and not parts.netloc else ""

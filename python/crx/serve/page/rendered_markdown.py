@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from crx.serve.page.coloured_code import read_tokens
+from crx.serve.page.coloured_code import ColouringTime, read_tokens
 from crx.serve.page.markup_writer import MarkupWriter, check_url
 
 # Elements by the type of their token. Headings are one level lower: the page has the first.
@@ -40,8 +40,9 @@ def render_markdown(
 ) -> Markup:
     """Return a text as HTML; blocks of the lines (first, last), counted from 0, are the span."""
     writer = MarkupWriter(terms)
+    time_left = ColouringTime()
     for token in _parser().parse(text):
-        _write_block(token, writer, lines=lines, resolve=resolve)
+        _write_block(token, writer, lines=lines, resolve=resolve, time_left=time_left)
     return writer.finish()
 
 
@@ -51,7 +52,12 @@ def _parser() -> MarkdownIt:
 
 
 def _write_block(
-    token: Token, writer: MarkupWriter, *, lines: tuple[int, int] | None, resolve: Resolve
+    token: Token,
+    writer: MarkupWriter,
+    *,
+    lines: tuple[int, int] | None,
+    resolve: Resolve,
+    time_left: ColouringTime,
 ) -> None:
     kind = token.type.removesuffix("_open").removesuffix("_close")
     is_span = bool(lines and token.map and token.map[0] <= lines[1] and token.map[1] > lines[0])
@@ -61,7 +67,7 @@ def _write_block(
         writer.start("pre", is_span=is_span)
         writer.start("code")
         writer.marks_words = is_span
-        for css, text in read_tokens(token.content, token.info.strip()):
+        for css, text in read_tokens(token.content, token.info.strip(), time_left=time_left):
             writer.token(text, css=css)
         writer.marks_words = False
         writer.end()

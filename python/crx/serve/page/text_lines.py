@@ -12,6 +12,20 @@ _BEFORE_CHARS = 15_000
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """The lines (first, last) of a text that are shown, and the span of their characters.
+
+    `is_cut` is true if a line is so long that the span has only a part of it.
+    """
+
+    first: int
+    last: int
+    start: int
+    end: int
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TextLines:
     """A text, and the offsets at which its lines start. Lines are counted from 1."""
 
@@ -45,12 +59,18 @@ class TextLines:
 
     def around(
         self, start: int, *, before: int = _BEFORE_CHARS, shown: int = SHOWN_CHARS
-    ) -> tuple[int, int]:
-        """Return the lines (first, last) that are shown of a text that is scrolled to an offset.
+    ) -> Window:
+        """Return what is shown of a text that is scrolled to an offset.
 
-        They have about `shown` characters, `before` of them before the offset.
+        Its lines have about `shown` characters, `before` of them before the offset. They are cut
+        if they have more than twice as many.
         """
         text_start = max(0, min(start - before, len(self.text) - shown))
         first = self.line_at(text_start)
         last = max(self.line_at(text_start + shown), self.line_at(start))
-        return first, last
+        line_start, line_end = self.span(first, last)
+        if line_end - line_start <= 2 * shown:
+            return Window(first, last, line_start, line_end)
+        cut_start = max(line_start, text_start - shown // 2)
+        cut_end = min(line_end, cut_start + 2 * shown)
+        return Window(first, self.line_at(cut_end), cut_start, cut_end, is_cut=True)
