@@ -16,6 +16,15 @@ fn blocks_are_lines_and_white_space_collapses() {
 }
 
 #[test]
+fn a_row_whose_first_cells_are_empty_has_its_own_line() {
+    let rows = "<table><tr><td>Mon</td><td>9</td></tr><tr><td></td><td>10</td></tr>\
+                <tr><td><img src=\"a\"></td><td>11</td></tr></table>";
+    assert_eq!(text(rows), "Mon\t9\n\t10\n\t11");
+    let mixed = "<table><tr><td><p>a</p><p>b</p></td><td>9</td></tr></table>";
+    assert_eq!(text(mixed), "a\n\nb\t9");
+}
+
+#[test]
 fn headings_have_code_points_and_levels() {
     let page = page_text("<body><p>é</p><h2>Two <b>words</b></h2>x</body>", false);
     assert_eq!(page.text, "é\n\nTwo words\n\nx");

@@ -71,6 +71,8 @@ struct Layout {
     prefix: String,
     space: bool,
     cells: usize,
+    /// The bytes before each of the enclosing rows.
+    row_starts: Vec<usize>,
     preformatted: usize,
     /// Of the enclosing lists: the last number, or `None` for bullets.
     counters: Vec<Option<usize>>,
@@ -141,7 +143,9 @@ impl Layout {
             Tag::Cell if !element.is_data_cell => self.break_line(1),
             Tag::Cell => {
                 if element.follows_cell {
-                    self.newlines = 0;
+                    if self.row_has_text() {
+                        self.newlines = 0;
+                    }
                     self.prefix.push('\t');
                 }
                 self.cells += 1;
@@ -155,6 +159,7 @@ impl Layout {
                     _ => "- ".to_owned(),
                 };
             }
+            Tag::Row => self.row_starts.push(self.text.len()),
             Tag::BulletList => self.counters.push(None),
             Tag::NumberedList => self.counters.push(Some(0)),
             Tag::Heading(_) => self
@@ -169,7 +174,11 @@ impl Layout {
             Tag::Preformatted => self.preformatted -= 1,
             Tag::Cell => self.cells -= usize::from(element.is_data_cell),
             // Of an empty item, or of empty cells at a row's end.
-            Tag::Item | Tag::Row => self.prefix.clear(),
+            Tag::Item => self.prefix.clear(),
+            Tag::Row => {
+                self.prefix.clear();
+                self.row_starts.pop();
+            }
             Tag::BulletList | Tag::NumberedList => {
                 self.counters.pop();
             }
@@ -186,6 +195,13 @@ impl Layout {
             _ => {}
         }
         self.break_line(element.newlines);
+    }
+
+    /// Returns whether the row's earlier cells have text.
+    fn row_has_text(&self) -> bool {
+        self.row_starts
+            .last()
+            .is_none_or(|&start| self.text.len() > start)
     }
 
     /// Returns the code point at which the next piece will start.
