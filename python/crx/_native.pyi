@@ -272,7 +272,10 @@ def is_source_code(text: str) -> bool:
 def pdf_lines(
     addresses: Sequence[int], page: int
 ) -> tuple[
-    list[tuple[str, tuple[float, float, float, float], float, bool, bool, bool, int]], int, int
+    list[tuple[str, tuple[float, float, float, float], float, bool, bool, bool, int]],
+    int,
+    int,
+    bool,
 ]:
     """Return the lines of an open text page of PDFium in reading order.
 
@@ -280,7 +283,8 @@ def pdf_lines(
     are used as they are, so wrong ones crash the process. A line is its text, its left, lower, right
     and upper edge, the height of its type, whether it is bold, a row of a table (with tabs between
     its cells) and the beginning of a paragraph, and the number of its block. The number of the
-    page's characters follows, and of those that its fonts name no character for.
+    page's characters follows, that of those that its fonts name no character for, and whether the
+    page has more characters than are read.
     """
 
 def rank_code(

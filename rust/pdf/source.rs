@@ -149,6 +149,16 @@ impl PdfiumPage {
         Self { functions, handle }
     }
 
+    /// Returns whether the page has more characters than are read.
+    pub fn is_cut(&self) -> bool {
+        self.count() > MOST_CHARS
+    }
+
+    fn count(&self) -> c_int {
+        // SAFETY: `new` requires an open page.
+        unsafe { (self.functions.count_chars)(self.handle()) }
+    }
+
     fn handle(&self) -> Handle {
         self.handle as Handle
     }
@@ -235,8 +245,7 @@ impl PdfiumPage {
 
 impl GlyphSource for PdfiumPage {
     fn glyphs(&self) -> (Vec<Glyph>, usize) {
-        // SAFETY: `new` requires an open page.
-        let count = unsafe { (self.functions.count_chars)(self.handle()) }.clamp(0, MOST_CHARS);
+        let count = self.count().clamp(0, MOST_CHARS);
         let mut glyphs = Vec::with_capacity(count as usize);
         let mut unknown = 0;
         let mut unmapped = false;

@@ -9,17 +9,18 @@ use crate::pdf::{Kind, PdfiumFunctions, PdfiumPage};
 /// and the beginning of a paragraph; block.
 type Row = (String, (f32, f32, f32, f32), f32, bool, bool, bool, u32);
 
-/// Returns the lines of a page, its characters, and those that its fonts name no character for.
+/// Returns the lines of a page, its characters, those that its fonts name no character for, and
+/// whether it has more than are read.
 #[pyfunction]
 fn pdf_lines(
     py: Python<'_>,
     addresses: [usize; 9],
     page: usize,
-) -> PyResult<(Vec<Row>, usize, usize)> {
+) -> PyResult<(Vec<Row>, usize, usize, bool)> {
     if page == 0 {
         return Err(PyValueError::new_err("page: null; give an open text page"));
     }
-    // SAFETY: the caller, `crx.ingest.readers.pdf_lines` alone, takes the addresses from the loaded
+    // SAFETY: the caller, `crx.ingest.readers.pdf_page` alone, takes the addresses from the loaded
     // library by the names, and keeps the page open and locked during the call.
     let page = unsafe {
         PdfiumFunctions::from_addresses(addresses).map(|found| PdfiumPage::new(found, page))
@@ -41,7 +42,7 @@ fn pdf_lines(
             )
         })
         .collect();
-    Ok((rows, chars, unknown))
+    Ok((rows, chars, unknown, page.is_cut()))
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

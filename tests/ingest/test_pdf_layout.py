@@ -10,6 +10,8 @@ from pdfs import placed, unnamed, vertical
 
 from crx.errors import InputError
 from crx.ingest.read import read_bytes
+from crx.ingest.readers.pdf import _write_pages
+from crx.ingest.readers.pdf_page import PageLine
 from crx.types import Document
 
 Texts = list[tuple[float, float, float, str]]
@@ -141,6 +143,42 @@ class TestFurniture:
         assert "12" not in text
         assert "Part 3 of it." in text
 
+    def test_lines_of_short_pages_that_differ_in_their_figures_stay(self) -> None:
+        pages = [
+            [
+                (72.0, 700.0, 10.0, f"Payslip for employee number {page}"),
+                (72.0, 650.0, 10.0, f"Gross salary in month {page} of the year"),
+                (72.0, 600.0, 10.0, f"Net pay: {2137.10 + 61.5 * page:.2f} EUR"),
+            ]
+            for page in range(1, 7)
+        ]
+        text = read(placed(pages)).text
+        for page in range(1, 7):
+            assert f"Net pay: {2137.10 + 61.5 * page:.2f} EUR" in text
+            assert f"Gross salary in month {page} of the year" in text
+
+    def test_headings_whose_numbers_are_not_those_of_the_pages_stay(self) -> None:
+        numbers = [3, 12, 17, 40, 41]
+        pages = [[(72, 760, 9, f"Problem {number}"), *column(LEFT, x=72)] for number in numbers]
+        text = read(placed(pages)).text
+        assert all(f"Problem {number}\n" in text for number in numbers)
+
+    def test_a_header_of_each_chapter_is_kept_once_for_each(self) -> None:
+        pages = [
+            [(72, 760, 9, f"Chapter {1 + page // 4}"), *column([*LEFT, f"Part {page}."], x=72)]
+            for page in range(8)
+        ]
+        text = read(placed(pages)).text
+        assert (text.count("Chapter 1"), text.count("Chapter 2")) == (1, 1)
+
+    @pytest.mark.parametrize("form", ["Page {} of 40", "- {} -", "Report of 2023, page {}"])
+    def test_page_numbers_beside_other_numbers_are_dropped(self, form: str) -> None:
+        pages = [
+            [*column([*LEFT, f"Part {page}."], x=72), (72, 40, 9, form.format(page))]
+            for page in range(9, 13)
+        ]
+        assert form.format(11) not in read(placed(pages)).text
+
     def test_a_line_that_is_not_apart_from_the_text_stays(self) -> None:
         pages = [column([*LEFT, f"{page}"], x=72) for page in range(4)]
         assert read(placed(pages)).text.count(LEFT[0]) == 4
@@ -168,6 +206,27 @@ class TestBounds:
     @pytest.mark.parametrize("box", ["0 0 1 1", "0 0 9000000 9000000", "500 500 0 0", "0 0 0 0"])
     def test_a_page_that_lies_about_its_size_is_read(self, box: str) -> None:
         assert read(placed([table(ROWS)], box=box)).text == "\n".join(map("\t".join, ROWS))
+
+    @pytest.mark.parametrize("end", ["", "-", "\xad", "-\u7530"])
+    def test_time_grows_with_the_length_of_a_line_without_spaces(self, end: str) -> None:
+        line = PageLine(
+            "\u7530" * 60_000 + end,
+            (0, 0, 9, 9),
+            10,
+            is_bold=False,
+            is_row=False,
+            opens=True,
+            block=0,
+        )
+        start = time.process_time()
+        _write_pages([[line, line._replace(text="next")]], 10)
+        assert time.process_time() - start < 2
+
+    def test_a_page_with_more_characters_than_are_read_is_counted(self) -> None:
+        line = "word " * 1000
+        lines: Texts = [(72, 780 - at, 1, line) for at in range(90)]
+        assert read(placed([lines])).metadata["pages_cut"] == 1
+        assert "pages_cut" not in read(placed([lines[:9]])).metadata
 
     def test_a_page_of_many_texts_anywhere_takes_little_time(self) -> None:
         texts: Texts = [

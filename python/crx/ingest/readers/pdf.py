@@ -85,12 +85,14 @@ _BREAK = "\n\n"
 # Of a page that is recognized: what scanners give text, and the longer side of A4 at twice that.
 _DPI, _MOST_PIXELS = 200, 4700
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
+# A word has at most 100 characters, so that the time grows with a line's length and not its square.
 # PDFium's character for a hyphen at a line's end, by version: U+0002 or U+FFFE; or a soft hyphen.
-_HYPHEN = re.compile("(\\w*)[\x02\ufffe\xad][ \\t]*\\n?(\\w+)")
-_BROKEN = re.compile("(\\w*)(?:[\x02\ufffe\xad][ \\t]*|(?<=[^\\W\\d_])[-\u2010])$")
+_HYPHEN = re.compile("(\\w{0,100})[\x02\ufffe\xad][ \\t]*\\n?(\\w+)")
+_BROKEN = re.compile("(\\w{0,100})(?:[\x02\ufffe\xad][ \\t]*|(?<=[^\\W\\d_])[-\u2010])$")
+_LINE_END_HYPHENS = frozenset("\x02\ufffe\xad")
 _HYPHENS = ("\x02", "\ufffe", "\xad", "-", "\u2010")
 _WORD = re.compile(r"\w*")
-_HYPHENATED = re.compile(r"\w+-\w+")
+_HYPHENATED = re.compile(r"(?<!\w)\w{1,100}-\w{1,100}")
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
@@ -109,7 +111,7 @@ def _document(data: bytes, name: str, recognize: Recognize | None) -> Document:
     pdf = open_pdf(data)
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "pdf"}
     try:
-        lines, labels = _read_pages(pdf)
+        lines, labels, cut = _read_pages(pdf)
         size = body_size(lines)
         pages = _write_pages(lines, size)
         layers = [page.text for page in pages]
@@ -144,6 +146,8 @@ def _document(data: bytes, name: str, recognize: Recognize | None) -> Document:
     metadata["pages"] = len(texts)
     if blank := sum(not text.strip() for text in texts):
         metadata["pages_without_text"] = blank
+    if cut:
+        metadata["pages_cut"] = cut
     if author := squeeze(written.get("Author", "")):
         metadata["author"] = author
     return Document(
@@ -165,18 +169,21 @@ def open_pdf(data: bytes) -> Any:
         raise InputError("is a damaged PDF") from failed
 
 
-def _read_pages(pdf: Any) -> tuple[list[list[PageLine]], list[str]]:
-    """Return the lines and the label of each page."""
+def _read_pages(pdf: Any) -> tuple[list[list[PageLine]], list[str], int]:
+    """Return the lines and the label of each page, and on how many pages characters are left."""
     pages: list[list[PageLine]] = []
     labels: list[str] = []
+    cut = 0
     for number in range(len(pdf)):
         page = pdf[number]
         layer = page.get_textpage()
-        pages.append(read_lines(layer))
+        read, is_cut = read_lines(layer)
+        pages.append(read)
+        cut += is_cut
         labels.append(squeeze(pdf.get_page_label(number)) or str(number + 1))
         layer.close()
         page.close()
-    return pages, labels
+    return pages, labels, cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +219,7 @@ def _write_page(lines: Sequence[PageLine], spelled: Set[str]) -> _WrittenPage:
     length = 0
     for line in lines:
         own = line.text
-        if not own.isascii() or _HYPHENS[0] in own:
+        if not _LINE_END_HYPHENS.isdisjoint(own):
             own = _HYPHEN.sub(lambda match: _joined(match[1], match[2], spelled), own)
         if not own.strip():
             continue
@@ -298,20 +305,6 @@ def _written_title(written: Mapping[str, str]) -> str:
     """Return the title in the document's information, unless a program wrote it."""
     title = written_title(written.get("Title", ""))
     return title if plain.is_title(title) else ""
-
-
-def _largest_line(pdf: Any, texts: list[str]) -> str:
-    """Return the title in the largest type of the first page that has text."""
-    number = next((number for number, text in enumerate(texts) if text.strip()), None)
-    if number is None:
-        return ""
-    page = pdf[number]
-    layer = page.get_textpage()
-    try:
-        return largest_line(layer)
-    finally:
-        layer.close()
-        page.close()
 
 
 def _outline(pdf: Any, texts: list[str], starts: list[int]) -> list[Heading]:

@@ -1,8 +1,9 @@
 """Running headers, footers and page numbers of a PDF, recognized by their repetition.
 
-A line at the top or bottom of a page, apart from the others, is dropped if the same line, numbers
-aside, stands there on other pages. Where it is first seen it is kept if it has words
-that the text has nowhere else.
+A line at the top or bottom of a page, apart from the others, is dropped if it stands there on other
+pages too. Its numbers must be the same there, but for one that may count the pages: what differs in
+other numbers, such as the amounts of payslips, is text. Where a line is first seen it is kept if it
+has words that the text has nowhere else, or numbers that count no pages.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from crx.ingest.readers.pdf_page import PageLine
 
@@ -24,8 +26,26 @@ _LEAST_WORDS = 4  # characters
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
-# A line without its numbers, and whether it stands at the top.
-_Key = tuple[bool, str]
+# More numbers in a line are a row of figures, none of which counts pages.
+_MOST_NUMBERS = 8
+# Of a longer number the first digits are compared: Python converts no numbers of any length.
+_MOST_DIGITS = 40
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+
+
+@dataclass(frozen=True, slots=True)
+class _EdgeLine:
+    """A line at the top or else bottom of a page: its text with and without its numbers."""
+
+    is_top: bool
+    text: str
+    form: str
+    numbers: tuple[int, ...]
+
+
+# What is the same for lines that repeat each other: the index of the number that counts pages, or
+# None, and the numbers, of which that one is without the number of its page.
+_Repeated = tuple[bool, str, int | None, tuple[int, ...]]
 
 
 def drop_furniture(pages: Sequence[list[PageLine]], *, body_size: float) -> list[list[PageLine]]:
@@ -33,34 +53,83 @@ def drop_furniture(pages: Sequence[list[PageLine]], *, body_size: float) -> list
     if len(pages) < _LEAST_PAGES:
         return list(pages)
     edges = [dict(_edge_lines(page, body_size)) for page in pages]
-    counts = Counter(key for found in edges for key in set(found.values()))
-    repeated = [{at for at, key in found.items() if counts[key] >= _LEAST_PAGES} for found in edges]
-    words = {
+    counts = Counter(
+        repeated
+        for number, found in enumerate(edges)
+        for repeated in {_as_repeated(line) for line in found.values()}
+        | {counting for line in found.values() for counting in _as_counting(line, number)}
+    )
+    dropped = [_repeated_lines(found, number, counts) for number, found in enumerate(edges)]
+    seen = {
         _words(line)
-        for page, dropped in zip(pages, repeated, strict=True)
+        for page, own in zip(pages, dropped, strict=True)
         for at, line in enumerate(page)
-        if at not in dropped
+        if at not in own
     }
     kept: list[list[PageLine]] = []
-    for page, dropped in zip(pages, repeated, strict=True):
+    for page, own in zip(pages, dropped, strict=True):
         lines = []
         for at, line in enumerate(page):
-            if at in dropped:
-                own = _words(line)
-                if len(own) < _LEAST_WORDS or own in words:
+            if at in own:
+                shown = own[at] or _words(line)
+                if len(_words(line)) < _LEAST_WORDS or shown in seen:
                     continue
-                words.add(own)
+                seen.add(shown)
             lines.append(line)
         kept.append(lines)
     return kept
+
+
+def _repeated_lines(
+    found: dict[int, _EdgeLine], number: int, counts: Counter[_Repeated]
+) -> dict[int, str]:
+    """Return the lines that other pages repeat, with the text of those that have other numbers.
+
+    One line of the top and one of the bottom may count the pages.
+    """
+    dropped: dict[int, str] = {}
+    counting: set[bool] = set()
+    for at, line in found.items():
+        if counts[_as_repeated(line)] >= _LEAST_PAGES:
+            dropped[at] = line.text if line.numbers else ""
+        elif line.is_top not in counting and any(
+            counts[repeated] >= _LEAST_PAGES for repeated in _as_counting(line, number)
+        ):
+            dropped[at] = ""
+            counting.add(line.is_top)
+    return dropped
+
+
+def _as_repeated(line: _EdgeLine) -> _Repeated:
+    return line.is_top, line.form, None, line.numbers
+
+
+def _as_counting(line: _EdgeLine, page: int) -> Iterator[_Repeated]:
+    """Yield what a line repeats if one of its numbers counts the pages, for each of them."""
+    if len(line.numbers) > _MOST_NUMBERS:
+        return
+    for at, number in enumerate(line.numbers):
+        numbers = (*line.numbers[:at], number - page, *line.numbers[at + 1 :])
+        yield line.is_top, line.form, at, numbers
+
+
+def _value(number: str) -> int:
+    """Return the value of a number in digits or Roman numerals."""
+    if number.isdecimal():
+        return int(number[:_MOST_DIGITS])
+    values = [_ROMAN[numeral] for numeral in number]
+    following = [*values[1:], 0]
+    return sum(
+        -value if value < after else value for value, after in zip(values, following, strict=True)
+    )
 
 
 def _words(line: PageLine) -> str:
     return " ".join(_LETTERS.findall(line.text)).casefold()
 
 
-def _edge_lines(page: Sequence[PageLine], body_size: float) -> Iterator[tuple[int, _Key]]:
-    """Yield the lines at the top and bottom of a page that stand apart, with what they repeat."""
+def _edge_lines(page: Sequence[PageLine], body_size: float) -> Iterator[tuple[int, _EdgeLine]]:
+    """Yield the lines at the top and bottom of a page that stand apart."""
     down = sorted(range(len(page)), key=lambda at: -page[at].rect[3])
     yield from _from_edge(page, down, body_size, top=True)
     up = sorted(range(len(page)), key=lambda at: page[at].rect[1])
@@ -69,16 +138,19 @@ def _edge_lines(page: Sequence[PageLine], body_size: float) -> Iterator[tuple[in
 
 def _from_edge(
     page: Sequence[PageLine], order: Sequence[int], body_size: float, *, top: bool
-) -> Iterator[tuple[int, _Key]]:
-    for position, at in enumerate(order[:_EDGE_LINES]):
+) -> Iterator[tuple[int, _EdgeLine]]:
+    # The middle of a page of three lines is at neither end.
+    looked_at = min(_EDGE_LINES, max(1, len(order) // 2))
+    for position, at in enumerate(order[:looked_at]):
         line = page[at]
         if line.size > _LARGER * body_size:
             return
-        text = _NUMBER.sub("#", " ".join(line.text.split()).casefold())
-        if position + 1 < len(order) and text != "#":
+        text = " ".join(line.text.split()).casefold()
+        form = _NUMBER.sub("#", text)
+        if position + 1 < len(order) and form != "#":
             following = page[order[position + 1]]
             gap = line.rect[1] - following.rect[3] if top else following.rect[1] - line.rect[3]
             beside = abs(line.rect[1] - following.rect[1]) < 0.5 * line.size
             if gap < _APART * line.size and not beside:
                 return
-        yield at, (top, text)
+        yield at, _EdgeLine(top, text, form, tuple(map(_value, _NUMBER.findall(text))))

@@ -49,16 +49,16 @@ class PageLine(NamedTuple):
     block: int
 
 
-def read_lines(text_page: Any) -> list[PageLine]:
-    """Return the lines of a text page in reading order.
+def read_lines(text_page: Any) -> tuple[list[PageLine], bool]:
+    """Return the lines of a text page in reading order, and whether it has more than are read.
 
     A page whose fonts name no characters for most of what they draw has none.
     """
     handle = ctypes.cast(text_page.raw, ctypes.c_void_p).value
-    rows, chars, unknown = _native.pdf_lines(_addresses(), handle or 0)
+    rows, chars, unknown, is_cut = _native.pdf_lines(_addresses(), handle or 0)
     if unknown > _LEAST_UNKNOWN and 2 * unknown > chars:
-        return []
-    return [PageLine(_clean(row[0]), *row[1:]) for row in rows]
+        return [], is_cut
+    return [PageLine(_clean(row[0]), *row[1:]) for row in rows], is_cut
 
 
 def _clean(text: str) -> str:

@@ -86,7 +86,7 @@ def _find_page(pdf: Any, request: PageRequest) -> int:
 def _read(page: Any) -> list[PageLine]:
     layer = page.get_textpage()
     try:
-        return read_lines(layer)
+        return read_lines(layer)[0]
     finally:
         layer.close()
 
