@@ -54,3 +54,10 @@ def test_a_file_that_is_gone_or_grew_since_is_no_error(tmp_path: Path) -> None:
     assert estimate.count() == 1
     estimate.note_read("a.md.gz", size=900, chunks=3)
     assert estimate.count() == 0
+
+
+def test_archives_count_as_the_texts_that_they_may_hold(tmp_path: Path) -> None:
+    sizes = {"a.zip": 3_000, "a.tgz": 3_000, "a.tar": 9_000}
+    for name, size in sizes.items():
+        (tmp_path / name).write_bytes(bytes(size))
+    assert estimate_chunks({tmp_path / name: size for name, size in sizes.items()}).count() == 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from pdfs import pdf
@@ -21,6 +22,8 @@ def paper(tmp_path: Path) -> Path:
     file.parent.mkdir()
     file.write_bytes(pdf([["Whales eat krill."], ["Bread needs salt."]]))
     (file.parent / "notes.md").write_text("# Notes\n")
+    with ZipFile(file.parent / "packed.zip", "w") as archive:
+        archive.writestr("inner.pdf", pdf([["Crabs dig."]]))
     return file
 
 
@@ -73,6 +76,12 @@ def test_a_bad_request_names_the_fault(query: str, status: int, fact: str, clien
 def test_only_pages_of_pdfs_are_drawn(client: Client) -> None:
     answer = client.get(f"/v1/documents/{id_of(client, 'notes')}/page")
     assert (answer.status, answer.json["error"]["type"]) == (400, "UsageError")
+
+
+def test_pages_of_pdfs_in_an_archive_are_not_drawn(client: Client) -> None:
+    answer = client.get(f"/v1/documents/{id_of(client, 'inner')}/page")
+    assert (answer.status, answer.json["error"]["type"]) == (400, "UsageError")
+    assert answer.json["error"]["message"].endswith("pages of PDFs in an archive are not drawn")
 
 
 def test_a_file_that_has_changed_is_not_drawn(client: Client, paper: Path) -> None:

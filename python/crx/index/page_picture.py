@@ -32,11 +32,14 @@ def draw_document_page(
 ) -> PagePicture:
     """Draw the page of a PDF that has a label, by default the one where a span of its text begins.
 
-    The lines of the span are marked. Raises `UsageError` for a document without pages, `NotFound`
-    if its file is gone or has changed, `InputError` if it cannot be drawn.
+    The lines of the span are marked. Raises `UsageError` for a document without pages or in an
+    archive, `NotFound` if its file is gone or has changed, `InputError` if it cannot be drawn.
     """
-    if orjson.loads(row.metadata).get("format") != "pdf":
+    metadata = orjson.loads(row.metadata)
+    if metadata.get("format") != "pdf":
         raise UsageError(f"{row.uri}: only pages of PDFs are drawn")
+    if metadata.get("path", row.uri) != row.uri:
+        raise UsageError(f"{row.uri}: pages of PDFs in an archive are not drawn")
     text = store.text(row.doc)
     pages = [mark for mark in read_marks(store.marks(row.doc)) if mark.kind == "page"]
     start, end = span or (0, 0)

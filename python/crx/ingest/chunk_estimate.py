@@ -1,9 +1,9 @@
 """How many chunks the files that are not read yet will make.
 
 Files of one kind make about as many chunks for their bytes, and a PDF a tenth of what a text of its
-size makes. So each kind has a rate of its own, which the files that were read correct. Of kinds
-that no reader claims, a few files are looked into before the first is read: pictures and archives
-make none.
+size makes. So each kind has a rate of its own, which the files that were read correct. Archives
+count as the texts that they may hold. Of kinds that no reader claims, a few files are looked into
+before the first is read: pictures make none.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from crx.ingest import archives
 from crx.ingest.read import FORMATS
 from crx.ingest.readers import is_claimed, reader_name
 from crx.ingest.readers.structure import suffix
@@ -66,7 +67,7 @@ class ChunkEstimate:
 
 def bytes_a_chunk(kind: str) -> int:
     """Return how many bytes of a kind of file usually make a chunk."""
-    if kind in FORMATS:
+    if kind in FORMATS or (_is_archive(kind) and kind != ".tar"):
         return _COMPRESSED_BYTES_A_CHUNK
     return _BYTES_A_CHUNK_OF.get(reader_name(kind), BYTES_A_CHUNK)
 
@@ -81,11 +82,15 @@ def estimate_chunks(sizes: Mapping[Path, int]) -> ChunkEstimate:
     for path, size in sizes.items():
         kind = suffix(path.as_posix())
         by_kind[kind] += size
-        is_unknown = size and kind not in FORMATS and not is_claimed(kind)
-        if is_unknown and len(unclaimed[kind]) < _SAMPLED_FILES:
+        is_known = kind in FORMATS or is_claimed(kind) or _is_archive(kind)
+        if size and not is_known and len(unclaimed[kind]) < _SAMPLED_FILES:
             unclaimed[kind].append(path)
     without_text = [kind for kind, paths in unclaimed.items() if not any(map(_is_text, paths))]
     return ChunkEstimate(by_kind, without_text=without_text)
+
+
+def _is_archive(kind: str) -> bool:
+    return kind in archives.EXTENSIONS and not is_claimed(kind)
 
 
 def _is_text(path: Path) -> bool:
