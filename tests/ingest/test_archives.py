@@ -41,6 +41,18 @@ def make_tar(files: Mapping[str, bytes], mode: str = "w") -> bytes:
     return data.getvalue()
 
 
+def add_links(tar: bytes) -> bytes:
+    """Return a tar archive with links and a device after its files."""
+    data = io.BytesIO(tar)
+    with tarfile.open(fileobj=data, mode="a") as archive:
+        kinds = {"soft": tarfile.SYMTYPE, "hard": tarfile.LNKTYPE, "pipe": tarfile.FIFOTYPE}
+        for name, kind in kinds.items():
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname = kind, "/etc/passwd"
+            archive.addfile(entry)
+    return data.getvalue()
+
+
 def read(data: bytes, name: str = "a.zip", max_bytes: int = 64_000_000) -> list[Document]:
     """Return the documents of an archive."""
     return list(read_bytes(data, name=name, max_bytes=max_bytes))
@@ -102,21 +114,16 @@ def test_paths_that_lead_out_are_refused(path: str) -> None:
     assert "leads out of the archive" in failure(make_tar({path: TEXT}), "a.tar")
 
 
-def test_links_and_devices_are_refused() -> None:
+def test_links_and_devices_are_skipped() -> None:
     data = io.BytesIO()
     with ZipFile(data, "w") as archive:
+        archive.writestr("a.txt", TEXT)
         info = ZipInfo("link.txt")
         info.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(info, "/etc/passwd")
-    assert failure(data.getvalue()) == "link.txt: is a link or a device"
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as tar:
-        for name, kind in (("soft", tarfile.SYMTYPE), ("hard", tarfile.LNKTYPE)):
-            entry = tarfile.TarInfo(name)
-            entry.type, entry.linkname = kind, "/etc/passwd"
-            tar.addfile(entry)
-    reasons = "soft: is a link or a device; hard: is a link or a device"
-    assert failure(data.getvalue(), "a.tar") == reasons
+    assert [document.uri for document in read(data.getvalue())] == ["a.zip#a.txt"]
+    linked = add_links(make_tar({"a.txt": TEXT}))
+    assert [document.uri for document in read(linked, "a.tar")] == ["a.tar#a.txt"]
 
 
 def test_a_bomb_is_read_up_to_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,3 +169,94 @@ def test_files_of_an_archive_are_found_and_go_with_it(tmp_path: Path) -> None:
         archive.unlink()
         index.refresh()
         assert not index.search("krill").passages
+
+
+def test_a_damaged_tar_is_not_read_as_a_complete_one() -> None:
+    whole = make_tar({f"{n}.txt": TEXT for n in range(4)})
+    assert len(read(whole, "a.tar")) == 4
+    flipped = bytearray(whole)
+    flipped[1024 + 3] ^= 1
+    for damaged in (bytes(flipped), whole[:1024], whole[:1324], whole[:4096]):
+        assert "is a damaged archive: it ends too early" in failure(damaged, "a.tar")
+    assert len(read(whole[:4608], "a.tar")) == 4
+
+
+def test_a_tar_whose_first_name_begins_as_a_zip_archive_does_is_read() -> None:
+    (document,) = read(make_tar({"PKG-INFO": TEXT}), "a.tar")
+    assert document.uri == "a.tar#PKG-INFO"
+
+
+def test_a_path_with_a_dot_is_not_hidden() -> None:
+    for data, name in (
+        (make_tar({"a/./b.txt": TEXT}), "a.tar"),
+        (make_zip({"a/./b.txt": TEXT}), "a.zip"),
+    ):
+        assert [document.text for document in read(data, name)] == [TEXT.decode()]
+
+
+def test_what_is_refused_counts_against_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    bombs = make_zip({f"{n}.txt": b"0" * 6_000_000 for n in range(5)})
+    assert "the archive expands too much" in failure(bombs, max_bytes=14_000_000)
+    monkeypatch.setattr(archives, "MOST_FILES", 3)
+    assert "more than 3 files" in failure(make_zip({f"../{n}.txt": TEXT for n in range(9)}))
+
+
+def test_what_is_decompressed_in_an_archive_counts_against_the_limits() -> None:
+    packed = make_tar({"x.txt": TEXT * 50_000}, "w:gz")
+    tars = make_zip({f"{n}.tgz": packed for n in range(4)} | {"last.txt": TEXT})
+    budget = archives.ArchiveBudget(20_000_000)
+    assert len(list(read_bytes(tars, name="a.zip", budget=budget))) == 5
+    assert budget.bytes_left < 20_000_000 - 8 * len(TEXT * 50_000)
+    assert "the archive expands too much" in failure(tars, max_bytes=2_000_000)
+
+
+def found(index: crx.Index, query: str) -> list[str]:
+    """Return the paths within archives of the documents that a query finds."""
+    return [passage.uri.partition("#")[2] for passage in index.search(query).passages]
+
+
+def test_what_is_no_longer_in_an_archive_goes_though_others_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    archive = tmp_path / "docs" / "notes.zip"
+    inner = make_zip({"c.txt": b"Crabs dig.\n", "d.txt": b"Dolphins click.\n"})
+    files = {"x.txt": b"Whales sing.\n", "y.txt": b"Seals bark.\n", "b.zip": inner}
+    archive.write_bytes(make_zip(files))
+    with crx.open(tmp_path / "index", settings={"embedder": "none", "reranker": ""}) as index:
+        index.add(tmp_path / "docs")
+        damaged = make_zip({"../out.txt": TEXT, "b.zip": inner[:40]})
+        archive.write_bytes(damaged)
+        (failed,) = index.refresh().failures
+        assert "leads out of the archive" in failed.reason
+        assert not found(index, "whales")
+        assert found(index, "crabs") == ["b.zip#c.txt"]
+        part = make_zip({"c.txt": b"Crabs dig.\n", "../e.txt": TEXT})
+        archive.write_bytes(make_zip({"y.txt": b"Seals bark.\n", "b.zip": part}))
+        index.refresh()
+        assert found(index, "seals") == ["y.txt"]
+        assert found(index, "crabs") == ["b.zip#c.txt"]
+        assert not found(index, "dolphins")
+
+
+def test_an_archive_with_links_is_no_failure_and_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    archive = tmp_path / "docs" / "notes.tar"
+    archive.write_bytes(add_links(make_tar({"x.txt": b"Whales sing.\n", "y.txt": TEXT})))
+    with crx.open(tmp_path / "index", settings={"embedder": "none", "reranker": ""}) as index:
+        assert not index.add(tmp_path / "docs").failures
+        archive.write_bytes(add_links(make_tar({"y.txt": TEXT})))
+        assert not index.refresh().failures
+        assert not found(index, "sing")
+        assert found(index, "krill") == ["y.txt"]
+        assert index.refresh().unchanged == 1
+
+
+def test_a_damaged_tar_keeps_the_documents_of_an_earlier_run(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    archive = tmp_path / "docs" / "notes.tar"
+    whole = make_tar({"x.txt": TEXT, "y.txt": b"Whales sing.\n"})
+    archive.write_bytes(whole)
+    with crx.open(tmp_path / "index", settings={"embedder": "none", "reranker": ""}) as index:
+        index.add(tmp_path / "docs")
+        archive.write_bytes(whole[:1324])
+        assert index.refresh().failures
+        assert found(index, "sing") == ["y.txt"]

@@ -2,11 +2,11 @@
 
 A document's URI is that of the archive with `#` and the path within, such as `a.zip#docs/guide.md`.
 Nothing is written to the disk, so that no path within leads anywhere; a path that would leave the
-archive is refused all the same, as are links and devices, since what they mean is not what they
-name. What is decompressed is counted, whatever sizes an archive declares, over all archives within
-one file.
+archive is refused all the same. Links and devices are skipped, as they are in folders. What is
+decompressed is counted, whatever sizes an archive declares, over all archives within one file.
 
 The documents that can be read are yielded first; then one `InputError` names the files that cannot.
+It is `PartlyRead` if the archive was listed to its end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import struct
 import tarfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import Protocol
@@ -39,6 +39,8 @@ MOST_SECONDS = 600.0
 _MIN_SUSPECT = 4_000_000
 _MAX_RATIO = 200
 _LONGEST_PATH = 1000
+# What a ZIP archive starts with: a file, the end of an empty archive or the mark of one in parts.
+_ZIP_STARTS = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")
 _NAMED = 5  # bad files that the error names; the others are counted
 # `zipfile` raises NotImplementedError for a compression method or an encryption that it lacks, and
 # RuntimeError for a file with a password.
@@ -46,6 +48,22 @@ _DAMAGES = (
     BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError,
     NotImplementedError, RuntimeError, ValueError, OverflowError,
 )  # fmt: skip
+
+
+class PartlyRead(InputError):
+    """An archive was listed to its end, but some of its files could not be read.
+
+    `refused` are those files: what follows the archive's URI in theirs, such as `#docs/guide.md`.
+    """
+
+    def __init__(self, reason: str, refused: Sequence[str]) -> None:
+        super().__init__(reason)
+        self.refused = tuple(refused)
+
+    def find_refused(self, uris: Iterable[str], *, archive: str) -> set[str]:
+        """Return those of the URIs that are of documents in a refused file of the archive."""
+        refused = {archive + each for each in self.refused}
+        return {uri for uri in uris if any(start in refused for start in _starts(uri))}
 
 
 class ReadMember(Protocol):
@@ -96,19 +114,23 @@ def read_archive(
 ) -> Iterator[Document]:
     """Yield the documents of an archive's files, then raise `InputError` if any was bad.
 
-    Raises `NotText` if there is no document in it.
+    Raises `PartlyRead` for bad files of an archive that was listed to its end, and `NotText` if
+    there is no document in it.
     """
     if budget.level == MOST_LEVELS:
         raise InputError("is an archive in an archive in an archive, which is not read")
     bad: list[str] = []
+    refused: list[str] = []
+    is_listed = False
     count = 0
     paths: set[str] = set()
     budget.level += 1
     try:
         for member in _members(data, budget):
-            refused = member.refused or ("was there before" if member.path in paths else "")
-            if refused:
-                bad.append(f"{member.path}: {refused}")
+            reason = member.refused or ("was there before" if member.path in paths else "")
+            if reason:
+                bad.append(f"{member.path}: {reason}")
+                refused.append(f"#{member.path}")
                 continue
             paths.add(member.path)
             try:
@@ -118,8 +140,13 @@ def read_archive(
                     yield replace(document, uri=f"{name}#{document.uri}", metadata=metadata)
             except NotText:
                 continue
+            except PartlyRead as why:
+                bad.append(f"{member.path} {why}")
+                refused += [f"#{member.path}{within}" for within in why.refused]
             except InputError as why:
                 bad.append(f"{member.path} {why}")
+                refused.append(f"#{member.path}")
+        is_listed = True
     except InputError as why:
         bad.append(str(why))
     finally:
@@ -127,32 +154,40 @@ def read_archive(
     if bad:
         more = f"; and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
         read_count = f" ({count} documents were read)" if count else ""
-        raise InputError(f"{'; '.join(bad[:_NAMED])}{more}{read_count}")
+        reason = f"{'; '.join(bad[:_NAMED])}{more}{read_count}"
+        raise PartlyRead(reason, refused) if is_listed else InputError(reason)
     if not count:
         raise NotText("is an archive without documents")
 
 
 def _members(data: bytes, budget: ArchiveBudget) -> Iterator[_Member]:
-    """Yield the files of an archive, without hidden ones; raises `InputError` for a bad archive."""
+    """Yield the files of an archive, without hidden ones, links and devices.
+
+    Raises `InputError` for a damaged archive.
+    """
     try:
-        if data.startswith(b"PK"):
+        if data.startswith(_ZIP_STARTS):
             with ZipFile(BytesIO(data)) as archive:
                 for info in archive.infolist():
-                    if not info.is_dir() and not _is_hidden(info.filename):
+                    if _is_zip_file(info) and not _is_hidden(info.filename):
                         yield _zip_member(archive, info, budget)
         else:
             with tarfile.open(fileobj=BytesIO(data), mode="r:") as tar:
                 for entry in tar:
-                    if not entry.isdir() and not _is_hidden(entry.name):
+                    if entry.isfile() and not _is_hidden(entry.name):
                         yield _tar_member(tar, entry, budget)
+                # At a bad header `tarfile` ends as at the block of zeros that ends an archive.
+                end = data[tar.offset : tar.offset + tarfile.BLOCKSIZE]
+                if not end or end.strip(b"\0"):
+                    raise InputError("is a damaged archive: it ends too early")
     except _DAMAGES as failed:
         raise InputError(f"is a damaged archive: {failed}".lower()) from failed
 
 
 def _zip_member(archive: ZipFile, info: ZipInfo, budget: ArchiveBudget) -> _Member:
     path = info.filename
-    mode = info.external_attr >> 16
-    if refused := _refuse_path(path) or ("" if _is_file(mode) else "is a link or a device"):
+    if refused := _refuse_path(path):
+        budget.take(0)
         return _Member(_shown(path), refused=refused)
     # Nothing is left if an archive within took more than there was.
     left = max(0, budget.bytes_left)
@@ -161,32 +196,37 @@ def _zip_member(archive: ZipFile, info: ZipInfo, budget: ArchiveBudget) -> _Memb
         with archive.open(info) as file:
             content = file.read(limit + 1)
     except _DAMAGES as failed:
-        reason = "is encrypted" if info.flag_bits & 1 else f"is damaged: {failed}"
-        return _Member(path, refused=reason)
-    if limit < len(content) and limit < left:
-        return _Member(path, refused="expands too much")
+        if info.flag_bits & 1:
+            budget.take(0)
+            return _Member(path, refused="is encrypted")
+        budget.take(min(limit, info.file_size))  # `zipfile` reads no more than is declared
+        return _Member(path, refused=f"is damaged: {failed}")
     budget.take(len(content))
+    if limit < len(content):
+        return _Member(path, refused="expands too much")
     return _Member(path, content)
 
 
 def _tar_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, budget: ArchiveBudget) -> _Member:
     path = entry.name.removeprefix("./")
-    if refused := _refuse_path(path) or ("" if entry.isfile() else "is a link or a device"):
+    if refused := _refuse_path(path):
+        budget.take(0)
         return _Member(_shown(path), refused=refused)
     budget.take(entry.size)
     file = tar.extractfile(entry)
     return _Member(path, file.read() if file else b"")
 
 
-def _is_file(mode: int) -> bool:
-    """Return whether the mode that a ZIP archive gives is that of a file; many give none."""
-    return not mode or stat.S_IFMT(mode) in (0, stat.S_IFREG)
+def _is_zip_file(info: ZipInfo) -> bool:
+    """Return whether an entry is a file by its mode, which many ZIP archives do not give."""
+    return not info.is_dir() and stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
 
 
 def _is_hidden(path: str) -> bool:
     """Return whether a file is hidden, as files of a folder are that are not indexed."""
     parts = _parts(path)
-    return any(part.startswith(".") and part != ".." for part in parts) or "__MACOSX" in parts
+    hidden = (part.startswith(".") and part not in (".", "..") for part in parts)
+    return any(hidden) or "__MACOSX" in parts
 
 
 def _refuse_path(path: str) -> str:
@@ -196,6 +236,15 @@ def _refuse_path(path: str) -> str:
     if len(path) > _LONGEST_PATH or not path.isprintable():
         return "has a name that cannot be cited"
     return ""
+
+
+def _starts(uri: str) -> Iterator[str]:
+    """Yield what is before each `#` of a URI, and all of it."""
+    at = uri.find("#")
+    while at >= 0:
+        yield uri[:at]
+        at = uri.find("#", at + 1)
+    yield uri
 
 
 def _parts(path: str) -> list[str]:

@@ -13,6 +13,7 @@ import orjson
 
 from crx import _native
 from crx.errors import InputError, NotText
+from crx.ingest.archives import PartlyRead
 from crx.ingest.chunk_estimate import estimate_chunks
 from crx.ingest.discover import Discovery, FoundFile, Root, discover, read_content
 from crx.ingest.ignore import FolderPatterns
@@ -204,6 +205,9 @@ class FilePass:
                 self._store.remove_documents([file.uri, *(row.uri for row in rows)])
                 self.skipped.append(Skipped(file.uri, str(error)))
                 self._tally.count("skipped")
+        except PartlyRead as error:
+            refused = error.find_refused([row.uri for row in rows], archive=file.uri)
+            self._keep(file.uri, str(error), [row for row in rows if row.uri in refused])
         except InputError as error:
             was_read = self._tally.report.chunks > chunks
             self._keep(file.uri, str(error), [] if was_read else rows)
@@ -252,16 +256,24 @@ class FilePass:
         old, seq = {row.uri for row in rows}, self._store.seq
         put: set[str] = set()
         namesakes = []
-        for document in submitted.documents:
-            if document.uri != file.uri and document.uri in self._files:
-                namesakes.append(document.uri)
-                continue
-            put.add(document.uri)
-            if document.uri != file.uri:
-                self._put_records.add(document.uri)
-            self._writer.put(document, submitted.source)
+        partly_read: PartlyRead | None = None
+        try:
+            for document in submitted.documents:
+                if document.uri != file.uri and document.uri in self._files:
+                    namesakes.append(document.uri)
+                    continue
+                put.add(document.uri)
+                if document.uri != file.uri:
+                    self._put_records.add(document.uri)
+                self._writer.put(document, submitted.source)
+        except PartlyRead as error:
+            partly_read = error
         gone = {uri for uri in old - put if uri == file.uri or uri not in self._files}
+        if partly_read is not None:
+            gone -= partly_read.find_refused(gone, archive=file.uri)
         self._store.remove_documents(sorted(gone))
+        if partly_read is not None:
+            raise partly_read
         if namesakes:
             raise InputError(
                 f"has a document named as the file {namesakes[0]} is, which is indexed instead; "

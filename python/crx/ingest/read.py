@@ -46,16 +46,33 @@ def decompress(data: bytes, extension: str, *, max_bytes: int) -> bytes:
     Raises `InputError` for a damaged file and for one that holds more than `max_bytes`, of which
     no more is decompressed.
     """
-    try:
-        content = FORMATS[extension](data, max_bytes + 1)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as failed:
-        raise InputError(f"is a damaged {extension} file: {failed}".lower()) from failed
+    content = _expand(data, extension, size=max_bytes + 1)
     if len(content) > max_bytes:
         limit = max_bytes // 1_000_000
         raise InputError(
             f"more than max_file_mb = {limit} when decompressed; --set max_file_mb=MB raises it"
         )
     return content
+
+
+def _decompress_counted(
+    data: bytes, extension: str, *, max_bytes: int, budget: ArchiveBudget
+) -> bytes:
+    """Return what a compressed file holds; in an archive, that is taken from the budget."""
+    if not budget.level:
+        return decompress(data, extension, max_bytes=max_bytes)
+    # Nothing is left if an archive within took more than there was.
+    content = _expand(data, extension, size=max(0, budget.bytes_left) + 1)
+    budget.take(len(content))
+    return content
+
+
+def _expand(data: bytes, extension: str, *, size: int) -> bytes:
+    """Return the first bytes that a compressed file holds, `size` of them at most."""
+    try:
+        return FORMATS[extension](data, size)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as failed:
+        raise InputError(f"is a damaged {extension} file: {failed}".lower()) from failed
 
 
 def _gunzip(data: bytes, size: int) -> bytes:
@@ -117,9 +134,7 @@ def read_bytes(
         return
     inner = name[: -len(compression)]
     metadata = {"compression": compression.removeprefix(".")}
-    content = decompress(data, compression, max_bytes=max_bytes)
-    if budget.level:
-        budget.take(len(content))
+    content = _decompress_counted(data, compression, max_bytes=max_bytes, budget=budget)
     for document in _read_content(content, inner, recognize, budget):
         yield replace(
             document,
@@ -175,7 +190,7 @@ def _read_archive(
     data: bytes, name: str, recognize: Recognize | None, budget: ArchiveBudget
 ) -> Iterator[Document]:
     if compression := archives.EXTENSIONS[suffix(name)]:
-        data = decompress(data, compression, max_bytes=budget.most_bytes)
+        data = _decompress_counted(data, compression, max_bytes=budget.most_bytes, budget=budget)
 
     def read(data: bytes, *, name: str) -> Iterator[Document]:
         yield from read_bytes(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from crx.errors import InputError, NotText
+from crx.ingest.archives import PartlyRead
 from crx.ingest.page_values import PagePicture, PageRequest
 from crx.ingest.read import FORMATS, decompress, read_bytes
 from crx.ingest.readers.scan import Image, Recognize, load_recognizer
@@ -107,6 +108,8 @@ def _within_limits(work: Callable[[], Message], limits: ReadLimits) -> Message:
     try:
         with limit_time(cpu_s=limits.seconds, wall_s=limits.wall_seconds):
             return work()
+    except PartlyRead as why:
+        return {"op": "failed", "reason": str(why), "refused": why.refused}
     except InputError as why:
         return {"op": "failed", "reason": str(why), "not_text": isinstance(why, NotText)}
     except MemoryError:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from crx.errors import InputError, NotText, SystemFailure
+from crx.ingest.archives import PartlyRead
 from crx.ingest.read import DEFAULT_MAX_BYTES
 from crx.ingest.readers import require_plugins
 from crx.ingest.readers.scan import require_engine
@@ -242,6 +243,9 @@ def _decode(reply: Message) -> Document:
 def _raise_failure(reply: Message) -> None:
     """Raise what the worker reports instead of a document, unless it is done."""
     op = reply.get("op")
+    refused = reply.get("refused")
+    if op == "failed" and isinstance(refused, list):
+        raise PartlyRead(str(reply.get("reason")), list(map(str, refused)))
     if op == "failed":
         raise (NotText if reply.get("not_text") else InputError)(str(reply.get("reason")))
     if op == "out-of-memory":
