@@ -471,7 +471,7 @@ mod tests {
             .by_key
             .get_or_insert_default()
             .get_mut(&[1; 32])
-            .unwrap()
+            .expect("the text is known")
             .search = 0;
         known.search = search;
         known.keep(&[2; 32], 0, TrigramSet::of("egret"));
