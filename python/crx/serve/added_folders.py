@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from crx.errors import Busy, CrxError, UsageError
-from crx.ingest.report import Progress
+from crx.errors import Busy, CrxError, Locked, UsageError
+from crx.ingest.report import Progress, Report
 from crx.serve.service import SearchService
 
 # Seconds that `close` waits for the thread.
 STOP_S = 10.0
+# Seconds between two tries to add a folder while something else writes to the index.
+RETRY_S = 2.0
 
 
 class _Closed(Exception):
@@ -22,7 +25,10 @@ class _Closed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedFolder:
-    """A folder that is being added, or was: files read of those found, and what went wrong."""
+    """A folder that is being added, or was: files read of those found, and what went wrong.
+
+    `report` is what became of its documents, None until they are read.
+    """
 
     index: str
     folder: str
@@ -30,6 +36,7 @@ class AddedFolder:
     files_found: int = 0
     is_running: bool = True
     problem: str = ""
+    report: Report | None = None
 
 
 class FolderAdder:
@@ -91,13 +98,23 @@ class FolderAdder:
 
     def _run(self, added: AddedFolder) -> None:
         try:
-            index = self.service.index(added.index)
-            index.add(added.folder, words_only=True, on_progress=self._note_progress)
+            added = replace(added, report=self._add_when_free(added))
         except _Closed:
             pass
         except (CrxError, OSError) as error:
             added = replace(added, problem=str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the page has to say it
+            added = replace(added, problem=f"{type(error).__name__}: {error}")
         self._last = replace(added, is_running=False)
+
+    def _add_when_free(self, added: AddedFolder) -> Report:
+        """Add a folder, once nothing else writes to the index."""
+        index = self.service.index(added.index)
+        while not self._closed.is_set():
+            with contextlib.suppress(Locked):
+                return index.add(added.folder, words_only=True, on_progress=self._note_progress)
+            self._closed.wait(RETRY_S)
+        raise _Closed
 
     def _note_progress(self, progress: Progress) -> None:
         if self._closed.is_set():

@@ -13,7 +13,10 @@ from served import SETTINGS, TOKEN, Answered, Client, serving_app
 
 import crx
 from crx.cli.serve import command
-from crx.errors import Busy, NotFound, UsageError
+from crx.errors import Busy, Locked, NotFound, UsageError
+from crx.index.handle import Index
+from crx.ingest.report import Report
+from crx.serve import added_folders
 from crx.serve.access import make_policy
 from crx.serve.added_folders import AddedFolder, FolderAdder
 from crx.serve.app import create_app
@@ -86,7 +89,7 @@ def test_a_folder_is_added_with_the_token_and_found(
     answer = send(client, shelf / "new")
     assert (answer.status, answer.headers["location"]) == (303, "/folders")
     assert wait(adder).problem == ""
-    assert "is in sea" in client.get("/folders").body.decode()
+    assert "is in sea: 1 document added." in client.get("/folders").body.decode()
     assert b"narwhal.md" in client.get("/?q=narwhal+tusk").body
 
 
@@ -160,3 +163,61 @@ def test_the_state_shows_how_far_a_folder_is_and_why_it_was_not_added() -> None:
     assert '<progress max="8" value="2"' in html
     failed = AddedFolder(index="sea", folder="/x", is_running=False, problem="the disk is full")
     assert "/x was not added: the disk is full" in render_state(status, added=failed)
+
+
+def test_the_form_says_what_was_not_read(client: Client, adder: FolderAdder, shelf: Path) -> None:
+    (shelf / "new" / "broken.pdf").write_bytes(b"%PDF-1.7 broken")
+    send(client, shelf / "new")
+    assert wait(adder).problem == ""
+    assert "is in sea: 1 document added, 1 not read." in client.get("/folders").body.decode()
+    (shelf / "bad").mkdir()
+    (shelf / "bad" / "broken.pdf").write_bytes(b"%PDF-1.7 also broken")
+    send(client, shelf / "bad")
+    wait(adder)
+    shown = client.get("/folders").body.decode()
+    assert "no document added, 1 not read." in shown
+    assert f"{shelf}/bad is in sea" not in shown
+
+
+def test_an_unexpected_error_ends_the_adding(
+    adder: FolderAdder, shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> Report:
+        raise ValueError("a bad value")
+
+    monkeypatch.setattr(Index, "add", fail)
+    adder.add(str(shelf / "new"))
+    assert wait(adder).problem == "ValueError: a bad value"
+
+
+def test_a_folder_waits_for_another_writer(
+    adder: FolderAdder, shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = Index.add
+    tries = []
+
+    def add_later(index: Index, *paths: str, **options: object) -> Report:
+        tries.append(paths)
+        if len(tries) < 3:
+            raise Locked("another process writes")
+        return add(index, *paths, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(added_folders, "RETRY_S", 0.01, raising=False)
+    monkeypatch.setattr(Index, "add", add_later)
+    adder.add(str(shelf / "new"))
+    assert wait(adder).problem == ""
+    assert len(tries) == 3
+
+
+def test_a_server_that_ends_waits_for_no_writer(
+    adder: FolderAdder, shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> Report:
+        raise Locked("another process writes")
+
+    monkeypatch.setattr(added_folders, "RETRY_S", 60.0, raising=False)
+    monkeypatch.setattr(Index, "add", refuse)
+    adder.add(str(shelf / "new"))
+    adder.close()
+    assert not adder.is_running
+    assert wait(adder).problem == ""

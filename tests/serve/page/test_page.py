@@ -251,7 +251,10 @@ def test_the_form_becomes_a_filter_of_documents() -> None:
     assert SearchForm(path="/docs/**/*.md").where == {"uri": {"glob": "/docs/**/*.md"}}
 
 
-@pytest.mark.parametrize("given", [{"n": "0"}, {"n": "x"}, {"from": "May"}, {"q": "a" * 9000}])
+@pytest.mark.parametrize(
+    "given",
+    [{"n": "0"}, {"n": "x"}, {"n": "000000001999999"}, {"from": "May"}, {"q": "a" * 9000}],
+)
 def test_a_bad_parameter_is_an_error_page(given: dict[str, str], page: Client) -> None:
     with pytest.raises(UsageError):
         read_form(given)

@@ -100,7 +100,8 @@ def folder_pattern(folder: str) -> str:
 def read_form(given: Mapping[str, str]) -> SearchForm:
     """Return the form of the parameters of a URL; raises `UsageError` for a bad one."""
     count = given.get("n", "") or str(CHUNKS)
-    if not (count.isascii() and count.isdigit() and 0 < int(count[:9]) <= MAX_HITS):
+    is_number = count.isascii() and count.isdigit() and len(count) <= 9
+    if not (is_number and 0 < int(count) <= MAX_HITS):
         raise UsageError(f"n={count[:20]}: want a number from 1 to {MAX_HITS}")
     for name in ("from", "to"):
         date = given.get(name, "")
