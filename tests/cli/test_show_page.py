@@ -48,3 +48,29 @@ def test_what_cannot_be_drawn_is_one_line(
 def test_a_changed_file_is_not_drawn(crx: Crx, paper: Path) -> None:
     paper.write_bytes(pdf([["Another text."]]))
     assert "is gone or has changed" in crx("show", "paper.pdf", "--page", 1).err
+
+
+def test_a_link_under_the_default_name_is_not_followed(crx: Crx, paper: Path) -> None:
+    outside = paper.parent.parent / "outside.txt"
+    within = paper.parent / "within.txt"
+    link = Path("paper-page-1.png")
+    for file in (outside, within):
+        file.write_text("mine")
+        link.symlink_to(file)
+        done = crx("show", "paper.pdf", "--page", 1)
+        assert done.code != 0
+        assert "paper-page-1.png: a link" in done.err
+        assert file.read_text() == "mine"
+        link.unlink()
+
+
+def test_a_picture_replaces_an_earlier_one_and_no_other_name_of_its_file(
+    crx: Crx, paper: Path
+) -> None:
+    other = paper.parent / "other.txt"
+    other.write_text("mine")
+    Path("paper-page-1.png").hardlink_to(other)
+    assert crx("show", "paper.pdf", "--page", 1).code == 0
+    assert Path("paper-page-1.png").read_bytes().startswith(PNG)
+    assert other.read_text() == "mine"
+    assert crx("show", "paper.pdf", "--page", 1).code == 0

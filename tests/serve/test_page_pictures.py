@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
@@ -89,6 +90,16 @@ def test_a_file_that_has_changed_is_not_drawn(client: Client, paper: Path) -> No
     paper.write_bytes(pdf([["A secret of another file."], ["Bread needs salt."]]))
     assert client.get(f"/v1/documents/{document}/page").status == 404
     paper.unlink()
+    assert client.get(f"/v1/documents/{document}/page").status == 404
+
+
+def test_a_link_or_a_pipe_under_the_name_is_not_read(client: Client, paper: Path) -> None:
+    document = id_of(client, "paper")
+    moved = paper.rename(paper.parent / "moved.pdf")
+    paper.symlink_to(moved)
+    assert client.get(f"/v1/documents/{document}/page").status == 404
+    paper.unlink()
+    os.mkfifo(paper)
     assert client.get(f"/v1/documents/{document}/page").status == 404
 
 

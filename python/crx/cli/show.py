@@ -13,6 +13,7 @@ from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import bold, dim, print_json, print_line, print_text
 from crx.cli.passages import GENERATED_CONTEXT
 from crx.cli.value_completion import complete_file
+from crx.config import replace_bytes
 from crx.errors import NoRoom, UsageError
 from crx.index.page_picture import draw_document_page, find_on_page
 from crx.index.reader import open_reader
@@ -63,8 +64,8 @@ def command(
         if row is None:
             raise UsageError(f'{uri}: not in the index; "crx status --documents" lists what is')
         if page is not None:
-            file = output or Path(f"{Path(row.uri).stem}-page-{_in_name(page)}.png")
-            _write(file, _draw(store, row, page, mark or "").png)
+            file = output or _default_file(row.uri, page)
+            _write(file, _draw(store, row, page, mark or "").png, replaces=output is None)
             print_line(str(file))
             if opens:
                 click.launch(str(file))
@@ -99,12 +100,24 @@ def _draw(store: _native.Store, row: _native.DocumentRow, page: str, mark: str) 
         return draw_document_page(store, row, renderer, page=page, span=span)
 
 
-def _in_name(label: str) -> str:
-    return re.sub(r"[^\w.-]+", "_", label)
+def _default_file(uri: str, page: str) -> Path:
+    """Return the file of a picture in this folder; raise `UsageError` if a link has its name."""
+    label = re.sub(r"[^\w.-]+", "_", page)
+    file = Path(f"{Path(uri).stem}-page-{label}.png")
+    if file.is_symlink():
+        raise UsageError(
+            f"{file}: a link, which is not followed: it may have come with the folder; delete it, "
+            "or name a file with --output"
+        )
+    return file
 
 
-def _write(file: Path, data: bytes) -> None:
+def _write(file: Path, data: bytes, *, replaces: bool) -> None:
+    """Write a file; if it replaces another, without following a link that was put there."""
     try:
-        file.write_bytes(data)
+        if replaces:
+            replace_bytes(file, data)
+        else:
+            file.write_bytes(data)
     except OSError as error:
         raise NoRoom(f"{file}: cannot be written: {describe_os_error(error)}") from error

@@ -111,14 +111,19 @@ def write_values(path: Path, changes: Mapping[str, Value | None]) -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Replace a file, which keeps its mode; what lies beside it stays."""
+    """Replace a file by a text, as `replace_bytes` does."""
+    replace_bytes(path, text.encode("utf-8"))
+
+
+def replace_bytes(path: Path, data: bytes) -> None:
+    """Replace a file, which keeps its mode; what lies beside it, or a link leads to, stays."""
     import tempfile  # not imported for a search
 
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         if path.is_file():
             shutil.copymode(path, aside)
         else:

@@ -7,7 +7,6 @@ picture otherwise, and an index from elsewhere could name any file.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import orjson
 
@@ -15,6 +14,7 @@ from crx import _native
 from crx.errors import NotFound, UsageError
 from crx.ingest.page_values import PagePicture, PageRequest
 from crx.ingest.paths import path_of
+from crx.ingest.regular_file import read_regular_file
 from crx.ingest.worker.page_renderer import PageRenderer
 from crx.ingest.write import hash_source
 from crx.retrieve.marks import read_marks
@@ -74,14 +74,7 @@ def _find_page(pages: list[Mark], label: str, start: int) -> Mark | None:
 
 def _read_file(row: _native.DocumentRow) -> bytes:
     """Return the bytes of a document's file, which are those that were indexed."""
-    path = Path(path_of(row.uri))
-    changed = NotFound(f'{row.uri}: the file is gone or has changed; "crx index" reads it again')
-    try:
-        if not path.is_file() or path.stat().st_size != row.source_size:
-            raise changed
-        data = path.read_bytes()
-    except OSError:
-        raise changed from None
-    if hash_source(data) != row.source_hash:
-        raise changed
+    data = read_regular_file(path_of(row.uri), size=row.source_size)
+    if data is None or hash_source(data) != row.source_hash:
+        raise NotFound(f'{row.uri}: the file is gone or has changed; "crx index" reads it again')
     return data

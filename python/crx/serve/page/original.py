@@ -6,8 +6,6 @@ hash of those that were read: a link that was put there, or a changed file, is r
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from urllib.parse import quote
@@ -17,6 +15,7 @@ from starlette.responses import Response
 
 from crx import _native
 from crx.errors import NotFound
+from crx.ingest.regular_file import read_regular_file
 from crx.ingest.write import hash_source
 
 # What a browser shows. Of other files it keeps a copy, which no page of this server can use.
@@ -51,7 +50,7 @@ def read_original(row: _native.DocumentRow, *, is_text: bool) -> Response:
     `is_text` is true if the file is text as it was indexed.
     """
     path = _path(row)
-    data = _read(path, size=row.source_size) if path else b""
+    data = read_regular_file(path, size=row.source_size) if path else None
     if not data or hash_source(data) != row.source_hash:
         raise NotFound(f"{row.uri}: not the file that was indexed any more; index it again")
     suffix = PurePosixPath(path).suffix.lower()
@@ -76,18 +75,3 @@ def _headers(path: str, media_type: str) -> Mapping[str, str]:
         "referrer-policy": "no-referrer",
         "cache-control": "no-store",
     }
-
-
-def _read(path: str, *, size: int) -> bytes:
-    """Return the bytes of a file of that size, b"" for anything else: a link, a pipe, no file."""
-    # A pipe would block until somebody writes.
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
-    try:
-        handle = os.open(path, flags)
-    except OSError:
-        return b""
-    with open(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size != size:
-            return b""
-        return file.read(size)

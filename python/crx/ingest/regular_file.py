@@ -1,0 +1,22 @@
+"""The bytes of a regular file that has a size, for files that were indexed and may have changed."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+# A pipe would block until somebody writes.
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+
+
+def read_regular_file(path: str, *, size: int) -> bytes | None:
+    """Return the bytes of a file of that size, None for anything else: a link, a pipe, no file."""
+    try:
+        handle = os.open(path, _FLAGS)
+    except OSError:
+        return None
+    with open(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != size:
+            return None
+        return file.read(size)
