@@ -50,3 +50,14 @@ def test_a_result_without_passages_says_so(result: crx.Result) -> None:
     empty = crx.Result((), (), ("nothing <near>",))
     assert repr(empty) == "<Result of 0 passages, 0 hits>\nnote: 'nothing <near>'"
     assert empty._repr_html_() == ("<p>nothing found</p><p><small>nothing &lt;near&gt;</small></p>")
+
+
+def test_html_keeps_the_characters_of_ordinary_text() -> None:
+    kept = "日本\u3000語, 10\u00a0km, می\u200cخواهم, 👩\u200d🔬\n\tend"
+    assert _shown(kept) == f"<p>nothing found</p><p><small>{kept}</small></p>"
+    assert "a\nb" in _shown("a\r\nb")
+    assert _shown("\x1b\x9b\u202e\udc80").count("\ufffd") == 4
+
+
+def _shown(note: str) -> str:
+    return crx.Result((), (), (note,))._repr_html_()

@@ -6,7 +6,10 @@ HTML, which holds no link and loads nothing.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+
+from crx.controls import CONTROLS
 
 if TYPE_CHECKING:
     from crx.types import Passage, Result
@@ -59,8 +62,7 @@ def result_html(result: Result) -> str:
 
 def _escape(text: str) -> str:
     """Return text for HTML, with each control character as the replacement character."""
-    shown = (each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
-    return "".join(shown).translate(_MARKUP)
+    return re.sub(CONTROLS, "\ufffd", text.replace("\r\n", "\n")).translate(_MARKUP)
 
 
 def _location(passage: Passage) -> str:

@@ -139,3 +139,12 @@ def test_a_link_to_a_settings_file_stays_a_link(tmp_path: Path) -> None:
     merge_settings(link, CLIENTS["cursor"], {"command": "crx"})
     assert link.is_symlink()
     assert json.loads(real.read_text()) == {"mcpServers": {"crx": {"command": "crx"}}}
+
+
+@pytest.mark.parametrize("name", ["cursor", "codex"])
+def test_a_file_that_is_not_utf_8_stays_as_it_is(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "settings"
+    file.write_bytes(b'a = "\xe9"\n')
+    with pytest.raises(UsageError, match=r"settings: not .*by hand"):
+        merge_settings(file, CLIENTS[name], {})
+    assert file.read_bytes() == b'a = "\xe9"\n'

@@ -9,13 +9,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-# C0 but newline and tab, DEL and C1; marks of direction and line separators, which reorder or
-# break what is shown; surrogates, which stand for bytes that are not UTF-8 and cannot be printed;
-# tags, which are not shown and carry text to whatever reads what was copied.
-_IN_TEXT = (
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff"
-    "\U000e0000-\U000e007f]"
-)
+from crx.controls import CONTROLS
+
 # What JSON leaves as it is although a terminal would obey it.
 _IN_JSON = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\U000e0000-\U000e007f]"
 
@@ -25,7 +20,7 @@ def visible_text(text: str) -> str:
 
     `^[` is ESC (caret notation), `\xe9` a byte that is not UTF-8, U+FFFD any other.
     """
-    return text if text.isprintable() else _pattern(_IN_TEXT).sub(_form, text)
+    return text if text.isprintable() else _pattern(CONTROLS).sub(_form, text)
 
 
 def visible_line(text: str) -> str:

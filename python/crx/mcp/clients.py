@@ -139,8 +139,8 @@ def merge_settings(path: Path, client: McpClient, entry: Mapping[str, object]) -
 
 
 def _read(path: Path, client: McpClient) -> MutableMapping[str, Any]:
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
         settings = tomlkit.parse(text) if client.is_toml else json.loads(text or "{}")
     except (ValueError, TOMLKitError) as error:
         kind = "TOML" if client.is_toml else "plain JSON"
