@@ -179,9 +179,15 @@ def test_5000_hostile_requests_leave_the_server_well_and_its_memory_level(crowde
 
 
 @pytest.mark.parametrize(
-    ("body", "status"), [(nested(10_000), 400), (b"[" * 1_000_000, 422), (nested(300), 400)]
+    ("body", "status"),
+    [
+        (nested(10_000), 400),
+        (b"[" * 1_000_000, 422),
+        (nested(300), 400),
+        (b'{"qu\xfe\xff": 1}', 400),
+    ],
 )
-def test_a_body_that_nests_deeply_is_a_bad_request(
+def test_a_body_that_nests_deeply_or_is_no_utf_8_is_a_bad_request(
     crowded: Server, body: bytes, status: int
 ) -> None:
     assert crowded.client.send("POST", "/v1/search", body=body, headers=JSON).status == status

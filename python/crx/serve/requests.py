@@ -200,8 +200,10 @@ class StatusQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 def decode_body(decoder: Decoder[Decoded], body: bytes) -> Decoded:
-    """Return the value of a body; raises `UsageError` if it nests too deeply."""
+    """Return the value of a body; raises `UsageError` if it nests too deeply or is no UTF-8."""
     try:
         return decoder.decode(body)
+    except UnicodeDecodeError:  # the name of a field is decoded before it is checked
+        raise UsageError("the body is not valid UTF-8; send JSON in UTF-8") from None
     except RecursionError:
         raise UsageError("the body nests too deeply; send at most 100 levels") from None
