@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 import crx
+from crx.retrieve import copied_chunks
 from crx.retrieve.copied_chunks import _without
+from crx.retrieve.leg_search import search_legs
+from crx.retrieve.search_state import Search
 from crx.types import Document
 
 FOOTER = (
@@ -37,6 +40,35 @@ def test_a_footer_is_one_hit_with_the_count_of_its_copies(tmp_path: Path) -> Non
         assert mail.copies >= 149
         assert len(set(mail.also_in)) == 10
         assert mail.uri not in mail.also_in
+
+
+def test_a_hit_from_the_deeper_search_names_its_stage(tmp_path: Path) -> None:
+    texts = {f"mails/{n}": f"{FOOTER}Sent by buoy {n}." for n in range(400)}
+    texts["docs/masts.md"] = (
+        f"Masts stand on deck. {'They are made of spruce. ' * 20}A list is kept."
+    )
+    index_texts(tmp_path / "index", texts)
+    with crx.open_reader(tmp_path / "index", settings=WORDS) as index:
+        hits = index.search("leave the list", k=5).hits
+    assert {hit.uri.split("/")[0] for hit in hits} == {"docs", "mails"}
+    ranks = {hit.uri.split("/")[0]: hit.stages["bm25"].rank for hit in hits if hit.stages}
+    assert ranks["docs"] > 150 > ranks["mails"]
+
+
+def test_a_leg_that_fails_in_the_deeper_search_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def search_bm25_alone(search: Search) -> Search:
+        """Search as if the embedder's service had stopped since the first search."""
+        bm25_alone = search.parameters._replace(embedder=None)
+        return search_legs(search._replace(parameters=bm25_alone).noting("dense leg left out"))
+
+    monkeypatch.setattr(copied_chunks, "search_reachable_legs", search_bm25_alone)
+    texts = {f"mails/{n}": f"{FOOTER}Sent by buoy {n}." for n in range(400)}
+    settings = {"embedder": "hashed", "reranker": ""}
+    with crx.open(tmp_path / "index", settings=settings) as index:
+        index.add_documents([Document(uri=uri, text=text) for uri, text in texts.items()])
+        assert index.search("leave the list").notes == ("dense leg left out",)
 
 
 def test_the_copy_that_the_query_names_is_a_hit_of_its_own(tmp_path: Path) -> None:

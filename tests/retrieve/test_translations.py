@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 import crx
+from crx.retrieve import translations
+from crx.retrieve.query_language import detect_query_langs
 from crx.retrieve.translations import path_without_language
 
 ENGLISH = (
@@ -72,3 +74,19 @@ def test_other_documents_and_scores_keep_their_ranks(index: crx.Index) -> None:
     assert [Path(hit.uri).name for hit in result.hits].index("other.md") == 0
     scores = [hit.score for hit in result.hits]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_the_language_of_a_query_is_detected_for_translations_alone(
+    index: crx.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    detected: list[str] = []
+
+    def detect(query: str, langs: Sequence[str]) -> tuple[str, ...]:
+        detected.append(query)
+        return detect_query_langs(query, langs)
+
+    monkeypatch.setattr(translations, "detect_query_langs", detect)
+    assert len(index.search("notes rsync -option").hits) == 2  # without the English one
+    assert detected == []
+    index.search("rsync")
+    assert detected == ["rsync"]

@@ -16,7 +16,7 @@ from crx.retrieve.copies import group_originals
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.leg_search import search_reachable_legs
 from crx.retrieve.search_state import Search
-from crx.types import Ranking
+from crx.types import LEGS, Ranking
 
 # How many times as many chunks the legs give if most of those that they gave are copies.
 DEEPER = 5
@@ -34,7 +34,7 @@ def fold_candidates(search: Search) -> Search:
     if len(copies) < len(head):
         copies = _find_copies(search, search.ranking.keys.tolist())
     if len(copies) < min(wanted, len(head)) and _is_cut(search):
-        search = search._replace(ranking=_append(search.ranking, _search_deeper(search)))
+        search = _add_deeper(search, _search_deeper(search))
         copies = _find_copies(search, search.ranking.keys.tolist())
     return _keep(search, copies, wanted=wanted)
 
@@ -95,13 +95,26 @@ def _is_cut(search: Search) -> bool:
     )
 
 
-def _search_deeper(search: Search) -> Ranking:
+def _add_deeper(search: Search, deeper: Search) -> Search:
+    """Return the search with what its legs gave a deeper search, and the notes on those legs."""
+    legs: dict[str, Ranking] = {leg: deeper.rankings[leg] for leg in LEGS if leg in deeper.rankings}
+    return search._replace(
+        ranking=_append(search.ranking, deeper.ranking),
+        rankings={**search.rankings, **legs},
+        notes=tuple(dict.fromkeys((*search.notes, *deeper.notes))),
+    )
+
+
+def _search_deeper(search: Search) -> Search:
+    """Return a search whose legs give more; a leg that fails is not among its rankings."""
     weights = search.parameters.weights
     deeper = weights._replace(
         bm25_depth=_deeper(weights.bm25_depth), dense_depth=_deeper(weights.dense_depth)
     )
     parameters = search.parameters._replace(weights=deeper)
-    return fuse_legs(search_reachable_legs(search._replace(parameters=parameters))).ranking
+    found = search_reachable_legs(search._replace(parameters=parameters, rankings={}))
+    # The notes of the fusion are there already, with the counts of the first search.
+    return fuse_legs(found)._replace(notes=found.notes)
 
 
 def _deeper(depth: int) -> int:

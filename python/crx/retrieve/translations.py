@@ -29,11 +29,12 @@ def order_translations(search: Search) -> Search:
     langs = search.searcher.langs
     if len(langs) < 2 or len(keys) < 2:
         return search
-    ordered = order_by_language(
-        keys,
-        search.rows.read(keys),
-        query_langs=detect_query_langs(search.query, langs),
-    )
+    rows = search.rows.read(keys)
+    groups = _find_translations(keys, rows)
+    if not groups:
+        return search
+    query_langs = detect_query_langs(search.query, langs)
+    ordered = _order_by_language(keys, rows, groups, query_langs=query_langs)
     if ordered == keys:
         return search
     return search._replace(
@@ -41,20 +42,32 @@ def order_translations(search: Search) -> Search:
     )
 
 
-def order_by_language(
-    keys: Sequence[int], rows: Mapping[int, ChunkRow], *, query_langs: Sequence[str]
-) -> list[int]:
-    """Return keys in which chunks of translations have changed ranks; others keep theirs."""
+def _find_translations(keys: Sequence[int], rows: Mapping[int, ChunkRow]) -> dict[str, list[int]]:
+    """Return the chunks of each document in several languages, by its path without a language."""
     groups: dict[str, list[int]] = defaultdict(list)
     for key in keys:
         if key in rows and rows[key].lang:
             groups[path_without_language(rows[key].uri, rows[key].lang)].append(key)
+    return {path: group for path, group in groups.items() if len(_languages(group, rows)) > 1}
+
+
+def _languages(keys: Sequence[int], rows: Mapping[int, ChunkRow]) -> set[str]:
+    return {primary_language(rows[key].lang) for key in keys}
+
+
+def _order_by_language(
+    keys: Sequence[int],
+    rows: Mapping[int, ChunkRow],
+    groups: Mapping[str, Sequence[int]],
+    *,
+    query_langs: Sequence[str],
+) -> list[int]:
+    """Return keys in which chunks of translations have changed ranks; others keep theirs."""
     ordered: dict[int, int] = {}
     for path, group in groups.items():
-        langs = {primary_language(rows[key].lang) for key in group}
-        if len(langs) > 1:
-            preferred = _prefer(group, rows, path=path, query_langs=langs & {*query_langs})
-            ordered.update(zip(group, preferred, strict=True))
+        among = _languages(group, rows) & {*query_langs}
+        preferred = _prefer(group, rows, path=path, query_langs=among)
+        ordered.update(zip(group, preferred, strict=True))
     return [ordered.get(key, key) for key in keys]
 
 
