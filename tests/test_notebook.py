@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,16 @@ def test_a_passage_is_one_line_with_its_location_its_score_and_its_opening(
     assert f"score {passage.score:.3f}: '" in shown
     assert len(shown) < len(passage.uri) + 120
     assert shown.isprintable()
+
+
+def test_pages_of_a_pdf_come_before_its_lines(result: crx.Result) -> None:
+    passage = replace(result[0], uri="a.pdf", pages=("3", "5"), lines=(1, 2))
+    assert repr(passage).startswith("<Passage 'a.pdf, pages 3-5', score")
+    one = replace(passage, pages=("iv", "iv"))
+    assert repr(one).startswith("<Passage 'a.pdf, page iv', score")
+    row = crx.Anchor("row", "7", "7")
+    table = replace(passage, uri="a.csv", pages=None, anchor=row)
+    assert repr(table).startswith(f"<Passage 'a.csv:1-2, {row.label}', score")
 
 
 def test_a_result_lists_its_passages(result: crx.Result) -> None:

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from crx.controls import CONTROLS
+from crx.labels import count_label, document_label
 
 if TYPE_CHECKING:
     from crx.types import Passage, Result
@@ -32,7 +33,8 @@ def describe_passage(passage: Passage) -> str:
 def describe_result(result: Result) -> str:
     """Return the number of passages, a line for each of the first, and the notes."""
     shown = result.passages[:_SHOWN_PASSAGES]
-    lines = [f"<Result of {_count(len(result), 'passage')}, {_count(len(result.hits), 'hit')}>"]
+    passages, hits = count_label(len(result), "passage"), count_label(len(result.hits), "hit")
+    lines = [f"<Result of {passages}, {hits}>"]
     lines += [f"{at}. {describe_passage(each)}" for at, each in enumerate(shown, 1)]
     if len(result) > len(shown):
         lines.append(f"and {len(result) - len(shown)} more")
@@ -41,7 +43,7 @@ def describe_result(result: Result) -> str:
 
 def passage_html(passage: Passage) -> str:
     """Return a passage as HTML: title, location, headings, and the start of its text."""
-    title = passage.title or passage.uri.rstrip("/").rpartition("/")[2]
+    title = document_label(passage.title, passage.uri)
     headings = f"<div>{_escape(' › '.join(passage.headings))}</div>" if passage.headings else ""
     rest = "…" if len(passage.text) > _SHOWN_CHARS else ""
     return (
@@ -66,17 +68,15 @@ def _escape(text: str) -> str:
 
 
 def _location(passage: Passage) -> str:
-    """Return the URI with the lines, pages, or the anchor of the passage."""
-    if passage.lines:
-        return f"{passage.uri}:{_span(*passage.lines)}"
+    """Return the URI with the pages of the passage, else with its lines and its anchor."""
     if passage.pages:
-        return f"{passage.uri}, page {_span(*passage.pages)}"
-    return f"{passage.uri}, {passage.anchor.label}" if passage.anchor else passage.uri
+        first, last = passage.pages
+        noun = "page" if first == last else "pages"
+        return f"{passage.uri}, {noun} {_span(first, last)}"
+    lines = f":{_span(*passage.lines)}" if passage.lines else ""
+    anchor = f", {passage.anchor.label}" if passage.anchor else ""
+    return f"{passage.uri}{lines}{anchor}"
 
 
 def _span(first: int | str, last: int | str) -> str:
     return str(first) if first == last else f"{first}-{last}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

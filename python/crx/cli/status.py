@@ -21,6 +21,7 @@ from crx.index.reader import open_reader
 from crx.ingest.open_store import BASE, UNFINISHED_COPY
 from crx.ingest.paths import path_of
 from crx.ingest.roots import SETTINGS_OF_ROOTS, RememberedRoots, read_skipped
+from crx.labels import count_label
 from crx.registry import NO_EMBEDDER
 from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
 from crx.retrieve.dense_languages import EMBEDDER_LANGUAGES
@@ -82,9 +83,10 @@ def _print_in_words(
     counts = status.counts
     print_line(display_path(status.path))
     if counts["chunks"]:
-        held = f"{_count(counts['documents'], 'document')} in {_count(counts['chunks'], 'chunk')}"
+        documents = count_label(counts["documents"], "document")
+        held = f"{documents} in {count_label(counts['chunks'], 'chunk')}"
         size = f", {format_size(counts['bytes'])} on disk" if counts.get("bytes") else ""
-        print_line(f"{held}, {_count(counts['tokens'], 'token')}{size}")
+        print_line(f"{held}, {count_label(counts['tokens'], 'token')}{size}")
     else:
         print_line('no documents yet; "crx index PATH" adds some')
     for line in _root_lines(roots):
@@ -98,9 +100,10 @@ def _print_in_words(
         if rejected := OutcomeCounts.from_stats(counts).describe_rejected():
             print_line(rejected)
     if status.failures:
-        print_line(f"{_count(len(status.failures), 'input')} could not be read, as named below")
+        inputs = count_label(len(status.failures), "input")
+        print_line(f"{inputs} could not be read, as named below")
     if passed_over:
-        paths = _count(passed_over, "path")
+        paths = count_label(passed_over, "path")
         print_line(f'{paths} not indexed; "crx status --skipped" lists them')
 
 
@@ -152,10 +155,6 @@ def _iso(time_ns: int) -> str:
     if not time_ns:
         return ""
     return datetime.fromtimestamp(time_ns / 1e9).astimezone().isoformat(timespec="seconds")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _local_time(iso: str) -> str:
