@@ -126,6 +126,31 @@ def test_links_and_devices_are_skipped() -> None:
     assert [document.uri for document in read(linked, "a.tar")] == ["a.tar#a.txt"]
 
 
+def add_hard_links(tar: bytes, links: Mapping[str, str]) -> bytes:
+    """Return a tar archive with hard links after its files, by name."""
+    data = io.BytesIO(tar)
+    with tarfile.open(fileobj=data, mode="a") as archive:
+        for name, target in links.items():
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname = tarfile.LNKTYPE, target
+            archive.addfile(entry)
+    return data.getvalue()
+
+
+def test_a_hard_link_of_a_tar_is_read_as_the_file_that_it_shares() -> None:
+    links = {"b.txt": "docs/a.txt", "c.txt": "b.txt", "d.txt": "d.txt", "e.txt": "../a.txt"}
+    found = read(add_hard_links(make_tar({"docs/a.txt": TEXT}), links), "a.tar")
+    assert [(document.uri, document.text) for document in found] == [
+        (f"a.tar#{path}", TEXT.decode()) for path in ("docs/a.txt", "b.txt", "c.txt")
+    ]
+
+
+def test_the_content_of_hard_links_is_counted() -> None:
+    tar = make_tar({"a.txt": TEXT * 10_000})
+    linked = add_hard_links(tar, {f"{n}.txt": "a.txt" for n in range(20)})
+    assert "the archive expands too much" in failure(linked, "a.tar", max_bytes=1_000_000)
+
+
 def test_a_bomb_is_read_up_to_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     ratio = make_zip({"zeros.txt": b"0" * 6_000_000, "ok.txt": TEXT})
     assert failure(ratio) == "zeros.txt: expands too much (1 documents were read)"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import crx
+from crx.ingest import chunk_estimate
 from crx.ingest.chunk_estimate import ChunkEstimate, estimate_chunks
 
 TEXT = "Whales sing for hours, and the song changes every year. " * 200
@@ -40,6 +41,24 @@ def test_each_kind_is_corrected_by_what_was_read_of_it() -> None:
     assert estimate.count() == 1 + 100
     estimate.note_read("/a/a.md", size=45_000, chunks=450)
     assert estimate.count() == 1 + 442
+
+
+def test_a_file_that_was_read_changes_the_count_of_its_kind_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    estimate = ChunkEstimate({f".{number}": 900 for number in range(500)})
+    assert estimate.count() == 500
+    asked: list[str] = []
+
+    def bytes_a_chunk(kind: str) -> int:
+        asked.append(kind)
+        return chunk_estimate.BYTES_A_CHUNK
+
+    monkeypatch.setattr(chunk_estimate, "bytes_a_chunk", bytes_a_chunk)
+    for number in range(500):
+        estimate.note_read(f"notes.{number}", size=900, chunks=1)
+        assert estimate.count() == 499 - number
+    assert len(asked) == 500
 
 
 def test_a_kind_without_text_counts_what_it_made_after_all() -> None:

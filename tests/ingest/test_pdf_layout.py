@@ -143,6 +143,20 @@ class TestFurniture:
         assert "12" not in text
         assert "Part 3 of it." in text
 
+    @pytest.mark.parametrize("line", ["No. 4711", "12/2023", "EUR 1,250.00"])
+    def test_figures_at_the_edge_of_all_pages_are_kept_once(self, line: str) -> None:
+        pages = [[(72, 760, 9, line), *column([*LEFT, f"Part {n}."], x=72)] for n in range(4)]
+        assert read(placed(pages)).text.count(line) == 1
+
+    @pytest.mark.parametrize("form", ["{}", "- {} -"])
+    def test_page_numbers_that_begin_anew_are_dropped(self, form: str) -> None:
+        numbers = [form.format(1 + page % 2) for page in range(8)]
+        pages = [
+            [*column([*LEFT, f"Part {page}."], x=72), (72, 40, 9, number)]
+            for page, number in enumerate(numbers)
+        ]
+        assert not {*numbers} & {*read(placed(pages)).text.split("\n")}
+
     def test_lines_of_short_pages_that_differ_in_their_figures_stay(self) -> None:
         pages = [
             [

@@ -2,8 +2,9 @@
 
 A document's URI is that of the archive with `#` and the path within, such as `a.zip#docs/guide.md`.
 Nothing is written to the disk, so that no path within leads anywhere; a path that would leave the
-archive is refused all the same. Links and devices are skipped, as they are in folders. What is
-decompressed is counted, whatever sizes an archive declares, over all archives within one file.
+archive is refused all the same. Symbolic links and devices are skipped, as they are in folders; a
+hard link of a tar is read as the file of the archive that it names. What is decompressed is
+counted, whatever sizes an archive declares, over all archives within one file.
 
 The documents that can be read are yielded first; then one `InputError` names the files that cannot.
 It is `PartlyRead` if the archive was listed to its end.
@@ -24,6 +25,7 @@ from typing import Protocol
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from crx.errors import InputError, NotText
+from crx.ingest.unread_parts import describe_unread
 from crx.types import Document
 
 # Extensions of archives, each with that of the compression around a tar file.
@@ -41,7 +43,6 @@ _MAX_RATIO = 200
 _LONGEST_PATH = 1000
 # What a ZIP archive starts with: a file, the end of an empty archive or the mark of one in parts.
 _ZIP_STARTS = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")
-_NAMED = 5  # bad files that the error names; the others are counted
 # `zipfile` raises NotImplementedError for a compression method or an encryption that it lacks, and
 # RuntimeError for a file with a password.
 _DAMAGES = (
@@ -152,9 +153,7 @@ def read_archive(
     finally:
         budget.level -= 1
     if bad:
-        more = f"; and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
-        read_count = f" ({count} documents were read)" if count else ""
-        reason = f"{'; '.join(bad[:_NAMED])}{more}{read_count}"
+        reason = describe_unread(bad, read=f"{count} documents" if count else "")
         raise PartlyRead(reason, refused) if is_listed else InputError(reason)
     if not count:
         raise NotText("is an archive without documents")
@@ -173,9 +172,9 @@ def _members(data: bytes, budget: ArchiveBudget) -> Iterator[_Member]:
                         yield _zip_member(archive, info, budget)
         else:
             with tarfile.open(fileobj=BytesIO(data), mode="r:") as tar:
-                for entry in tar:
-                    if entry.isfile() and not _is_hidden(entry.name):
-                        yield _tar_member(tar, entry, budget)
+                for path, entry in _tar_files(tar):
+                    if not _is_hidden(path):
+                        yield _tar_member(tar, entry, budget, path=path)
                 # At a bad header `tarfile` ends as at the block of zeros that ends an archive.
                 end = data[tar.offset : tar.offset + tarfile.BLOCKSIZE]
                 if not end or end.strip(b"\0"):
@@ -207,8 +206,23 @@ def _zip_member(archive: ZipFile, info: ZipInfo, budget: ArchiveBudget) -> _Memb
     return _Member(path, content)
 
 
-def _tar_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, budget: ArchiveBudget) -> _Member:
-    path = entry.name.removeprefix("./")
+def _tar_files(tar: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
+    """Yield the path of each file of a tar, and the entry that has its content.
+
+    That of a hard link stands before it. One that names no file of the archive is skipped.
+    """
+    files: dict[str, tarfile.TarInfo] = {}
+    for entry in tar:
+        content = files.get(entry.linkname.removeprefix("./")) if entry.islnk() else entry
+        if content is not None and content.isfile():
+            path = entry.name.removeprefix("./")
+            files[path] = content
+            yield path, content
+
+
+def _tar_member(
+    tar: tarfile.TarFile, entry: tarfile.TarInfo, budget: ArchiveBudget, *, path: str
+) -> _Member:
     if refused := _refuse_path(path):
         budget.take(0)
         return _Member(_shown(path), refused=refused)

@@ -12,8 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from crx.ingest import archives
-from crx.ingest.read import FORMATS
+from crx.ingest.read import FORMATS, is_archive
 from crx.ingest.readers import is_claimed, reader_name
 from crx.ingest.readers.structure import suffix
 
@@ -45,6 +44,8 @@ class ChunkEstimate:
         self._without_text = frozenset(without_text)
         self._read: Counter[str] = Counter()
         self._chunks: Counter[str] = Counter()
+        self._expected = {kind: self._expect(kind) for kind in self._unread}
+        self._total: float = sum(self._expected.values())
 
     def note_read(self, name: str, *, size: int, chunks: int) -> None:
         """Note that a file was read, and how many chunks it made."""
@@ -52,12 +53,14 @@ class ChunkEstimate:
         self._unread[kind] -= size
         self._read[kind] += size
         self._chunks[kind] += chunks
+        before, self._expected[kind] = self._expected.get(kind, 0), self._expect(kind)
+        self._total += self._expected[kind] - before
 
     def count(self) -> int:
         """Return how many chunks the unread files will make."""
-        return round(sum(map(self._count, self._unread)))
+        return round(self._total)
 
-    def _count(self, kind: str) -> float:
+    def _expect(self, kind: str) -> float:
         unread, read, chunks = max(0, self._unread[kind]), self._read[kind], self._chunks[kind]
         if kind in self._without_text:
             return unread * chunks / max(read, 1)
@@ -67,7 +70,7 @@ class ChunkEstimate:
 
 def bytes_a_chunk(kind: str) -> int:
     """Return how many bytes of a kind of file usually make a chunk."""
-    if kind in FORMATS or (_is_archive(kind) and kind != ".tar"):
+    if kind in FORMATS or (is_archive(kind) and kind != ".tar"):
         return _COMPRESSED_BYTES_A_CHUNK
     return _BYTES_A_CHUNK_OF.get(reader_name(kind), BYTES_A_CHUNK)
 
@@ -82,15 +85,11 @@ def estimate_chunks(sizes: Mapping[Path, int]) -> ChunkEstimate:
     for path, size in sizes.items():
         kind = suffix(path.as_posix())
         by_kind[kind] += size
-        is_known = kind in FORMATS or is_claimed(kind) or _is_archive(kind)
+        is_known = kind in FORMATS or is_claimed(kind) or is_archive(kind)
         if size and not is_known and len(unclaimed[kind]) < _SAMPLED_FILES:
             unclaimed[kind].append(path)
     without_text = [kind for kind, paths in unclaimed.items() if not any(map(_is_text, paths))]
     return ChunkEstimate(by_kind, without_text=without_text)
-
-
-def _is_archive(kind: str) -> bool:
-    return kind in archives.EXTENSIONS and not is_claimed(kind)
 
 
 def _is_text(path: Path) -> bool:

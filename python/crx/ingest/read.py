@@ -175,7 +175,7 @@ def _read_content(
     data: bytes, name: str, recognize: Recognize | None, budget: ArchiveBudget
 ) -> Iterator[Document]:
     extension = suffix(name)
-    if extension in archives.EXTENSIONS and not is_claimed(extension):
+    if is_archive(extension):
         yield from _read_archive(data, name, recognize, budget)
         return
     ext = {"ext": extension.removeprefix(".")} if extension else {}
@@ -184,6 +184,11 @@ def _read_content(
             yield replace(document, metadata={**ext, **document.metadata})
     except BinaryFile:
         raise NotText(f"is {describe_binary(data)}") from None
+
+
+def is_archive(extension: str) -> bool:
+    """Return whether files with this extension are archives; a reader may claim one of these."""
+    return extension in archives.EXTENSIONS and not is_claimed(extension)
 
 
 def _read_archive(

@@ -163,6 +163,8 @@ class Tally:
         self._show()
 
     def _show(self) -> None:
+        if self._on_progress is None:
+            return
         if self._progress.step == "read":
             done = self.report.chunks
             total = done + self._unread.count()
@@ -177,5 +179,4 @@ class Tally:
             chunks_done=done,
             chunks_total=total,
         )
-        if self._on_progress is not None:
-            self._on_progress(self._progress)
+        self._on_progress(self._progress)

@@ -20,12 +20,12 @@ import orjson
 from crx.errors import InputError
 from crx.ingest.readers.decode import map_offsets, normalize
 from crx.ingest.readers.structure import structure
+from crx.ingest.unread_parts import describe_unread
 from crx.types import Document, Scalar
 
 extensions = (".jsonl", ".ndjson")
 
 _FIELDS = frozenset(("id", "doc_id", "title", "text", "lang", "chunks", "metadata"))
-_NAMED = 5  # bad lines that the error names; the others are counted
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
@@ -45,8 +45,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
             uris.add(document.uri)
             yield document
     if bad:
-        more = f"; and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
-        raise InputError(f"{'; '.join(bad[:_NAMED])}{more} ({len(uris)} other documents were read)")
+        raise InputError(describe_unread(bad, read=f"{len(uris)} other documents"))
     if not uris:
         raise InputError("is empty")
 

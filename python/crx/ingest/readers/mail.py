@@ -26,6 +26,7 @@ from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.file_title import squeeze
 from crx.ingest.readers.text_builder import TextBuilder
+from crx.ingest.unread_parts import describe_unread
 from crx.types import Document, Scalar
 
 # Messages of Outlook are recognized by their content: other programs name plain text .msg.
@@ -34,7 +35,6 @@ extensions = (".eml", ".mbox")
 # Bytes of the attachments of one file that are read.
 MAX_ATTACHED = 64_000_000
 _MOST_PARTS = 100  # of one message
-_NAMED = 5  # bad attachments that the error names; the others are counted
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _FROM = re.compile(rb"^From [^\r\n]*\d\d:\d\d[^\r\n]*\r?\n", re.MULTILINE)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -101,9 +101,8 @@ class _MailReader:
         """Raise `InputError` if anything could not be read."""
         if not self._bad:
             return
-        more = f"; and {len(self._bad) - _NAMED} more" if len(self._bad) > _NAMED else ""
-        read = f" ({self._count} messages were read)" if self._count else ""
-        raise InputError(f"{'; '.join(self._bad[:_NAMED])}{more}{read}")
+        read = f"{self._count} messages" if self._count else ""
+        raise InputError(describe_unread(self._bad, read=read))
 
     def _read_attachment(
         self, file: str, content: bytes, uri: str, *, part_of: str

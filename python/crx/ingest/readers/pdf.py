@@ -30,7 +30,7 @@ from crx.ingest.readers.headings import Heading, in_order, sections
 from crx.ingest.readers.pdf_footnotes import move_footnotes
 from crx.ingest.readers.pdf_furniture import drop_furniture
 from crx.ingest.readers.pdf_headings import HeadingFinder, body_size
-from crx.ingest.readers.pdf_page import PageLine, read_lines
+from crx.ingest.readers.pdf_page import PageLine, page_label, read_lines
 from crx.ingest.readers.pdf_tables import Table, repeat_names
 from crx.ingest.readers.scan import HOW, Recognize
 from crx.ingest.readers.text import is_title
@@ -180,7 +180,7 @@ def _read_pages(pdf: Any) -> tuple[list[list[PageLine]], list[str], int]:
         read, is_cut = read_lines(layer)
         pages.append(read)
         cut += is_cut
-        labels.append(squeeze(pdf.get_page_label(number)) or str(number + 1))
+        labels.append(page_label(pdf, number))
         layer.close()
         page.close()
     return pages, labels, cut

@@ -3,7 +3,8 @@
 A line at the top or bottom of a page, apart from the others, is dropped if it stands there on other
 pages too. Its numbers must be the same there, but for one that may count the pages: what differs in
 other numbers, such as the amounts of payslips, is text. Where a line is first seen it is kept if it
-has words that the text has nowhere else, or numbers that count no pages.
+has words that the text has nowhere else, or numbers that count no pages. A number alone, or between
+dashes, is taken for that of a page.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _APART = 0.4
 _LARGER = 1.15
 _LEAST_WORDS = 4  # characters
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
+_DASHES = "-–— "
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 # More numbers in a line are a row of figures, none of which counts pages.
@@ -71,10 +73,10 @@ def drop_furniture(pages: Sequence[list[PageLine]], *, body_size: float) -> list
         lines = []
         for at, line in enumerate(page):
             if at in own:
-                shown = own[at] or _words(line)
-                if len(_words(line)) < _LEAST_WORDS or shown in seen:
+                figures, words = own[at], _words(line)
+                if figures in seen if figures else len(words) < _LEAST_WORDS or words in seen:
                     continue
-                seen.add(shown)
+                seen.add(figures or words)
             lines.append(line)
         kept.append(lines)
     return kept
@@ -85,13 +87,14 @@ def _repeated_lines(
 ) -> dict[int, str]:
     """Return the lines that other pages repeat, with the text of those that have other numbers.
 
-    One line of the top and one of the bottom may count the pages.
+    One line of the top and one of the bottom may count the pages. The number of a page may begin
+    anew in each chapter.
     """
     dropped: dict[int, str] = {}
     counting: set[bool] = set()
     for at, line in found.items():
         if counts[_as_repeated(line)] >= _LEAST_PAGES:
-            dropped[at] = line.text if line.numbers else ""
+            dropped[at] = line.text if line.numbers and line.form.strip(_DASHES) != "#" else ""
         elif line.is_top not in counting and any(
             counts[repeated] >= _LEAST_PAGES for repeated in _as_counting(line, number)
         ):

@@ -10,6 +10,7 @@ import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
 from crx import _native
 from crx.ingest.readers.decode import normalize
+from crx.ingest.readers.file_title import squeeze
 
 # The functions of PDFium that the core calls for each character, in the order in which it does.
 _FUNCTIONS = (
@@ -47,6 +48,11 @@ class PageLine(NamedTuple):
     is_row: bool
     opens: bool
     block: int
+
+
+def page_label(pdf: Any, number: int) -> str:
+    """Return the label of a page, whose number counts from 0: its own, else the number from 1."""
+    return squeeze(pdf.get_page_label(number)) or str(number + 1)
 
 
 def read_lines(text_page: Any) -> tuple[list[PageLine], bool]:

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from crx.errors import InputError
 from crx.ingest.page_values import PagePicture, PageRequest
-from crx.ingest.readers.file_title import squeeze
 from crx.ingest.readers.pdf import PDFIUM, open_pdf
-from crx.ingest.readers.pdf_page import PageLine, Rect, read_lines
+from crx.ingest.readers.pdf_page import PageLine, Rect, page_label, read_lines
 
 # Pixels of a side, whatever the page says of its size.
 MOST_PIXELS = 3000
@@ -61,11 +60,7 @@ def _draw(pdf: Any, request: PageRequest) -> PagePicture:
 
 def _find_page(pdf: Any, request: PageRequest) -> int:
     """Return the number of the page, from 0."""
-    found = [
-        number
-        for number in range(len(pdf))
-        if (squeeze(pdf.get_page_label(number)) or str(number + 1)) == request.label
-    ]
+    found = [number for number in range(len(pdf)) if page_label(pdf, number) == request.label]
     if not found:
         raise InputError(f"has no page {request.label}; it has {len(pdf)} pages")
     if len(found) == 1 or not request.text:

@@ -35,6 +35,7 @@ from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.headings import in_order
 from crx.ingest.readers.structure import suffix
 from crx.ingest.readers.xml_package import Archive
+from crx.ingest.unread_parts import describe_unread
 from crx.types import Document, Mark, Scalar
 
 extensions = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".xls", ".xlt", ".ods", ".ots")
@@ -46,7 +47,6 @@ _MOST_CELLS = 50_000_000
 # Rows that are numbered; a citation of a later row names the sheet.
 _MOST_ROWS = 50_000
 _NAMES_WITHIN = 10  # rows of a sheet among which its columns are named
-_NAMED = 5  # bad sheets that the error names; the others are counted
 _DAMAGES = (CalamineError, XmlError, ZipError, OSError, ValueError, OverflowError)
 _OPEN_DOCUMENT = "content.xml"
 
@@ -85,7 +85,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     whole, marks = text.build()
     yield Document(uri=name, text=whole, title=title, metadata=metadata, marks=marks)
     if bad:
-        raise InputError(f"{_describe_bad(bad)} ({text.sheets} other sheets were read)")
+        raise InputError(_describe_bad(bad, read=f"{text.sheets} other sheets"))
 
 
 def _read_sheets(data: bytes) -> tuple[_SheetText, list[str]]:
@@ -114,9 +114,8 @@ def _read_sheets(data: bytes) -> tuple[_SheetText, list[str]]:
     return text, bad
 
 
-def _describe_bad(bad: Sequence[str]) -> str:
-    more = f"; and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
-    return f"has damaged sheets: {'; '.join(bad[:_NAMED])}{more}"
+def _describe_bad(bad: Sequence[str], *, read: str = "") -> str:
+    return f"has damaged sheets: {describe_unread(bad, read=read)}"
 
 
 class _SheetText:
