@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 from command_line import WHALES
 from served import SETTINGS
@@ -15,6 +16,7 @@ from crx.serve.requests import AskQuery, FetchQuery, ListQuery, SearchQuery, Sta
 from crx.serve.responses import AnswerCitation
 from crx.serve.served_index import ServedIndex, open_indexes
 from crx.serve.service import SearchService
+from crx.types import Result, Window
 
 
 def test_a_search_of_one_index_finds_what_the_index_finds(
@@ -50,6 +52,43 @@ def test_indexes_whose_vectors_do_not_compare_take_turns(
     found = both.search(SearchQuery(query="whales bread", window=0))
     assert [each.index for each in found.passages] == ["sea", "short"]
     both.close()
+
+
+def test_files_of_indexes_whose_scores_do_not_compare_take_turns(
+    service: SearchService, sea: Path, tmp_path: Path
+) -> None:
+    with crx.open(sea, create=False, settings=SETTINGS) as index:
+        index.add_documents(
+            [crx.Document("mem:1", "Whales sing."), crx.Document("mem:3", "Bread.")]
+        )
+    with crx.open(tmp_path / "short.crx", settings={"embedder": "hashed:d=8"}) as index:
+        index.add_documents(
+            [crx.Document("mem:1", "Whales sleep."), crx.Document("mem:2", "Bread.")]
+        )
+    both = SearchService(open_indexes([f"short={tmp_path / 'short.crx'}", f"sea={sea}"]))
+    asked = SearchQuery(query="whales bread", window=0)
+    passages = both.search(asked).passages
+    files = both.search(msgspec.structs.replace(asked, by="file")).files
+    assert [(each.index, each.uri) for each in files] == list(
+        dict.fromkeys((each.index, each.uri) for each in passages)
+    )
+    both.close()
+
+
+@pytest.mark.parametrize(("window", "used"), [("auto", 0), ("grow", "grow"), (2, 2)])
+def test_files_are_found_by_their_chunks_without_what_is_around_them(
+    service: SearchService, monkeypatch: pytest.MonkeyPatch, window: Window, used: Window
+) -> None:
+    requests: list[SearchQuery] = []
+
+    def search_index(served: ServedIndex, request: SearchQuery) -> Result:
+        requests.append(request)
+        return SearchService.search_index(service, served, request)
+
+    monkeypatch.setattr(service, "search_index", search_index)
+    asked = SearchQuery(query="krill", index="sea", by="file", order="document", window=window)
+    assert service.search(asked).files
+    assert [(each.window, each.order) for each in requests] == [(used, "score")]
 
 
 def test_a_search_of_all_indexes_ends_at_its_limit(service: SearchService) -> None:

@@ -25,7 +25,7 @@ def print_files(
     screen: Screen, query: str, result: Result, *, count: int | None, shown: str
 ) -> None:
     """Print the files of a result, best first; words of `shown` are bold."""
-    files = group_by_file(result.passages, query=query)
+    files = _best_files(query, result)
     for line in _layout(files[:count], query=shown, screen=screen):
         click.echo(line)
     if count is not None and len(files) > count:
@@ -37,7 +37,7 @@ def as_file_object(query: str, result: Result, *, count: int | None) -> dict[str
     """Return the files of a result as plain objects."""
     return {
         "query": query,
-        "files": [asdict(each) for each in group_by_file(result.passages, query=query)[:count]],
+        "files": [asdict(each) for each in _best_files(query, result)[:count]],
         "notes": list(result.notes),
         "timings_ms": dict(result.timings_ms or {}),
     }
@@ -45,8 +45,14 @@ def as_file_object(query: str, result: Result, *, count: int | None) -> dict[str
 
 def file_rows(query: str, result: Result, *, count: int | None) -> list[str]:
     """Return a line of JSON for each file of a result."""
-    files = group_by_file(result.passages, query=query)
+    files = _best_files(query, result)
     return [to_json(asdict(each)) for each in files[:count]]
+
+
+def _best_files(query: str, result: Result) -> list[MatchingFile]:
+    """Return the files of a result, best first."""
+    passages = sorted(result.passages, key=lambda each: -each.score)
+    return group_by_file(passages, query=query)
 
 
 def _layout(files: Sequence[MatchingFile], *, query: str, screen: Screen) -> list[str]:

@@ -37,24 +37,28 @@ class MatchingFile:
 def group_by_file(
     passages: Iterable[Passage], *, query: str, lines: int = FILE_LINES
 ) -> list[MatchingFile]:
-    """Return the files of passages, in the order of the best passage of each.
-
-    The lines of a file are those of its best passages that most likely answer the query, in the
-    order of the file.
-    """
+    """Return the files of passages, in the order of the first passage of each."""
     by_uri: dict[str, list[Passage]] = {}
-    for passage in sorted(passages, key=lambda each: -each.score):
+    for passage in passages:
         by_uri.setdefault(passage.uri, []).append(passage)
-    return [
-        MatchingFile(
-            uri=uri,
-            title=found[0].title,
-            score=found[0].score,
-            hits=sum(len(passage.hits) for passage in found),
-            lines=_best_lines(found, query=query, most=lines),
-        )
-        for uri, found in by_uri.items()
-    ]
+    return [describe_file(found, query=query, lines=lines) for found in by_uri.values()]
+
+
+def describe_file(
+    passages: Sequence[Passage], *, query: str, lines: int = FILE_LINES
+) -> MatchingFile:
+    """Return the file of passages, which are given best first.
+
+    Its lines are those of its best passages that most likely answer the query, in the order of the
+    file.
+    """
+    return MatchingFile(
+        uri=passages[0].uri,
+        title=passages[0].title,
+        score=passages[0].score,
+        hits=sum(len(passage.hits) for passage in passages),
+        lines=_best_lines(passages, query=query, most=lines),
+    )
 
 
 def _best_lines(passages: Sequence[Passage], *, query: str, most: int) -> tuple[FileLine, ...]:

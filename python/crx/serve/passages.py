@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TypeVar
 
 from crx import _native
-from crx.retrieve.by_file import group_by_file
+from crx.retrieve.by_file import describe_file
 from crx.serve.document_ids import make_document_id
 from crx.serve.responses import AnsweringFile, FoundPassage
 from crx.types import Passage, Result
@@ -55,21 +55,11 @@ def as_passage(found: FoundPassage) -> Passage:
 
 
 def describe_files(passages: Sequence[FoundPassage], *, query: str) -> list[AnsweringFile]:
-    """Return the files of passages, each once with its best lines, best first."""
-    first = {each.uri: each for each in reversed(passages)}
-    return [
-        AnsweringFile(
-            index=first[file.uri].index,
-            id=first[file.uri].id,
-            url=first[file.uri].url,
-            uri=file.uri,
-            title=file.title,
-            score=file.score,
-            hits=file.hits,
-            lines=file.lines,
-        )
-        for file in group_by_file(map(as_passage, passages), query=query)
-    ]
+    """Return the files of passages, each once with its best lines, in the order of the passages."""
+    by_file: dict[tuple[str, str], list[FoundPassage]] = {}
+    for passage in passages:
+        by_file.setdefault((passage.index, passage.uri), []).append(passage)
+    return [_describe_file(found, query=query) for found in by_file.values()]
 
 
 def interleave(lists: Sequence[Sequence[Item]]) -> list[Item]:
@@ -85,6 +75,21 @@ def add_timings(results: Sequence[Result]) -> dict[str, float]:
         for stage, milliseconds in (result.timings_ms or {}).items():
             total[stage] = total.get(stage, 0.0) + milliseconds
     return total
+
+
+def _describe_file(passages: Sequence[FoundPassage], *, query: str) -> AnsweringFile:
+    first = passages[0]
+    file = describe_file([as_passage(each) for each in passages], query=query)
+    return AnsweringFile(
+        index=first.index,
+        id=first.id,
+        url=first.url,
+        uri=file.uri,
+        title=file.title,
+        score=file.score,
+        hits=file.hits,
+        lines=file.lines,
+    )
 
 
 def _index_score(passage: Passage, *, best: float) -> float:

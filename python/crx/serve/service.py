@@ -13,6 +13,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from urllib.parse import quote as quote_path
 
+import msgspec
 import orjson
 
 from crx import _native, registry
@@ -132,8 +133,12 @@ class SearchService:
         """Return the passages that answer a query, of several indexes in one ranking.
 
         Scores of indexes with different embedders do not compare: the best passages of all come
-        first then, in the order of the indexes, then the second best, and so on.
+        first then, in the order of the indexes, then the second best, and so on. Files are listed
+        in the same order, for the chunks that were found, without what is around them.
         """
+        if request.by == "file":
+            window = 0 if request.window == "auto" else request.window
+            request = msgspec.structs.replace(request, window=window, order="score")
         found = self._find(request)
         every = self._describe(found)
         folded = fold_copies(every, query=request.query)
@@ -227,14 +232,14 @@ class SearchService:
             next_cursor=str(end) if end < len(rows) else "",
         )
 
-    def document(self, request: FetchQuery) -> DocumentText:
-        """Return the text of a document; raises `NotFound`."""
+    def document(self, request: FetchQuery, *, most: int = MAX_TEXT_CHARS) -> DocumentText:
+        """Return at most so many characters of the text of a document; raises `NotFound`."""
         name, index, row = self.find_document(request.id)
         text = index.store.text(row.doc)
         start, end = find_text_span(
             request, text, read_marks=lambda: read_marks(index.store.marks(row.doc))
         )
-        end = min(end, start + MAX_TEXT_CHARS)
+        end = min(end, start + most)
         return DocumentText(
             index=name,
             id=request.id,
