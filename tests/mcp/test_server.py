@@ -22,10 +22,13 @@ from tokenizers import Tokenizer
 from crx.mcp.http import create_extension
 from crx.mcp.server import create_server, describe_server
 from crx.models.store import find_model
+from crx.retrieve.location import anchor_around
+from crx.retrieve.marks import pages_around
 from crx.serve.access import make_policy
 from crx.serve.app import create_app
 from crx.serve.guard import Guard
 from crx.serve.service import SearchService
+from crx.types import Document, Mark, MarkKind
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 Use = Callable[[Client], Awaitable[Any]]
@@ -165,6 +168,110 @@ def test_a_page_is_fetched_by_its_number(
     assert "page 9: no such page; there is 1, 2, 3" in page("9")
 
 
+ANCHORS = {
+    "sheet Plan, row 1": "oak",
+    "sheet Plan, rows 1-2": "oak elm",
+    "sheet Old, row 2": "fir",
+    "sheets Plan to Old": "oak elm ash fir",
+    "00:01:02": "tide",
+    "00:01:02-00:01:09": "tide ebb",
+    "slides 3-4": "reef kelp",
+    "A-1-A-3": "map chart",
+    "A-1": "map",
+}
+
+
+@pytest.mark.parametrize(("page", "words"), ANCHORS.items())
+def test_a_page_is_fetched_by_each_name_that_a_search_gives(
+    service: SearchService, page: str, words: str
+) -> None:
+    marked: dict[str, list[tuple[MarkKind, str, str]]] = {
+        "trees": [
+            ("row", "1", "oak"),
+            ("row", "2", "elm"),
+            ("row", "1", "ash"),
+            ("row", "2", "fir"),
+        ],
+        "talk": [("time", "00:01:02", "tide"), ("time", "00:01:09", "ebb")],
+        "slides": [("slide", "3", "reef"), ("slide", "4", "kelp")],
+        "atlas": [("page", "A-1", "map"), ("page", "A-3", "chart")],
+    }
+    wanted = set(words.split())
+    documents = []
+    for name, parts in marked.items():
+        text = " ".join(word for _, _, word in parts)
+        marks = [Mark(kind, text.find(w), text.find(w) + len(w), label) for kind, label, w in parts]
+        if name == "trees":
+            marks = [
+                Mark("sheet", 0, 7, "Plan"),
+                *marks[:2],
+                Mark("sheet", 8, 15, "Old"),
+                *marks[2:],
+            ]
+        documents.append(Document(f"mem:{name}", text, marks=tuple(marks)))
+    service.index("sea").add_documents(documents)
+    (document,) = [each for each in documents if wanted & set(each.text.split())]
+    start = min(document.text.find(word) for word in wanted)
+    end = max(document.text.find(word) + len(word) for word in wanted)
+    anchor = anchor_around(document.marks, start, end)
+    pages = pages_around(document.marks, start, end)
+    assert page == (anchor.label if anchor else "-".join(dict.fromkeys(pages or ())))
+    server = create_server(service, allow_write=False)
+    listed = call(server, "list", {"contains": document.uri}).structured_content["documents"]
+    fetched = call(server, "fetch", {"id": listed[0]["id"], "page": page})
+    assert not fetched.is_error, text_of(fetched)
+    assert fetched.structured_content["text"] == document.text[start:end]
+
+
+def test_what_search_gives_as_page_is_a_page_for_fetch_and_has_its_span(
+    service: SearchService,
+) -> None:
+    text = "Oak grows.\nElm grows.\nAsh grows."
+    rows = [Mark("row", at * 11, at * 11 + 10, str(at + 5)) for at in range(3)]
+    marks = (Mark("sheet", 0, len(text), "Plan"), *rows)
+    document = Document("mem:trees", text, marks=marks, metadata={"path": "/trees.xlsx"})
+    service.index("sea").add_documents([document])
+    server = create_server(service, allow_write=False)
+    found = call(server, "search", {"query": "elm", "index": "sea"}).structured_content
+    best = found["results"][0]
+    assert best["page"] == "sheet Plan, row 6"
+    assert "Elm grows." in text[best["start"] : best["end"]]
+    by_page = call(server, "fetch", {"id": best["id"], "page": best["page"]})
+    assert by_page.structured_content["text"] == "Elm grows."
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "message"),
+    [
+        ("page", "3-1", "page 3-1: the range is reversed"),
+        ("page", "2-1", "page 2-1: the range is reversed"),
+        ("lines", "9-3", "lines 9-3: the range is reversed"),
+    ],
+)
+def test_a_reversed_range_is_refused(
+    service: SearchService, field: str, given: str, message: str
+) -> None:
+    text = "Oak.\nElm.\nAsh.\n"
+    marks = tuple(Mark("page", at * 5, at * 5 + 5, str(at + 1)) for at in range(3))
+    service.index("sea").add_documents([Document("mem:trees", text, marks=marks)])
+    server = create_server(service, allow_write=False)
+    (listed,) = call(server, "list", {"contains": "mem:"}).structured_content["documents"]
+    refused = call(server, "fetch", {"id": listed["id"], field: given})
+    assert refused.is_error
+    assert message in text_of(refused)
+
+
+@pytest.mark.parametrize("named", [{"page": "1"}, {"lines": "1-2000"}])
+def test_a_long_page_is_fetched_in_parts(service: SearchService, named: dict[str, str]) -> None:
+    text = "".join(f"Line {n} of the log.\n" for n in range(2000))
+    marks = (Mark("page", 0, len(text), "1"),)
+    service.index("sea").add_documents([Document("mem:log", text, marks=marks)])
+    server = create_server(service, allow_write=False)
+    (listed,) = call(server, "list", {"contains": "mem:"}).structured_content["documents"]
+    first = call(server, "fetch", {"id": listed["id"], **named}).structured_content
+    assert len(first["text"]) == first["next_start"] == 20_000
+
+
 def test_ten_results_take_less_than_1500_tokens(
     service: SearchService, folders: tuple[Path, Path]
 ) -> None:
@@ -184,6 +291,15 @@ def test_files_are_listed_once_with_their_best_lines(service: SearchService) -> 
     found = call(server, "search", {"query": "krill bread", "form": "files"}).structured_content
     assert {each["title"] for each in found["results"]} == {"Whales", "Bread"}
     assert re.match(r"\d+: ", found["results"][0]["text"])
+
+
+def test_a_long_line_of_a_file_is_cut_to_the_words_of_the_query(service: SearchService) -> None:
+    text = "The sea is wide and cold. " * 10 + "A narwhal has one tusk. " + "Ice melts. " * 10
+    service.index("sea").add_documents([Document("mem:ice", text)])
+    server = create_server(service, allow_write=False)
+    found = call(server, "search", {"query": "narwhal tusk", "form": "files"}).structured_content
+    assert "narwhal has one tusk" in found["results"][0]["text"]
+    assert len(found["results"][0]["text"]) <= 90
 
 
 def test_locations_are_one_short_line_each(service: SearchService) -> None:

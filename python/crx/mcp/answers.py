@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from crx import _native
 from crx.retrieve.best_line import find_best_line
 from crx.retrieve.by_file import FileLine
-from crx.retrieve.excerpt import find_excerpt
+from crx.retrieve.excerpt import find_excerpt, wrap
 from crx.serve.passages import as_passage
 from crx.serve.responses import (
     DocumentList,
@@ -34,15 +35,15 @@ _LOCATION_COLUMNS = 60
 class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A passage that was found, or its best lines.
 
-    `start` and `end` are its span in the document, in characters; left out of one with `lines` or
-    a `page` unless it is given whole. `copies` is how many passages with its text are left out.
+    `start` and `end` are its span in the document, in characters; left out of one with lines or
+    pages unless it is given whole. `copies` is how many passages with its text are left out.
     """
 
     id: str
     title: str
     url: str
     text: str
-    score: float = 0.0
+    score: float | None = None
     start: int | None = None
     end: int | None = None
     lines: str = ""
@@ -115,12 +116,13 @@ def as_tool_lines(found: SearchResults) -> ToolResults:
 
 def as_tool_files(found: SearchResults) -> ToolResults:
     """Return the files of a search, each with its best lines."""
+    asked = set(_native.analyze(found.query))
     results = [
         ToolResult(
             id=each.id,
             title=_title(each.title, each.uri),
             url=each.url.partition("#")[0],
-            text="\n".join(map(_clip, each.lines[:RESULT_LINES])),
+            text="\n".join(_clip(line, asked=asked) for line in each.lines[:RESULT_LINES]),
         )
         for each in found.files
     ]
@@ -187,19 +189,21 @@ def _best_lines(passage: FoundPassage, *, query: str) -> ToolResult:
         visible=str,
     ).rows
     whole = _result(passage)
-    has_place = bool(whole.lines or whole.page)
+    is_located = bool(whole.lines or passage.pages)
     return msgspec.structs.replace(
         whole,
         text="\n".join(row.text.strip() for row in rows[:RESULT_LINES]),
-        score=0.0,
-        start=None if has_place else whole.start,
-        end=None if has_place else whole.end,
+        score=None,
+        start=None if is_located else whole.start,
+        end=None if is_located else whole.end,
     )
 
 
-def _clip(line: FileLine) -> str:
+def _clip(line: FileLine, *, asked: Set[str]) -> str:
+    """Return the row of a line with most terms of the query, after the number of the line."""
     number = f"{line.number}: " if line.number else ""
-    return number + line.text[:_RESULT_COLUMNS]
+    rows = wrap(line.text, _RESULT_COLUMNS - len(number))
+    return number + max(rows, key=lambda row: len(asked & {*_native.analyze(row)}))
 
 
 def _location(passage: FoundPassage, *, query: str) -> str:

@@ -31,6 +31,7 @@ from crx.mcp.refresh import RefreshQuery, refresh_indexes
 from crx.mcp.schemas import input_schema, output_schema
 from crx.serve.requests import (
     MAX_HITS,
+    MAX_TEXT_CHARS,
     FetchQuery,
     ListQuery,
     SearchQuery,
@@ -105,11 +106,11 @@ READING = (
     ),
     SearchTool(
         name="fetch",
-        description=f"Read a document: lines, a page, or {FETCHED_CHARS:,} characters from "
-        "start. It goes on at next_start.",
+        description=f"Read a document, its lines or a page, {FETCHED_CHARS:,} characters at a "
+        "time. It goes on at next_start.",
         request=FetchQuery,
         answer=ToolDocument,
-        run=lambda service, request, _: as_tool_document(service.document(_bounded(request))),
+        run=lambda service, request, _: _fetch(service, request),
     ),
     SearchTool(
         name="list",
@@ -150,15 +151,16 @@ def _search(service: SearchService, request: ToolSearch) -> ToolResults:
     form = given.pop("form")
     given["by"] = "file" if form == "files" else "passage"
     if form in ("lines", "files"):
+        given["k"] = request.k or _FOUND
+    if form == "lines":
         # The lines are those of the chunks: what is around them is read by fetch.
-        given |= {"window": 0, "k": request.k or _FOUND}
+        given["window"] = 0
     return _ANSWERS[form](service.search(msgspec.convert(given, SearchQuery)))
 
 
-def _bounded(request: FetchQuery) -> FetchQuery:
-    if request.end is not None or request.lines or request.page:
-        return request
-    return msgspec.structs.replace(request, end=request.start + FETCHED_CHARS)
+def _fetch(service: SearchService, request: FetchQuery) -> ToolDocument:
+    most = FETCHED_CHARS if request.end is None else MAX_TEXT_CHARS
+    return as_tool_document(service.document(request, most=most))
 
 
 def _failed(message: str) -> types.CallToolResult:

@@ -24,11 +24,11 @@ from crx.serve.page.home import describe_age
 from crx.serve.page.routes import page_extension
 from crx.serve.page.state import render_state
 from crx.serve.page.templates import escape_text, make_environment, render
-from crx.serve.page.text_lines import SHOWN_CHARS, TextLines, Window
 from crx.serve.page.text_pieces import marked_terms
 from crx.serve.responses import IndexStatus, ServiceStatus
 from crx.serve.served_index import ServedIndex
 from crx.serve.service import SearchService
+from crx.serve.text_lines import SHOWN_CHARS, TextLines, Window
 
 
 class Elements(HTMLParser):

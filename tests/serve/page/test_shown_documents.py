@@ -20,9 +20,9 @@ from crx.serve.page.markup_writer import MarkupWriter, check_url
 from crx.serve.page.rendered_markdown import render_markdown
 from crx.serve.page.rendered_text import TextLine, render_text
 from crx.serve.page.routes import page_extension
-from crx.serve.page.text_lines import SHOWN_CHARS
 from crx.serve.served_index import ServedIndex
 from crx.serve.service import SearchService
+from crx.serve.text_lines import SHOWN_CHARS
 
 SHOWN = {
     "p", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "hr", "table",

@@ -14,7 +14,7 @@ from crx.serve.page.form import SearchForm, document_url
 from crx.serve.page.original import original_url
 from crx.serve.page.read_document import DocumentPage
 from crx.serve.page.templates import render
-from crx.serve.page.text_lines import SHOWN_CHARS
+from crx.serve.text_lines import SHOWN_CHARS
 from crx.types import Mark
 
 _MAX_OUTLINE = 400

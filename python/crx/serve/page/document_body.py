@@ -19,8 +19,8 @@ from crx.serve.page.locations import text_lang
 from crx.serve.page.read_document import BESIDE, DocumentPage
 from crx.serve.page.rendered_markdown import render_markdown
 from crx.serve.page.rendered_text import TextLine, render_text
-from crx.serve.page.text_lines import Window
 from crx.serve.page.text_pieces import Piece, marked_terms, split_words
+from crx.serve.text_lines import Window
 from crx.types import Mark
 
 # Marks that stand above the text that they begin.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from crx.index.handle import Index
 from crx.ingest.formats import LANGUAGES, is_as_written
 from crx.retrieve.marks import read_marks
 from crx.serve.page.form import document_url
-from crx.serve.page.text_lines import TextLines
+from crx.serve.text_lines import TextLines, parse_range
 from crx.types import Mark
 
 # Marks that stand beside a line.
@@ -88,8 +87,8 @@ def read_document(
     """
     name, index, row = found
     lines = TextLines.of(index.store.text(row.doc))
-    span = _parse_range(f"{given.get('start', '')}-{given.get('end', '')}")
-    line_span = _parse_range(given.get("lines", ""))
+    span = parse_range(f"{given.get('start', '')}-{given.get('end', '')}")
+    line_span = parse_range(given.get("lines", ""))
     if span is None and line_span is not None:
         span = lines.span(*line_span)
     if span is not None and not 0 <= span[0] < span[1] <= len(lines.text):
@@ -105,9 +104,3 @@ def read_document(
         query=given.get("q", "").strip(),
         as_text=given.get("view") == "text" or line_span is not None,
     )
-
-
-def _parse_range(given: str) -> tuple[int, int] | None:
-    """Return the two numbers of a text such as "3-7", None for any other text."""
-    found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", given)
-    return (int(found[1]), int(found[2] or found[1])) if found else None

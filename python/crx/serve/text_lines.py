@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 SHOWN_CHARS = 60_000
 # Of them, those before the span that the page is scrolled to.
 _BEFORE_CHARS = 15_000
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,11 @@ class TextLines:
         last = min(max(last, first), count)
         return self.starts[first - 1], self.end(last)
 
+    @property
+    def count(self) -> int:
+        """How many lines there are; nothing after the last newline is none."""
+        return max(1, len(self.starts) - (self.starts[-1] == len(self.text)))
+
     def end(self, line: int) -> int:
         """Return the end of a line, without its newline."""
         return self.starts[line] - 1 if line < len(self.starts) else len(self.text)
@@ -74,3 +81,9 @@ class TextLines:
         cut_start = max(line_start, text_start - shown // 2)
         cut_end = min(line_end, cut_start + 2 * shown)
         return Window(first, self.line_at(cut_end), cut_start, cut_end, is_cut=True)
+
+
+def parse_range(given: str) -> tuple[int, int] | None:
+    """Return the two numbers of a text such as "3-7", or one number twice; None for other texts."""
+    found = _RANGE.fullmatch(given)
+    return (int(found[1]), int(found[2] or found[1])) if found else None
