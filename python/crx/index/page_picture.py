@@ -7,18 +7,22 @@ picture otherwise, and an index from elsewhere could name any file.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import orjson
 
 from crx import _native
-from crx.errors import NotFound, UsageError
+from crx.errors import UsageError
 from crx.ingest.page_values import PagePicture, PageRequest
-from crx.ingest.paths import path_of
-from crx.ingest.regular_file import read_regular_file
+from crx.ingest.regular_file import read_indexed_file
 from crx.ingest.worker.page_renderer import PageRenderer
-from crx.ingest.write import hash_source
 from crx.retrieve.marks import read_marks
 from crx.types import Mark
+
+
+def can_be_drawn(uri: str, metadata: Mapping[str, object]) -> bool:
+    """Return whether a document is a PDF with a file of its own, not in an archive or a mail."""
+    return metadata.get("format") == "pdf" and metadata.get("path", uri) == uri
 
 
 def draw_document_page(
@@ -33,12 +37,13 @@ def draw_document_page(
     """Draw the page of a PDF that has a label, by default the one where a span of its text begins.
 
     The lines of the span are marked. Raises `UsageError` for a document without pages or in an
-    archive, `NotFound` if its file is gone or has changed, `InputError` if it cannot be drawn.
+    archive, `NotFound` if its file is a link, is gone or has changed, `InputError` if it cannot be
+    drawn.
     """
     metadata = orjson.loads(row.metadata)
     if metadata.get("format") != "pdf":
         raise UsageError(f"{row.uri}: only pages of PDFs are drawn")
-    if metadata.get("path", row.uri) != row.uri:
+    if not can_be_drawn(row.uri, metadata):
         raise UsageError(f"{row.uri}: pages of PDFs in an archive are not drawn")
     text = store.text(row.doc)
     pages = [mark for mark in read_marks(store.marks(row.doc)) if mark.kind == "page"]
@@ -48,7 +53,7 @@ def draw_document_page(
     within = text[found.start : found.end] if found else ""
     marked = text[max(start, found.start) : min(end, found.end)] if found else ""
     request = PageRequest(label=label, text=within, marked=marked, width=width)
-    data = _read_file(row)
+    data = read_indexed_file(row.uri, size=row.source_size, source_hash=row.source_hash)
     return renderer.draw(data, request, name=row.uri, max_bytes=4 * len(data) + 64_000_000)
 
 
@@ -70,11 +75,3 @@ def _find_page(pages: list[Mark], label: str, start: int) -> Mark | None:
     """Return the page of a label that a position is on, else the first of the label."""
     found = [page for page in pages if not label or page.label == label]
     return next((page for page in found if page.start <= start < page.end), next(iter(found), None))
-
-
-def _read_file(row: _native.DocumentRow) -> bytes:
-    """Return the bytes of a document's file, which are those that were indexed."""
-    data = read_regular_file(path_of(row.uri), size=row.source_size)
-    if data is None or hash_source(data) != row.source_hash:
-        raise NotFound(f'{row.uri}: the file is gone or has changed; "crx index" reads it again')
-    return data

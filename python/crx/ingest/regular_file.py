@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import stat
 
+from crx.errors import NotFound
+from crx.ingest.paths import path_of
+from crx.ingest.write import hash_source
+
 # A pipe would block until somebody writes.
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 
@@ -20,3 +24,14 @@ def read_regular_file(path: str, *, size: int) -> bytes | None:
         if not stat.S_ISREG(status.st_mode) or status.st_size != size:
             return None
         return file.read(size)
+
+
+def read_indexed_file(uri: str, *, size: int, source_hash: bytes) -> bytes:
+    """Return the bytes of the file of a URI, which are those that were indexed.
+
+    Raises `NotFound` if the file is a link, is gone or has changed.
+    """
+    data = read_regular_file(path_of(uri), size=size)
+    if data is None or hash_source(data) != source_hash:
+        raise NotFound(f'{uri}: is a link, is gone or has changed; "crx index" reads it again')
+    return data

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from pdfs import pdf
@@ -326,6 +328,33 @@ def test_a_file_that_is_not_the_indexed_one_any_more_is_not_sent(
     assert client.get(path).status == 404
     assert client.get("/original/sea-1-00000000").status == 404
     assert client.get("/original/..%2f..%2fetc%2fpasswd").status == 404
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are not UTF-8")
+def test_the_original_of_a_name_that_is_not_utf8_is_sent(client: Client, tmp_path: Path) -> None:
+    named = os.fsencode(tmp_path) + b"/caf\xe9.md"
+    with open(named, "w") as file:
+        file.write("# Coffee\n")
+    with crx.open(tmp_path / "sea.crx", create=False, settings=SETTINGS) as index:
+        index.add(os.fsdecode(named))
+    assert client.get(f"/original/{id_of(client, 'caf')}").body == b"# Coffee\n"
+
+
+def test_a_link_under_the_name_of_a_document_is_told(client: Client, files: Path) -> None:
+    path = f"/original/{id_of(client, 'fuse.py')}"
+    (files / "fuse.py").rename(files / "moved.py")
+    (files / "fuse.py").symlink_to(files / "moved.py")
+    answer = client.get(path)
+    assert answer.status == 404
+    assert b"is a link, is gone or has changed" in answer.body
+
+
+def test_a_pdf_in_an_archive_has_no_picture(client: Client, tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "packed.zip", "w") as archive:
+        archive.writestr("inner.pdf", pdf([["Crabs dig."]]))
+    with crx.open(tmp_path / "sea.crx", create=False, settings=SETTINGS) as index:
+        index.add(tmp_path / "packed.zip")
+    assert "/page?" not in show(client, f"/documents/{id_of(client, 'inner.pdf')}")
 
 
 def test_a_pdf_has_the_picture_of_its_page_and_other_documents_have_none(client: Client) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from crx import _native
+from crx.index.page_picture import can_be_drawn
 from crx.serve.page.document_body import DocumentBody, make_body
 from crx.serve.page.form import SearchForm, document_url
 from crx.serve.page.original import original_url
@@ -115,7 +116,7 @@ def _describe_document(page: DocumentPage) -> Mapping[str, object]:
 
 def _picture_url(page: DocumentPage) -> str:
     """Return the URL of the picture of the page of a PDF, with the span marked, "" for others."""
-    if page.format != "pdf":
+    if not can_be_drawn(page.row.uri, page.metadata):
         return ""
     start, end = page.span or (0, 1)
     return f"/v1/documents/{page.id}/page?{urlencode({'start': start, 'end': end})}"

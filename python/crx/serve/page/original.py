@@ -15,8 +15,7 @@ from starlette.responses import Response
 
 from crx import _native
 from crx.errors import NotFound
-from crx.ingest.regular_file import read_regular_file
-from crx.ingest.write import hash_source
+from crx.ingest.regular_file import read_indexed_file
 
 # What a browser shows. Of other files it keeps a copy, which no page of this server can use.
 _SHOWN = {
@@ -50,16 +49,16 @@ def read_original(row: _native.DocumentRow, *, is_text: bool) -> Response:
     `is_text` is true if the file is text as it was indexed.
     """
     path = _path(row)
-    data = read_regular_file(path, size=row.source_size) if path else None
-    if not data or hash_source(data) != row.source_hash:
-        raise NotFound(f"{row.uri}: not the file that was indexed any more; index it again")
+    if not path:
+        raise NotFound(f"{row.uri}: was read from no file")
+    data = read_indexed_file(path, size=row.source_size, source_hash=row.source_hash)
     suffix = PurePosixPath(path).suffix.lower()
     media_type = _TEXT if is_text else _SHOWN.get(suffix, "application/octet-stream")
     return Response(data, headers=_headers(path, media_type))
 
 
 def _path(row: _native.DocumentRow) -> str:
-    """Return the path of the file that a document was read from, "" if it was read from none."""
+    """Return the URI of the file that a document was read from, "" if it was read from none."""
     path = orjson.loads(row.metadata).get("path")
     return path if isinstance(path, str) and path.startswith("/") else ""
 

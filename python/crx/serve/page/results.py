@@ -12,7 +12,7 @@ import orjson
 from markupsafe import Markup
 
 from crx import _native
-from crx.errors import CrxError
+from crx.errors import NotFound
 from crx.ingest.formats import LANGUAGES
 from crx.retrieve.excerpt import find_excerpt
 from crx.serve.page.chips import list_filters
@@ -22,10 +22,11 @@ from crx.serve.page.locations import cite, describe_location, shorten_path, text
 from crx.serve.page.original import original_url
 from crx.serve.page.templates import render
 from crx.serve.page.text_pieces import Piece, marked_terms, split_words
+from crx.serve.passages import as_passage
 from crx.serve.requests import MAX_HITS
 from crx.serve.responses import FoundPassage, SearchResults
 from crx.serve.service import SearchService
-from crx.types import Hit, Passage
+from crx.types import Hit
 
 # Rows of the passages of a document, and of the best passage of all; the columns of a row.
 _ROWS = 2
@@ -142,7 +143,7 @@ def _read_rows(service: SearchService, ids: set[str]) -> Mapping[str, _native.Do
     """Return the rows of documents; one that was removed since the search has none."""
     rows = {}
     for each in ids:
-        with contextlib.suppress(CrxError):
+        with contextlib.suppress(NotFound):
             rows[each] = service.find_document(each)[2]
     return rows
 
@@ -219,17 +220,9 @@ def _lines_of(found: FoundPassage, hit: Hit) -> tuple[int, int]:
 
 def _excerpt(found: FoundPassage, query: str, *, rows: int) -> Iterator[Piece]:
     terms = marked_terms(query, found.text)
-    passage = Passage(
-        uri=found.uri,
-        title=found.title,
-        start=found.start,
-        end=found.end,
-        text=found.text,
-        score=found.score,
-        tokens=found.tokens,
-        hits=found.hits,
+    excerpt = find_excerpt(
+        as_passage(found), query=query, counts=(rows,), width=_COLUMNS, visible=str
     )
-    excerpt = find_excerpt(passage, query=query, counts=(rows,), width=_COLUMNS, visible=str)
     if excerpt.cut_before:
         yield Piece("… ", "cut")
     for number, fragment in enumerate(excerpt.fragments):
