@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crx.errors import Busy, CrxError, Locked, UsageError
+from crx.ingest.paths import is_below
 from crx.ingest.report import Progress, Report
 from crx.serve.service import SearchService
 
@@ -75,7 +76,7 @@ class FolderAdder:
         """
         path = os.path.realpath(folder) if os.path.isabs(folder) and "\0" not in folder else ""
         # The same answer for a path that does not exist: it tells nothing of other folders.
-        if not any(_is_below(path, each) for each in self.allowed) or not os.path.isdir(path):
+        if not any(is_below(path, each) for each in self.allowed) or not os.path.isdir(path):
             raise UsageError(
                 f"{folder[:200]}: no folder below {', '.join(self.allowed)}; give its whole path"
             )
@@ -109,8 +110,11 @@ class FolderAdder:
 
     def _add_when_free(self, added: AddedFolder) -> Report:
         """Add a folder, once nothing else writes to the index."""
-        index = self.service.index(added.index)
         while not self._closed.is_set():
+            if os.path.realpath(added.folder) != added.folder:
+                raise UsageError(f"{added.folder}: leads elsewhere by a link now")
+            # The index may have been replaced while another process wrote to it.
+            index = self.service.index(added.index)
             with contextlib.suppress(Locked):
                 return index.add(added.folder, words_only=True, on_progress=self._note_progress)
             self._closed.wait(RETRY_S)
@@ -123,7 +127,3 @@ class FolderAdder:
             self._last = replace(
                 self._last, files_read=progress.documents, files_found=progress.found
             )
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from crx.serve.guard import Guard
 from crx.serve.page.add_folder import add_folder_extension
 from crx.serve.page.routes import page_extension
 from crx.serve.page.state import render_state
+from crx.serve.requests import SearchQuery
 from crx.serve.responses import ServiceStatus
 from crx.serve.served_index import ServedIndex
 from crx.serve.service import SearchService
@@ -207,6 +209,50 @@ def test_a_folder_waits_for_another_writer(
     adder.add(str(shelf / "new"))
     assert wait(adder).problem == ""
     assert len(tries) == 3
+
+
+def test_a_folder_that_becomes_a_link_while_it_waits_is_not_added(
+    adder: FolderAdder, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = Index.add
+    tries = []
+
+    def add_after_a_swap(index: Index, *paths: str, **options: object) -> Report:
+        tries.append(paths)
+        if len(tries) > 1:
+            return add(index, *paths, **options)  # type: ignore[arg-type]
+        (shelf / "new").rename(shelf / "old")
+        (shelf / "new").symlink_to(tmp_path / "secret")
+        raise Locked("another process writes")
+
+    monkeypatch.setattr(added_folders, "RETRY_S", 0.01, raising=False)
+    monkeypatch.setattr(Index, "add", add_after_a_swap)
+    adder.add(str(shelf / "new"))
+    assert "leads elsewhere by a link" in wait(adder).problem
+    assert len(tries) == 1
+
+
+def test_an_index_that_is_replaced_while_a_folder_waits_is_taken_anew(
+    adder: FolderAdder, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = Index.add
+    given: list[Index] = []
+
+    def add_after_a_rebuild(index: Index, *paths: str, **options: object) -> Report:
+        given.append(index)
+        if len(given) > 1:
+            return add(index, *paths, **options)  # type: ignore[arg-type]
+        shutil.copytree(tmp_path / "sea.crx", tmp_path / "copy.crx")
+        shutil.rmtree(tmp_path / "sea.crx")
+        (tmp_path / "copy.crx").rename(tmp_path / "sea.crx")
+        raise Locked("another process writes")
+
+    monkeypatch.setattr(added_folders, "RETRY_S", 0.01, raising=False)
+    monkeypatch.setattr(Index, "add", add_after_a_rebuild)
+    adder.add(str(shelf / "new"))
+    assert wait(adder).problem == ""
+    assert given[0] is not given[1]
+    assert adder.service.search(SearchQuery(query="narwhal")).passages[0].title == "Narwhal"
 
 
 def test_a_server_that_ends_waits_for_no_writer(
