@@ -36,7 +36,7 @@ from pathlib import Path
 
 import numpy as np
 from harness import Seconds, commit, processor, write_results
-from indexing import BATCH, MAX_TOKENS, cut
+from indexing import MAX_TOKENS, cut, llama_embedding
 from numpy.typing import NDArray
 
 import crx
@@ -212,26 +212,9 @@ def _crx(folder: Path, target: Path, model: str, query: str, report: Report) -> 
 
 def _llama_index(folder: Path, target: Path, model: str, query: str, report: Report) -> None:
     from llama_index.core import Document, VectorStoreIndex  # type: ignore[import-not-found]
-    from llama_index.core.embeddings import BaseEmbedding  # type: ignore[import-not-found]
     from llama_index.core.node_parser import SentenceSplitter  # type: ignore[import-not-found]
 
     embedder = load_embedder(model)
-
-    class Embedding(BaseEmbedding):  # type: ignore[misc]
-        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-            rows: list[list[float]] = embedder.embed(texts).tolist()
-            return rows
-
-        def _get_text_embedding(self, text: str) -> list[float]:
-            return self._get_text_embeddings([text])[0]
-
-        def _get_query_embedding(self, query: str) -> list[float]:
-            row: list[float] = embedder.embed([query], query=True)[0].tolist()
-            return row
-
-        async def _aget_query_embedding(self, query: str) -> list[float]:
-            return self._get_query_embedding(query)
-
     splitter = SentenceSplitter(
         chunk_size=MAX_TOKENS,
         chunk_overlap=0,
@@ -240,7 +223,7 @@ def _llama_index(folder: Path, target: Path, model: str, query: str, report: Rep
     index = VectorStoreIndex.from_documents(
         [Document(text=text) for text in _texts(folder)],
         transformations=[splitter],
-        embed_model=Embedding(embed_batch_size=BATCH),
+        embed_model=llama_embedding(embedder),
     )
     index.storage_context.persist(str(target / "llama"))
     index.as_retriever(similarity_top_k=5).retrieve(query)

@@ -27,7 +27,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import orjson
@@ -131,8 +131,23 @@ def llama_index(source: Path, target: Path, embedder: TimedEmbedder) -> None:
         SimpleDirectoryReader,
         VectorStoreIndex,
     )
-    from llama_index.core.embeddings import BaseEmbedding  # type: ignore[import-not-found]
     from llama_index.core.node_parser import SentenceSplitter  # type: ignore[import-not-found]
+
+    def tokenize(text: str) -> list[int]:
+        return list(embedder.token_starts(text))
+
+    Settings.tokenizer = tokenize
+    splitter = SentenceSplitter(chunk_size=MAX_TOKENS, chunk_overlap=0, tokenizer=tokenize)
+    documents = SimpleDirectoryReader(str(source), recursive=True).load_data()
+    index = VectorStoreIndex.from_documents(
+        documents, transformations=[splitter], embed_model=llama_embedding(embedder)
+    )
+    index.storage_context.persist(str(target / "llama"))
+
+
+def llama_embedding(embedder: Embedder) -> Any:
+    """Return an embedder of crx as LlamaIndex takes one."""
+    from llama_index.core.embeddings import BaseEmbedding  # type: ignore[import-not-found]
 
     class Embedding(BaseEmbedding):  # type: ignore[misc]
         def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
@@ -143,21 +158,13 @@ def llama_index(source: Path, target: Path, embedder: TimedEmbedder) -> None:
             return self._get_text_embeddings([text])[0]
 
         def _get_query_embedding(self, query: str) -> list[float]:
-            return self._get_text_embeddings([query])[0]
+            row: list[float] = embedder.embed([query], query=True)[0].tolist()
+            return row
 
         async def _aget_query_embedding(self, query: str) -> list[float]:
             return self._get_query_embedding(query)
 
-    def tokenize(text: str) -> list[int]:
-        return list(embedder.token_starts(text))
-
-    Settings.tokenizer = tokenize
-    splitter = SentenceSplitter(chunk_size=MAX_TOKENS, chunk_overlap=0, tokenizer=tokenize)
-    documents = SimpleDirectoryReader(str(source), recursive=True).load_data()
-    index = VectorStoreIndex.from_documents(
-        documents, transformations=[splitter], embed_model=Embedding(embed_batch_size=BATCH)
-    )
-    index.storage_context.persist(str(target / "llama"))
+    return Embedding(embed_batch_size=BATCH)
 
 
 def cut(text: str, embedder: Embedder) -> Iterator[str]:

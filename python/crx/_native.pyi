@@ -8,12 +8,13 @@ object may be used from several threads.
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal, final
+from typing import Any, Final, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "PDFIUM_FUNCTIONS",
     "AppendFile",
     "ChunkRow",
     "Dense",
@@ -268,6 +269,9 @@ def is_source(uri: str, text: str) -> bool:
 
 def is_source_code(text: str) -> bool:
     """Return whether a text is source code or the like, such as a table of symbols."""
+
+PDFIUM_FUNCTIONS: Final[tuple[str, ...]]
+"""The functions of PDFium whose addresses `pdf_lines` takes, in their order."""
 
 def pdf_lines(
     addresses: Sequence[int], page: int

@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::pdf::{Kind, PdfiumFunctions, PdfiumPage};
 
@@ -14,14 +15,14 @@ type Row = (String, (f32, f32, f32, f32), f32, bool, bool, bool, u32);
 #[pyfunction]
 fn pdf_lines(
     py: Python<'_>,
-    addresses: [usize; 9],
+    addresses: [usize; PdfiumFunctions::NAMES.len()],
     page: usize,
 ) -> PyResult<(Vec<Row>, usize, usize, bool)> {
     if page == 0 {
         return Err(PyValueError::new_err("page: null; give an open text page"));
     }
     // SAFETY: the caller, `crx.ingest.readers.pdf_page` alone, takes the addresses from the loaded
-    // library by the names, and keeps the page open and locked during the call.
+    // library by `PDFIUM_FUNCTIONS`, and keeps the page open and locked during the call.
     let page = unsafe {
         PdfiumFunctions::from_addresses(addresses).map(|found| PdfiumPage::new(found, page))
     }
@@ -46,5 +47,9 @@ fn pdf_lines(
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add(
+        "PDFIUM_FUNCTIONS",
+        PyTuple::new(module.py(), PdfiumFunctions::NAMES)?,
+    )?;
     module.add_function(wrap_pyfunction!(pdf_lines, module)?)
 }

@@ -54,6 +54,22 @@ def added(index: crx.Index) -> bool:
     return True
 
 
+def fail_at_first(monkeypatch: pytest.MonkeyPatch, error: Exception, *, times: int) -> None:
+    """Let the first calls of the embedder raise an error."""
+    failures = iter([error] * times)
+    embed = HashedEmbedder.embed
+
+    def fail_or_embed(
+        self: HashedEmbedder, texts: Sequence[str], *, query: bool = False
+    ) -> NDArray[np.float32]:
+        failure = next(failures, None)
+        if failure is not None:
+            raise failure
+        return embed(self, texts, query=query)
+
+    monkeypatch.setattr(HashedEmbedder, "embed", fail_or_embed)
+
+
 def embedding(index: crx.Index, **options: object) -> BackgroundEmbedder:
     options = {"has_battery_power": lambda: False, **options}
     return BackgroundEmbedder(lambda: index, **options)  # type: ignore[arg-type]
@@ -129,18 +145,7 @@ def test_beside_another_writer_the_vectors_wait(index: crx.Index) -> None:
 def test_a_model_that_fails_is_reported_once_and_tried_again(
     index: crx.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls: list[int] = []
-    embed = HashedEmbedder.embed
-
-    def fail_at_first(
-        self: HashedEmbedder, texts: Sequence[str], *, query: bool = False
-    ) -> NDArray[np.float32]:
-        calls.append(len(texts))
-        if len(calls) < 4:
-            raise ModelError("hashed: not here")
-        return embed(self, texts, query=query)
-
-    monkeypatch.setattr(HashedEmbedder, "embed", fail_at_first)
+    fail_at_first(monkeypatch, ModelError("hashed: not here"), times=3)
     problems: list[str] = []
     embedder = embedding(index, on_problem=problems.append)
     embedder.start()
@@ -152,18 +157,7 @@ def test_a_model_that_fails_is_reported_once_and_tried_again(
 def test_a_model_that_raises_anything_does_not_end_the_thread(
     index: crx.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls: list[int] = []
-    embed = HashedEmbedder.embed
-
-    def fail_at_first(
-        self: HashedEmbedder, texts: Sequence[str], *, query: bool = False
-    ) -> NDArray[np.float32]:
-        calls.append(len(texts))
-        if len(calls) == 1:
-            raise RuntimeError("no memory")
-        return embed(self, texts, query=query)
-
-    monkeypatch.setattr(HashedEmbedder, "embed", fail_at_first)
+    fail_at_first(monkeypatch, RuntimeError("no memory"), times=1)
     problems: list[str] = []
     embedder = embedding(index, on_problem=problems.append)
     embedder.start()

@@ -12,18 +12,6 @@ from crx import _native
 from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.file_title import squeeze
 
-# The functions of PDFium that the core calls for each character, in the order in which it does.
-_FUNCTIONS = (
-    "FPDFText_CountChars",
-    "FPDFText_GetUnicode",
-    "FPDFText_GetCharBox",
-    "FPDFText_GetCharOrigin",
-    "FPDFText_GetLooseCharBox",
-    "FPDFText_GetCharAngle",
-    "FPDFText_GetFontWeight",
-    "FPDFText_GetFontInfo",
-    "FPDFText_HasUnicodeMapError",
-)
 _LIGATURES = str.maketrans({
     "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st",
 })  # fmt: skip
@@ -74,4 +62,7 @@ def _clean(text: str) -> str:
 @cache
 def _addresses() -> list[int]:
     """Return the addresses of PDFium's functions, whose library stays loaded."""
-    return [ctypes.cast(getattr(pdfium_c, name), ctypes.c_void_p).value or 0 for name in _FUNCTIONS]
+    return [
+        ctypes.cast(getattr(pdfium_c, name), ctypes.c_void_p).value or 0
+        for name in _native.PDFIUM_FUNCTIONS
+    ]
