@@ -100,18 +100,25 @@ impl Originals {
     }
 
     /// Returns the first text that contains a share of some shingles and meets a condition.
-    ///
-    /// A text that contains so many of them contains at least one of the `n - needed + 1` that the
-    /// fewest texts contain. Only these are looked up, since what many texts have in common, such as
-    /// a footer, would lead to all of them (prefix filtering: Chaudhuri, Ganti and Kaushik 2006, "A
-    /// primitive operator for similarity joins in data cleaning").
     fn find(&self, shingles: &[u64], share: f64, meets: impl Fn(usize) -> bool) -> Option<usize> {
         let needed = (share * shingles.len() as f64).ceil() as usize;
-        let looked_up = (shingles.len() + 1).saturating_sub(needed.max(1));
+        self.look_up(shingles, needed)
+            .into_iter()
+            .find(|text| meets(*text) && count_shared(shingles, &self.shingles[text]) >= needed)
+    }
+
+    /// Returns texts, among them all that contain so many of some shingles.
+    ///
+    /// Such a text contains at least one of the `n - needed + 1` shingles that the fewest texts
+    /// contain. Only these are looked up, since what many texts have in common, such as a footer,
+    /// would lead to all of them (prefix filtering: Chaudhuri, Ganti and Kaushik 2006, "A primitive
+    /// operator for similarity joins in data cleaning").
+    fn look_up(&self, shingles: &[u64], needed: usize) -> BTreeSet<usize> {
+        let count = (shingles.len() + 1).saturating_sub(needed.max(1));
         let mut rarest = shingles.to_vec();
         rarest.sort_by_key(|shingle| self.last.get(shingle).map_or(0, |&(_, count)| count));
         let mut texts = BTreeSet::new();
-        for shingle in &rarest[..looked_up] {
+        for shingle in &rarest[..count] {
             let mut entry = self.last.get(shingle).map(|&(entry, _)| entry);
             while let Some((text, before)) = entry.map(|at| self.entries[at]) {
                 texts.insert(text);
@@ -119,8 +126,6 @@ impl Originals {
             }
         }
         texts
-            .into_iter()
-            .find(|text| meets(*text) && count_shared(shingles, &self.shingles[text]) >= needed)
     }
 }
 
@@ -269,22 +274,22 @@ mod tests {
 
     #[test]
     fn texts_with_a_common_footer_are_looked_up_by_what_is_their_own() {
-        let count = 3_000;
-        let texts: Vec<String> = (0..count)
-            .map(|n| {
-                let own: String = (0..60).map(|word| format!("w{n}x{word} ")).collect();
-                format!("{own}{LICENCE}")
-            })
-            .collect();
-        let texts: Vec<(&str, &str)> = texts.iter().map(|text| (text.as_str(), "")).collect();
-        let own: Vec<usize> = (0..count).collect();
-        assert_eq!(originals("", &texts, 0.9), own);
-
+        let with_footer = |n: usize| {
+            let own: String = (0..60).map(|word| format!("w{n}x{word} ")).collect();
+            shingles(&words(&format!("{own}{LICENCE}")))
+        };
         let mut found = Originals::default();
-        let footer = shingles(&words(LICENCE));
-        for (at, (text, _)) in texts.iter().enumerate() {
-            found.add(at, shingles(&words(text)));
+        for n in 0..100 {
+            found.add(n, with_footer(n));
         }
+        let (other, same) = (with_footer(100), with_footer(7));
+        let most = |shingles: &[u64]| shingles.len() * 9 / 10;
+        assert_eq!(found.look_up(&other, most(&other)).len(), 0);
+        assert_eq!(found.look_up(&same, most(&same)).len(), 1);
+        assert_eq!(found.find(&other, 0.9, |_| true), None);
+        assert_eq!(found.find(&same, 0.9, |_| true), Some(7));
+
+        let footer = shingles(&words(LICENCE));
         assert_eq!(found.find(&footer, 0.9, |_| true), Some(0));
         assert_eq!(found.find(&footer, 0.9, |at| at == 7), Some(7));
     }
