@@ -129,7 +129,10 @@ def test_an_interrupt_of_the_second_pass_loses_no_word_and_no_vector(crx: Crx, n
     )
     assert (counts(crx)["documents"], counts(crx)["pending"]) == (60, 28)
     assert "number 59" in crx("search", "whale number 59", "-k", 1).out
-    assert crx("embed", "-q").out == ".crx: 28 embedded; 60 of 60 chunks have their vector\n"
+    again = process("embed", "-q", code=INTERRUPTED.replace("== 3", "== 2"))
+    done = subprocess.run(again, capture_output=True, text=True, check=False)
+    assert (done.returncode, "48 of 60 chunks by vectors" in done.stderr) == (130, True)
+    assert crx("embed", "-q").out == ".crx: 12 embedded; 60 of 60 chunks have their vector\n"
 
 
 def test_a_model_that_fails_in_the_second_pass_leaves_the_words(

@@ -32,6 +32,8 @@ class SecondPass:
         self._quiet = quiet
         self._started = time.monotonic()
         self._files = 0
+        # Chunks that had their vector before; those of this pass.
+        self._before = 0
         self._done = self._total = 0
         self._begun = False
 
@@ -51,6 +53,7 @@ class SecondPass:
     def _begin(self) -> None:
         """Say that words can be searched, and how long the vectors take, unless it is soon."""
         self._begun = True
+        self._before = max(0, self._index.store.stats()["chunks"] - self._total)
         taken = time.monotonic() - self._started
         if self._quiet or not self._files:
             return
@@ -74,7 +77,8 @@ class SecondPass:
             raise
 
     def _describe(self) -> str:
-        share = f"{self._done:,} of {self._total:,} chunks by vectors"
+        done, total = self._before + self._done, self._before + self._total
+        share = f"{done:,} of {total:,} chunks by vectors"
         return f"all documents can be searched by words, {share}; {NEXT_STEP}"
 
 
