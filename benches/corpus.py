@@ -27,7 +27,7 @@ class RandomWalks:
 
     def __init__(self, text: NDArray[np.int32]) -> None:
         self._text = text
-        # The places of each word, word by word.
+        # The positions of each word, word by word.
         self._order = np.argsort(text[:-1], kind="stable")
         self._start = np.searchsorted(text[:-1][self._order], np.arange(text.max() + 2))
 

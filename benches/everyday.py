@@ -153,7 +153,7 @@ def line_search(folders: Sequence[Path], queries: Sequence[str]) -> dict[str, li
                 for query in by_word[word]:
                     found[query][path, number] += 1
     return {
-        query: [around(*place) for place, _ in best.most_common(DEPTH)]
+        query: [around(*span) for span, _ in best.most_common(DEPTH)]
         for query, best in found.items()
     }
 

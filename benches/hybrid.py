@@ -136,8 +136,8 @@ def make_corpus(count: int, queries: int, dimensions: int = DIM) -> Corpus:
             part = chunks[first : first + CHUNKS_PER_DOCUMENT]
             documents.append(make_document(len(documents), part))
         for at in rng.integers(len(chunks), size=1 + queries * len(chunks) // count).tolist():
-            size, place = int(rng.integers(2, 13)), int(rng.integers(30))
-            asked.append(" ".join(chunks[at].split()[place : place + size]))
+            size, start = int(rng.integers(2, 13)), int(rng.integers(30))
+            asked.append(" ".join(chunks[at].split()[start : start + size]))
     corpus = Corpus(documents, asked[:queries], WordVectors(words, dimensions))
     corpus.embedder.known = {query: corpus.embedder.vector(query) for query in corpus.queries}
     return corpus

@@ -182,8 +182,8 @@ def cut(text: str, embedder: Embedder) -> Iterator[str]:
 
 
 ENGINES: dict[str, Callable[[Path, Path, TimedEmbedder], None]] = {
-    "crx": lambda *places: crx(*places, contexts="outline"),
-    "crx, no outlines": lambda *places: crx(*places, contexts="none"),
+    "crx": lambda *paths: crx(*paths, contexts="outline"),
+    "crx, no outlines": lambda *paths: crx(*paths, contexts="none"),
     "script": script,
     "LlamaIndex": llama_index,
 }

@@ -133,9 +133,9 @@ def main() -> None:
     print(f"{processor()}, commit {commit()}\n")
     print(f"| set | {' | '.join(('BM25', *(f'{share:.0%}' for share in SHARES)))} |")
     print("|---" * (len(SHARES) + 2) + "|")
-    for folder, place in zip(given.folders[::2], given.folders[1::2], strict=True):
+    for folder, path in zip(given.folders[::2], given.folders[1::2], strict=True):
         questions = read_set(folder)
-        with crx.open(place, create=False) as index:
+        with crx.open(path, create=False) as index:
             cells = [measure(questions.queries, index, "bm25", share=1.0, shuffled=False)]
             for share in SHARES:
                 cells.append(

@@ -53,7 +53,7 @@ def chapters(characters: int) -> Iterator[Document]:
     rng = random.Random(7)
     words = ["".join(rng.choices("abcdefghij", k=rng.randint(3, 9))) for _ in range(4_000)]
     count = characters // CHAPTER
-    with_needle = {count * (2 * place + 1) // 20: needle for place, needle in enumerate(NEEDLES)}
+    with_needle = {count * (2 * number + 1) // 20: needle for number, needle in enumerate(NEEDLES)}
     for number in range(count):
         sections: list[str] = []
         for at in range(CHAPTER // SECTION):

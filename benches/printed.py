@@ -1,7 +1,7 @@
 """Answers in what `crx search` prints, of those that the first three chunks hold.
 
 What is printed in a pipe, 24 lines of 80 columns, shows an answer if it holds at least half of it
-in one piece, white space aside; so does a chunk. Characters are those of all lines, with the places
+in one piece, white space aside; so does a chunk. Characters are those of all lines, with positions
 of the passages.
 
 Run: python benches/printed.py FOLDER INDEX

@@ -425,7 +425,7 @@ def panel(title: str, lines: Mapping[str, Sequence[tuple[float, float]]], at: in
     low = math.floor(math.log10(min(y for _, y in points)))
     high = math.ceil(math.log10(max(y for _, y in points)))
 
-    def place(x: float, y: float) -> tuple[float, float]:
+    def on_page(x: float, y: float) -> tuple[float, float]:
         across = (math.log10(x) - x0) / (x1 - x0)
         up = (math.log10(y) - low) / (high - low)
         width, height = PANEL - LEFT - 16, HEIGHT - TOP - BOTTOM
@@ -433,17 +433,17 @@ def panel(title: str, lines: Mapping[str, Sequence[tuple[float, float]]], at: in
 
     yield f'<text x="{at + LEFT}" y="16" font-weight="bold">{title}</text>'
     for power in range(low, high + 1):
-        x, y = place(10**x0, 10.0**power)
+        x, y = on_page(10**x0, 10.0**power)
         yield f'<path d="M{x:.0f} {y:.0f}h{PANEL - LEFT - 16}" stroke="#ddd"/>'
         yield f'<text x="{x - 4:.0f}" y="{y + 4:.0f}" text-anchor="end">{10.0**power:g}</text>'
     for chunks in sorted({x for x, _ in points}):
-        x, _ = place(chunks, 10.0**low)
+        x, _ = on_page(chunks, 10.0**low)
         yield f'<text x="{x:.0f}" y="{HEIGHT - 12}" text-anchor="middle">{chunks / 1000:g}k</text>'
     for color, each in zip(COLORS, lines.values(), strict=False):
-        places = [place(*point) for point in each]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        points = [on_page(*point) for point in each]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         yield f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>'
-        yield from (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in places)
+        yield from (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in points)
 
 
 def drawing(section: Section) -> str:

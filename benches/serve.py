@@ -177,12 +177,12 @@ def main() -> None:
     words = vocabulary(rng)
     queries = [" ".join(rng.choices(words[:2000], k=rng.randint(2, 5))) for _ in range(QUERIES)]
     with tempfile.TemporaryDirectory() as folder:
-        place = options.index or Path(folder) / "bench.crx"
-        with crx.open(place, settings={"reranker": ""} if options.index else SETTINGS) as index:
+        where = options.index or Path(folder) / "bench.crx"
+        with crx.open(where, settings={"reranker": ""} if options.index else SETTINGS) as index:
             if not options.index:
                 index.add_documents(documents(options.chunks, rng, words))
             chunks = index.status().counts["chunks"]
-            with serving(place) as (pid, port):
+            with serving(where) as (pid, port):
                 index.search(queries[0])
                 here = time_searches(index.search, queries, pid=os.getpid())
                 # A connection of its own: the server closes one that was idle for seconds.

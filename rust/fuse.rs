@@ -19,27 +19,27 @@ pub struct Ranking<'a> {
 /// The score of a key is the sum over rankings of `weight / (rrf_k + rank)`, ranks from 1; only the
 /// best rank counts if a ranking repeats a key.
 pub fn fuse(rankings: &[Ranking<'_>], rrf_k: f64, k: usize) -> Vec<(i64, f32)> {
-    let mut places: Vec<(i64, u32, u32)> =
+    let mut ranks: Vec<(i64, u32, u32)> =
         Vec::with_capacity(rankings.iter().map(|ranking| ranking.keys.len()).sum());
     for (list, ranking) in (0u32..).zip(rankings) {
-        places.extend(
+        ranks.extend(
             (1u32..)
                 .zip(ranking.keys)
                 .map(|(rank, &key)| (key, list, rank)),
         );
     }
-    // A stable sort groups the places of a key in the order of the rankings, so that its sum does
+    // A stable sort groups the ranks of a key in the order of the rankings, so that its sum does
     // not depend on a hash order.
-    places.sort_by_key(|place| place.0);
-    places.dedup_by_key(|place| (place.0, place.1));
-    let mut fused: Vec<(i64, f32)> = places
+    ranks.sort_by_key(|rank| rank.0);
+    ranks.dedup_by_key(|rank| (rank.0, rank.1));
+    let mut fused: Vec<(i64, f32)> = ranks
         .chunk_by(|a, b| a.0 == b.0)
-        .map(|places| {
-            let score: f64 = places
+        .map(|ranks| {
+            let score: f64 = ranks
                 .iter()
                 .map(|&(_, list, rank)| rankings[list as usize].weight / (rrf_k + f64::from(rank)))
                 .sum();
-            (places[0].0, score as f32)
+            (ranks[0].0, score as f32)
         })
         .collect();
     fused.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

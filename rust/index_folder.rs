@@ -139,7 +139,7 @@ impl IndexFolder {
         }
     }
 
-    /// Creates a file, for its owner alone, in place of what has its name.
+    /// Creates a file, for its owner alone, instead of what has its name.
     ///
     /// A link of that name is deleted, and not what it leads to.
     pub fn new_file(&self, name: &OsStr) -> Result<File> {
@@ -164,7 +164,7 @@ impl IndexFolder {
         renamed
     }
 
-    /// Renames a file within the folder, in place of what has the new name.
+    /// Renames a file within the folder, instead of what has the new name.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
         self.rename_entry(from, to)
             .map_err(|error| self.failed(to, &error))
@@ -465,24 +465,27 @@ mod tests {
 
     /// An index folder beside a file and a folder that nothing in it may change.
     fn beside_victims() -> (tempfile::TempDir, IndexFolder) {
-        let place = tempfile::tempdir().unwrap();
-        fs::create_dir(place.path().join("index")).unwrap();
-        fs::create_dir(place.path().join("victims")).unwrap();
-        fs::write(place.path().join("victim"), "untouched").unwrap();
-        fs::write(place.path().join("victims/one"), "untouched").unwrap();
-        let folder = IndexFolder::open(&place.path().join("index")).unwrap();
-        (place, folder)
+        let scratch = tempfile::tempdir().unwrap();
+        fs::create_dir(scratch.path().join("index")).unwrap();
+        fs::create_dir(scratch.path().join("victims")).unwrap();
+        fs::write(scratch.path().join("victim"), "unchanged").unwrap();
+        fs::write(scratch.path().join("victims/one"), "unchanged").unwrap();
+        let folder = IndexFolder::open(&scratch.path().join("index")).unwrap();
+        (scratch, folder)
     }
 
-    fn require_untouched(place: &Path) {
+    fn require_unchanged(scratch: &Path) {
         for victim in ["victim", "victims/one"] {
-            assert_eq!(fs::read_to_string(place.join(victim)).unwrap(), "untouched");
+            assert_eq!(
+                fs::read_to_string(scratch.join(victim)).unwrap(),
+                "unchanged"
+            );
         }
     }
 
     #[test]
     fn a_link_is_neither_opened_nor_followed() {
-        let (place, folder) = beside_victims();
+        let (scratch, folder) = beside_victims();
         symlink("../victim", folder.path.join("lock")).unwrap();
         symlink("../new", folder.path.join("dangling")).unwrap();
         symlink("../victims", folder.path.join("derived")).unwrap();
@@ -503,32 +506,32 @@ mod tests {
             folder.of_relative(Path::new("derived/one")),
             Err(Error::Damaged(_))
         ));
-        assert!(!place.path().join("new").exists());
-        require_untouched(place.path());
+        assert!(!scratch.path().join("new").exists());
+        require_unchanged(scratch.path());
     }
 
     #[test]
     fn a_new_file_takes_the_place_of_a_link() {
-        let (place, folder) = beside_victims();
+        let (scratch, folder) = beside_victims();
         symlink("../victim", folder.path.join("ends.tmp")).unwrap();
         symlink("../victim", folder.path.join("ends")).unwrap();
         folder.replace(name("ends"), b"new").unwrap();
         assert_eq!(fs::read(folder.path.join("ends")).unwrap(), b"new");
         assert!(!folder.path.join("ends").is_symlink());
         assert!(!folder.path.join("ends.tmp").exists());
-        require_untouched(place.path());
+        require_unchanged(scratch.path());
     }
 
     #[test]
     fn a_deletion_stays_in_the_folder() {
-        let (place, folder) = beside_victims();
+        let (scratch, folder) = beside_victims();
         fs::create_dir_all(folder.path.join("derived/bm25")).unwrap();
         fs::write(folder.path.join("derived/bm25/one"), "").unwrap();
         symlink("../../../victims", folder.path.join("derived/bm25/links")).unwrap();
         symlink("../victims", folder.path.join("linked")).unwrap();
         folder.clear().unwrap();
         assert_eq!(fs::read_dir(&folder.path).unwrap().count(), 0);
-        require_untouched(place.path());
+        require_unchanged(scratch.path());
     }
 
     #[test]

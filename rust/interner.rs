@@ -25,7 +25,7 @@ pub struct WordMap {
 
 #[derive(Clone, Copy, Default)]
 struct Slot {
-    /// The word and its length; or the hash of a longer word and its place in `long`.
+    /// The word and its length; or the hash of a longer word and its index in `long`.
     key: [u64; 2],
     value: u32,
 }

@@ -14,11 +14,11 @@ QUERY = "within how many days is an invoice paid?"
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "agreements.crx"
-        with crx.open(place, settings={"embedder": "hashed", "chunk_chars": 160}) as index:
+        path = Path(folder) / "agreements.crx"
+        with crx.open(path, settings={"embedder": "hashed", "chunk_chars": 160}) as index:
             index.add(AGREEMENTS)
         pipeline = Pipeline()
-        pipeline.add_component("retriever", CrxRetriever(str(place), top_k=1))
+        pipeline.add_component("retriever", CrxRetriever(str(path), top_k=1))
         stored = pipeline.dumps()
         found = Pipeline.loads(stored).run({"retriever": {"query": QUERY}})
         for document in found["retriever"]["documents"]:

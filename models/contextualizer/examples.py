@@ -122,7 +122,7 @@ def make_examples(labelled: Labelled, tokens: Tokens) -> Iterator[Example]:
     """Yield the examples of a document: its digest, and the lines of each group, twice.
 
     The lines of a group are to be written behind the digest, and behind the first line of the
-    outline, which takes its place where no digest was accepted.
+    outline, which stands for it if no digest was accepted.
     """
     groups = GroupContextualizer(_ask_nothing, GroupPrompt.of(), tokens.count)
     prompt = tokens.prompt(*groups.digest_prompt(labelled.document, labelled.chunks[0]))

@@ -80,12 +80,12 @@ def examples(archive: Path, lines: list[dict[str, str]]) -> list[Example]:
     """Return the examples of one package."""
     asked = spans(archive, lines)
     chance = random.Random(f"{SEED} {archive.name}")
-    with TemporaryDirectory() as place:
-        root = Path(place) / "package"
+    with TemporaryDirectory() as scratch:
+        root = Path(scratch) / "package"
         _unpack(archive, root, {each.path for each in asked}, chance)
         size = chance.choice(CHUNK_CHARS)
         settings = {"embedder": "hashed", "chunk_chars": size, "bm25_depth": DEPTH}
-        with crx.open(Path(place) / "index.crx", settings=settings) as index:
+        with crx.open(Path(scratch) / "index.crx", settings=settings) as index:
             index.add(root, contexts="outline")
             package = _Package(index, root)
             answers = {each.id: package.answers(each) for each in asked}

@@ -414,7 +414,7 @@ class ChunkRow:
 
 @final
 class PassageText:
-    """The text of a span of a document, with its place.
+    """The text of a span of a document, with its position.
 
     `lines` are its first and last line, from 1; `marks` are the marks that overlap it, as JSON.
     """
@@ -480,7 +480,7 @@ class Store:
         """
 
     def begin_read(self) -> None:
-        """Begin a read transaction: later reads see the last commit as of now.
+        """Begin a read transaction: later reads see the last commit before it.
 
         It lasts until `end_read`; the write-ahead log cannot be shortened meanwhile. Raises
         `UsageError` for a writer, and if a read transaction has begun already.
@@ -490,7 +490,7 @@ class Store:
         """End the read transaction, if there is one."""
 
     def backup(self, folder: str) -> None:
-        """Copy the database, as of the last commit, into a new index folder.
+        """Copy the database, with all that is committed, into a new index folder.
 
         The folder appears when the copy is whole. Raises `NoRoom`, `NotAnIndex` for a folder that
         holds other files.
@@ -787,7 +787,7 @@ class Lexical:
     ) -> list[list[tuple[str, float]]]:
         """Return the terms of each text, as the function of that name does."""
 
-    def holding(
+    def containing(
         self, keys: NDArray[np.int64], *, words: Sequence[str], langs: Sequence[str]
     ) -> NDArray[np.int64]:
         """Return those of the chunks, in their order, whose text holds all words.

@@ -6,7 +6,7 @@ use super::terms::Terms;
 use super::{fold, variants};
 use crate::interner::WordMap;
 
-/// In a value of [`Cache::words`]: the rest is a place in [`Cache::several`].
+/// In a value of [`Cache::words`]: the rest is an index into [`Cache::several`].
 const SEVERAL: u32 = 1 << 31;
 
 /// How one language normalizes a word.
@@ -122,7 +122,7 @@ impl Normalizer {
     pub(super) fn append(&mut self, word: &str, terms: &mut Terms) {
         match self.cache.words.get(word.as_bytes()) {
             Some(number) if number < SEVERAL => terms.push_number(number),
-            Some(place) => terms.push_numbers(&self.cache.several[(place ^ SEVERAL) as usize]),
+            Some(index) => terms.push_numbers(&self.cache.several[(index ^ SEVERAL) as usize]),
             None => self.append_new(word, terms),
         }
     }

@@ -1,4 +1,4 @@
-//! The rows that a search can find, as of one sequence number: a published generation, a bitmap of
+//! The rows that a search can find, at one sequence number: a published generation, a bitmap of
 //! its deleted rows, and the newer rows in memory.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::store::{Derived, Filter};
 /// are mapped. The number is an estimate of when that difference becomes noticeable.
 pub(super) const MAX_CHANGED: usize = 4096;
 
-/// The rows that a search can find, as of one sequence number.
+/// The rows that a search can find, at one sequence number.
 #[derive(Clone, Default)]
 pub(super) struct LiveRows {
     pub(super) base: Option<Arc<Generation>>,

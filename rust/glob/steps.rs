@@ -140,7 +140,7 @@ impl Step {
     }
 }
 
-/// Parses a class after its "[" and returns it with its length in characters; a "]" in first place is
+/// Parses a class after its "[" and returns it with its length in characters; a "]" at its start is
 /// a member of the class.
 pub(super) fn class(chars: &[char]) -> Option<(Step, usize)> {
     let negated = matches!(chars.first(), Some('!' | '^'));

@@ -10,8 +10,8 @@
 
 pub mod bm25;
 mod commit;
+mod containing;
 mod deletion;
-mod holding;
 mod inverter;
 mod postings;
 mod schema;
@@ -308,9 +308,9 @@ impl Lexical {
 
     /// Returns those of the chunks with these keys, in their order, whose text holds all words, each
     /// in any inflection.
-    pub fn holding(&self, keys: &[i64], words: &[String], langs: &[String]) -> Result<Vec<i64>> {
+    pub fn containing(&self, keys: &[i64], words: &[String], langs: &[String]) -> Result<Vec<i64>> {
         let words = self.query_terms(words, langs);
-        let held = holding::holding(&self.snapshot(), &self.fields, keys, &words)
+        let held = containing::containing(&self.snapshot(), &self.fields, keys, &words)
             .map_err(|error| error_of(&self.folder, error))?;
         Ok(keys
             .iter()

@@ -71,16 +71,16 @@ impl Postings {
             let weight = list.weight;
             return list.each(start, end, |doc, freq| f(doc, weight * freq as f32));
         }
-        let mut touched = [0u64; WINDOW / 64];
+        let mut changed = [0u64; WINDOW / 64];
         for list in &mut self.lists {
             let weight = list.weight;
             list.each(start, end, |doc, freq| {
                 let at = (doc - start) as usize % WINDOW;
                 self.merged[at] += weight * freq as f32;
-                touched[at / 64] |= 1 << (at % 64);
+                changed[at / 64] |= 1 << (at % 64);
             });
         }
-        for (i, mut word) in touched.into_iter().enumerate() {
+        for (i, mut word) in changed.into_iter().enumerate() {
             while word != 0 {
                 let at = i * 64 + word.trailing_zeros() as usize;
                 word &= word - 1;

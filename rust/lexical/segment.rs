@@ -88,7 +88,7 @@ impl Segment {
     /// Returns the chunk with a key, live or deleted.
     pub(super) fn find(&self, key: i64) -> Option<u32> {
         let by_key = self.by_key.get_or_init(|| self.sort_by_key());
-        let at = |place: u32| by_key.get(place as usize).copied().unwrap_or(place);
+        let at = |row: u32| by_key.get(row as usize).copied().unwrap_or(row);
         let (mut first, mut end) = (0, self.max_doc);
         while first < end {
             let middle = first + (end - first) / 2;

@@ -8,7 +8,7 @@ use super::segment::Segment;
 
 /// Terms that are shorter have too many neighbours.
 const SHORTEST: usize = 4;
-/// Characters from which a term may differ in two places instead of one.
+/// Characters from which a term may differ in two characters instead of one.
 const TWO_EDITS: usize = 8;
 /// A term may be a stem: a word may have an ending of so many characters besides.
 const LONGEST_ENDING: usize = 6;

@@ -15,7 +15,7 @@ type Bits = [u64; WINDOW / 64];
 /// The sums of a window's chunks, and a bitmap of those that have one.
 pub(super) struct Sums {
     sums: Box<[i32; WINDOW]>,
-    touched: Bits,
+    changed: Bits,
     /// Whether any chunk may have a sum, whatever the bitmap says.
     dense: bool,
 }
@@ -24,7 +24,7 @@ impl Sums {
     pub(super) fn new() -> Self {
         Sums {
             sums: Box::new([0; WINDOW]),
-            touched: [0; WINDOW / 64],
+            changed: [0; WINDOW / 64],
             dense: false,
         }
     }
@@ -43,7 +43,7 @@ impl Sums {
     pub(super) fn add(&mut self, at: usize, score: i32) {
         let at = at % WINDOW;
         self.sums[at] += score;
-        self.touched[at / 64] |= 1 << (at % 64);
+        self.changed[at / 64] |= 1 << (at % 64);
     }
 
     /// Adds the scores of a term in all chunks of a window, from its weighted frequencies there, 0
@@ -71,10 +71,10 @@ impl Sums {
     pub(super) fn drain(&mut self, least: i32, mut f: impl FnMut(u32, i32)) {
         let dense = std::mem::take(&mut self.dense);
         if dense {
-            mark(&self.sums, least, &mut self.touched);
+            mark(&self.sums, least, &mut self.changed);
         }
-        for i in 0..self.touched.len() {
-            let mut word = std::mem::take(&mut self.touched[i]);
+        for i in 0..self.changed.len() {
+            let mut word = std::mem::take(&mut self.changed[i]);
             while word != 0 {
                 let at = i * 64 + word.trailing_zeros() as usize;
                 word &= word - 1;

@@ -166,7 +166,7 @@ impl Writer {
     }
 
     /// Makes all changes durable. tantivy syncs its files, and syncs the directory before it renames
-    /// the commit into place; a second sync of the directory makes the rename durable.
+    /// the commit to its name; a second sync of the directory makes the rename durable.
     pub(super) fn commit(&mut self, folder: &Path, seq: i64) -> Result<()> {
         let written = self.written.take_uncommitted();
         self.write_segment(folder)?;
@@ -235,7 +235,7 @@ fn hash_entries(lang: &str, entries: &[ChunkFields]) -> blake3::Hash {
 
 /// The terms of a chunk, as numbers of an analyzer.
 struct Analyzed {
-    /// The place of the analyzer in the pool.
+    /// The index of the analyzer in the pool.
     analyzer: usize,
     numbers: Vec<u32>,
     /// Where the terms of each field end.
@@ -268,7 +268,7 @@ const UNKNOWN: u32 = u32::MAX;
 impl AnalyzerPool {
     /// Returns the terms of the indexed fields of a chunk.
     fn analyze(&self, lang: &str, fields: &Fields, entry: &ChunkFields) -> Analyzed {
-        let (place, mut analyzer) = self.take(lang);
+        let (slot, mut analyzer) = self.take(lang);
         let mut numbers = Vec::new();
         let ends = std::array::from_fn(|i| {
             if fields.terms[i].is_some() {
@@ -276,9 +276,9 @@ impl AnalyzerPool {
             }
             numbers.len()
         });
-        self.all()[place].analyzer = Some(analyzer);
+        self.all()[slot].analyzer = Some(analyzer);
         Analyzed {
-            analyzer: place,
+            analyzer: slot,
             numbers,
             ends,
         }
@@ -290,7 +290,7 @@ impl AnalyzerPool {
             .iter_mut()
             .enumerate()
             .filter(|(_, pooled)| pooled.lang == lang)
-            .find_map(|(place, pooled)| Some((place, pooled.analyzer.take()?)));
+            .find_map(|(slot, pooled)| Some((slot, pooled.analyzer.take()?)));
         idle.unwrap_or_else(|| {
             all.push(Pooled {
                 lang: lang.to_owned(),

@@ -205,15 +205,15 @@ mod tests {
                 score: 2.0,
             },
         ];
-        let places = |order| -> Vec<(i64, u32)> {
+        let positions = |order| -> Vec<(i64, u32)> {
             expand(&hits, |_| Some(&layout), Growth::None, false, order)
                 .unwrap()
                 .iter()
                 .map(|passage| (passage.doc, passage.first))
                 .collect()
         };
-        assert_eq!(places(Order::Score), [(1, 6), (1, 3), (1, 9), (2, 0)]);
-        assert_eq!(places(Order::Document), [(1, 3), (1, 6), (1, 9), (2, 0)]);
+        assert_eq!(positions(Order::Score), [(1, 6), (1, 3), (1, 9), (2, 0)]);
+        assert_eq!(positions(Order::Document), [(1, 3), (1, 6), (1, 9), (2, 0)]);
     }
 
     #[test]

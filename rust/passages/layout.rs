@@ -1,6 +1,6 @@
 //! The layout of a document: the spans of its chunks.
 
-/// The place of a chunk in its document.
+/// The position of a chunk in its document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkSpan {
     /// Its first code point.
@@ -21,7 +21,7 @@ pub struct ChunkSpan {
 pub struct LayoutChunk {
     /// Its ordinal in the document, from 0.
     pub ordinal: u32,
-    /// Its place.
+    /// Its position.
     pub span: ChunkSpan,
 }
 

@@ -84,7 +84,7 @@ pub(super) fn group_by_document<'a>(
                 "layouts: document {doc} is missing; give the layout of each hit's document"
             ))
         })?;
-        let place = |&(_, hit): &(i64, u32)| {
+        let position = |&(_, hit): &(i64, u32)| {
             let ordinal = hits[hit as usize].ordinal;
             match layout.binary_search_by_key(&ordinal, |chunk| chunk.ordinal) {
                 Ok(at) => Ok((hit, at)),
@@ -93,7 +93,7 @@ pub(super) fn group_by_document<'a>(
                 ))),
             }
         };
-        let hits = group.iter().map(place).collect::<Result<_>>()?;
+        let hits = group.iter().map(position).collect::<Result<_>>()?;
         Ok(HitDocument { doc, layout, hits })
     };
     by_doc.chunk_by(|a, b| a.0 == b.0).map(document).collect()

@@ -145,9 +145,9 @@ fn document(most: usize) -> impl Strategy<Value = Vec<LayoutChunk>> {
 /// Documents, and hits in them, best first.
 fn case(most: usize) -> impl Strategy<Value = (Vec<Vec<LayoutChunk>>, Vec<Hit>)> {
     let documents = prop::collection::vec(document(most), 1..4);
-    let places = prop::collection::vec((0usize..4, any::<prop::sample::Index>()), 1..7);
-    (documents, places).prop_map(|(documents, places)| {
-        let hits = places
+    let positions = prop::collection::vec((0usize..4, any::<prop::sample::Index>()), 1..7);
+    (documents, positions).prop_map(|(documents, positions)| {
+        let hits = positions
             .iter()
             .zip(0u8..)
             .map(|((doc, at), rank)| {

@@ -193,7 +193,7 @@ impl Lexical {
     }
 
     #[pyo3(signature = (keys, *, words, langs))]
-    fn holding<'py>(
+    fn containing<'py>(
         &self,
         py: Python<'py>,
         keys: PyReadonlyArray1<'_, i64>,
@@ -201,7 +201,7 @@ impl Lexical {
         langs: Vec<String>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let keys = keys.as_slice()?;
-        let held = py.detach(|| self.0.holding(keys, &words, &langs));
+        let held = py.detach(|| self.0.containing(keys, &words, &langs));
         Ok(held.map_err(raise)?.into_pyarray(py))
     }
 

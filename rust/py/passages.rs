@@ -180,25 +180,25 @@ impl Layouts {
 
 /// Returns hits of rows of document and ordinal, and their scores.
 fn placed_hits(
-    places: &PyReadonlyArray2<'_, i64>,
+    positions: &PyReadonlyArray2<'_, i64>,
     scores: &PyReadonlyArray1<'_, f32>,
 ) -> PyResult<Vec<Hit>> {
-    if places.shape() != [scores.len(), 2] {
+    if positions.shape() != [scores.len(), 2] {
         return Err(PyValueError::new_err(
             "hits: give the document and the ordinal of each, and one score",
         ));
     }
-    let hit = |(place, &score): (ArrayView1<'_, i64>, &f32)| {
-        let ordinal = u32::try_from(place[1])
-            .map_err(|_| PyValueError::new_err(format!("hits: {} is no ordinal", place[1])))?;
+    let hit = |(position, &score): (ArrayView1<'_, i64>, &f32)| {
+        let ordinal = u32::try_from(position[1])
+            .map_err(|_| PyValueError::new_err(format!("hits: {} is no ordinal", position[1])))?;
         Ok(Hit {
-            doc: place[0],
+            doc: position[0],
             ordinal,
             score,
         })
     };
-    let places = places.as_array();
-    places
+    let positions = positions.as_array();
+    positions
         .rows()
         .into_iter()
         .zip(flat(scores, "scores")?)

@@ -106,7 +106,7 @@ impl From<store::ChunkRow> for ChunkRow {
     }
 }
 
-/// The text of a span of a document, with its place.
+/// The text of a span of a document, with its position.
 #[pyclass(frozen, get_all, module = "crx._native")]
 pub(crate) struct PassageText {
     text: String,

@@ -1,6 +1,6 @@
 //! The input of a split: structural cuts, and the size of chunks.
 
-/// A place where the structure of the text allows a cut.
+/// A position at which the structure of the text allows a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cut {
     /// The code point before which to cut.

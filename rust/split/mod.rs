@@ -1,6 +1,6 @@
 //! Splitting of a text into chunks.
 //!
-//! Boundaries (places for a cut, each with a cost) come from the reader's structure, from blank
+//! Boundaries (possible cuts, each with a cost) come from the reader's structure, from blank
 //! lines, line breaks and the ends of sentences. Only a stretch between two of them that exceeds
 //! the budget is searched for finer ones: clauses, then words, then graphemes. Dynamic programming
 //! then selects the boundaries for which the sum of their costs and of the costs of unevenly

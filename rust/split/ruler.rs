@@ -4,7 +4,7 @@
 /// without blanks, which must not become one chunk.
 const TOKEN_SPAN: u64 = 32;
 
-/// A place for a cut, and the cost of a cut there.
+/// A possible cut, and its cost.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Boundary {
     /// Bytes before it.

@@ -17,7 +17,7 @@ use crate::index_folder::{Access, IndexFolder};
 const PAGES: i32 = 4096;
 
 impl Store {
-    /// Copies the database, as of the last commit, into a new index folder.
+    /// Copies the database, with all that is committed, into a new index folder.
     ///
     /// The folder appears when the copy is whole. Its derived files are rebuilt on first use.
     ///
@@ -65,7 +65,7 @@ pub(super) fn make_whole<T>(folder: &Path, fill: impl FnOnce(&Path) -> Result<T>
     filled
 }
 
-/// Makes the folder of an unfinished copy, in place of one that was interrupted; returns the folder
+/// Makes the folder of an unfinished copy, instead of one that was interrupted; returns the folder
 /// that it is in, and its name.
 fn begin(partial: &Path) -> Result<(IndexFolder, OsString)> {
     let parent = match partial.parent() {

@@ -61,7 +61,7 @@ pub(super) struct TextOf {
     key: [u8; 32],
 }
 
-/// The texts of all documents as of a change.
+/// The texts of all documents at a change.
 pub(super) type Texts = Option<(i64, Arc<[TextOf]>)>;
 
 /// A stretch of a text: matches begin in `start..end`, and `start..until` is read.

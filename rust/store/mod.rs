@@ -70,7 +70,7 @@ pub struct Store {
     log_lost: bool,
     /// The folder that stored URIs are relative to: see [`Store::located`].
     base: Option<Base>,
-    /// The change as of which all rows of documents were checked; -1 if they never were.
+    /// The change at which all rows of documents were checked; -1 if they never were.
     documents_checked: AtomicI64,
     /// The texts of all documents, for patterns.
     texts: Mutex<matching::Texts>,

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 /// The number of pieces from which a text is indexed: below it, reading the whole text is fast.
 const INDEXED_PIECES: u32 = 5;
 
-/// The text of a passage, with its place in the document.
+/// The text of a passage, with its position in the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassageText {
     /// `document.text[start:end]`.

@@ -5,7 +5,7 @@ use super::changes::last;
 use crate::error::{Error, Result};
 
 impl Store {
-    /// Begins a read transaction: later reads see the last commit as of now, until
+    /// Begins a read transaction: later reads see the last commit before it, until
     /// [`Store::end_read`]. The write-ahead log cannot be shortened meanwhile.
     ///
     /// # Errors

@@ -134,9 +134,9 @@ pub(super) fn insert(
         OnConflict::Fail => "INSERT",
         OnConflict::Replace => "REPLACE",
     };
-    let places = "?, ".repeat(fields.len());
+    let marks = "?, ".repeat(fields.len());
     let sql = format!(
-        "{verb} INTO {} ({}, hash) VALUES ({places}?)",
+        "{verb} INTO {} ({}, hash) VALUES ({marks}?)",
         table.name, table.columns
     );
     let all = fields.iter().copied().chain([ValueRef::Blob(&hash)]);

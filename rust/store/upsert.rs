@@ -88,7 +88,7 @@ impl Store {
             };
             let before = hashes(&previous.chunks);
             let same_document = previous.document.as_ref() == Some(&document);
-            let chunks = place(db, new, doc, previous)?;
+            let chunks = position(db, new, doc, previous)?;
             if same_document && before == hashes(&chunks) {
                 return Ok(doc);
             }
@@ -141,7 +141,7 @@ fn previous(db: &Connection, uri: &str) -> Result<PreviousDocument> {
 }
 
 /// Returns the chunks of a new document; those that are unchanged have their previous keys.
-fn place(
+fn position(
     db: &Connection,
     new: &NewDocument<'_>,
     doc: i64,
@@ -191,7 +191,7 @@ fn place(
     Ok(placed)
 }
 
-/// Returns a hash of a chunk's content, which does not depend on its place.
+/// Returns a hash of a chunk's content, which does not depend on its position.
 fn identity(chunk: &StoredChunk, text: &str) -> [u8; 32] {
     let tokens = (chunk.span.token_end - chunk.span.token_start).to_le_bytes();
     let outline = chunk.outline.as_bytes();

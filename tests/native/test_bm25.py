@@ -217,13 +217,13 @@ def test_the_chunks_that_hold_all_words_in_their_text_keep_their_order(
     whales, krill, eater = order
     keys = np.array([4, eater, krill, whales, 9])
 
-    def holding(*words: str) -> list[int]:
-        return list(lexical.holding(keys, words=words, langs=["fr", "en"]))
+    def containing(*words: str) -> list[int]:
+        return list(lexical.containing(keys, words=words, langs=["fr", "en"]))
 
-    assert holding("whales", "eat") == [4, eater, whales]
-    assert holding("krill") == [krill, whales]
-    assert holding("squid") == holding("squid", "eat") == []
-    assert holding() == [4, eater, krill, whales]
+    assert containing("whales", "eat") == [4, eater, whales]
+    assert containing("krill") == [krill, whales]
+    assert containing("squid") == containing("squid", "eat") == []
+    assert containing() == [4, eater, krill, whales]
 
 
 def test_fields_that_are_not_named_are_not_kept(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_bm25_knows_the_words_within_each_phrase_of_a_text(tmp_path: Path) -> No
             span = " ".join(words[first:last])
             for query in (span, span.upper(), span.title(), span.partition("-")[2] or span):
                 phrase = find_phrases(query)
-                held = lexical.holding(
+                held = lexical.containing(
                     np.array([key]), words=inner_words(phrase), langs=list(TEXTS)
                 )
                 assert held.tolist() == [key], query

@@ -172,5 +172,5 @@ class MemoryTerms:
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         return []
 
-    def holding(self, keys: Keys, *, words: Sequence[str], langs: Sequence[str]) -> Keys:
+    def containing(self, keys: Keys, *, words: Sequence[str], langs: Sequence[str]) -> Keys:
         return keys

@@ -5,7 +5,7 @@
 SET is a folder of questions as `crx eval run` reads it, FOLDER a model of the store. Prints
 recall@1, @5 and @20 and MRR of BM25 with outlines and of its first chunks reranked, and the pairs
 that were scored in a second of processor time. `--code` reranks source code, too, which a search
-leaves in its place.
+leaves.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def search_set(folder: Path, files: Path | None, count: int) -> Iterator[tuple[Q
         queries = random.Random(SEED).sample(queries, count)
     settings = {"embedder": "none", "chunk_chars": CHUNK_CHARS}
     with (
-        TemporaryDirectory() as place,
-        crx.open(Path(place) / "index.crx", settings=settings) as index,
+        TemporaryDirectory() as scratch,
+        crx.open(Path(scratch) / "index.crx", settings=settings) as index,
     ):
         index.add_documents(questions.documents, contexts="outline")
         for query in queries:

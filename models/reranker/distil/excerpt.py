@@ -1,7 +1,7 @@
 """Pairs of a query and an excerpt of a chunk, as token ids.
 
 An excerpt is the run of a chunk's tokens that holds most of the query's words, so that a reranker
-reads 96 tokens in place of 200.
+reads 96 tokens instead of 200.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ def find_excerpt(terms: Ids, text: Ids, room: int) -> Ids:
         return text
     value = np.zeros(starts)
     for term in terms:
-        places = np.flatnonzero(text == term)
+        positions = np.flatnonzero(text == term)
         edges = np.zeros(starts + 1, np.int64)
-        np.add.at(edges, np.maximum(places - room + 1, 0), 1)
-        np.add.at(edges, np.minimum(places, starts - 1) + 1, -1)
+        np.add.at(edges, np.maximum(positions - room + 1, 0), 1)
+        np.add.at(edges, np.minimum(positions, starts - 1) + 1, -1)
         held = np.cumsum(edges)[:starts]
-        value += ((held > 0) + _REPEATED * held) / np.sqrt(1 + len(places))
+        value += ((held > 0) + _REPEATED * held) / np.sqrt(1 + len(positions))
     if not value.any():
         return text[:room]
     best = np.flatnonzero(value >= value.max() - 1e-6)

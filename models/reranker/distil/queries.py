@@ -32,7 +32,7 @@ HELD_QUERIES = 120
 NEGATIVES = {"ranked": 3, "beside": 1, "asked": 1}
 HELD_NEGATIVES = {"ranked": 6, "beside": 2, "asked": 0}
 CANDIDATES = 6
-# A share of the texts has its path or nothing in place of its outline.
+# A share of the texts has its path or nothing instead of its outline.
 PREFIXES = ("outline",) * 7 + ("path", "bare", "bare")
 SEED = 17
 

@@ -147,7 +147,7 @@ class EngineLexical:
         """Return whether any chunk holds a term."""
         return self.snapshot.doc_freqs([term], saturation=Saturation()) != [0]
 
-    def holding(
+    def containing(
         self, keys: NDArray[np.int64], *, words: Sequence[str], langs: Sequence[str]
     ) -> NDArray[np.int64]:
         """Return all chunks, any of which may hold the words: a database tells it by their text."""

@@ -245,13 +245,13 @@ class JointTerms:
         ranked = filter(None, chain.from_iterable(zip_longest(*found)))
         return list(dict.fromkeys(ranked))[:k]
 
-    def holding(
+    def containing(
         self, keys: NDArray[np.int64], *, words: Sequence[str], langs: Sequence[str]
     ) -> NDArray[np.int64]:
         """Return those of the chunks, in their order, whose text holds all words."""
         own = self.snapshot.split_keys(keys)
         found = self.snapshot.merge_keys(
-            folder.lexical.holding(part, words=words, langs=langs)
+            folder.lexical.containing(part, words=words, langs=langs)
             for folder, part in zip(self.folders, own, strict=True)
         )
         return keys[np.isin(keys, found)]

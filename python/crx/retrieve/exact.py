@@ -37,7 +37,7 @@ def promote_matches(search: Search) -> Search:
     # Most chunks lack a word, which BM25 tells faster than their texts.
     if words := inner_words(phrases):
         searcher = search.searcher
-        bm25 = searcher.terms.holding(bm25, words=words, langs=["", *searcher.langs])
+        bm25 = searcher.terms.containing(bm25, words=words, langs=["", *searcher.langs])
     candidates = bm25.tolist()
     rows = search.rows.read(sorted({*candidates, *search.ranking.keys.tolist()}))
     ordered = set(search.rankings.get("code", EMPTY).keys.tolist())

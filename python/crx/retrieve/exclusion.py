@@ -89,7 +89,7 @@ class Exclusion(NamedTuple):
         words = [excluded] if _is_word(excluded) else inner_words([normalize_text(excluded)])
         if not words:
             return set(keys.tolist())
-        return set(self.terms.holding(keys, words=words, langs=["", *self.langs]).tolist())
+        return set(self.terms.containing(keys, words=words, langs=["", *self.langs]).tolist())
 
 
 class ExcludingLexical(NamedTuple):

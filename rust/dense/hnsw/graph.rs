@@ -276,7 +276,7 @@ impl Graph {
         }
     }
 
-    /// Puts a row that cannot be reached in the place of the last link of a full list of the lowest
+    /// Replaces with a row that cannot be reached the last link of a full list of the lowest
     /// layer, and the link that was there into that row's list, so that its target can still be reached.
     fn insert(&mut self, row: u32, unreached: u32) {
         let width = self.layers[0].width;

@@ -232,7 +232,7 @@ mod tests {
             (0..4).map(uniform).sum()
         }
 
-        /// Returns a unit vector near another, as of two chunks on one subject.
+        /// Returns a unit vector near another, like those of two chunks on one subject.
         fn near(&mut self, centre: &[f32], spread: f32) -> Vec<f32> {
             let row: Vec<f32> = centre
                 .iter()

@@ -60,7 +60,7 @@ pub(super) struct Scratch {
     /// A bit a row: whether it was met.
     met: Vec<u64>,
     /// The words of `met` that are not 0.
-    touched: Vec<u32>,
+    changed: Vec<u32>,
     /// Rows whose neighbours have not been visited.
     ahead: BinaryHeap<Near>,
     best: Best,
@@ -181,7 +181,7 @@ impl DerefMut for Lent<'_> {
 
 impl Scratch {
     fn clear(&mut self, rows: usize, best: usize, passed: usize) {
-        for word in self.touched.drain(..) {
+        for word in self.changed.drain(..) {
             self.met[word as usize] = 0;
         }
         self.met.resize(rows.div_ceil(64), 0);
@@ -196,7 +196,7 @@ impl Scratch {
         let word = &mut self.met[row as usize / 64];
         let bit = 1 << (row % 64);
         if *word == 0 {
-            self.touched.push(row / 64);
+            self.changed.push(row / 64);
         }
         let first = *word & bit == 0;
         *word |= bit;

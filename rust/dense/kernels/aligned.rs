@@ -10,7 +10,7 @@ const LINE: usize = 16;
 struct Line([f32; LINE]);
 
 /// A copy of values that begins at a cache line: a register of AVX-512 is then loaded from one line in
-/// place of two.
+/// instead of two.
 pub struct Aligned {
     lines: Vec<Line>,
     length: usize,

@@ -50,7 +50,7 @@ pub(super) fn of_page(pages: &Pages, page: u32, content: &[u8]) -> Vec<Result<Ce
         .collect()
 }
 
-/// Reads the cell at a place of a page, and the pages onto which its record overflows.
+/// Reads the cell at an offset of a page, and the pages onto which its record overflows.
 fn read(pages: &Pages, content: &[u8], at: usize) -> Option<Cell> {
     let usable = pages.usable();
     let mut rest = content.get(at..usable)?;

@@ -19,7 +19,7 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 
-/// The pages of a database as of its last commit.
+/// The pages of a database at its last commit.
 pub(super) struct Pages {
     database: File,
     log: Option<File>,
@@ -30,7 +30,7 @@ pub(super) struct Pages {
     in_file: u32,
     /// Pages that the database should have.
     wanted: u32,
-    /// The place in the log of each page that it holds.
+    /// The offset in the log of each page that it holds.
     in_log: HashMap<u32, u64>,
 }
 

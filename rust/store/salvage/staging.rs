@@ -25,7 +25,7 @@ pub(super) const FILE: &str = "staging.db";
 /// Rows that are read at once.
 const BATCH_ROWS: i64 = 1000;
 
-/// Rows after a place, and the place of the last one.
+/// Rows after a position, and the position of the last one.
 type Batch<T> = (i64, Vec<T>);
 
 /// A vector: its key, its dimensions and its f16 little-endian bytes.
@@ -63,8 +63,8 @@ impl Staging {
             return Ok(());
         }
         let hash = hash_of(table, fields);
-        let places = "?, ".repeat(fields.len());
-        let sql = format!("INSERT OR IGNORE INTO {name} ({columns}, hash) VALUES ({places}?)");
+        let marks = "?, ".repeat(fields.len());
+        let sql = format!("INSERT OR IGNORE INTO {name} ({columns}, hash) VALUES ({marks}?)");
         let hash = rusqlite::types::ValueRef::Blob(&hash);
         let values = fields.iter().copied().chain([hash]);
         self.db
@@ -99,7 +99,7 @@ impl Staging {
         all(&self.db, sql, [], |row| Ok(row.get(0)?))
     }
 
-    /// Returns contexts after a place, with the last one's place; an empty list at the end.
+    /// Returns contexts after a position, with the last one's; an empty list at the end.
     pub(super) fn contexts(&self, after: i64) -> Result<Batch<(Vec<u8>, ContextRow)>> {
         let sql = "SELECT rowid, key, generator, outcome, text FROM context WHERE rowid > ? \
                    ORDER BY rowid LIMIT ?";
@@ -117,7 +117,7 @@ impl Staging {
         Ok((last, rows))
     }
 
-    /// Returns vectors after a place, with the last one's place; an empty list at the end.
+    /// Returns vectors after a position, with the last one's; an empty list at the end.
     pub(super) fn vectors(&self, after: i64) -> Result<Batch<StagedVector>> {
         let sql = "SELECT rowid, key, dim, data FROM vector WHERE rowid > ? ORDER BY rowid LIMIT ?";
         let mut last = after;

@@ -17,7 +17,7 @@ from crx.types import Window
 class CrxRetriever:
     """The chunks of a crx index that answer a query, as documents.
 
-    `content` is the exact text of a chunk. `meta` holds its place (`source`, `start`, `end`,
+    `content` is the exact text of a chunk. `meta` holds its location (`source`, `start`, `end`,
     `lines`, `page`, `headings`), the outline and the context that were generated for it, and as
     `window` the passage around it.
     """

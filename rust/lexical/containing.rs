@@ -11,7 +11,7 @@ use super::snapshot::Snapshot;
 use crate::analyze::QueryTerm;
 
 /// Returns those of the chunks whose text holds, of each word, at least one of its terms.
-pub(super) fn holding(
+pub(super) fn containing(
     snapshot: &Snapshot,
     fields: &Fields,
     keys: &[i64],
