@@ -29,6 +29,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crx.config import require_allowed
 from crx.errors import Incompatible, ModelError, UsageError
@@ -40,6 +41,9 @@ from crx.protocols import (
 )
 from crx.retrieve.dense_languages import record_languages
 from crx.types import Leg
+
+if TYPE_CHECKING:
+    from crx.models.elsewhere import OtherModel
 
 DEFAULT_EMBEDDER = "e5@int8"
 SHIPPED_RERANKER = "crx"
@@ -88,6 +92,15 @@ def load_embedder(spec: str = DEFAULT_EMBEDDER) -> Embedder:
     if not _is_installed(kind) and (plugin := find_plugins("crx.embedders").get(kind)):
         return require_protocol(load_plugin(plugin)(rest), Embedder, kind)
     return require_protocol(import_module(_EMBEDDERS["onnx"]).load_embedder(spec), Embedder, kind)
+
+
+def list_ollama_models() -> list[OtherModel]:
+    """Return the models of the Ollama server, by name.
+
+    Raises `Unavailable` if it cannot be reached, `ModelError` if what answers is not Ollama.
+    """
+    found: list[OtherModel] = import_module(_GENERATORS["ollama"]).list_models()
+    return found
 
 
 def embedder_acts(spec: str) -> list[str]:

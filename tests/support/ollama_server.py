@@ -26,7 +26,11 @@ class OllamaServer:
         self.chat = ChatServer()
 
     def show(self, name: str) -> dict[str, Any]:
-        return {"capabilities": self.capabilities[name], "parameters": self.parameters}
+        return {
+            "capabilities": self.capabilities[name],
+            "parameters": self.parameters,
+            "license": "\n   Apache License\n   Version 2.0, January 2004\n",
+        }
 
     def find(self, name: str) -> str | None:
         """Return the full name of a model, which has the tag "latest" if none is given."""
@@ -40,7 +44,8 @@ class _Handler(JsonHandler[OllamaServer]):
             return self.send_bytes(200, b"<html>a printer</html>", "text/html")
         if self.path != "/api/tags":
             return self.send(404, {"error": "no such path"})
-        return self.send(200, {"models": [{"name": each} for each in self.service.capabilities]})
+        models = [{"name": each, "size": 274302450} for each in self.service.capabilities]
+        return self.send(200, {"models": models})
 
     def do_POST(self) -> None:  # noqa: N802 - the name is http.server's
         body = self.body()

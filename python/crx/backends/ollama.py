@@ -22,6 +22,7 @@ from crx.backends.remote_contextualizer import RemoteContextualizer
 from crx.config import refuse_offline
 from crx.context.prompt import Prompt
 from crx.errors import ModelError, Unavailable, UsageError
+from crx.models.elsewhere import OtherModel
 
 _PORT = 11434
 _TIMEOUT_S = 5.0
@@ -32,6 +33,9 @@ _DEFAULT_WINDOW = 4096
 _WINDOW = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
 # Models that want a prefix before a query and before a passage, by the beginning of their names.
 _PREFIXES = {"nomic-embed-text": "nomic"}
+
+# Of the title of a licence, which is shown in a table.
+_LICENCE_CHARS = 40
 
 _EMBEDDING, _COMPLETION = "embedding", "completion"
 _PURPOSES = {_EMBEDDING: "embedder", _COMPLETION: "generator"}
@@ -45,12 +49,39 @@ class OllamaModel:
     name: str
     options: Mapping[str, str]
 
+    @property
+    def title(self) -> str:
+        """What an error begins with; a server alone has no name of a model."""
+        return f"ollama:{self.name}" if self.name else "ollama"
+
     def specification(self, **defaults: str) -> str:
         """Return the model as `URL#MODEL:OPTIONS` of the backend of the OpenAI APIs."""
         options = {**defaults, **self.options}
         written = ",".join(f"{name}={value}" for name, value in options.items())
         address = f"{self.url}/v1#{self.name}"
         return f"{address}:{written}" if written else address
+
+
+def list_models() -> list[OtherModel]:
+    """Return the models of the server of `OLLAMA_HOST`, by name.
+
+    Raises `Unavailable` if it cannot be reached, `ModelError` if what answers is not Ollama.
+    """
+    server = OllamaModel(server_url(os.environ.get("OLLAMA_HOST", "")), "", {})
+    return [_describe(server, entry) for entry in _list(server)]
+
+
+def _describe(server: OllamaModel, entry: Mapping[str, Any]) -> OtherModel:
+    shown = _ask(server, "/api/show", {"model": entry["name"]})
+    capabilities = shown.get("capabilities")
+    named = capabilities if isinstance(capabilities, list) else []
+    kind = next((kind for purpose, kind in _PURPOSES.items() if purpose in named), "")
+    # The text of the licence, of which the first line is the title.
+    lines = str(shown.get("license") or "").strip().splitlines()
+    size = entry.get("size")
+    licence = " ".join(lines[0].split())[:_LICENCE_CHARS] if lines else ""
+    name = f"ollama:{entry['name'].removesuffix(':latest')}"
+    return OtherModel(name, kind, size if isinstance(size, int) else 0, licence, (), name)
 
 
 def load_embedder(rest: str) -> embedder.OpenAIEmbedder:
@@ -125,10 +156,7 @@ def _require_model(model: OllamaModel, *, purpose: str) -> Mapping[str, Any]:
     Raises `Unavailable` if the server is down, `ModelError` if it does not have the model, with
     those that it has, or if the model is for another purpose.
     """
-    listed = _ask(model, "/api/tags", None).get("models")
-    if not isinstance(listed, list):
-        raise _no_ollama(model)
-    names = sorted(str(each.get("name")) for each in listed if isinstance(each, dict))
+    names = [str(each["name"]) for each in _list(model)]
     if model.name not in names and f"{model.name}:latest" not in names:
         there = ", ".join(name.removesuffix(":latest") for name in names) or "none"
         raise ModelError(
@@ -143,6 +171,17 @@ def _require_model(model: OllamaModel, *, purpose: str) -> Mapping[str, Any]:
             f"ollama:{model.name}: no {_PURPOSES[purpose]}; it is for {', '.join(capabilities)}"
         )
     return shown
+
+
+def _list(model: OllamaModel) -> list[dict[str, Any]]:
+    """Return what the server lists of its models, by name."""
+    listed = _ask(model, "/api/tags", None).get("models")
+    if not isinstance(listed, list):
+        raise _no_ollama(model)
+    entries = [each for each in listed if isinstance(each, dict) and each.get("name")]
+    return sorted(
+        ({**each, "name": str(each["name"])} for each in entries), key=lambda e: e["name"]
+    )
 
 
 def _ask(model: OllamaModel, path: str, body: Mapping[str, str] | None) -> dict[str, Any]:
@@ -160,15 +199,14 @@ def _ask(model: OllamaModel, path: str, body: Mapping[str, str] | None) -> dict[
     except urllib.error.HTTPError as error:
         if error.code >= 500:
             raise Unavailable(
-                f"ollama:{model.name}: {model.url} answers with status {error.code}; "
-                "try again later"
+                f"{model.title}: {model.url} answers with status {error.code}; try again later"
             ) from error
         raise _no_ollama(model) from error
     except OSError as error:
         reason = getattr(error, "reason", error)
         why = str(getattr(reason, "strerror", None) or reason).lower()
         raise Unavailable(
-            f"ollama:{model.name}: {model.url} cannot be reached ({why}); "
+            f"{model.title}: {model.url} cannot be reached ({why}); "
             "start it with ollama serve, or set OLLAMA_HOST"
         ) from error
     except (ValueError, http.client.HTTPException) as error:
@@ -180,6 +218,6 @@ def _ask(model: OllamaModel, path: str, body: Mapping[str, str] | None) -> dict[
 
 def _no_ollama(model: OllamaModel) -> ModelError:
     return ModelError(
-        f"ollama:{model.name}: what answers at {model.url} is not Ollama; "
+        f"{model.title}: what answers at {model.url} is not Ollama; "
         "set OLLAMA_HOST, or use openai:URL#MODEL for another server"
     )

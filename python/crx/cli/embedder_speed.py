@@ -1,4 +1,4 @@
-"""Speed of an embedder, and of each form in which its model can run, on this machine."""
+"""Speed of embedders and rerankers, and of each form of an embedder's model, on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crx.errors import ModelError
 from crx.models.processor import detect_processor
 from crx.models.store import is_installed
 from crx.models.threads import thread_count
-from crx.protocols import Embedder, Remote
+from crx.protocols import Embedder, Remote, Reranker
 
 # Seconds of the whole probe, shared by the forms.
 PROBE_S = 10.0
@@ -34,6 +34,9 @@ _TEXT = (
     "would be finished before winter, and that the price of stone had risen by a tenth. Report "
 )
 _BATCH = 8
+_QUERY = "what did the repair of the harbour cost?"
+# Tokens of the chunk that speeds are given in.
+_CHUNK_TOKENS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,37 @@ def measure_tokens_per_s(
         embedder.embed([f"{_TEXT}{count + number}" for number in range(batch)])
         count += batch
     return count * len(embedder.token_starts(_TEXT)) / taken
+
+
+def measure_pairs_per_s(
+    reranker: Reranker, *, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Return how many chunks a reranker scores for a query in a second, with all its threads."""
+    chunk = _TEXT * 2
+    reranker.score(_QUERY, [chunk])
+    count, started = 0, clock()
+    while (taken := clock() - started) < QUICK_PROBE_S:
+        reranker.score(_QUERY, [f"{chunk}{count + number}" for number in range(_BATCH)])
+        count += _BATCH
+    return count / taken
+
+
+def measure_speed(model: Embedder | Reranker) -> None:
+    """Measure a model on this machine and remember its speed for `format_speed`."""
+    if isinstance(model, Embedder):
+        _remember_speed(model.fingerprint, measure_tokens_per_s(model))
+    else:
+        _remember_speed(model.fingerprint, measure_pairs_per_s(model))
+
+
+def format_speed(kind: str, fingerprint: str) -> str:
+    """Return the measured speed of a model on this machine, or "" if it is not known."""
+    speed = _read_speeds().get(_name(fingerprint))
+    if not speed:
+        return ""
+    return (
+        f"{speed / _CHUNK_TOKENS:,.0f} chunks/s" if kind == "embedder" else f"{speed:,.0f} pairs/s"
+    )
 
 
 def _read_speeds() -> dict[str, float]:

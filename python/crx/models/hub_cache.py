@@ -52,6 +52,16 @@ def find_snapshot(path: Path, revision: str | None = None) -> CachedSnapshot:
     return CachedSnapshot(repository, commit, path / "snapshots" / commit)
 
 
+def list_snapshots(cache: Path) -> list[CachedSnapshot]:
+    """Return every snapshot in a cache, by the name of its model; none without a cache."""
+    return [
+        found
+        for model in sorted(cache.glob(f"{_PREFIX}*"))
+        for folder in sorted((model / "snapshots").glob("*"))
+        if (found := snapshot_of(folder)) is not None
+    ]
+
+
 def snapshot_of(path: Path) -> CachedSnapshot | None:
     """Return the snapshot that a folder is, or None."""
     model = path.parent.parent
