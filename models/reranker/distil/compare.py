@@ -1,11 +1,15 @@
-"""Reranking of BM25's best chunks by whole chunks and by excerpts, on question sets.
+"""Rerankers on question sets: recall and mean reciprocal rank of the first candidates, reordered.
 
-    python models/reranker/distil/compare.py SET ... --model FOLDER --tokens 96 [--files FOLDER]
+    python models/reranker/distil/compare.py SET ... --model NAME [TOKENS] --model ... --index DIR
 
-SET is a folder of questions as `crx eval run` reads it, FOLDER a model of the store. Prints
-recall@1, @5 and @20 and MRR of BM25 with outlines and of its first chunks reranked, and the pairs
-that were scored in a second of processor time. `--code` reranks source code, too, which a search
-leaves.
+SET is a folder of questions as `crx eval run` reads it. The candidates are the best chunks of a
+search of DIR/SET.crx, an index of the set that `crx eval run --index` made, or of BM25 with
+outlines if --index is not given. A model is one of the store, or its folder; with TOKENS it reads
+excerpts of so many tokens, otherwise whole chunks as a search gives them. For each number of
+candidates a row has recall@1 and @5 and MRR with the weight of a search, the difference of MRR to
+no reranking in points with its 95% interval, and the figures of the model alone. `--only-prose`
+leaves source code where it is. Scores are kept in --scores DIR. Speeds are pairs in a second of
+processor time on one thread.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import argparse
 import random
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,81 +28,170 @@ from numpy.typing import NDArray
 from score import Scorer
 
 import crx
-from crx.evaluate.datasets import GoldSpan, Query
+from crx.evaluate.datasets import GoldSpan, Query, QuestionSet
 from crx.evaluate.metrics import gold_ranks, recall_at_k, reciprocal_rank
 from crx.evaluate.quotes import read_questions
+from crx.evaluate.statistics import difference
 from crx.ingest.source_code import is_source_code
+from crx.models import find_model
 from crx.types import Hit
 
-DEPTH = 20
-WEIGHTS = (0.0, 0.3, 0.5, 0.7, 1.0)
+Scores = NDArray[np.float32]
+
+WEIGHT = 0.5
 CHUNK_CHARS = 800
+WHOLE = 512
+# The whole first line of an outline, as a search gives it.
+WHOLE_HEAD = 128
 SEED = 3
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="measure a reranker on excerpts")
-    parser.add_argument("sets", type=Path, nargs="+", help="folders of question sets")
-    parser.add_argument("--model", type=Path, required=True, help="folder of a reranker")
-    parser.add_argument("--tokens", type=int, default=512, help="tokens of a pair (default: 512)")
-    parser.add_argument(
-        "--head-tokens",
-        type=int,
-        default=HEAD_TOKENS,
-        help=f"tokens of the outline's first line (default: {HEAD_TOKENS})",
-    )
-    parser.add_argument("--queries", type=int, default=120, help="queries sampled (default: 120)")
-    parser.add_argument("--files", type=Path, help="documents of a set of quotes")
-    parser.add_argument("--code", action="store_true", help="rerank source code, too")
-    given = parser.parse_args()
-    scorer = Scorer(given.model, tokens=given.tokens, head_tokens=given.head_tokens)
-    for folder in given.sets:
-        asked = list(search_set(folder, given.files, given.queries))
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query with the chunks that a search found, best first."""
+
+    query: Query
+    hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A reranker that reads `tokens` tokens of a pair."""
+
+    name: str
+    folder: Path
+    tokens: int
+
+    @property
+    def title(self) -> str:
+        return self.name if self.tokens == WHOLE else f"{self.name}, {self.tokens} tokens"
+
+    def score(self, asked: Sequence[Asked]) -> tuple[list[Scores], float]:
+        """Return the logits of each query's hits, and the pairs in a second."""
+        head_tokens = WHOLE_HEAD if self.tokens == WHOLE else HEAD_TOKENS
+        scorer = Scorer(self.folder, tokens=self.tokens, head_tokens=head_tokens)
         started = time.process_time()
         scores = [
             scorer.score(
-                query.text,
-                [hit.outline.partition("\n")[0] for hit in hits],
-                [hit.text for hit in hits],
+                each.query.text,
+                [hit.outline.partition("\n")[0] for hit in each.hits],
+                [hit.text for hit in each.hits],
             )
-            for query, hits in asked
+            for each in asked
         ]
-        seconds = time.process_time() - started
-        pairs = sum(map(len, scores))
-        print(f"{folder.name}: {len(asked)} queries, {pairs / seconds:.0f} pairs a second")
-        for weight in WEIGHTS:
-            rows = [
-                measure(query, rerank(hits, logits, weight, code=given.code))
-                for (query, hits), logits in zip(asked, scores, strict=True)
-            ]
-            first, fifth, twentieth, rank = np.mean(rows, axis=0)
-            recalls = " ".join(f"{100 * each:5.1f}" for each in (first, fifth, twentieth))
-            print(f"  weight {weight}: {recalls}  MRR {rank:.3f}", flush=True)
+        return scores, sum(map(len, scores)) / (time.process_time() - started)
 
 
-def search_set(folder: Path, files: Path | None, count: int) -> Iterator[tuple[Query, list[Hit]]]:
-    """Yield a sample of the queries of a set with BM25's best chunks."""
-    questions = read_questions(folder, files=files)
+def main() -> None:
+    parser = argparse.ArgumentParser(description="compare rerankers on question sets")
+    parser.add_argument("sets", type=Path, nargs="+", help="folders of question sets")
+    parser.add_argument(
+        "--model", nargs="+", action="append", default=[], help="name or folder, tokens of a pair"
+    )
+    parser.add_argument("--index", type=Path, help="folder of indexes of the sets")
+    parser.add_argument("--depth", type=int, nargs="+", default=[20], help="candidates")
+    parser.add_argument("--queries", type=int, default=120, help="queries sampled (default: 120)")
+    parser.add_argument("--files", type=Path, help="documents of a set of quotes")
+    parser.add_argument("--only-prose", action="store_true", help="leave source code where it is")
+    parser.add_argument("--scores", type=Path, help="folder that keeps scores")
+    given = parser.parse_args()
+    models = [read_model(each) for each in given.model]
+    for folder in given.sets:
+        questions = read_questions(folder, files=given.files if is_quoted(folder) else None)
+        asked = list(search(folder, questions, given.index, given.queries, max(given.depth)))
+        none = [measure(each.query, each.hits) for each in asked]
+        print(f"\n{folder.name}, {len(asked)} questions\n")
+        print("| reranker | candidates | fused | MRR | alone |\n|---|---|---|---|---|")
+        print(f"| none | | {figures(none)} | | |", flush=True)
+        for model in models:
+            scores, speed = read_scores(given.scores, folder.name, model, asked)
+            for depth in given.depth:
+                rows, alone = (
+                    [
+                        measure(each.query, rerank(each.hits, logits, weight, depth, given))
+                        for each, logits in zip(asked, scores, strict=True)
+                    ]
+                    for weight in (WEIGHT, 1.0)
+                )
+                gain = difference([row[-1] for row in rows], [row[-1] for row in none])
+                points = f"{100 * gain.mean:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
+                print(
+                    f"| {model.title} | {depth} | {figures(rows)} | {points} | {figures(alone)} |",
+                    flush=True,
+                )
+            print(f"{model.title}: {speed:.0f} pairs a second" if speed else "", flush=True)
+
+
+def is_quoted(folder: Path) -> bool:
+    """Return whether a set is a list of quotes, whose documents are elsewhere."""
+    return not (folder / "corpus.jsonl").exists()
+
+
+def read_model(given: Sequence[str]) -> Model:
+    """Return the model of a name or folder, and of the tokens after it."""
+    name, tokens = given[0], int(given[1]) if len(given) > 1 else WHOLE
+    folder = Path(name) if Path(name).is_dir() else find_model(name)
+    return Model(folder.name, folder, tokens)
+
+
+def search(
+    folder: Path, questions: QuestionSet, indexes: Path | None, count: int, depth: int
+) -> Iterator[Asked]:
+    """Yield a sample of the queries of a set with the chunks that a search finds."""
     queries = list(questions.queries)
     if len(queries) > count:
         queries = random.Random(SEED).sample(queries, count)
+    if indexes is not None:
+        settings = {"reranker": ""}
+        with crx.open(indexes / f"{folder.name}.crx", settings=settings) as index:
+            yield from _search(index, queries, depth, ("bm25", "dense"))
+        return
     settings = {"embedder": "none", "chunk_chars": CHUNK_CHARS}
     with (
         TemporaryDirectory() as scratch,
         crx.open(Path(scratch) / "index.crx", settings=settings) as index,
     ):
         index.add_documents(questions.documents, contexts="outline")
-        for query in queries:
-            result = index.search(query.text, k=DEPTH, window=0, legs=("bm25",))
-            yield query, list(result.hits)
+        yield from _search(index, queries, depth, ("bm25",))
+
+
+def _search(
+    index: crx.Index, queries: Sequence[Query], depth: int, legs: Sequence[str]
+) -> Iterator[Asked]:
+    for query in queries:
+        result = index.search(query.text, k=depth, window=0, legs=tuple(legs))
+        yield Asked(query, tuple(result.hits))
+
+
+def read_scores(
+    kept: Path | None, name: str, model: Model, asked: Sequence[Asked]
+) -> tuple[list[Scores], float]:
+    """Return the logits of a model, kept or new; the pairs in a second, 0 if they were kept."""
+    if kept is None:
+        return model.score(asked)
+    path = kept / f"{name}-{model.name}-{model.tokens}-{len(asked)}.npz"
+    if path.exists():
+        with np.load(path) as kept_scores:
+            return [kept_scores[str(at)] for at in range(len(asked))], 0.0
+    scores, speed = model.score(asked)
+    kept.mkdir(parents=True, exist_ok=True)
+    np.savez(path, **{str(at): each for at, each in enumerate(scores)})
+    return scores, speed
 
 
 def rerank(
-    hits: Sequence[Hit], logits: NDArray[np.float32], weight: float, *, code: bool
+    hits: Sequence[Hit], logits: Scores, weight: float, depth: int, given: argparse.Namespace
 ) -> list[Hit]:
     """Return hits in the order of a search: relative logits and scores, combined by weight."""
     order = np.arange(len(hits))
-    moved = np.array([at for at in order if code or not is_source_code(hits[at].text)], np.int64)
+    moved = np.array(
+        [
+            at
+            for at in range(min(depth, len(hits)))
+            if not (given.only_prose and is_source_code(hits[at].text))
+        ],
+        np.int64,
+    )
     if len(moved):
         scores = np.array([hits[at].score for at in moved])
         values = weight * _relative(logits[moved]) + (1 - weight) * _relative(scores)
@@ -106,9 +200,15 @@ def rerank(
 
 
 def measure(query: Query, hits: Sequence[Hit]) -> list[float]:
-    """Return recall@1, @5 and @20 and the reciprocal rank of a ranking."""
+    """Return recall@1 and @5 and the reciprocal rank of a ranking."""
     ranks = gold_ranks([GoldSpan(hit.uri, hit.start, hit.end) for hit in hits], query.gold)
-    return [*(recall_at_k(ranks, k) for k in (1, 5, DEPTH)), reciprocal_rank(ranks)]
+    return [*(recall_at_k(ranks, k) for k in (1, 5)), reciprocal_rank(ranks)]
+
+
+def figures(rows: Sequence[Sequence[float]]) -> str:
+    """Return the means of recall in percent, and of the reciprocal rank."""
+    first, fifth, rank = np.mean(rows, axis=0)
+    return f"{100 * first:.1f} {100 * fifth:.1f}, {rank:.3f}"
 
 
 def _relative(values: NDArray[np.floating]) -> NDArray[np.floating]:

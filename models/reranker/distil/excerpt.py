@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Ids = NDArray[np.int64]
 
 QUERY_TOKENS = 48
-# Tokens of the outline's first line before an excerpt.
+# Tokens of the outline's first line before an excerpt: half from its beginning, half from its end.
 HEAD_TOKENS = 24
 SHORTEST_EXCERPT = 16
 _CLS, _SEP = "[CLS]", "[SEP]"
@@ -56,7 +56,7 @@ class PairReader:
     ) -> Pair:
         """Return a pair of at most `tokens` tokens; `head` is the outline's first line."""
         asked = self._ids(query)[:QUERY_TOKENS]
-        before = self._ids(head)[:head_tokens]
+        before = cut_middle(self._ids(head), head_tokens)
         room = max(SHORTEST_EXCERPT, tokens - 3 - len(asked) - len(before))
         read = find_excerpt(np.setdiff1d(asked, self._stop_ids), self._ids(text), room)
         ids = np.concatenate([self._first, asked, self._separator, before, read, self._separator])
@@ -66,6 +66,14 @@ class PairReader:
 
     def _ids(self, text: str) -> Ids:
         return np.array(self._tokenizer.encode(text, add_special_tokens=False).ids, np.int64)
+
+
+def cut_middle(ids: Ids, count: int) -> Ids:
+    """Return the first and the last of the ids, `count` in all: a title and a section's heading."""
+    if len(ids) <= count:
+        return ids
+    first = (count + 1) // 2
+    return np.concatenate([ids[:first], ids[len(ids) - count // 2 :]])
 
 
 def find_excerpt(terms: Ids, text: Ids, room: int) -> Ids:

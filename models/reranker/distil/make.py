@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dequantize import dequantize
 from label import write_labels
-from queries import write_lists
+from queries import write_queries
 from student import Student
 from train import Recipe, train
 
@@ -29,8 +29,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder with pairs.jsonl")
     parser.add_argument("--documents", type=Path, required=True, help="documents with contexts")
     parser.add_argument("--minutes", type=float, required=True, help="time of training")
-    parser.add_argument("--depths", type=int, nargs="+", default=[4, 6], help="layers of students")
-    parser.add_argument("--lists", type=int, default=3000, help="lists to label")
+    parser.add_argument("--depths", type=int, nargs="+", default=[6], help="layers of students")
+    parser.add_argument("--lists", type=int, default=7000, help="lists to label")
     given = parser.parse_args()
     start = given.work / "start"
     lists, labels = given.work / "lists.jsonl", given.work / "labels.jsonl"
@@ -39,7 +39,7 @@ def main() -> None:
     if not start.exists():
         dequantize(own, start)
     if not lists.exists():
-        write_lists(given.work / "pairs.jsonl", given.documents, train=lists, held_out=held)
+        write_queries(given.work / "pairs.jsonl", given.documents, train=lists, held_out=held)
     write_labels(held, held_labels, own=own, strong=strong, limit=given.lists)
     write_labels(lists, labels, own=own, strong=strong, limit=given.lists)
     train(

@@ -8,7 +8,6 @@ Products are computed in bfloat16, which is twice as fast where the processor ha
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -17,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from excerpt import PairReader
+from excerpt import Pair, PairReader
 from label import read_labels
+from lists import QueryList, read_lists
 from numpy.typing import NDArray
-from queries import QueryList, read_lists
 from student import Student
 from torch import Tensor
 from torch.nn import functional
@@ -32,22 +31,24 @@ SEED = 3
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Hyperparameters: lengths of pairs, batch size, learning rate, loss and averaging.
+    """Hyperparameters: lengths of pairs, batch sizes, learning rate, loss and averaging.
 
-    `tokens` are the lengths that a step draws from, with the weights `token_weights`.
+    `lengths` are those that a step draws from, in tokens of a pair and of the outline in it, with
+    the weights `length_weights`.
     """
 
-    tokens: tuple[int, ...] = (80, 112, 216)
-    token_weights: tuple[int, ...] = (25, 30, 45)
+    lengths: tuple[tuple[int, int], ...] = ((112, 24), (144, 32), (288, 80))
+    length_weights: tuple[int, ...] = (25, 35, 40)
     lists_per_step: int = 5
-    rate: float = 6e-5
+    pairs_per_batch: int = 10
+    rate: float = 8e-5
     least_rate: float = 0.02
-    warmup_steps: int = 20
+    warmup_steps: int = 30
     value: float = 0.25
     softmax: float = 0.5
-    answer: float = 0.15
-    averaged: float = 0.99
-    save_every: int = 150
+    answer: float = 0.3
+    averaged: float = 0.995
+    save_every: int = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,28 +71,34 @@ def train(
 ) -> None:
     """Train for some minutes; the moving average of the weights is saved to `out` now and then.
 
-    `lists` and `held_out` are a file of query lists and that of their labels each. `out` receives
-    a folder for each depth. The learning rate falls with the time.
+    `lists` and `held_out` are a file of query lists and that of their labels each; lists are read
+    again when all were used, since labelling may go on beside training. `out` receives a folder for
+    each depth. The learning rate falls with the time.
     """
     torch.manual_seed(SEED)
     chance = random.Random(SEED)
-    examples, held = read_examples(*lists), read_examples(*held_out)
+    held = read_examples(*held_out)
     reader = PairReader(student.start / TOKENIZER_FILE)
     weights = [each for each in student.parameters() if each.requires_grad]
     averaged = [each.detach().clone() for each in weights]
     adam = torch.optim.AdamW(weights, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01)
-    print(f"{len(examples)} lists, {len(held)} held out", flush=True)
+    print(f"{len(held)} lists held out", flush=True)
+    torch.set_num_threads(1)
     began, total = time.monotonic(), torch.zeros(len(student.depths))
-    for n, batch in enumerate(_batches(examples, recipe.lists_per_step, chance), start=1):
+    for n, batch in enumerate(_batches(lists, recipe.lists_per_step, chance), start=1):
         spent = (time.monotonic() - began) / 60 / minutes
         if spent >= 1:
             break
-        _yield_to_others()
         for group in adam.param_groups:
             fallen = max(recipe.least_rate, 1 - spent)
             group["lr"] = recipe.rate * fallen * min(1, n / recipe.warmup_steps)
-        tokens = chance.choices(recipe.tokens, recipe.token_weights)[0]
-        losses = _losses(student, reader, batch, tokens, recipe)
+        tokens, head_tokens = chance.choices(recipe.lengths, recipe.length_weights)[0]
+        pairs = [
+            pair
+            for each in batch
+            for pair in _pairs(reader, each.asked, tokens=tokens, head_tokens=head_tokens)
+        ]
+        losses = _losses(student, pairs, batch, recipe)
         losses.sum().backward()
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         adam.step()
@@ -103,8 +110,8 @@ def train(
             print(f"{n}: {means}, {60 * minutes * spent:.0f} s", flush=True)
             total.zero_()
         if n % recipe.save_every == 0:
-            _save(student, out, weights, averaged, reader, held)
-    _save(student, out, weights, averaged, reader, held)
+            _save(student, out, weights, averaged, reader, held, recipe)
+    _save(student, out, weights, averaged, reader, held, recipe)
 
 
 def read_examples(lists: Path, labels: Path) -> list[Example]:
@@ -118,16 +125,20 @@ def read_examples(lists: Path, labels: Path) -> list[Example]:
 
 
 @torch.no_grad()
-def validate(student: Student, reader: PairReader, held: Sequence[Example]) -> str:
+def validate(student: Student, reader: PairReader, held: Sequence[Example], recipe: Recipe) -> str:
     """Return the mean reciprocal rank of the answers, by each depth and by the labels."""
     found = []
-    for tokens in (96, 216):
-        ranks = []
+    for tokens, head_tokens in (recipe.lengths[0], recipe.lengths[-1]):
+        ranks: dict[str, list[list[int]]] = {}
         for each in held:
-            logits = _score(student, reader, each.asked, tokens).numpy()
-            ranks.append([_rank_of_first(row) for row in (*logits, each.labels.numpy())])
-        means = " ".join(f"{mean:.3f}" for mean in (1 / np.array(ranks)).mean(axis=0))
-        found.append(f"{tokens} tokens {means}")
+            pairs = _pairs(reader, each.asked, tokens=tokens, head_tokens=head_tokens)
+            logits = _score(student, pairs, recipe.pairs_per_batch).numpy()
+            row = [_rank_of_first(row) for row in (*logits, each.labels.numpy())]
+            ranks.setdefault(each.asked.kind, []).append(row)
+        for kind, rows in ranks.items():
+            means = " ".join(f"{mean:.3f}" for mean in (1 / np.array(rows)).mean(axis=0))
+            found.append(f"{kind} {means}")
+        found[-len(ranks)] = f"{tokens} tokens: {found[-len(ranks)]}"
     return "MRR with " + ", ".join(found)
 
 
@@ -135,40 +146,39 @@ def _rank_of_first(logits: NDArray[np.float32]) -> int:
     return 1 + int((logits[1:] >= logits[0]).sum())
 
 
-def _batches(
-    examples: Sequence[Example], size: int, chance: random.Random
-) -> Iterator[list[Example]]:
+def _batches(lists: Sequence[Path], size: int, chance: random.Random) -> Iterator[list[Example]]:
     while True:
+        examples = read_examples(*lists)
+        print(f"{len(examples)} lists", flush=True)
         order = chance.sample(range(len(examples)), len(examples))
         for start in range(0, len(order) - size + 1, size):
             yield [examples[at] for at in order[start : start + size]]
 
 
-def _yield_to_others() -> None:
-    """Use a second thread only while the machine has little else to do."""
-    torch.set_num_threads(2 if os.getloadavg()[0] < 3 else 1)
-
-
-def _score(student: Student, reader: PairReader, asked: QueryList, tokens: int) -> Tensor:
-    pairs = [
-        reader.pair(asked.query, each.head, each.text, tokens=tokens) for each in asked.candidates
+def _pairs(reader: PairReader, asked: QueryList, *, tokens: int, head_tokens: int) -> list[Pair]:
+    return [
+        reader.pair(asked.query, each.head, each.text, tokens=tokens, head_tokens=head_tokens)
+        for each in asked.candidates
     ]
+
+
+def _score(student: Student, pairs: Sequence[Pair], size: int) -> Tensor:
+    """Return (depths, pairs) logits, of batches of pairs of similar length."""
+    order = sorted(range(len(pairs)), key=lambda at: len(pairs[at].ids))
     with torch.autocast("cpu", torch.bfloat16):
-        logits: Tensor = student(pairs)
-    return logits
+        parts = [
+            student([pairs[at] for at in order[start : start + size]])
+            for start in range(0, len(order), size)
+        ]
+    logits = torch.cat(parts, dim=1)
+    return logits[:, torch.tensor(order).argsort()]
 
 
 def _losses(
-    student: Student, reader: PairReader, batch: Sequence[Example], tokens: int, recipe: Recipe
+    student: Student, pairs: Sequence[Pair], batch: Sequence[Example], recipe: Recipe
 ) -> Tensor:
     """Return the mean loss of a batch by depth."""
-    pairs = [
-        reader.pair(each.asked.query, candidate.head, candidate.text, tokens=tokens)
-        for each in batch
-        for candidate in each.asked.candidates
-    ]
-    with torch.autocast("cpu", torch.bfloat16):
-        logits = student(pairs)
+    logits = _score(student, pairs, recipe.pairs_per_batch)
     sizes = [len(each.labels) for each in batch]
     parts = zip(logits.split(sizes, dim=1), batch, strict=True)
     return torch.stack([_loss(part, each, recipe) for part, each in parts]).mean(dim=0)
@@ -204,12 +214,13 @@ def _save(
     averaged: Sequence[Tensor],
     reader: PairReader,
     held: Sequence[Example],
+    recipe: Recipe,
 ) -> None:
     """Save the averaged weights and print their figures; training goes on with its own."""
     own = [each.clone() for each in weights]
     for weight, mean in zip(weights, averaged, strict=True):
         weight.copy_(mean)
-    print(f"  averaged: {validate(student, reader, held)}", flush=True)
+    print(f"  averaged: {validate(student, reader, held, recipe)}", flush=True)
     for depth in student.depths:
         student.save(depth, out / f"{depth}-layers")
     for weight, value in zip(weights, own, strict=True):
