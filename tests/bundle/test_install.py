@@ -62,6 +62,18 @@ def test_the_script_names_what_is_wrong_and_exits_as_crx_does(bundle: Path, tmp_
     assert not (tmp_path / "new").exists()
 
 
+def test_a_module_planted_in_a_bundle_is_named_and_not_imported(
+    bundle: Path, tmp_path: Path
+) -> None:
+    for name in ("hashlib.py", "json.py", "pathlib.py"):
+        (bundle / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nraise SystemExit(0)\n")
+    command = [sys.executable, str(bundle / "install.py"), "--verify"]
+    done = subprocess.run(command, cwd=bundle, capture_output=True, text=True)
+    assert not (tmp_path / "ran").exists()
+    assert done.returncode == 4
+    assert "hashlib.py: extra\n" in done.stdout
+
+
 @pytest.mark.parametrize("name", ["python", "machine"])
 def test_another_python_or_machine_is_refused(bundle: Path, tmp_path: Path, name: str) -> None:
     change_manifest(bundle, {name: "plan9 mips"})

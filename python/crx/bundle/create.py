@@ -45,6 +45,9 @@ if sys.version_info[:2] != ({numbers}):
     sys.exit({incompatible})
 here = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
+# Python puts the folder of a script first, and a file of it, such as hashlib.py, would be imported
+# before any is checked.
+sys.path[:] = [path for path in sys.path if os.path.realpath(path) != os.path.realpath(here)]
 sys.path.insert(0, os.path.join(here, "wheels", "{wheel}"))
 
 from pathlib import Path
