@@ -58,6 +58,7 @@ def test_every_path_is_accounted_for(crx: CrxHere) -> None:
         "archive.tar.gz": tarred(),
         "letter.docx": zipped(),
         "noise.bin": bytes(range(256)) * 8,
+        "searchindex.js": b"a=1;" * 5_000,
         ".hidden": b"words",
         "draft.tmp": b"words",
         "secret.key": b"words",
@@ -72,7 +73,7 @@ def test_every_path_is_accounted_for(crx: CrxHere) -> None:
     (docs / "broken.md").symlink_to("gone.md")
     os.mkfifo(docs / "pipe")
     done = crx("index", "-q", "docs", "--exclude", "*.key")
-    assert done.out.startswith(".crx: 3 added, 7 skipped, 1 failed;")
+    assert done.out.startswith(".crx: 3 added, 8 skipped, 1 failed;")
     assert '"crx status --skipped" lists what was skipped, and why' in done.err
     listed = crx("status", "--skipped").out.splitlines()
     assert listed == [
@@ -88,6 +89,7 @@ def test_every_path_is_accounted_for(crx: CrxHere) -> None:
         "docs/other.crx: is an index",
         "docs/picture.png: is a picture (PNG)",
         "docs/pipe: is a pipe",
+        "docs/searchindex.js: is minified code",
         "docs/secret.key: excluded",
     ]
     status = crx("status", "--skipped", "--documents", "--json").json
@@ -97,6 +99,24 @@ def test_every_path_is_accounted_for(crx: CrxHere) -> None:
     # The documents of an archive are named after their paths within.
     assert f"{docs}/archive.zip#a.md" in named
     assert sorted(uri.partition("#")[0] for uri in named) == sorted(met)
+
+
+def test_code_without_line_breaks_is_minified() -> None:
+    with pytest.raises(NotText, match="is minified code"):
+        list(read_bytes(b"/* licence */\n" + b"f(x);" * 9_000, name="app.min.js"))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("app.js", b"let x = 1;\n" * 9_000 + b"x" * 9_000),
+        ("app.js", b"f(x);" * 100),
+        ("export.json", b'{"a": 1} ' * 9_000),
+        ("letter.md", b"words " * 9_000),
+    ],
+)
+def test_code_with_line_breaks_and_other_texts_without_are_read(name: str, data: bytes) -> None:
+    assert list(read_bytes(data, name=name))
 
 
 def test_the_record_follows_the_files(crx: CrxHere) -> None:

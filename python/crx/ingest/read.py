@@ -105,6 +105,12 @@ FORMATS: dict[str, Callable[[bytes, int], bytes]] = {
 
 _SNIFFED_CHARS = 20_000
 
+# Code for browsers, which programs write from sources, without line breaks: bundles, search indexes
+# of documentation, and source maps.
+_MINIFIED = frozenset({".cjs", ".css", ".js", ".map", ".mjs"})
+_MINIFIED_BYTES = 10_000
+_MINIFIED_BYTES_A_LINE = 500
+
 
 # Bytes of a compressed file's content, if the caller sets no limit.
 DEFAULT_MAX_BYTES = 64_000_000
@@ -212,9 +218,19 @@ def _read_archive(
 def promises_text(found: FoundFile, data: bytes) -> bool:
     """Return True if a file without text is a failure: it was named, or its extension is a text's.
 
-    Other files without text, and empty ones, are skipped.
+    Other files without text, minified and empty ones, are skipped.
     """
-    return found.uri == found.root or bool(data.strip() and is_claimed(suffix(found.uri)))
+    if found.uri == found.root:
+        return True
+    extension = suffix(found.uri)
+    return bool(data.strip()) and is_claimed(extension) and not is_minified(data, extension)
+
+
+def is_minified(data: bytes, extension: str) -> bool:
+    """Return whether the bytes are those of JavaScript or CSS without line breaks."""
+    if extension not in _MINIFIED or len(data) < _MINIFIED_BYTES:
+        return False
+    return len(data) > _MINIFIED_BYTES_A_LINE * (1 + data.count(b"\n"))
 
 
 def failure_reason(error: InputError | OSError) -> str:
@@ -240,6 +256,8 @@ def _find_reader(data: bytes, extension: str) -> Reader:
     own = reader_for(extension)
     if own is not None and not named:
         return own
+    if is_minified(data, extension):
+        raise NotText("is minified code")
     if name := reader_by_content(data, extension, named=named):
         return load_reader(name)
     if own is not None:
