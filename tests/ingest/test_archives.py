@@ -285,3 +285,50 @@ def test_a_damaged_tar_keeps_the_documents_of_an_earlier_run(tmp_path: Path) -> 
         archive.write_bytes(whole[:1324])
         assert index.refresh().failures
         assert found(index, "sing") == ["y.txt"]
+
+
+def failures(index: crx.Index) -> dict[str, str]:
+    """Return the reasons that the status of an index gives, by the name in the folder."""
+    return {uri.rpartition("/docs/")[2]: reason for uri, reason in index.status().failures}
+
+
+def test_an_archive_with_refused_files_is_read_once_and_they_stay_listed(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    archive = tmp_path / "docs" / "notes.zip"
+    files = {"x.txt": b"Whales sing.\n", "y.zip": TEXT}
+    archive.write_bytes(make_zip({**files, "../out.txt": TEXT}))
+    with crx.open(tmp_path / "index", settings={"embedder": "none", "reranker": ""}) as index:
+        (failed,) = index.add(tmp_path / "docs").failures
+        assert "../out.txt: leads out of the archive (1 documents were read)" in failed.reason
+        listed = failures(index)
+        assert listed["notes.zip#../out.txt"] == "leads out of the archive"
+        assert listed["notes.zip#y.zip"].startswith("is a damaged archive")
+        for _ in range(2):
+            report = index.refresh()
+            assert (report.failures, report.unchanged, failures(index)) == ((), 1, listed)
+        # They go with a move of the archive, are forgotten when it is mended, and with it.
+        archive = archive.rename(archive.parent / "moved.zip")
+        assert index.refresh().renamed == 1
+        assert list(failures(index).values()) == list(listed.values())
+        assert list(failures(index)) == ["moved.zip#../out.txt", "moved.zip#y.zip"]
+        assert index.refresh().failures == ()
+        archive.write_bytes(make_zip(files))
+        assert len(index.refresh().failures) == 1
+        assert list(failures(index)) == ["moved.zip#y.zip"]
+        archive.write_bytes(make_zip({"x.txt": b"Whales sing.\n"}))
+        assert (index.refresh().failures, failures(index)) == ((), {})
+        archive.write_bytes(make_zip({**files, "../out.txt": TEXT}))
+        index.refresh()
+        archive.unlink()
+        assert (index.refresh().removed, failures(index)) == (1, {})
+
+
+def test_the_refused_files_of_an_archive_are_removed_with_it(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    archive = tmp_path / "docs" / "notes.zip"
+    archive.write_bytes(make_zip({"x.txt": TEXT, "../out.txt": TEXT}))
+    with crx.open(tmp_path / "index", settings={"embedder": "none", "reranker": ""}) as index:
+        index.add(archive)
+        assert len(failures(index)) == 1
+        index.remove_matching(str(archive))
+        assert failures(index) == {}

@@ -18,7 +18,7 @@ import struct
 import tarfile
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import Protocol
@@ -54,12 +54,13 @@ _DAMAGES = (
 class PartlyRead(InputError):
     """An archive was listed to its end, but some of its files could not be read.
 
-    `refused` are those files: what follows the archive's URI in theirs, such as `#docs/guide.md`.
+    `refused` has the reason for each of those files, by what follows the archive's URI in theirs,
+    such as `#docs/guide.md`.
     """
 
-    def __init__(self, reason: str, refused: Sequence[str]) -> None:
+    def __init__(self, reason: str, refused: Mapping[str, str]) -> None:
         super().__init__(reason)
-        self.refused = tuple(refused)
+        self.refused = dict(refused)
 
     def find_refused(self, uris: Iterable[str], *, archive: str) -> set[str]:
         """Return those of the URIs that are of documents in a refused file of the archive."""
@@ -121,7 +122,7 @@ def read_archive(
     if budget.level == MOST_LEVELS:
         raise InputError("is an archive in an archive in an archive, which is not read")
     bad: list[str] = []
-    refused: list[str] = []
+    refused: dict[str, str] = {}
     is_listed = False
     count = 0
     paths: set[str] = set()
@@ -131,7 +132,7 @@ def read_archive(
             reason = member.refused or ("was there before" if member.path in paths else "")
             if reason:
                 bad.append(f"{member.path}: {reason}")
-                refused.append(f"#{member.path}")
+                refused[f"#{member.path}"] = reason
                 continue
             paths.add(member.path)
             try:
@@ -143,10 +144,10 @@ def read_archive(
                 continue
             except PartlyRead as why:
                 bad.append(f"{member.path} {why}")
-                refused += [f"#{member.path}{within}" for within in why.refused]
+                refused |= {f"#{member.path}{each}": why.refused[each] for each in why.refused}
             except InputError as why:
                 bad.append(f"{member.path} {why}")
-                refused.append(f"#{member.path}")
+                refused[f"#{member.path}"] = str(why)
         is_listed = True
     except InputError as why:
         bad.append(str(why))

@@ -20,6 +20,7 @@ from crx.ingest.ignore import FolderPatterns
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import is_below, path_of
 from crx.ingest.read import failure_reason, promises_text
+from crx.ingest.recorded_failures import RecordedFailures
 from crx.ingest.report import Failure, Skipped, Tally
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.write import DocumentWriter, Source, encode_metadata, hash_source
@@ -56,7 +57,8 @@ class FilePass:
     folder that it is in was replaced since, or `rehash`, which also writes damaged documents anew.
     A file that cannot be read is a `Failure`, and the store keeps what it has of it; likewise for
     all files of a folder that cannot be listed or is not mounted. A file without text is skipped,
-    unless it is a root or its name promises text.
+    unless it is a root or its name promises text. An archive that was read but for some of its
+    files is a `Failure` once, and these are recorded; it is read again when it has changed.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class FilePass:
         self._rehash = rehash
         self._only = only
         self._keep_missing = keep_missing
-        self._failed: set[str] = set()
+        self._failed = RecordedFailures(store)
         self._files: set[str] = set()
         self._put_records: set[str] = set()
         self._changes: Mapping[str, int] = {}
@@ -114,7 +116,6 @@ class FilePass:
         self._tally.count("ignored", len(discovery.ignored))
         self._tally.count("skipped", len(discovery.skipped))
         known = _by_path(self._store.documents())
-        self._failed = {uri for uri, _ in self._store.failures()}
         _set_vanished(discovery, roots, known)
         sizes = [self._bytes_to_read(file, known.get(file.uri, [])) for file in discovery.files]
         paths = [file.path for file in discovery.files]
@@ -135,7 +136,7 @@ class FilePass:
         while self._begun:
             self._finish(self._begun.popleft())
         self._remove_missing()
-        self._forget_failures(found, scope)
+        self._forget_failures(known.keys(), found, scope)
         return discovery
 
     def _visits(self, uri: str) -> bool:
@@ -203,11 +204,9 @@ class FilePass:
                 self._keep(file.uri, str(error), rows)
             else:
                 self._store.remove_documents([file.uri, *(row.uri for row in rows)])
+                self._failed.replace_within(file.uri, {}, documents=self._files)
                 self.skipped.append(Skipped(file.uri, str(error)))
                 self._tally.count("skipped")
-        except PartlyRead as error:
-            refused = error.find_refused([row.uri for row in rows], archive=file.uri)
-            self._keep(file.uri, str(error), [row for row in rows if row.uri in refused])
         except InputError as error:
             was_read = self._tally.report.chunks > chunks
             self._keep(file.uri, str(error), [] if was_read else rows)
@@ -269,11 +268,15 @@ class FilePass:
         except PartlyRead as error:
             partly_read = error
         gone = {uri for uri in old - put if uri == file.uri or uri not in self._files}
+        kept: set[str] = set()
         if partly_read is not None:
-            gone -= partly_read.find_refused(gone, archive=file.uri)
-        self._store.remove_documents(sorted(gone))
+            kept = partly_read.find_refused(gone, archive=file.uri)
+        self._store.remove_documents(sorted(gone - kept))
         if partly_read is not None:
-            raise partly_read
+            kept_rows = [row for row in rows if row.uri in kept]
+            self._report_partly_read(file.uri, partly_read, put=put, kept=kept_rows)
+            return
+        self._failed.replace_within(file.uri, {}, documents=put | self._files)
         if namesakes:
             raise InputError(
                 f"has a document named as the file {namesakes[0]} is, which is indexed instead; "
@@ -285,6 +288,21 @@ class FilePass:
             self._tally.count("added")
         else:
             self._tally.count("unchanged" if self._store.seq == seq else "changed")
+
+    def _report_partly_read(
+        self, uri: str, error: PartlyRead, *, put: set[str], kept: Rows
+    ) -> None:
+        """Report an archive with files that cannot be read, of which documents were put or kept.
+
+        It counts as read if there are documents, and all of them are of this archive as it is now.
+        """
+        if kept or not put:
+            self._keep(uri, str(error), kept)
+            return
+        self._failed.replace_within(uri, error.refused, documents=put | self._files)
+        if uri in self._failed:
+            self._store.remove_documents([uri])  # there is no such document: its failure goes
+        self._tally.fail(Failure(uri, str(error)))
 
     def _rename(self, file: FoundFile, source: Source) -> bool:
         """Give the documents of a vanished file the new path, if bytes and extension are equal.
@@ -307,6 +325,7 @@ class FilePass:
                 metadata=encode_metadata(metadata),
                 source_mtime_ns=file.mtime_ns,
             )
+        self._failed.replace_within(file.uri, self._failed.within(path), documents=self._files)
         return True
 
     def _keep(self, uri: str, reason: str, rows: Rows) -> None:
@@ -320,9 +339,13 @@ class FilePass:
         self._store.record_failure(uri, reason)
         self._tally.fail(Failure(uri, reason))
 
-    def _forget_failures(self, found: set[str], scope: _Scope) -> None:
-        """Forget earlier failures of files and folders that do not exist any more."""
-        gone = [uri for uri in self._failed if uri not in found and scope.is_gone(uri)]
+    def _forget_failures(self, files: Iterable[str], found: set[str], scope: _Scope) -> None:
+        """Forget earlier failures of files and folders that do not exist any more.
+
+        `files` are those that documents were read from; archives are among them.
+        """
+        owners = self._failed.owners(files)
+        gone = [uri for uri, of in owners.items() if of not in found and scope.is_gone(of)]
         if gone:
             self._store.remove_documents(gone)
 

@@ -244,8 +244,9 @@ def _raise_failure(reply: Message) -> None:
     """Raise what the worker reports instead of a document, unless it is done."""
     op = reply.get("op")
     refused = reply.get("refused")
-    if op == "failed" and isinstance(refused, list):
-        raise PartlyRead(str(reply.get("reason")), list(map(str, refused)))
+    if op == "failed" and isinstance(refused, dict):
+        reasons = {str(part): str(reason) for part, reason in refused.items()}
+        raise PartlyRead(str(reply.get("reason")), reasons)
     if op == "failed":
         raise (NotText if reply.get("not_text") else InputError)(str(reply.get("reason")))
     if op == "out-of-memory":

@@ -1,0 +1,57 @@
+"""Failures of earlier passes: of files, and of the files in archives that were read in part.
+
+A file in an archive that cannot be read is recorded by a URI of its own, such as `a.zip#b.pdf`. The
+archive is not read again because of it, as long as it does not change.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Set
+
+from crx import _native
+
+
+class RecordedFailures:
+    """The failures that a store has at the beginning of a pass."""
+
+    def __init__(self, store: _native.Store) -> None:
+        self._store = store
+        self._reasons = dict(store.failures())
+        self._sorted = sorted(self._reasons)
+
+    def __contains__(self, uri: str) -> bool:
+        return uri in self._reasons
+
+    def within(self, archive: str) -> dict[str, str]:
+        """Return the failures of files in an archive: the reasons by what follows its URI."""
+        start = f"{archive}#"
+        found = {}
+        for at in range(bisect_left(self._sorted, start), len(self._sorted)):
+            uri = self._sorted[at]
+            if not uri.startswith(start):
+                break
+            found[uri.removeprefix(archive)] = self._reasons[uri]
+        return found
+
+    def owners(self, files: Iterable[str]) -> dict[str, str]:
+        """Return the file that each failure is of: an archive of the files, or its own URI."""
+        owners = {uri: uri for uri in self._sorted}
+        if any("#" in uri for uri in self._sorted):
+            for file in files:
+                owners |= {file + part: file for part in self.within(file)}
+        return owners
+
+    def replace_within(
+        self, archive: str, refused: Mapping[str, str], *, documents: Set[str]
+    ) -> None:
+        """Record the failures of files in an archive, by what follows its URI; earlier ones go.
+
+        URIs of `documents`, such as that of a file that the archive has twice, are left as they
+        are.
+        """
+        earlier = {archive + part for part in self.within(archive)}
+        now = {archive + part: reason for part, reason in refused.items()}
+        self._store.remove_documents(sorted(earlier - now.keys() - documents))
+        for uri in sorted(now.keys() - documents):
+            self._store.record_failure(uri, now[uri])
