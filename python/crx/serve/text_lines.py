@@ -10,6 +10,8 @@ from dataclasses import dataclass
 SHOWN_CHARS = 60_000
 # Of them, those before the span that the page is scrolled to.
 _BEFORE_CHARS = 15_000
+# Characters that a line counts as at least: each is an element of the page, also if it is empty.
+_LINE_CHARS = 20
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
@@ -70,11 +72,13 @@ class TextLines:
         """Return what is shown of a text that is scrolled to an offset.
 
         Its lines have about `shown` characters, `before` of them before the offset. They are cut
-        if they have more than twice as many.
+        if they have more than twice as many. Of short lines there are fewer characters.
         """
         text_start = max(0, min(start - before, len(self.text) - shown))
-        first = self.line_at(text_start)
-        last = max(self.line_at(text_start + shown), self.line_at(start))
+        at = self.line_at(start)
+        first = max(self.line_at(text_start), at - before // _LINE_CHARS)
+        last = max(self.line_at(text_start + shown), at)
+        last = min(last, first + shown // _LINE_CHARS)
         line_start, line_end = self.span(first, last)
         if line_end - line_start <= 2 * shown:
             return Window(first, last, line_start, line_end)

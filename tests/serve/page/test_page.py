@@ -344,6 +344,28 @@ def test_a_long_line_is_cut_around_the_offset() -> None:
     assert lines.around(504, before=10, shown=500) == Window(2, 2, 4, 1004)
 
 
+def test_of_blank_lines_a_page_shows_fewer_characters() -> None:
+    lines = TextLines.of("\n" * 5000)
+    assert lines.around(0, before=100, shown=400) == Window(1, 21, 0, 20)
+    assert lines.around(2500, before=100, shown=400) == Window(2496, 2516, 2495, 2515)
+    assert lines.around(4999, before=100, shown=400) == Window(4995, 5001, 4994, 5000)
+
+
+def test_a_document_of_blank_lines_makes_no_large_page(tmp_path: Path) -> None:
+    (tmp_path / "blank.txt").write_text("Krill.\n" + "\n" * 100_000 + "Whales.\n")
+    with crx.open(tmp_path / "i.crx", settings=SETTINGS) as index:
+        index.add(tmp_path / "blank.txt")
+    service = SearchService([ServedIndex("blank", tmp_path / "i.crx", settings=SETTINGS)])
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
+        url = first_link(client, "whales").partition("#")[0]
+        for path in (url, url.replace("/documents/", "/preview/"), f"{url}&view=text"):
+            html = get(client, path)
+            assert "Whales" in html
+            assert len(html) < 1_000_000
+        assert "Earlier text" in get(client, url)
+    service.close()
+
+
 def test_passages_while_typing_are_not_reranked_if_an_index_reranks(tmp_path: Path) -> None:
     (tmp_path / "whales.md").write_text("# Whales\n\nBlue whales eat krill.\n")
     settings = {"embedder": "hashed", "reranker": "overlap"}
