@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from collections.abc import Sequence
@@ -28,7 +27,8 @@ class _Closed(Exception):
 class AddedFolder:
     """A folder that is being added, or was: files read of those found, and what went wrong.
 
-    `report` is what became of its documents, None until they are read.
+    `waits_for` is what else writes to the index, "" if nothing does. `report` is what became of the
+    folder's documents, None until they are read.
     """
 
     index: str
@@ -36,6 +36,7 @@ class AddedFolder:
     files_read: int = 0
     files_found: int = 0
     is_running: bool = True
+    waits_for: str = ""
     problem: str = ""
     report: Report | None = None
 
@@ -115,8 +116,10 @@ class FolderAdder:
                 raise UsageError(f"{added.folder}: leads elsewhere by a link now")
             # The index may have been replaced while another process wrote to it.
             index = self.service.index(added.index)
-            with contextlib.suppress(Locked):
+            try:
                 return index.add(added.folder, words_only=True, on_progress=self._note_progress)
+            except Locked as locked:
+                self._last = replace(added, waits_for=str(locked))
             self._closed.wait(RETRY_S)
         raise _Closed
 
@@ -125,5 +128,8 @@ class FolderAdder:
             raise _Closed
         if self._last is not None:
             self._last = replace(
-                self._last, files_read=progress.documents, files_found=progress.found
+                self._last,
+                files_read=progress.documents,
+                files_found=progress.found,
+                waits_for="",
             )

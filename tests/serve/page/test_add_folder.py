@@ -197,9 +197,10 @@ def test_a_folder_waits_for_another_writer(
 ) -> None:
     add = Index.add
     tries = []
+    status = ServiceStatus(version="1", ready=True, generator="", indexes=())
 
     def add_later(index: Index, *paths: str, **options: object) -> Report:
-        tries.append(paths)
+        tries.append(render_state(status, added=adder.last))
         if len(tries) < 3:
             raise Locked("another process writes")
         return add(index, *paths, **options)  # type: ignore[arg-type]
@@ -209,6 +210,10 @@ def test_a_folder_waits_for_another_writer(
     adder.add(str(shelf / "new"))
     assert wait(adder).problem == ""
     assert len(tries) == 3
+    assert f"{shelf}/new waits to be read: another process writes" not in tries[0]
+    assert f"{shelf}/new waits to be read: another process writes" in tries[2]
+    assert "data-busy" in tries[2]
+    assert wait(adder).waits_for == ""
 
 
 def test_a_folder_that_becomes_a_link_while_it_waits_is_not_added(
