@@ -50,6 +50,18 @@ def test_a_changed_file_is_not_drawn(crx: Crx, paper: Path) -> None:
     assert "is gone or has changed" in crx("show", "paper.pdf", "--page", 1).err
 
 
+def test_a_page_of_a_link_that_was_indexed_is_refused_with_the_next_step(
+    crx: Crx, paper: Path
+) -> None:
+    link = paper.parent / "linked.pdf"
+    link.symlink_to(paper)
+    assert crx("index", "linked.pdf", "-q").code == 0
+    done = crx("show", "linked.pdf", "--page", 1)
+    assert (done.code, done.out) == (2, "")
+    expected = f"{link}: is a link, which is not followed; index the file that it leads to\n"
+    assert done.err.endswith(expected)
+
+
 def test_a_link_under_the_default_name_is_not_followed(crx: Crx, paper: Path) -> None:
     outside = paper.parent.parent / "outside.txt"
     within = paper.parent / "within.txt"

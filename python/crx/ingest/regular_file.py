@@ -31,7 +31,10 @@ def read_indexed_file(uri: str, *, size: int, source_hash: bytes) -> bytes:
 
     Raises `NotFound` if the file is a link, is gone or has changed.
     """
-    data = read_regular_file(path_of(uri), size=size)
+    path = path_of(uri)
+    data = read_regular_file(path, size=size)
+    if data is None and os.path.islink(path):
+        raise NotFound(f"{uri}: is a link, which is not followed; index the file that it leads to")
     if data is None or hash_source(data) != source_hash:
-        raise NotFound(f'{uri}: is a link, is gone or has changed; "crx index" reads it again')
+        raise NotFound(f'{uri}: is gone or has changed; "crx index" reads it again')
     return data

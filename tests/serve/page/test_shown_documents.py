@@ -346,7 +346,7 @@ def test_a_link_under_the_name_of_a_document_is_told(client: Client, files: Path
     (files / "fuse.py").symlink_to(files / "moved.py")
     answer = client.get(path)
     assert answer.status == 404
-    assert b"is a link, is gone or has changed" in answer.body
+    assert b"is a link, which is not followed" in answer.body
 
 
 def test_a_pdf_in_an_archive_has_no_picture(client: Client, tmp_path: Path) -> None:
