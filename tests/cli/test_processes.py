@@ -192,3 +192,55 @@ def test_a_read_only_disk_can_be_searched_and_not_written(crx: Crx, docs: Path, 
     assert refused.code == 6
     assert "read-only" in refused.err.lower()
     assert crx("index", docs, "--index", disk.place / "other.crx").code == 6
+
+
+READING = (
+    ("search", "krill"),
+    ("search", "--literal", "krill"),
+    ("status",),
+    ("status", "--skipped"),
+    ("show", "DOC"),
+    ("verify", "--deep"),
+    ("prompt", "krill"),
+)
+WRITING = (
+    ("index",),
+    ("embed",),
+    ("remove", "DOC"),
+    ("rebuild",),
+    ("gc",),
+    ("contextualize", "--with", "fake:"),
+)
+
+
+@needs_mount
+def test_an_index_on_a_read_only_disk_is_read_by_each_command_and_its_writers_say_one_line(
+    crx: Crx, docs: Path, disk: Disk
+) -> None:
+    place = disk.place / "i.crx"
+    assert crx("index", docs, "--index", place).code == 0
+    disk.mount("remount,ro")
+    for command in READING:
+        words = [str(docs / "whales.md") if word == "DOC" else word for word in command]
+        done = crx(*words, "--index", place)
+        assert (done.code, bool(done.out) or command[-1] == "--skipped") == (0, True), done
+    for command in WRITING:
+        words = [str(docs / "whales.md") if word == "DOC" else word for word in command]
+        done = crx(*words, "--index", place)
+        assert (done.code, done.out, done.err.count("\n")) == (6, "", 1), done
+        assert "read-only file system" in done.err.lower()
+
+
+@needs_mount
+def test_an_index_without_derived_files_on_a_read_only_disk_says_so_in_one_line(
+    crx: Crx, docs: Path, disk: Disk
+) -> None:
+    place = disk.place / "i.crx"
+    assert crx("index", docs, "--index", place).code == 0
+    shutil.rmtree(place / "derived")
+    disk.mount("remount,ro")
+    assert crx("show", docs / "whales.md", "--index", place).code == 0
+    for command in (("search", "krill"), ("status",), ("verify",)):
+        done = crx(*command, "--index", place)
+        assert (done.code != 0, done.out, done.err.count("\n")) == (True, "", 1), done
+        assert "read-only file system" in done.err.lower()
