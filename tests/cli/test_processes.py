@@ -140,6 +140,17 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
+def test_a_limit_of_cpu_time_for_all_processes_of_a_user_leaves_files_readable(
+    docs: Path, here: Path
+) -> None:
+    words = f"ulimit -t 25; {shlex.join(process('index', 'docs'))}"
+    done = subprocess.run(
+        ["sh", "-c", words], cwd=here, check=False, text=True, capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(".crx: 2 added; ")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(
     ("command", "code", "said"),

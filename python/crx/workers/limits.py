@@ -27,9 +27,14 @@ def limit_process(*, memory_bytes: int = 0, file_bytes: int = 0) -> None:
 
 
 def restart_time(*, cpu_s: int, wall_s: int) -> None:
-    """Let the kernel end this process when what comes now takes too long."""
+    """Let the kernel end this process when what comes now takes too long.
+
+    A lower limit that the user has set for all processes holds, too.
+    """
     soft = math.ceil(time.process_time()) + cpu_s
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if hard != resource.RLIM_INFINITY:
+        soft = min(soft, hard)
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
     signal.setitimer(signal.ITIMER_REAL, wall_s)
 
