@@ -92,6 +92,31 @@ def test_a_line_of_a_million_characters(crx: Crx, here: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("name", "start"), [("a.txt", ""), ("a.py", "x = '"), ("a.c", "/*")])
+def test_a_line_of_50_mb(crx: Crx, here: Path, name: str, start: str) -> None:
+    (here / name).write_text(f"{start}{'whales eat krill in the cold seas ' * 1_470_000}a narwhal")
+    assert crx("index", name, "--embedder", "none").code == 0
+    done = crx("search", "narwhal", "-k", 1, "--no-rerank")
+    assert done.code == 0
+    assert "a narwhal" in done.out
+    assert len(done.out) < 20_000
+
+
+@pytest.mark.slow
+def test_100_000_files(crx: Crx, here: Path) -> None:
+    for folder in range(100):
+        (here / "notes" / str(folder)).mkdir(parents=True)
+        for number in range(1000):
+            (here / "notes" / str(folder) / f"{number}.md").write_text(f"# {folder}\n\nw{number}\n")
+    done = crx("index", "notes", "--embedder", "none")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(".crx: 100000 added; ")
+    assert crx("index", "notes").out.startswith(".crx: 100000 unchanged; ")
+    assert crx("search", "w77", "--no-rerank").code == 0
+    assert crx("verify").code == 0
+
+
+@pytest.mark.slow
 def test_a_page_of_50_mb(crx: Crx, here: Path) -> None:
     paragraph = f"<p>{'whales eat krill in the cold seas ' * 20}</p>\n"
     page = f"<title>Seas</title>{paragraph * (50_000_000 // len(paragraph))}<p>a narwhal</p>"

@@ -206,6 +206,18 @@ def test_a_damaged_tar_is_not_read_as_a_complete_one() -> None:
     assert len(read(whole[:4608], "a.tar")) == 4
 
 
+@pytest.mark.parametrize("name", [".hidden", "b.txt"])
+def test_a_tar_that_leads_back_by_a_negative_size_is_damaged(name: str) -> None:
+    header = bytearray(tarfile.TarInfo(name).tobuf(tarfile.GNU_FORMAT))
+    header[124:136] = (256**12 - 1024).to_bytes(12, "big")
+    header[148:156] = b" " * 8
+    header[148:156] = f"{sum(header):06o}\0 ".encode()
+    tar = make_tar({"a.txt": TEXT})[:1024] + bytes(header) + bytes(1024)
+    assert failure(tar, "a.tar") == (
+        "is a damaged archive: a size is negative (1 documents were read)"
+    )
+
+
 def test_a_tar_whose_first_name_begins_as_a_zip_archive_does_is_read() -> None:
     (document,) = read(make_tar({"PKG-INFO": TEXT}), "a.tar")
     assert document.uri == "a.tar#PKG-INFO"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hmac
 
 import pytest
 from starlette.datastructures import Headers
@@ -117,6 +118,23 @@ def test_the_cookie_of_a_session_stands_for_the_token() -> None:
     assert status(policy, **given) == 401
     other = make_policy(host="127.0.0.1", token=TOKEN[::-1])
     assert status(other, cookie=f"crx-session={policy.session}") == 401
+
+
+def test_tokens_and_cookies_are_compared_in_constant_time_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    policy = make_policy(host="127.0.0.1", token=TOKEN)
+    right = (f"Bearer {TOKEN}", basic(TOKEN), f"crx-session={policy.session}")
+    wrong = (f"Bearer {TOKEN}x", basic("wrong"), "crx-session=wrong")
+    for given, verdict in ((right, False), (wrong, True)):
+        # Whatever the function says is what counts, so nothing else compares.
+        monkeypatch.setattr(hmac, "compare_digest", lambda *_, verdict=verdict: verdict)
+        bearer, password, cookie = given
+        expected = 0 if verdict else 401
+        assert status(policy, authorization=bearer) == expected
+        assert status(policy, authorization=password) == expected
+        assert status(policy, cookie=cookie) == expected
+        assert policy.is_token(TOKEN) is verdict
 
 
 def test_health_needs_no_token() -> None:

@@ -214,6 +214,9 @@ def _tar_files(tar: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
     """
     files: dict[str, tarfile.TarInfo] = {}
     for entry in tar:
+        # `tarfile` would go back to what stands before it, again and again.
+        if entry.size < 0:
+            raise InputError("is a damaged archive: a size is negative")
         content = files.get(entry.linkname.removeprefix("./")) if entry.islnk() else entry
         if content is not None and content.isfile():
             path = entry.name.removeprefix("./")
