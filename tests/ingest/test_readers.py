@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -518,6 +520,23 @@ class TestJsonLines:
         with pytest.raises(InputError, match=r"line 1: has .*chunk"):
             one(f'{{"text": "abc", "chunks": {chunks}}}', "x.jsonl")
 
+    @pytest.mark.parametrize(
+        ("record", "reason"),
+        [
+            ({"id": "a" * 1001}, 'has an "id" of more than 1,000 characters'),
+            ({"metadata": {"a": "b" * 100_000}}, "has more than 100 kB of metadata"),
+            ({"a": list(range(9))} | {str(n): n for n in range(20_000)}, "has more than 100 kB"),
+        ],
+    )
+    def test_what_every_answer_would_repeat_is_limited(
+        self, record: dict[str, object], reason: str
+    ) -> None:
+        with pytest.raises(InputError, match=reason):
+            one(json.dumps({"text": "a", **record}), "x.jsonl")
+        long = {"text": "a", "title": "b" * 5000, "lang": "c" * 5000}
+        document = one(json.dumps(long), "x.jsonl")
+        assert (len(document.title), len(document.lang)) == (1000, 35)
+
 
 class TestHtml:
     def test_a_page_is_what_its_reader_reads(self) -> None:
@@ -788,3 +807,22 @@ def check_marks(text: str, marks: tuple[Mark, ...]) -> None:
             assert mark.end <= open_[-1].end
             assert mark.level > open_[-1].level
         open_.append(mark)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.html", "<title>{0}</title><meta name=author content={0}><h1>{0}</h1><p>x"),
+        ("a.eml", "Subject: {0}\nFrom: {0}\n\nx"),
+        ("a.tex", "\\title{{{0}}}\\section{{{0}}}x"),
+        ("a.org", "#+title: {0}\nx"),
+        ("a.rtf", "{{\\rtf1{{\\info{{\\title {0}}}{{\\author {0}}}}}x}}"),
+    ],
+)
+def test_titles_labels_and_metadata_have_a_length_that_answers_can_repeat(
+    name: str, data: str
+) -> None:
+    (document,) = read_bytes(data.format("w" * 300_000).encode(), name=name)
+    assert len(document.title) == 1000
+    assert all(len(mark.label) <= 1000 for mark in document.marks)
+    assert all(len(str(value)) <= 100_000 for value in document.metadata.values())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from crx.errors import InputError, NotText
 from crx.ingest import archives
 from crx.ingest.archives import ArchiveBudget
+from crx.ingest.document_bounds import bound_document
 from crx.ingest.paths import describe_os_error, uri_of
 from crx.ingest.readers import (
     Reader,
@@ -187,7 +188,8 @@ def _read_content(
     ext = {"ext": extension.removeprefix(".")} if extension else {}
     try:
         for document in _choose_reading(data, extension, recognize)(data, name=name):
-            yield replace(document, metadata={**ext, **document.metadata})
+            bounded = bound_document(document)
+            yield replace(bounded, metadata={**ext, **bounded.metadata})
     except BinaryFile:
         raise NotText(f"is {describe_binary(data)}") from None
 

@@ -25,6 +25,10 @@ from crx.types import Document, Scalar
 
 extensions = (".jsonl", ".ndjson")
 
+# All answers repeat these; a tag of a language has at most 35 characters in practice (RFC 5646).
+_ID_CHARS = 1000
+_LANG_CHARS = 35
+_METADATA_BYTES = 100_000
 _FIELDS = frozenset(("id", "doc_id", "title", "text", "lang", "chunks", "metadata"))
 
 
@@ -64,12 +68,14 @@ def _document(line: bytes, name: str, number: int) -> Document:
     key = record.get("id", record.get("doc_id", number))
     if isinstance(key, bool) or not isinstance(key, str | int) or key == "":
         raise InputError('has an "id" that is neither text nor a whole number')
+    if len(str(key)) > _ID_CHARS:
+        raise InputError(f'has an "id" of more than {_ID_CHARS:,} characters')
     format_, marks = structure(text, name=str(key))
     return Document(
         uri=f"{name}#{key}",
         text=text,
         title=normalize(_text(record, "title")),
-        lang=_text(record, "lang"),
+        lang=_text(record, "lang")[:_LANG_CHARS],
         metadata={"format": format_, **_metadata(record)},
         marks=marks,
         chunks=_chunks(record, written),
@@ -99,6 +105,8 @@ def _metadata(record: dict[str, Any]) -> dict[str, Scalar | list[Scalar]]:
         if not all(isinstance(item, Scalar) for item in values):
             raise InputError(f'has metadata "{key}" that is neither a value nor a list of values')
         kept[key] = value
+    if len(orjson.dumps(kept)) > _METADATA_BYTES:
+        raise InputError(f"has more than {_METADATA_BYTES // 1000} kB of metadata")
     return kept
 
 
