@@ -269,6 +269,18 @@ PATTERNS: dict[str, list[tuple[str, str, str]]] = {
         ("", "func (a b) c(){}\n", ""),
         ("", "type a struct{", ""),
     ],
+    ".eml": [
+        ("Subject: ", "=?utf-8?q?a?= ", "\n\na"),
+        ("Received: a\n", "Received: a\n", "\na"),
+        ("To: ", "a <b@c>, ", "\n\na"),
+        ("From: ", "a.", "@b\n\na"),
+        ("Content-Type: text/plain", "; a=b", "\n\na"),
+        ("Content-Type: text/plain; a*0*=", "%41", "\n\na"),
+        ("Content-Disposition: attachment; filename=", "a", "\n\na"),
+        ("Content-Type: multipart/mixed; boundary=b\n\n", "--b\n\na\n", "--b--\n"),
+        ("Subject: a\n\n", "=?utf-8?q?a?=\n", ""),
+        ("Date: ", "1 ", "\n\na"),
+    ],
     ".html": [
         ("", "<p>a", ""),
         ("", "<h1>a</h1>", ""),
@@ -296,6 +308,7 @@ QUICK = {
     ".c": (0, 2),
     ".py": (0, 1),
     ".js": (0,),
+    ".eml": (0,),
 }
 
 
