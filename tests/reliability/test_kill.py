@@ -91,7 +91,12 @@ MAINTENANCE = (
 
 
 # What brings an index that an earlier version made up to date: its BM25 leg, its tables, its rows.
-UPGRADE = (("search", "krill licence"), ("index", "DOCS", "-q"), ("index", "--rehash", "-q"), ("verify",))
+UPGRADE = (
+    ("search", "krill licence"),
+    ("index", "DOCS", "-q"),
+    ("index", "--rehash", "-q"),
+    ("verify",),
+)
 DATA = Path(__file__).parent.parent / "data"
 
 
