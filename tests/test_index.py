@@ -202,6 +202,17 @@ def test_a_renamed_file_that_has_its_name_as_title_is_read_again(
     assert "whale song" not in titles
 
 
+def test_a_source_file_is_found_by_its_name_also_after_a_renaming(
+    index: crx.Index, docs: Path
+) -> None:
+    (docs / "lovins.py").write_text("def stem(word):\n    return word\n")
+    index.add(docs)
+    assert index.search("lovins")[0].uri == str(docs / "lovins.py")
+    (docs / "lovins.py").rename(docs / "porter.py")
+    assert done(index.add(docs)) == {"added": 1, "unchanged": 2}
+    assert index.search("porter")[0].uri == str(docs / "porter.py")
+
+
 def test_a_filter_on_paths_is_a_glob(index: crx.Index, docs: Path) -> None:
     index.add(docs)
     assert index.search("krill", where={"path": str(docs / "**")}).passages

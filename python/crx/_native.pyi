@@ -34,6 +34,7 @@ __all__ = [
     "clear_folder",
     "current_interrupt",
     "defined_names",
+    "defines",
     "dense_topk",
     "detect_lang",
     "digest",
@@ -43,6 +44,7 @@ __all__ = [
     "fuse_scores",
     "is_source",
     "is_source_code",
+    "outline",
     "page_text",
     "pdf_lines",
     "query_terms",
@@ -52,6 +54,7 @@ __all__ = [
     "replace_file",
     "salvage",
     "select_spans",
+    "source_languages",
     "split",
     "unspaced_spans",
 ]
@@ -256,6 +259,13 @@ def defined_names(uri: str, text: str) -> list[str]:
     How definitions are written is known from the extension of the URI. A name may occur twice.
     """
 
+def defines(uri: str, text: str, name: str) -> bool:
+    """Return whether a line of a text defines a name, whatever its case.
+
+    It does as a definition of source code, as the extension of the URI tells it is written, or as an
+    entry of a list or a table.
+    """
+
 def find_originals(query: str, rows: Sequence[tuple[str, str, str]], *, share: float) -> list[int]:
     """Return for each text the number of the first one that it copies, or its own.
 
@@ -290,6 +300,16 @@ def pdf_lines(
     page's characters follows, that of those that its fonts name no character for, and whether the
     page has more characters than are read.
     """
+
+def outline(text: str, *, language: str) -> list[tuple[int, int, str, int]]:
+    """Return the definitions of a source text, the outer before the inner.
+
+    Each has its start and end in code points, a label such as "class Reader", and its level from 1.
+    There are none of a language that `source_languages` does not name.
+    """
+
+def source_languages() -> dict[str, str]:
+    """Return the languages of source files by extension, in small letters and without a dot."""
 
 def rank_code(
     query: str,

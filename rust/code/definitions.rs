@@ -9,7 +9,7 @@
 //! * a name, parameters and `{`, in languages of which functions have no keyword;
 //! * a signature at the start of a line, in Haskell and its like: `name :: Int`.
 
-use super::path::Syntax;
+use super::path::{Blocks, Syntax};
 use super::words::is_word;
 
 /// Keywords before the name of what they define.
@@ -65,7 +65,7 @@ const KEYWORDS: [&str; 47] = [
 /// Keywords of variables.
 const VARIABLES: [&str; 7] = ["let", "const", "val", "var", "static", "and", "define"];
 /// Words that may stand before a keyword.
-const MODIFIERS: [&str; 63] = [
+const MODIFIERS: [&str; 68] = [
     "pub",
     "public",
     "private",
@@ -129,9 +129,14 @@ const MODIFIERS: [&str; 63] = [
     "operator",
     "infix",
     "tailrec",
+    "unique",
+    "materialized",
+    "unlogged",
+    "mutable",
+    "primitive",
 ];
 /// Statements that look like functions without a keyword.
-const STATEMENTS: [&str; 39] = [
+const STATEMENTS: [&str; 40] = [
     "return",
     "else",
     "if",
@@ -171,26 +176,84 @@ const STATEMENTS: [&str; 39] = [
     "base",
     "super",
     "sizeof",
+    "param",
 ];
 /// Bytes within which the parameters of a function end, and after them `{` follows.
 const PARAMETERS: usize = 600;
 const AFTER_PARAMETERS: usize = 160;
 
-/// Returns the names that a text defines, in order; a name may occur twice.
-pub(super) fn defined_names(text: &str, syntax: Syntax) -> Vec<&str> {
-    let mut names = Vec::new();
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        if let Some(name) = defined_on(text, start, line, syntax) {
-            names.push(name);
-        }
-        start += line.len();
-    }
-    names
+/// What a definition defines, as far as its form tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A class, a type, a table.
+    Type,
+    Module,
+    /// More of a type that is defined elsewhere.
+    Extension,
+    Function,
+    /// A signature of Haskell, which equations of the same name follow.
+    Signature,
+    Variable,
+    /// `let` where it defines functions, too.
+    Binding,
 }
 
-/// Returns the name that a line of a text defines; the line starts at `start`.
-fn defined_on<'a>(text: &'a str, start: usize, line: &'a str, syntax: Syntax) -> Option<&'a str> {
+/// A definition on one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Definition<'a> {
+    /// The name alone, of `Outer::Inner` the last one.
+    pub(super) name: &'a str,
+    /// The name as it is written.
+    pub(super) path: &'a str,
+    /// The word before it, or what it would be.
+    pub(super) keyword: &'static str,
+    pub(super) kind: Kind,
+}
+
+impl<'a> Definition<'a> {
+    fn function(name: &'a str) -> Self {
+        Definition {
+            name,
+            path: name,
+            keyword: "function",
+            kind: Kind::Function,
+        }
+    }
+
+    /// Returns the keyword and the name, such as "class Reader".
+    pub(super) fn label(&self) -> String {
+        let path: String = self.path.chars().take(LABEL_CHARS).collect();
+        format!("{} {path}", self.keyword)
+    }
+}
+
+/// Characters of a name in a label.
+const LABEL_CHARS: usize = 120;
+
+/// Returns the names that a text defines, in order; a name may occur twice.
+pub(super) fn defined_names(text: &str, syntax: Syntax) -> Vec<&str> {
+    definitions(text, syntax)
+        .filter(|each| each.kind != Kind::Extension)
+        .map(|each| each.name)
+        .collect()
+}
+
+/// Returns the definitions of a text, line by line.
+pub(super) fn definitions(text: &str, syntax: Syntax) -> impl Iterator<Item = Definition<'_>> {
+    let mut start = 0;
+    text.split_inclusive('\n').filter_map(move |line| {
+        start += line.len();
+        defined_on(text, start - line.len(), line, syntax)
+    })
+}
+
+/// Returns what a line of a text defines; the line starts at `start`.
+pub(super) fn defined_on<'a>(
+    text: &'a str,
+    start: usize,
+    line: &'a str,
+    syntax: Syntax,
+) -> Option<Definition<'a>> {
     let code = line.trim_ascii_start();
     let depth = line.len() - code.len();
     let code = code.trim_ascii_end();
@@ -201,17 +264,52 @@ fn defined_on<'a>(text: &'a str, start: usize, line: &'a str, syntax: Syntax) ->
         let (word, after) = first_word(rest.trim_ascii_start());
         return (word == "define")
             .then(|| first_word(after.trim_ascii_start()).0)
-            .filter(|name| !name.is_empty());
+            .filter(|name| !name.is_empty())
+            .map(|name| Definition {
+                keyword: "define",
+                kind: Kind::Variable,
+                ..Definition::function(name)
+            });
     }
-    typedef_name(code, syntax)
-        .or_else(|| after_keyword(code, depth, syntax))
-        .or_else(|| assigned(code, depth, syntax))
-        .or_else(|| {
-            let found = syntax
-                .bare_functions
-                .then(|| bare_function(text, start + depth, code));
-            found.flatten()
+    if syntax.blocks == Blocks::Statements && !begins_statement(code) {
+        return None;
+    }
+    let typedef = || {
+        typedef_name(code, syntax).map(|name| Definition {
+            keyword: "typedef",
+            kind: Kind::Type,
+            ..Definition::function(name)
         })
+    };
+    let bare = || {
+        let found = syntax
+            .bare_functions
+            .then(|| bare_function(text, start + depth, code));
+        found.flatten().map(Definition::function)
+    };
+    let found = typedef().or_else(|| after_keyword(code, depth, syntax));
+    match found {
+        // `const close = () => 1` and `const Box = struct {` are no mere variables.
+        Some(variable) if variable.kind == Kind::Variable => {
+            let value = assigned(code, depth, syntax);
+            Some(
+                value
+                    .filter(|value| value.name == variable.name)
+                    .unwrap_or(variable),
+            )
+        }
+        Some(found) => Some(found),
+        None => assigned(code, depth, syntax).or_else(bare),
+    }
+}
+
+/// Returns whether a line of SQL may define something: a column may be called "type" or "view".
+fn begins_statement(code: &str) -> bool {
+    let word = first_word(code).0.to_ascii_lowercase();
+    matches!(
+        word.as_str(),
+        "create" | "function" | "procedure" | "package"
+    )
 }
 
 fn is_comment(code: &str, syntax: Syntax) -> bool {
@@ -223,12 +321,16 @@ fn is_comment(code: &str, syntax: Syntax) -> bool {
 }
 
 /// Returns the name behind a keyword before which only modifiers stand.
-fn after_keyword(code: &str, depth: usize, syntax: Syntax) -> Option<&str> {
+fn after_keyword(code: &str, depth: usize, syntax: Syntax) -> Option<Definition<'_>> {
     let mut rest = code;
     // The deepest indentation of a variable that is more than a local one.
-    let mut deepest = None;
+    let mut variable = None;
     loop {
         rest = skip_marks(rest);
+        // Attributes of C#, `private[package]` of Scala.
+        while rest.starts_with('[') {
+            rest = skip_marks(past_brackets(rest, b'[', b']'));
+        }
         let (word, after) = first_word(rest);
         if word.is_empty() {
             return None;
@@ -241,28 +343,59 @@ fn after_keyword(code: &str, depth: usize, syntax: Syntax) -> Option<&str> {
         };
         let next = after.trim_ascii_start();
         let is_apart = next.len() < after.len() || after.starts_with(['*', '!', '(', '<']);
-        if is_apart && KEYWORDS.contains(&lower.as_str()) {
+        if is_apart && let Some(keyword) = keyword(&lower, syntax) {
             // `typedef struct x` and `enum class x` have two.
             let (second, behind) = first_word(skip_marks(next));
             let is_before_name =
                 behind.starts_with([' ', '\t']) && !behind.trim_ascii_start().starts_with('=');
             let is_keyword = KEYWORDS.contains(&second) && second != word && is_before_name;
             if !is_keyword {
-                return named(next, &lower, syntax);
+                return named(next, keyword, syntax);
             }
-        } else if is_apart && VARIABLES.contains(&lower.as_str()) {
-            let is_local = !syntax.bound_functions && !matches!(lower.as_str(), "const" | "static");
-            deepest = Some(if is_local { 0 } else { syntax.variable_depth });
-        } else if let Some(deepest) = deepest {
+        } else if is_apart && let Some(keyword) = find(&VARIABLES, &lower) {
+            let is_local = !syntax.bound_functions && !matches!(keyword, "const" | "static");
+            let deepest = if is_local { 0 } else { syntax.variable_depth };
+            variable = Some((keyword, deepest));
+        } else if let Some((keyword, deepest)) = variable {
             if !is_modifier(&lower) || next.starts_with('=') {
                 // A word follows a type: `const int x`; or, in OCaml, a function: `let fold f x`.
                 let is_name = syntax.bound_functions || next.starts_with(['=', ':', ';']);
-                return (is_name && depth <= deepest).then_some(word);
+                let kind = match syntax.bound_functions {
+                    true => Kind::Binding,
+                    false => Kind::Variable,
+                };
+                return (is_name && depth <= deepest).then_some(Definition {
+                    keyword,
+                    kind,
+                    ..Definition::function(word)
+                });
             }
         } else if !is_modifier(&lower) {
             return None;
         }
         rest = after;
+    }
+}
+
+/// Returns a keyword of a language that stands before what it defines.
+fn keyword(word: &str, syntax: Syntax) -> Option<&'static str> {
+    find(&KEYWORDS, word).or_else(|| find(syntax.keywords, word))
+}
+
+fn find(words: &[&'static str], word: &str) -> Option<&'static str> {
+    words.iter().find(|each| **each == word).copied()
+}
+
+/// Returns what a keyword defines.
+fn kind_of_keyword(keyword: &str) -> Kind {
+    match keyword {
+        "module" | "namespace" | "mod" | "package" | "defmodule" | "schema" => Kind::Module,
+        "extension" | "instance" | "defimpl" => Kind::Extension,
+        "def" | "fn" | "func" | "fun" | "function" | "macro" | "macro_rules" | "defmacro"
+        | "defmacrop" | "defp" | "defguard" | "defguardp" | "defun" | "defn" | "defdelegate"
+        | "sub" | "proc" | "procedure" | "method" | "external" | "subroutine" | "filter"
+        | "workflow" => Kind::Function,
+        _ => Kind::Type,
     }
 }
 
@@ -309,7 +442,10 @@ fn past_brackets(text: &str, open: u8, close: u8) -> &str {
 }
 
 /// Returns the name at the start of a text, the last of `Outer::Inner` and `Outer.name`.
-fn named<'a>(text: &'a str, keyword: &str, syntax: Syntax) -> Option<&'a str> {
+fn named<'a>(text: &'a str, keyword: &'static str, syntax: Syntax) -> Option<Definition<'a>> {
+    if syntax.blocks == Blocks::Statements {
+        return named_in_sql(text, keyword);
+    }
     let mut rest = skip_marks(text);
     let (mut name, mut after) = first_word(rest);
     if keyword == "table" || keyword == "view" {
@@ -326,6 +462,15 @@ fn named<'a>(text: &'a str, keyword: &str, syntax: Syntax) -> Option<&'a str> {
         let Some(inner) = inner else { break };
         (name, after) = first_word(inner);
     }
+    // Names of PowerShell: `Copy-Item`.
+    if syntax.hyphens
+        && let Some(noun) = after.strip_prefix('-')
+    {
+        let first = rest.len() - after.len() - name.len();
+        after = first_word(noun).1;
+        name = &rest[first..rest.len() - after.len()];
+    }
+    let path = &rest[..rest.len() - after.len()];
     let after = after.trim_ascii_start();
     let is_type = matches!(keyword, "struct" | "enum" | "union" | "class");
     if syntax.c_types
@@ -337,19 +482,46 @@ fn named<'a>(text: &'a str, keyword: &str, syntax: Syntax) -> Option<&'a str> {
     // As in prose, "the type of a file", and Ruby's `proc do`.
     let is_prose = matches!(name, "of" | "for" | "is" | "that" | "do") && !after.starts_with('(');
     let is_name = !name.is_empty() && !is_prose;
-    is_name.then_some(name)
+    is_name.then_some(Definition {
+        name,
+        path,
+        keyword,
+        kind: kind_of_keyword(keyword),
+    })
+}
+
+/// Returns the name at the start of a text in SQL, which may be quoted: `"a"."b"`, `[a].[b]`.
+fn named_in_sql<'a>(text: &'a str, keyword: &'static str) -> Option<Definition<'a>> {
+    const QUOTES: [char; 4] = ['"', '`', '[', ']'];
+    let mut rest = text.trim_start_matches(QUOTES);
+    let (mut name, mut after) = first_word(rest);
+    while is_modifier(&name.to_ascii_lowercase()) {
+        rest = after.trim_ascii_start().trim_start_matches(QUOTES);
+        (name, after) = first_word(rest);
+    }
+    while let Some(inner) = after.trim_start_matches(QUOTES).strip_prefix('.') {
+        (name, after) = first_word(inner.trim_start_matches(QUOTES));
+    }
+    (!name.is_empty()).then_some(Definition {
+        name,
+        path: &rest[..rest.len() - after.len()],
+        keyword,
+        kind: kind_of_keyword(keyword),
+    })
 }
 
 /// Returns the name that a line assigns a function, a class or, at its start, a constant.
-fn assigned(code: &str, depth: usize, syntax: Syntax) -> Option<&str> {
+fn assigned(code: &str, depth: usize, syntax: Syntax) -> Option<Definition<'_>> {
     let mut rest = skip_marks(code);
     let (mut name, mut after) = first_word(rest);
-    if let Some((key, value)) = quoted_key(code) {
+    let quoted = quoted_key(code);
+    if let Some((key, value)) = quoted {
         (name, after) = (key, value);
     }
     while matches!(
         name,
         "export"
+            | "pub"
             | "const"
             | "let"
             | "var"
@@ -374,9 +546,29 @@ fn assigned(code: &str, depth: usize, syntax: Syntax) -> Option<&str> {
     if name.is_empty() {
         return None;
     }
+    let path = match quoted {
+        Some(_) => name,
+        None => &rest[..rest.len() - after.len()],
+    };
     let after = after.trim_ascii_start();
     if syntax.signatures && depth == 0 && after.starts_with("::") {
-        return Some(name);
+        return Some(Definition {
+            kind: Kind::Signature,
+            ..Definition::function(name)
+        });
+    }
+    if syntax.equations && depth == 0 && after.starts_with('(') {
+        let value = past_brackets(after, b'(', b')').trim_ascii_start();
+        let value = match value.strip_prefix("where") {
+            Some(bounds) => bounds.split_once('=').map_or("", |_| "= "),
+            None => value,
+        };
+        let is_equation =
+            value.starts_with('=') && !value.starts_with("==") && !value.starts_with("=>");
+        return is_equation.then_some(Definition {
+            path,
+            ..Definition::function(name)
+        });
     }
     let value = ["<-", ":=", "=", ":"]
         .iter()
@@ -386,10 +578,18 @@ fn assigned(code: &str, depth: usize, syntax: Syntax) -> Option<&str> {
         .strip_prefix("async ")
         .map_or(value, str::trim_ascii_start);
     let (word, then) = first_word(value);
+    // Layouts of Zig: `packed struct {`, and sets of errors: `error{`.
+    let (word, then) = match word {
+        "packed" | "extern" if then.starts_with(" struct") || then.starts_with(" union") => {
+            ("struct", then)
+        }
+        _ => (word, then),
+    };
     let is_function = matches!(
         word,
-        "function" | "lambda" | "class" | "struct" | "enum" | "union" | "fn" | "func"
-    ) || then.trim_ascii_start().starts_with("=>")
+        "function" | "lambda" | "class" | "struct" | "enum" | "union" | "fn" | "func" | "opaque"
+    ) || (word == "error" && then.starts_with('{'))
+        || then.trim_ascii_start().starts_with("=>")
         || (value.starts_with('(')
             && past_brackets(value, b'(', b')')
                 .trim_ascii_start()
@@ -400,7 +600,22 @@ fn assigned(code: &str, depth: usize, syntax: Syntax) -> Option<&str> {
         && !after.starts_with("==")
         && name.bytes().any(|byte| byte.is_ascii_uppercase())
         && !name.bytes().any(|byte| byte.is_ascii_lowercase());
-    (is_function || is_constant).then_some(name)
+    let (keyword, kind) = match word {
+        _ if !is_function => ("constant", Kind::Variable),
+        "class" => ("class", Kind::Type),
+        "struct" => ("struct", Kind::Type),
+        "enum" => ("enum", Kind::Type),
+        "error" => ("error", Kind::Type),
+        "opaque" => ("opaque", Kind::Type),
+        "union" => ("union", Kind::Type),
+        _ => ("function", Kind::Function),
+    };
+    (is_function || is_constant).then_some(Definition {
+        name,
+        path,
+        keyword,
+        kind,
+    })
 }
 
 /// Returns the name and what follows it of a line that begins with a name in quotes: `'open': `.

@@ -36,7 +36,10 @@
 //! The square lets a long file with many weak hits gain little: with r itself, questions about chunks
 //! lost what those about files won.
 
+mod defining;
 mod definitions;
+mod lines;
+mod outline;
 mod path;
 mod query;
 mod source;
@@ -44,6 +47,9 @@ mod words;
 
 use rustc_hash::FxHashMap;
 
+pub use defining::defines;
+pub use outline::Span;
+pub use path::extensions;
 pub use source::is_source_code;
 
 use definitions::defined_names;
@@ -98,6 +104,12 @@ pub fn is_source(uri: &str, text: &str) -> bool {
 /// Returns the names that a chunk defines, in order; none if it is not source code.
 pub fn names_defined_in<'a>(uri: &str, text: &'a str) -> Vec<&'a str> {
     syntax_of(uri, text).map_or_else(Vec::new, |syntax| defined_names(text, syntax))
+}
+
+/// Returns the definitions of a whole source text, the outer before the inner; none of a language that
+/// is not known.
+pub fn outline(text: &str, language: &str) -> Vec<Span> {
+    path::syntax_named(language).map_or_else(Vec::new, |syntax| outline::outline(text, syntax))
 }
 
 /// Returns how definitions are written in a chunk, `None` if it is not source code.

@@ -1,6 +1,6 @@
 //! What a path says of a file: its language, and whether it is a test, an example or not of the project.
 
-/// How definitions are written in a language, as far as it differs from others.
+/// How a language is written, as far as its definitions need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Syntax {
     /// Functions have no keyword: `int main(void) {`, `close() {`.
@@ -18,7 +18,42 @@ pub(super) struct Syntax {
     pub(super) signatures: bool,
     /// `#` begins a comment.
     pub(super) hash_comments: bool,
+    /// `name(x) = value` at the start of a line defines a function.
+    pub(super) equations: bool,
+    /// A name may have a hyphen: `Copy-Item`.
+    pub(super) hyphens: bool,
+    /// Keywords that only this language has.
+    pub(super) keywords: &'static [&'static str],
+    /// Where a block ends.
+    pub(super) blocks: Blocks,
+    /// Comments that end with their line.
+    pub(super) line_comments: &'static [&'static str],
+    /// Comments that may take several lines, by what begins and ends them.
+    pub(super) block_comments: &'static [(&'static str, &'static str)],
+    /// Strings that may take several lines, likewise.
+    pub(super) long_strings: &'static [(&'static str, &'static str)],
+    /// What quotes strings that end with their line.
+    pub(super) quotes: &'static [u8],
+    /// Quoted strings may take several lines.
+    pub(super) quotes_span: bool,
+    /// `<<WORD` begins a string of lines.
+    pub(super) heredocs: bool,
 }
+
+/// Where the block of a definition ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Blocks {
+    /// At the brace that closes it.
+    Braces,
+    /// Before the next line that is not indented more, or with the line of its `end`.
+    Indentation,
+    /// At a semicolon, of SQL.
+    Statements,
+}
+
+const C_COMMENTS: (&str, &str) = ("/*", "*/");
+const TRIPLE: (&str, &str) = ("\"\"\"", "\"\"\"");
+const TRIPLE_SINGLE: (&str, &str) = ("'''", "'''");
 
 const KEYWORDS: Syntax = Syntax {
     bare_functions: false,
@@ -28,18 +63,254 @@ const KEYWORDS: Syntax = Syntax {
     constants: false,
     signatures: false,
     hash_comments: false,
+    equations: false,
+    hyphens: false,
+    keywords: &[],
+    blocks: Blocks::Indentation,
+    line_comments: &["//"],
+    block_comments: &[C_COMMENTS],
+    long_strings: &[],
+    quotes: b"\"",
+    quotes_span: false,
+    heredocs: false,
 };
 const SCRIPT: Syntax = Syntax {
     constants: true,
     hash_comments: true,
+    line_comments: &["#"],
+    block_comments: &[],
+    long_strings: &[TRIPLE, TRIPLE_SINGLE],
+    quotes: b"\"'",
+    ..KEYWORDS
+};
+const RUBY: Syntax = Syntax {
+    block_comments: &[("\n=begin", "\n=end")],
+    long_strings: &[],
+    heredocs: true,
+    ..SCRIPT
+};
+const JULIA: Syntax = Syntax {
+    equations: true,
+    block_comments: &[("#=", "=#")],
+    long_strings: &[TRIPLE],
+    quotes: b"\"",
+    ..SCRIPT
+};
+const R: Syntax = Syntax {
+    constants: false,
+    blocks: Blocks::Braces,
+    long_strings: &[],
+    quotes_span: true,
+    ..SCRIPT
+};
+const ELIXIR: Syntax = Syntax {
+    constants: false,
+    keywords: &["defimpl", "defstruct", "defdelegate", "defguardp"],
+    ..SCRIPT
+};
+const PERL: Syntax = Syntax {
+    constants: false,
+    keywords: &["package"],
+    blocks: Blocks::Braces,
+    block_comments: &[
+        ("\n=head", "\n=cut"),
+        ("\n=pod", "\n=cut"),
+        ("\n=over", "\n=cut"),
+        ("\n=item", "\n=cut"),
+        ("\n=begin", "\n=cut"),
+        ("\n=for", "\n=cut"),
+        ("\n=encoding", "\n=cut"),
+    ],
+    long_strings: &[],
+    heredocs: true,
+    ..SCRIPT
+};
+const SHELL: Syntax = Syntax {
+    bare_functions: true,
+    constants: false,
+    blocks: Blocks::Braces,
+    long_strings: &[],
+    quotes_span: true,
+    heredocs: true,
+    ..SCRIPT
+};
+const POWERSHELL: Syntax = Syntax {
+    hyphens: true,
+    bare_functions: true,
+    constants: false,
+    keywords: &["filter", "workflow", "configuration"],
+    blocks: Blocks::Braces,
+    block_comments: &[("<#", "#>")],
+    long_strings: &[("@\"\n", "\n\"@"), ("@'\n", "\n'@")],
+    quotes_span: true,
+    ..SCRIPT
+};
+const MEMBERS: Syntax = Syntax {
+    variable_depth: 4,
+    blocks: Blocks::Braces,
+    ..KEYWORDS
+};
+const TRIPLE_QUOTED: Syntax = Syntax {
+    long_strings: &[TRIPLE],
+    ..MEMBERS
+};
+const LUA: Syntax = Syntax {
+    line_comments: &["--"],
+    block_comments: &[("--[[", "]]"), ("--[=[", "]=]"), ("--[==[", "]==]")],
+    long_strings: &[("[[", "]]"), ("[=[", "]=]"), ("[==[", "]==]")],
+    quotes: b"\"'",
+    ..KEYWORDS
+};
+const SQL: Syntax = Syntax {
+    keywords: &[
+        "index", "trigger", "schema", "sequence", "domain", "package", "role",
+    ],
+    blocks: Blocks::Statements,
+    line_comments: &["--"],
+    quotes: b"\"'",
+    quotes_span: true,
+    ..KEYWORDS
+};
+const ML: Syntax = Syntax {
+    variable_depth: 2,
+    bound_functions: true,
+    line_comments: &[],
+    block_comments: &[("(*", "*)")],
+    long_strings: &[("{|", "|}")],
+    quotes_span: true,
+    ..KEYWORDS
+};
+const HASKELL: Syntax = Syntax {
+    signatures: true,
+    keywords: &["instance"],
+    line_comments: &["--"],
+    block_comments: &[("{-", "-}")],
     ..KEYWORDS
 };
 const BRACES: Syntax = Syntax {
     bare_functions: true,
+    blocks: Blocks::Braces,
+    quotes: b"\"'",
     ..KEYWORDS
+};
+const JAVASCRIPT: Syntax = Syntax {
+    long_strings: &[("`", "`")],
+    ..BRACES
+};
+const C: Syntax = Syntax {
+    c_types: true,
+    ..BRACES
 };
 /// What is assumed of a text whose path does not tell.
 pub(super) const UNKNOWN: Syntax = BRACES;
+
+/// The languages of source code with the extensions of their files; their definitions are found by one
+/// table for ranking, exact matches, outlines and chunks.
+static LANGUAGES: [Language; 36] = [
+    ("python", &["py", "pyi", "pyw"], SCRIPT),
+    ("rust", &["rs"], MEMBERS),
+    ("javascript", &["js", "mjs", "cjs", "jsx"], JAVASCRIPT),
+    ("typescript", &["ts", "mts", "cts"], JAVASCRIPT),
+    ("tsx", &["tsx"], JAVASCRIPT),
+    (
+        "go",
+        &["go"],
+        Syntax {
+            long_strings: &[("`", "`")],
+            ..MEMBERS
+        },
+    ),
+    ("java", &["java"], BRACES),
+    ("c", &["c", "h"], C),
+    (
+        "cpp",
+        &[
+            "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "inl", "cu", "cuh",
+        ],
+        C,
+    ),
+    ("bash", &["sh", "bash", "zsh", "ksh", "bats"], SHELL),
+    (
+        "csharp",
+        &["cs"],
+        Syntax {
+            long_strings: &[TRIPLE],
+            ..BRACES
+        },
+    ),
+    ("elixir", &["ex", "exs"], ELIXIR),
+    ("haskell", &["hs", "lhs"], HASKELL),
+    ("kotlin", &["kt", "kts"], TRIPLE_QUOTED),
+    ("lua", &["lua"], LUA),
+    (
+        "php",
+        &["php", "phtml"],
+        Syntax {
+            line_comments: &["//", "#"],
+            quotes_span: true,
+            heredocs: true,
+            ..BRACES
+        },
+    ),
+    ("ruby", &["rb", "rake", "gemspec"], RUBY),
+    ("scala", &["scala", "sc"], TRIPLE_QUOTED),
+    (
+        "swift",
+        &["swift"],
+        Syntax {
+            keywords: &["extension"],
+            ..TRIPLE_QUOTED
+        },
+    ),
+    (
+        "zig",
+        &["zig"],
+        Syntax {
+            block_comments: &[],
+            ..MEMBERS
+        },
+    ),
+    (
+        "dart",
+        &["dart"],
+        Syntax {
+            keywords: &["extension"],
+            long_strings: &[TRIPLE, TRIPLE_SINGLE],
+            ..BRACES
+        },
+    ),
+    ("sql", &["sql"], SQL),
+    ("r", &["r"], R),
+    ("ocaml", &["ml", "mli"], ML),
+    ("julia", &["jl"], JULIA),
+    ("perl", &["pl", "pm"], PERL),
+    ("powershell", &["ps1", "psm1"], POWERSHELL),
+    // Of these only the order is that of source code.
+    ("", &["nim", "gd"], SCRIPT),
+    ("", &["cr"], RUBY),
+    (
+        "",
+        &["tcl"],
+        Syntax {
+            constants: false,
+            ..SCRIPT
+        },
+    ),
+    ("", &["proto", "v"], MEMBERS),
+    (
+        "",
+        &["erl", "clj", "lisp", "el", "vim", "f90", "pas", "adb", "vb"],
+        KEYWORDS,
+    ),
+    ("", &["fs", "fsi", "fsx"], ML),
+    ("", &["elm", "purs"], HASKELL),
+    (
+        "",
+        &["vue", "svelte", "groovy", "gradle", "d", "sol"],
+        BRACES,
+    ),
+    ("", &["m", "mm", "glsl", "hlsl"], C),
+];
 
 /// What a file holds, as far as its path tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,53 +332,43 @@ pub(super) fn kind_of(path: &str) -> FileKind {
     if stem.is_empty() {
         return FileKind::Unknown;
     }
-    let syntax = match extension.to_ascii_lowercase().as_str() {
-        "py" | "pyi" | "pyw" | "rb" | "rake" | "jl" | "nim" | "gd" => SCRIPT,
-        "r" => Syntax {
-            constants: false,
-            ..SCRIPT
-        },
-        "ex" | "exs" | "pl" | "pm" | "cr" | "tcl" => Syntax {
-            constants: false,
-            ..SCRIPT
-        },
-        "sh" | "bash" | "zsh" | "ksh" | "bats" | "ps1" => Syntax {
-            bare_functions: true,
-            constants: false,
-            ..SCRIPT
-        },
-        "rs" | "go" | "zig" | "swift" | "kt" | "kts" | "scala" | "sc" | "proto" | "v" => Syntax {
-            variable_depth: 4,
-            ..KEYWORDS
-        },
-        "lua" | "sql" | "erl" | "clj" | "lisp" | "el" | "vim" | "f90" | "pas" | "adb" | "vb" => {
-            KEYWORDS
-        }
-        "ml" | "mli" | "fs" | "fsi" | "fsx" => Syntax {
-            variable_depth: 2,
-            bound_functions: true,
-            ..KEYWORDS
-        },
-        "hs" | "lhs" | "elm" | "purs" => Syntax {
-            signatures: true,
-            ..KEYWORDS
-        },
-        "js" | "mjs" | "cjs" | "jsx" | "ts" | "mts" | "cts" | "tsx" | "vue" | "svelte" | "java"
-        | "cs" | "php" | "dart" | "groovy" | "gradle" | "d" | "sol" => BRACES,
-        "c" | "h" | "cc" | "cpp" | "cxx" | "c++" | "hh" | "hpp" | "hxx" | "inl" | "cu" | "cuh"
-        | "m" | "mm" | "glsl" | "hlsl" => Syntax {
-            c_types: true,
-            ..BRACES
-        },
+    let extension = extension.to_ascii_lowercase();
+    if let Some((_, _, syntax)) = language_of(&extension) {
+        return FileKind::Source(*syntax);
+    }
+    match extension.as_str() {
         "md" | "markdown" | "mdown" | "mkd" | "rst" | "rest" | "txt" | "text" | "html" | "htm"
         | "xhtml" | "xml" | "json" | "jsonl" | "yaml" | "yml" | "toml" | "ini" | "cfg" | "conf"
         | "properties" | "adoc" | "asciidoc" | "org" | "tex" | "rd" | "rmd" | "css" | "scss"
         | "less" | "svg" | "csv" | "tsv" | "po" | "pot" | "am" | "in" | "ac" | "m4" | "cmake"
         | "lock" | "log" | "out" | "pdf" | "docx" | "odt" | "epub" | "ipynb" | "eml" | "rtf"
-        | "pptx" | "xlsx" | "1" | "3" | "5" | "7" | "8" => return FileKind::Prose,
-        _ => return FileKind::Unknown,
-    };
-    FileKind::Source(syntax)
+        | "pptx" | "xlsx" | "1" | "3" | "5" | "7" | "8" => FileKind::Prose,
+        _ => FileKind::Unknown,
+    }
+}
+
+type Language = (&'static str, &'static [&'static str], Syntax);
+
+fn language_of(extension: &str) -> Option<&'static Language> {
+    LANGUAGES
+        .iter()
+        .find(|(_, extensions, _)| extensions.contains(&extension))
+}
+
+/// Returns how a language is written, `None` if no file of it has an outline.
+pub(super) fn syntax_named(language: &str) -> Option<Syntax> {
+    LANGUAGES
+        .iter()
+        .find(|(name, ..)| !name.is_empty() && *name == language)
+        .map(|&(_, _, syntax)| syntax)
+}
+
+/// Returns the extensions of source files, without a dot, and their languages.
+pub fn extensions() -> impl Iterator<Item = (&'static str, &'static str)> {
+    LANGUAGES
+        .iter()
+        .filter(|(name, ..)| !name.is_empty())
+        .flat_map(|&(name, extensions, _)| extensions.iter().map(move |&each| (each, name)))
 }
 
 /// Folders of tests, examples, and code that the project did not write.

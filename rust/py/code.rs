@@ -73,6 +73,45 @@ fn defined_names<'a>(uri: &str, text: &'a str) -> Vec<&'a str> {
     crate::code::names_defined_in(uri, text)
 }
 
+/// Returns the definitions of a source text: starts and ends in code points, labels and levels.
+#[pyfunction]
+#[pyo3(signature = (text, *, language))]
+fn outline(py: Python<'_>, text: &str, language: &str) -> Vec<(usize, usize, String, u32)> {
+    py.detach(|| {
+        let spans = crate::code::outline(text, language);
+        let mut edges: Vec<usize> = spans
+            .iter()
+            .flat_map(|span| [span.start, span.end])
+            .collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let (mut at, mut points) = (0, 0);
+        let mut characters = Vec::with_capacity(edges.len());
+        for &edge in &edges {
+            points += text[at..edge].chars().count();
+            at = edge;
+            characters.push(points);
+        }
+        let point = |byte| characters[edges.partition_point(|&edge| edge < byte)];
+        spans
+            .into_iter()
+            .map(|span| (point(span.start), point(span.end), span.label, span.level))
+            .collect()
+    })
+}
+
+/// Returns whether a line of a text defines a name, whatever its case.
+#[pyfunction]
+fn defines(uri: &str, text: &str, name: &str) -> bool {
+    crate::code::defines(uri, text, name)
+}
+
+/// Returns the languages of source files by extension, without a dot.
+#[pyfunction]
+fn source_languages() -> std::collections::HashMap<&'static str, &'static str> {
+    crate::code::extensions().collect()
+}
+
 /// Returns whether a chunk is source code: by the extension of its path, else by its text.
 #[pyfunction]
 fn is_source(uri: &str, text: &str) -> bool {
@@ -88,6 +127,9 @@ fn is_source_code(text: &str) -> bool {
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rank_code, module)?)?;
     module.add_function(wrap_pyfunction!(defined_names, module)?)?;
+    module.add_function(wrap_pyfunction!(outline, module)?)?;
+    module.add_function(wrap_pyfunction!(defines, module)?)?;
+    module.add_function(wrap_pyfunction!(source_languages, module)?)?;
     module.add_function(wrap_pyfunction!(is_source, module)?)?;
     module.add_function(wrap_pyfunction!(is_source_code, module)?)
 }

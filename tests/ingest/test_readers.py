@@ -461,7 +461,10 @@ class TestStructure:
             ("Words and words.\n\nAnd for class struggle, import duties and functions.\n", "text"),
             ("for most people, the class is public\nand it returns: nothing\n", "text"),
             ("# A\n\nsee [b](c.md)\n\n## D\n\nwords\n", "markdown"),
-            ("#!/bin/sh\n\n# set up\n\n## now\n\necho a\n", "text"),
+            ("#!/bin/sh\n\n# set up\n\n## now\n\necho a\n", "bash"),
+            ("#!/usr/bin/env -S perl -w\nprint 1;\n", "perl"),
+            ("#!/usr/bin/env pwsh\n'a'\n", "powershell"),
+            ("#!/usr/bin/env unknown\nwords\n", "text"),
             ("吾輩は猫である。\n", "text"),
         ],
     )

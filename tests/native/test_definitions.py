@@ -1,4 +1,4 @@
-"""Definitions in one real file for each of twenty languages, as a reader finds them.
+"""Definitions in one file for each of twenty-six languages, as a reader finds them.
 
 What is nested in a function is no definition, except in OCaml, where the first level is. Methods
 of an interface without a body are none where a function needs no keyword, nor is a name with a
@@ -50,6 +50,16 @@ DEFINITIONS = {
     "Mutable.swift": "Mutable mutate mutate directMutate mutate directMutate",
     "Struct.cs": "FlatBuffers Struct Struct",
     "example.dart": "main builderTest objectBuilderTest verify",
+    "inventory.scala": "Item Movement sku quantity Movement Arrival Sale Signed signed Warehouse "
+    "this apply count countOf Warehouse Report report",
+    "ring_buffer.zig": "std assert Error default_capacity RingBuffer Self init push pop isFull "
+    "Policy usage ring_version fill",
+    "library.sql": "library copy_state titles copies copies_by_title available lend titles_seen "
+    "shelve popular",
+    "signals.jl": "Signals DEFAULT_WIDTH Window Flat Peak Peak weights smooth peaks show sampled",
+    "Ledger.pm": "Ledger example new post balance _report accounts Account new name",
+    "Backup.psm1": "Age BackupPlan BackupPlan DaysKept Copy-BackupFolder Remove-OldBackup "
+    "Select-Stale Write-BackupReport",
     "Internals.hs": "Internals Splitter defaultSplitter Delimiter matchDelim DelimPolicy "
     "CondensePolicy EndPolicy Chunk SplitList fromElem isDelim isText splitInternal breakDelim "
     "postProcess doDrop doCondense insertBlanks doMerge mergeLeft mergeRight dropInitial dropFinal "
@@ -69,7 +79,7 @@ def test_definitions_are_those_that_a_reader_finds(name: str) -> None:
 def test_every_language_has_a_file() -> None:
     files = {path.name for path in FOLDER.iterdir() if path.name != "README.md"}
     assert files == set(DEFINITIONS)
-    assert len({Path(name).suffix for name in files}) == 20
+    assert len({Path(name).suffix for name in files}) == 26
 
 
 def test_prose_defines_nothing() -> None:

@@ -3,7 +3,7 @@
 An outline has two lines. The first names the document and the position in it: its title, its
 outermost definitions (source code) or the proper names and the date of its opening, and the
 headings or definitions around the chunk. The second line has the remaining names and is read by
-BM25 alone.
+BM25 alone; that of a source file begins with the names of its folder and of the file.
 
 In source code, the first line also has the definitions that begin in the chunk: a chunk that
 defines a name answers questions about it better than one that uses it. Names have two words or more
@@ -27,6 +27,7 @@ from operator import attrgetter
 from crx.context.controls import strip_controls
 from crx.context.excerpts import opening
 from crx.context.names import proper_names, rank_names
+from crx.ingest.formats import path_names
 from crx.ingest.split import labels_around
 from crx.types import Chunk, Document, Mark
 
@@ -97,7 +98,8 @@ class Outliner:
         dates = _dates(opening(text))
         subjects = [*_outermost(definitions), *names]
         first = [*_within(subjects, FIRST_CHARS), *dates[:1]]
-        rest = [*_within(_others(document, names, first), MORE_CHARS), *dates[1:]]
+        path = path_names(document.uri)
+        rest = [*path, *_within(_others(document, names, first), MORE_CHARS), *dates[1:]]
         self._document = document
         self._definitions = sorted(definitions, key=_start)
         self._head = ": ".join(part for part in (title, ", ".join(first)) if part)

@@ -16,6 +16,7 @@ from crx.errors import InputError, NotText
 from crx.ingest.archives import PartlyRead
 from crx.ingest.chunk_estimate import estimate_chunks
 from crx.ingest.discover import Discovery, FoundFile, Root, discover, read_content
+from crx.ingest.formats import path_names
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import is_below, path_of
@@ -307,15 +308,17 @@ class FilePass:
     def _rename(self, file: FoundFile, source: Source) -> bool:
         """Give the documents of a vanished file the new path, if bytes and extension are equal.
 
-        Documents whose title is the file's name are removed, so that they are read again.
+        Documents whose title is the file's name, or whose outlines have it, are removed, so that
+        they are read again.
         """
         old = self._missing.take(source.hash, file.path.suffix)
         if old is None:
             return False
         path, rows = old
         stored = {row.uri: orjson.loads(row.metadata) for row in rows}
-        if any("title_from" in metadata for metadata in stored.values()):
-            self._store.remove_documents(list(stored))  # the title was that of the old name
+        is_named = any("title_from" in metadata for metadata in stored.values())
+        if is_named or path_names(path) != path_names(file.uri):
+            self._store.remove_documents(list(stored))  # the name was the old one
             return False
         for row in rows:
             metadata = {**stored[row.uri], "path": source.path}

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-# The languages of source code by extension.
-LANGUAGES = {
-    ".py": "python", ".pyi": "python", ".pyw": "python",
-    ".rs": "rust",
-    ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript",
-    ".ts": "typescript", ".mts": "typescript", ".cts": "typescript",
-    ".tsx": "tsx",
-    ".go": "go",
-    ".java": "java",
-    ".c": "c", ".h": "c",
-    ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".hh": "cpp", ".hpp": "cpp",
-    ".hxx": "cpp", ".inl": "cpp", ".cu": "cpp", ".cuh": "cpp",
-}  # fmt: skip
+from crx import _native
+
+# The languages of source code by extension; how they are written is known to the core.
+LANGUAGES = {f".{extension}": name for extension, name in _native.source_languages().items()}
 # Markup that is indexed as written, by extension.
 MARKUP = {
     ".rst": "rst", ".rest": "rst",
@@ -26,6 +18,16 @@ MARKUP = {
     ".mediawiki": "mediawiki", ".wiki": "mediawiki",
 }  # fmt: skip
 _AS_WRITTEN = frozenset(("text", "markdown", *MARKUP.values(), *LANGUAGES.values()))
+
+
+def path_names(uri: str) -> tuple[str, ...]:
+    """Return the names of a source file and its folder, which its outline has.
+
+    There are none of another file, and of one without an extension.
+    """
+    *folders, name = re.split("[/#]", uri)
+    stem, dot, extension = name.rpartition(".")
+    return (*folders[-1:], stem) if dot + extension.lower() in LANGUAGES and stem else ()
 
 
 def is_as_written(uri: str, metadata: Mapping[str, object]) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence, Set
 import numpy as np
 
 from crx import _native
-from crx.retrieve.defining_lines import defines
 from crx.retrieve.phrases import inner_words, normalize_text, occurs
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import EMPTY, Search
@@ -110,7 +109,7 @@ def promote_exact(
 
 def _rank_named(row: ChunkRow, name: str, *, is_ordered: bool) -> tuple[bool, bool, int]:
     """Return a sort key of a chunk that holds a name; `is_ordered` if definitions ordered it."""
-    if defines(row.text, name):
+    if _native.defines(row.uri, row.text, name):
         return False, False, 0 if is_ordered else row.uri.count("/")
     is_prose = is_ordered and not _native.is_source(row.uri, row.text)
     return True, is_prose, row.uri.count("/")

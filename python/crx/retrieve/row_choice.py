@@ -10,7 +10,6 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from crx import _native
-from crx.retrieve.defining_lines import defines
 from crx.retrieve.query_terms import terms_for, wholes_of
 
 # A term of the title or of the outline is of the whole document and tells little of a row.
@@ -52,7 +51,9 @@ def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> RowTerms
     wholes = wholes_of(query) if len(query.split()) == 1 else []
     rows = [asked.intersection(_native.analyze(text)) for text in texts]
     defining = frozenset(
-        at for at, text in enumerate(texts) if any(defines(text, whole) for whole in wholes)
+        at
+        for at, text in enumerate(texts)
+        if any(_native.defines("", text, whole) for whole in wholes)
     )
     rows_with = Counter(term for held in rows for term in held)
     weights = {

@@ -1,7 +1,8 @@
-"""Reader of source code: the text as it is, with its definitions, found by tree-sitter.
+"""Reader of source code: the text as it is, with its definitions.
 
-A query of the language runs in the parser's own loop, so that no Python object is made for the
-nodes between definitions.
+Those of eight languages are found by tree-sitter, whose grammars belong to crx. A query of the
+language runs in the parser's own loop, so that no Python object is made for the nodes between
+definitions. Those of other languages are found by the core, line by line.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from itertools import pairwise
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
+from crx import _native
 from crx.ingest.formats import LANGUAGES
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.headings import in_order
@@ -248,6 +250,9 @@ def definitions(text: str, *, language: str) -> tuple[Mark, ...]:
     """
     if len(text) > LARGEST:
         raise Unparsed(f"larger than {LARGEST:,} characters")
+    if language not in _QUERIES:
+        outline = _native.outline(text, language=language)
+        return in_order(Mark("definition", *each) for each in outline)
     source = text.encode("utf-8", errors="replace")
     tree = _Tree(parse(source, language=language), source)
     cursor = QueryCursor(load_query(language))

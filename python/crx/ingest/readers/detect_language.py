@@ -12,6 +12,7 @@ from functools import cache
 
 from tree_sitter import Query, QueryCursor
 
+from crx.ingest.formats import LANGUAGES
 from crx.ingest.readers.code import Unparsed, load_grammar, parse
 
 # Tuned on 1,000 files of 27 formats, about half of them source files of these languages.
@@ -116,8 +117,21 @@ _PATTERNS = {
 _NEEDED = {"go": re.compile(r"^package \w+$", re.MULTILINE)}
 
 
+# Programs that run a script, by the language that they read.
+_INTERPRETERS = {
+    "sh": "bash", "dash": "bash", "zsh": "bash", "ksh": "bash", "node": "javascript",
+    "pwsh": "powershell", "rscript": "r",
+}  # fmt: skip
+_INTERPRETER = re.compile(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?([a-zA-Z]+)")
+
+
 def detect_language(text: str) -> str:
     """Return the language of a source text as `formats.LANGUAGES` names it, else ""."""
+    if run := _INTERPRETER.match(text):
+        program = run[1].lower()
+        language = _INTERPRETERS.get(program, program)
+        if language in LANGUAGES.values():
+            return language
     bare = _COMMENT.sub("", text[:_COUNTED])
     lines = sum(1 for line in bare.split("\n") if line.strip())
     counts = {language: _count(language, bare) for language in _PATTERNS}

@@ -1,0 +1,182 @@
+//! Whether a line of a text defines a name: a definition of source code, or an entry of a list or table.
+
+use super::definitions::definitions;
+use super::path::{FileKind, UNKNOWN, kind_of};
+use super::words::is_word;
+
+/// Returns whether a line of a text defines a name, whatever its case.
+///
+/// The text is a whole chunk, or one line of it. Where its path does not tell the language, or is that
+/// of a document, which may have examples, definitions are looked for as in a text of braces.
+pub fn defines(uri: &str, text: &str, name: &str) -> bool {
+    let name = name.to_lowercase();
+    if name.is_empty() {
+        return false;
+    }
+    let syntax = match kind_of(uri) {
+        FileKind::Source(syntax) => syntax,
+        _ => UNKNOWN,
+    };
+    let is_candidate = |line: &&str| line.len() >= name.len();
+    text.lines()
+        .filter(is_candidate)
+        .any(|line| is_entry(line, &name) || is_typed(line, &name))
+        || definitions(text, syntax).any(|each| each.name.to_lowercase() == name)
+}
+
+/// Returns whether a line is an entry with this name: a mark of a list, a heading or roff, the name,
+/// and then a value, a column or the end of the line.
+fn is_entry(line: &str, name: &str) -> bool {
+    let mut rest = line.trim_start();
+    loop {
+        if begins_entry(rest, name) {
+            return true;
+        }
+        match without_mark(rest) {
+            Some(next) => rest = next,
+            None => break,
+        }
+    }
+    // Quotes and emphasis, of which a name may begin with one.
+    while let Some(next) = rest.strip_prefix(|c| "\"'`*_([|".contains(c)) {
+        let is_inside = is_word(rest.as_bytes()[0]);
+        rest = next;
+        if !is_inside && begins_entry(rest, name) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Returns what follows the mark of a list, a heading or a macro of roff.
+fn without_mark(text: &str) -> Option<&str> {
+    let after = text.trim_start_matches(|c| "-*+•#>|".contains(c));
+    if after.len() < text.len() {
+        return after
+            .starts_with(char::is_whitespace)
+            .then(|| after.trim_start());
+    }
+    let after = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    if after.len() < text.len() {
+        let after = after.strip_prefix(['.', ')'])?;
+        return after
+            .starts_with(char::is_whitespace)
+            .then(|| after.trim_start());
+    }
+    let after = text.strip_prefix('.')?;
+    let macro_end = after.find(char::is_whitespace)?;
+    let is_macro = macro_end > 0 && after[..macro_end].bytes().all(is_word);
+    let after = after[macro_end..].trim_start();
+    // `.It Cm Name`: a macro within the line has at most two letters.
+    let (word, rest) = after.split_at(after.bytes().position(|byte| !is_word(byte)).unwrap_or(0));
+    let is_inner = (1..=2).contains(&word.len()) && rest.starts_with(char::is_whitespace);
+    is_macro.then(|| if is_inner { rest.trim_start() } else { after })
+}
+
+fn begins_entry(text: &str, name: &str) -> bool {
+    let Some(after) = without_prefix(text, name) else {
+        return false;
+    };
+    if after.bytes().next().is_some_and(is_word) {
+        return false;
+    }
+    is_value(after) || is_value(after.trim_start_matches(|c| "\"'`*_)]|".contains(c)))
+}
+
+/// Returns whether a text behind a name is a value, a column or empty.
+fn is_value(after: &str) -> bool {
+    let rest = after.trim_start();
+    let blanks = after.len() - rest.len();
+    let is_dash = blanks > 0 && {
+        let mut chars = rest.chars();
+        chars.next().is_some_and(|c| "-–—|".contains(c))
+            && chars.next().is_some_and(char::is_whitespace)
+    };
+    rest.is_empty()
+        || rest.starts_with([':', ',', '|'])
+        || (rest.starts_with('=') && !rest.starts_with("=="))
+        || blanks > 1
+        || after.starts_with('\t')
+        || is_dash
+}
+
+/// Returns whether a line is the head of a function of C: it begins with a type, and is no statement.
+fn is_typed(line: &str, name: &str) -> bool {
+    const TYPE: usize = 80;
+    let Some(open) = line.find('(') else {
+        return false;
+    };
+    let head = &line[..open];
+    if open < name.len() || !head.is_char_boundary(open - name.len()) {
+        return false;
+    }
+    let (before, found) = head.split_at(open - name.len());
+    let before = before.strip_suffix('*').unwrap_or(before);
+    let is_type = |byte: u8| is_word(byte) || b"*&:<> ".contains(&byte);
+    let end = line.trim_end();
+    let is_statement = [
+        "return", "else", "throw", "await", "yield", "new", "case", "goto",
+    ]
+    .contains(&before.split(' ').next().unwrap_or(""));
+    found.to_lowercase() == name
+        && !is_statement
+        && line.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && before.len() <= TYPE
+        && before.ends_with([' ', '*', '&', '>'])
+        && before.bytes().all(is_type)
+        && !line.contains(';')
+        && end.ends_with([',', ')', '{', '('])
+}
+
+/// Returns what follows a name in small letters that a text begins with, whatever its case.
+fn without_prefix<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut wanted = name.chars();
+    for (at, c) in text.char_indices() {
+        for lower in c.to_lowercase() {
+            match wanted.next() {
+                Some(next) if next == lower => {}
+                Some(_) => return None,
+                None => return Some(&text[at..]),
+            }
+        }
+    }
+    wanted.next().is_none().then_some("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_and_entries_define_a_name() {
+        for line in [
+            "def boil(water):",
+            "    pub fn Boil<T>(x: T) {",
+            "#define BOIL 100",
+            "static int boil(struct water *w)",
+            "boil: heat until bubbles rise",
+            "- **boil** - heat it",
+            "| boil | heat |",
+            "1. boil",
+            ".B boil",
+            "## boil",
+            "boil = 100",
+            "boil  heat",
+        ] {
+            assert!(defines("", line, "boil"), "{line}");
+        }
+        for line in [
+            "boil(water);",
+            "return boil(water)",
+            "boil the water",
+            "if boil == 3",
+            "boiler: a thing",
+            "parboil: cook",
+            "see boil",
+        ] {
+            assert!(!defines("", line, "boil"), "{line}");
+        }
+        assert!(defines("", "  --amend  replace the commit", "--amend"));
+        assert!(defines("x.py", "def boil(x):", "boil") && !defines("x.md", "", ""));
+    }
+}
