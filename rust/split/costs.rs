@@ -18,6 +18,12 @@ pub(super) const PARAGRAPH: f32 = 1.4;
 pub(super) const INDENT_STEP: f32 = 0.05;
 /// A line break after a sentence, before a list's next item, or out of an indented block.
 pub(super) const LINE: f32 = 1.6;
+/// The end of a line or a sentence before the number of a clause: `(b)`, `1.2`, `§ 3`.
+pub(super) const NUMBERED: f32 = 1.2;
+/// The end of a part of a sentence before such a number: "in writing; (b) within 30 days".
+pub(super) const NUMBERED_PART: f32 = 2.4;
+/// Taken from the cost of a blank line before the number of a clause.
+pub(super) const NUMBERED_PARAGRAPH: f32 = 0.4;
 /// The end of a sentence.
 pub(super) const SENTENCE: f32 = 2.0;
 /// A line break that may be within a sentence.

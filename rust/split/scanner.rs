@@ -1,7 +1,10 @@
 //! The scanner that finds the boundaries between sentences, lines, paragraphs and sections.
 
-use super::costs::{HANGING, INDENT_STEP, LINE, ORPHAN, PARAGRAPH, SENTENCE, STRUCTURE_STEP, WRAP};
-use super::punctuation::{ABBREVIATIONS, Stop, is_closer, is_item, stop_of};
+use super::costs::{
+    HANGING, INDENT_STEP, LINE, NUMBERED, NUMBERED_PARAGRAPH, NUMBERED_PART, ORPHAN, PARAGRAPH,
+    SENTENCE, STRUCTURE_STEP, WRAP,
+};
+use super::punctuation::{ABBREVIATIONS, Stop, clause_number, is_closer, is_item, stop_of};
 
 /// The state of the scan: what the cost of the next boundary depends on.
 #[derive(Debug, Default)]
@@ -28,6 +31,12 @@ pub(super) struct Scanner {
     stop: Stop,
     /// Whether the last visible character is a colon.
     colon: bool,
+    /// Whether the last visible character may end a clause: `;`, `,` or `:`.
+    pause: bool,
+    /// The byte where the last number of a clause ends.
+    number_end: usize,
+    /// Whether the last visible character belongs to such a number.
+    in_number: bool,
 }
 
 impl Scanner {
@@ -53,19 +62,35 @@ impl Scanner {
         if !self.started {
             return None;
         }
+        // The number of a clause stays with its text.
+        if self.in_number && self.breaks == 0 && level.is_none() {
+            return None;
+        }
+        let is_numbered = level.is_none() && self.begins_number(c) && clause_number(rest) > 0;
+        let numbered = if is_numbered { NUMBERED_PARAGRAPH } else { 0.0 };
         let cost = match (level, self.breaks) {
             (Some(level), _) => STRUCTURE_STEP * level.clamp(1, 7).saturating_sub(1) as f32,
+            (None, 0) if is_numbered && self.stop == Stop::No => NUMBERED_PART,
+            (None, 0 | 1) if is_numbered => NUMBERED,
             (None, 0) => return self.sentence_ended(c).then_some(SENTENCE),
             (None, 1) => self.line_cost(rest, c),
-            (None, _) => PARAGRAPH + INDENT_STEP * self.indent.min(16) as f32,
+            (None, _) => PARAGRAPH + INDENT_STEP * self.indent.min(16) as f32 - numbered,
         };
-        let orphans = self.breaks > 0
-            && self
-                .line_level
-                .is_some_and(|heading| level.is_none_or(|level| level > heading));
+        let orphans = self.in_number
+            || self.breaks > 0
+                && self
+                    .line_level
+                    .is_some_and(|heading| level.is_none_or(|level| level > heading));
         let orphan = if orphans { ORPHAN } else { 0.0 };
         let hanging = if self.colon { HANGING } else { 0.0 };
         Some(cost + orphan + hanging)
+    }
+
+    /// Returns whether the number of a clause may begin with `c`: at the start of a line or behind the
+    /// end of a sentence or of a part of it.
+    fn begins_number(&self, c: char) -> bool {
+        let begins = matches!(c, '(' | '§' | '第' | '0'..='9' | 'A' | 'C' | 'S');
+        begins && (self.breaks > 0 || self.blank && (self.pause || self.stop != Stop::No))
     }
 
     /// Returns the cost of a cut at a single line break.
@@ -100,6 +125,14 @@ impl Scanner {
         if begins_line || self.blank {
             self.word_is_first = begins_line;
         }
+        if !self.started || self.begins_number(c) {
+            let number = clause_number(&text[byte..]);
+            let is_dotted = text[byte + number..].starts_with(['.', ':']);
+            if number > 0 {
+                self.number_end = byte + number + usize::from(is_dotted);
+            }
+        }
+        self.in_number = byte < self.number_end;
         let closes = is_closer(c) && !self.blank && self.stop != Stop::No;
         if !closes {
             self.stop = match stop_of(c) {
@@ -110,6 +143,7 @@ impl Scanner {
             };
         }
         self.colon = matches!(c, ':' | '：');
+        self.pause = matches!(c, ';' | ',' | ':' | '；');
         (self.started, self.blank, self.breaks, self.indent) = (true, false, 0, 0);
     }
 

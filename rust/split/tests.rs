@@ -154,6 +154,53 @@ fn a_cut_within_whitespace_moves_to_its_end() {
 }
 
 /// Texts of words, punctuation, line breaks and scripts that are written without spaces.
+#[test]
+fn a_text_is_cut_before_the_numbers_of_clauses() {
+    let text = "The parties agree as follows. 3. Term. This agreement lasts for two years. It may be \
+                renewed. 3.1 Notice is given (a) in writing; (b) within 30 days of the end, and \
+                (c) to both parties. Article 5 Law. French law applies. § 6 It is signed twice.";
+    assert_eq!(
+        chunks(text, &[], 14),
+        [
+            "The parties agree as follows. ",
+            "3. Term. This agreement lasts for two years. It may be renewed. ",
+            "3.1 Notice is given (a) in writing; ",
+            "(b) within 30 days of the end, and (c) to both parties. ",
+            "Article 5 Law. French law applies. § 6 It is signed twice.",
+        ]
+    );
+}
+
+#[test]
+fn numbers_within_a_sentence_are_no_clauses() {
+    use super::punctuation::clause_number;
+    for (text, number) in [
+        ("(a) in", 3),
+        ("(iv) of", 4),
+        ("(12) of", 4),
+        ("12. Term", 3),
+        ("1.2.3 Term", 5),
+        ("§ 3 Term", 4),
+        ("§§ 3.1 Term", 8),
+        ("Article IV. Term", 10),
+        ("Section 5.2 Term", 11),
+        ("第五条 甲方", 9),
+        ("3) Term", 2),
+        ("(above) it", 0),
+        ("(2024) it", 0),
+        ("3.5 percent", 0),
+        ("30 Days", 0),
+        ("Article five", 0),
+        ("Sections of", 0),
+        ("12.", 0),
+        ("(", 0),
+        ("第", 0),
+        ("§", 0),
+    ] {
+        assert_eq!(clause_number(text), number, "{text}");
+    }
+}
+
 fn any_text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "a",
