@@ -192,7 +192,10 @@ def _download_source(package: Package, folder: Path) -> Path:
         if not any((state / "lists").glob("*Sources*")):
             subprocess.run([*apt, "update"], check=True)
         pinned = f"{package.name}={package.version}"
-        subprocess.run([*apt, "source", "--download-only", pinned], check=True, cwd=folder)
+        # A mirror may lack Debian's own part, which is not needed.
+        subprocess.run([*apt, "source", "--download-only", pinned], check=False, cwd=folder)
+    if not find():
+        raise ValueError(f"{package.name}: apt did not download {package.version}")
     return find()[0]
 
 
