@@ -293,6 +293,21 @@ def test_files_are_listed_once_with_their_best_lines(service: SearchService) -> 
     assert re.match(r"\d+: ", found["results"][0]["text"])
 
 
+def test_the_best_line_of_a_file_is_among_those_that_are_given(service: SearchService) -> None:
+    filler = "".join(f"On day {day} the sea is wide.\n" for day in range(150))
+    text = f"Of tusks.\nSeals have none.\nA tusk is long.\n{filler}A narwhal has one tusk.\n"
+    service.index("sea").add_documents([Document("mem:ice", text)])
+    server = create_server(service, allow_write=False)
+    asked = {"query": "narwhal tusk one", "form": "files", "index": "sea", "k": 2}
+    (file,) = (
+        each
+        for each in call(server, "search", asked).structured_content["results"]
+        if "tusk" in each["text"]
+    )
+    assert "154: A narwhal has one tusk." in file["text"].split("\n")
+    assert file["text"].count("\n") == 1
+
+
 def test_a_long_line_of_a_file_is_cut_to_the_words_of_the_query(service: SearchService) -> None:
     text = "The sea is wide and cold. " * 10 + "A narwhal has one tusk. " + "Ice melts. " * 10
     service.index("sea").add_documents([Document("mem:ice", text)])

@@ -12,7 +12,7 @@ from crx import _native
 from crx.retrieve.best_line import find_best_line
 from crx.retrieve.by_file import FileLine
 from crx.retrieve.excerpt import find_excerpt, wrap
-from crx.serve.passages import as_passage
+from crx.serve.passages import as_passage, describe_files
 from crx.serve.responses import (
     DocumentList,
     DocumentText,
@@ -115,16 +115,16 @@ def as_tool_lines(found: SearchResults) -> ToolResults:
 
 
 def as_tool_files(found: SearchResults) -> ToolResults:
-    """Return the files of a search, each with its best lines."""
+    """Return the files of the passages of a search, each with its best lines."""
     asked = set(_native.analyze(found.query))
     results = [
         ToolResult(
             id=each.id,
             title=_title(each.title, each.uri),
             url=each.url.partition("#")[0],
-            text="\n".join(_clip(line, asked=asked) for line in each.lines[:RESULT_LINES]),
+            text="\n".join(_clip(line, asked=asked) for line in each.lines),
         )
-        for each in found.files
+        for each in describe_files(found.passages, query=found.query, lines=RESULT_LINES)
     ]
     return ToolResults(results=results, notes=[*found.notes])
 

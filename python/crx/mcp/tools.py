@@ -149,10 +149,8 @@ _ANSWERS = {
 def _search(service: SearchService, request: ToolSearch) -> ToolResults:
     given = msgspec.structs.asdict(request)
     form = given.pop("form")
-    given["by"] = "file" if form == "files" else "passage"
     if form in ("lines", "files"):
         given["k"] = request.k or _FOUND
-    if form == "lines":
         # The lines are those of the chunks: what is around them is read by fetch.
         given["window"] = 0
     return _ANSWERS[form](service.search(msgspec.convert(given, SearchQuery)))

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TypeVar
 
 from crx import _native
-from crx.retrieve.by_file import describe_file
+from crx.retrieve.by_file import FILE_LINES, describe_file
 from crx.serve.document_ids import make_document_id
 from crx.serve.responses import AnsweringFile, FoundPassage
 from crx.types import Passage, Result
@@ -54,12 +54,14 @@ def as_passage(found: FoundPassage) -> Passage:
     return Passage(**{each: getattr(found, each) for each in _PASSAGE_FIELDS})
 
 
-def describe_files(passages: Sequence[FoundPassage], *, query: str) -> list[AnsweringFile]:
+def describe_files(
+    passages: Sequence[FoundPassage], *, query: str, lines: int = FILE_LINES
+) -> list[AnsweringFile]:
     """Return the files of passages, each once with its best lines, in the order of the passages."""
     by_file: dict[tuple[str, str], list[FoundPassage]] = {}
     for passage in passages:
         by_file.setdefault((passage.index, passage.uri), []).append(passage)
-    return [_describe_file(found, query=query) for found in by_file.values()]
+    return [_describe_file(found, query=query, lines=lines) for found in by_file.values()]
 
 
 def interleave(lists: Sequence[Sequence[Item]]) -> list[Item]:
@@ -77,9 +79,9 @@ def add_timings(results: Sequence[Result]) -> dict[str, float]:
     return total
 
 
-def _describe_file(passages: Sequence[FoundPassage], *, query: str) -> AnsweringFile:
+def _describe_file(passages: Sequence[FoundPassage], *, query: str, lines: int) -> AnsweringFile:
     first = passages[0]
-    file = describe_file([as_passage(each) for each in passages], query=query)
+    file = describe_file([as_passage(each) for each in passages], query=query, lines=lines)
     return AnsweringFile(
         index=first.index,
         id=first.id,
