@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import crx
 from crx import _native
-from crx.retrieve.fusion import WITHOUT_WORDS, WeightedRanking, fuse
+from crx.retrieve.fusion import WeightedRanking, fuse
 from crx.types import Ranking
 
 FLOOR_RANK = 50
@@ -158,14 +155,3 @@ def test_the_scores_are_those_of_the_formula_to_the_last_bit(
     found = fuse(rankings, score_share=share, rrf_k=rrf_k, k=k)
     expected = fused_by_numpy(rankings, score_share=share, rrf_k=rrf_k, k=k)
     assert (found.keys.tolist(), found.scores.tolist()) == expected
-
-
-def test_a_note_says_that_nothing_has_a_word_of_the_query(tmp_path: Path) -> None:
-    (tmp_path / "whales.md").write_text("# Whales\n\nWhales eat krill.\n")
-    with crx.open(tmp_path / "i.crx", settings={"embedder": "hashed"}) as index:
-        index.add(tmp_path / "whales.md")
-        near = index.search("quantum chromodynamics")
-        assert near.passages
-        assert WITHOUT_WORDS in near.notes
-        assert WITHOUT_WORDS not in index.search("quantum whales").notes
-        assert WITHOUT_WORDS not in index.search("quantum chromodynamics", legs=["dense"]).notes

@@ -137,6 +137,7 @@ class MemorySearcher:
 class MemoryDense:
     found: Found
     faults: Sequence[str] = ()
+    exact: bool = True
 
     def search(self, query: NDArray[np.float32], *, k: int) -> Found:
         keys, scores = self.found

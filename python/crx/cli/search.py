@@ -29,6 +29,7 @@ from crx.config import resolve
 from crx.retrieve.copies import fold_copies
 from crx.retrieve.excerpt import columns
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
+from crx.retrieve.search_notes import NEAR_IN_MEANING
 from crx.serve.socket_paths import own_sockets
 from crx.types import LEGS, Passage, Result
 
@@ -191,6 +192,10 @@ def command(
         result = search_here(index_path, query, arguments, settings)
     notes = complete_notes(result.notes, passages=len(result))
     pattern = parse_pattern(query, match=match or "words")
+    if form == "text" and NEAR_IN_MEANING in notes:
+        # What is found is read in its light.
+        print_note(NEAR_IN_MEANING)
+        notes.remove(NEAR_IN_MEANING)
     if by_file and form in ("text", "json", "jsonl"):
         _print_files(screen, query, result, form=form, count=count, more=more, pattern=pattern)
     elif form == "text":

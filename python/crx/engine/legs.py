@@ -160,10 +160,14 @@ class EngineLexical:
 
 @dataclass(frozen=True, slots=True)
 class EngineDense:
-    """The dense leg."""
+    """The dense leg.
+
+    A database may answer from a graph, and limits how much it returns, so it is not `exact`.
+    """
 
     snapshot: EngineSnapshot
     where: Conditions | None = None
+    exact: bool = False
 
     @property
     def faults(self) -> Sequence[str]:

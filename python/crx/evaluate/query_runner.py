@@ -34,12 +34,14 @@ from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search import run_stages
 from crx.retrieve.search_models import SearchModels
 from crx.retrieve.search_state import EMPTY, ChunkRows, Search, Stage, start_search
+from crx.retrieve.unknown_words import keep_near
 from crx.retrieve.widen import widen
 from crx.types import LEGS, Leg, Ranking
 
 # Chunks of a ranking: more than fit into 8,000 tokens, and more than are reranked.
 RANKING_DEPTH = 150
 _ORDERING: Sequence[tuple[str, Stage]] = (("fuse", fuse_legs), ("code", order_code))
+_BOTH_LEGS = (("retrieve", search_legs), ("words", keep_near), *_ORDERING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +131,8 @@ class QueryRunner:
         }
 
     def _search_both(self, text: str) -> TimedRanking:
-        search = self._run(self._start(text), [("retrieve", search_legs), *_ORDERING])
-        ms = sum(search.times.get(name, 0) for name in ("retrieve", "fuse", "code"))
+        search = self._run(self._start(text), _BOTH_LEGS)
+        ms = sum(search.times.get(name, 0) for name in ("retrieve", "words", "fuse", "code"))
         return TimedRanking(search.ranking, ms + self._vectors.ms(text))
 
     def _search_leg(self, text: str, leg: Leg, *, extra_ms: float = 0.0) -> TimedRanking:

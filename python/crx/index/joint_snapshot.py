@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
-from crx.engine.legs import EngineDocuments, EngineLexical, EngineSearcher
+from crx.engine.legs import EngineDense, EngineDocuments, EngineLexical
 from crx.engine.protocol import (
     CollectionStatistics,
     Conditions,
@@ -286,7 +286,10 @@ class JointSearcher:
 
     def legs(self, where: Mapping[str, object] | None) -> Legs:
         """Return the legs among the documents that meet a filter."""
-        return EngineSearcher(self.snapshot, self.langs).legs(where)
+        is_exact = all(folder.exact for folder in self.folders)
+        return Legs(
+            EngineLexical(self.snapshot, where), EngineDense(self.snapshot, where, exact=is_exact)
+        )
 
     def has_document(self, where: Mapping[str, object]) -> bool:
         """Return whether a document meets a filter."""

@@ -130,6 +130,11 @@ class ExcludingDense(NamedTuple):
         """The damaged files that were found so far, a line each."""
         return self.leg.faults
 
+    @property
+    def exact(self) -> bool:
+        """Whether a search compares the query with every vector."""
+        return self.leg.exact
+
     def search(self, query: NDArray[np.float32], *, k: int) -> Found:
         """Return the k chunks whose vectors have the largest inner product with the query."""
         return self.exclusion.search(lambda depth: self.leg.search(query, k=depth), k=k)

@@ -50,6 +50,11 @@ class FileDense(NamedTuple):
         """The damaged files that were found so far, a line each."""
         return self.dense.faults
 
+    @property
+    def exact(self) -> bool:
+        """Whether a search compares the query with every vector."""
+        return self.dense.exact
+
     def search(self, query: NDArray[np.float32], *, k: int) -> Found:
         """Return the k chunks whose vectors have the largest inner product with the (d,) query.
 

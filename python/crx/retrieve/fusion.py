@@ -31,8 +31,6 @@ UNKNOWN_PART_POWER = 1.5
 # seldom the best of all. Of 0.5, 0.75 and 1, 0.5 rose most with the share, and cost nothing at 10%.
 SHARE_POWER = 0.5
 
-WITHOUT_WORDS = "nothing that is searched has a word of the query; what is found is near in meaning"
-
 
 class WeightedRanking(NamedTuple):
     """A ranking, the weight of each of its keys, and the score of a chunk that it does not hold.
@@ -85,8 +83,7 @@ def fuse_legs(search: Search) -> Search:
     ]
     weights = parameters.weights
     fused = fuse(weighted, score_share=weights.score_share, rrf_k=weights.rrf_k, k=k)
-    without_words = WITHOUT_WORDS if len(dense.keys) and not len(bm25.keys) else ""
-    return search._replace(ranking=fused).noting(note, without_words)
+    return search._replace(ranking=fused).noting(note)
 
 
 def fuse(

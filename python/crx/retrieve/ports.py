@@ -38,11 +38,14 @@ class LexicalLeg(Protocol):
 class DenseLeg(Protocol):
     """The search of vectors, among the documents that a filter leaves.
 
-    `faults` are the damaged files that were found so far, a line each.
+    `faults` are the damaged files that were found so far, a line each. It is `exact` if a search
+    compares the query with every vector.
     """
 
     @property
     def faults(self) -> Sequence[str]: ...
+    @property
+    def exact(self) -> bool: ...
     def search(self, query: NDArray[np.float32], *, k: int) -> Found: ...
 
 

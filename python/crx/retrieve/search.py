@@ -23,6 +23,7 @@ from crx.retrieve.rerank import rerank_candidates
 from crx.retrieve.search_state import Search, Stage, start_search
 from crx.retrieve.spelling import correct_query
 from crx.retrieve.translations import order_translations
+from crx.retrieve.unknown_words import keep_near
 from crx.retrieve.widen import describe_left_out, widen_hits
 from crx.types import Result
 
@@ -33,6 +34,7 @@ STAGES: Sequence[tuple[str, Stage]] = (
     ("filter", filter_legs),
     ("exclude", exclude_chunks),
     ("retrieve", search_reachable_legs),
+    ("words", keep_near),
     ("fuse", fuse_legs),
     ("code", order_code),
     ("recency", boost_newer),

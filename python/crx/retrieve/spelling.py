@@ -90,13 +90,13 @@ def correct_spelling(
     if len(query) > _LONGEST_QUERY:
         return None
     asked = _QUOTED.sub(" ", query)
-    is_known = cache(partial(_is_known, terms=terms, langs=langs))
+    is_known = cache(partial(is_known_word, terms=terms, langs=langs))
     replaced = _join_parts(asked, is_known)
     rest = _replace_words(asked, replaced)
     words = [
         word
         for word in dict.fromkeys(_WORD.findall(rest))
-        if _is_spaced(word) and not _is_function_word(word)
+        if _is_spaced(word) and not is_function_word(word)
     ]
     unknown = [word for word in words if not is_known(word)]
     may_be_foreign = len(unknown) > max(1, len(words) // _UNKNOWN_SHARE)
@@ -136,7 +136,7 @@ def _join_parts(query: str, is_known: Callable[[str], bool]) -> dict[str, str]:
         if not _is_spaced(first + second):
             continue
         is_unknown = any(
-            not _is_function_word(part) and not is_known(part) for part in (first, second)
+            not is_function_word(part) and not is_known(part) for part in (first, second)
         )
         if is_unknown and is_known((first + second).casefold()):
             joined[f"{first} {second}"] = first + second
@@ -184,11 +184,13 @@ def _is_spaced(word: str) -> bool:
     return not _native.unspaced_spans(word)
 
 
-def _is_function_word(word: str) -> bool:
+def is_function_word(word: str) -> bool:
+    """Return whether a word is one of a language's commonest, such as "the"."""
     return word.casefold() in _FUNCTION_WORDS
 
 
-def _is_known(word: str, *, terms: TermIndex, langs: Sequence[str]) -> bool:
+def is_known_word(word: str, *, terms: TermIndex, langs: Sequence[str]) -> bool:
+    """Return whether a document has a term of a word, in a language of the index or in English."""
     analyzed = (_native.analyze(word, lang) for lang in dict.fromkeys(("", "en", *langs)))
     return any(terms.has_term(term) for each in analyzed for term in each)
 

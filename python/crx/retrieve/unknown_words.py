@@ -1,0 +1,119 @@
+"""Stage for a query whose words no document has: hits of the dense leg above a floor, or none.
+
+Every text has a nearest chunk, also one about something else. The floor tells what is near from
+what is merely the nearest. It depends on the embedder and on the index: from the query's vector the
+mean of those of arbitrary queries is subtracted, which leaves what sets this query apart, and the
+floor is what the best of as many chunks would reach in one of twenty cases, if similarities were
+normal.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crx.errors import Unavailable
+from crx.protocols import Embedder
+from crx.retrieve.ports import DenseLeg, Keys
+from crx.retrieve.query_language import detect_query_langs, primary_language
+from crx.retrieve.search_notes import NEAR_IN_MEANING, NO_SUCH_WORDS, NOTHING_NEAR
+from crx.retrieve.search_state import EMPTY, Search
+from crx.retrieve.spelling import is_function_word, is_known_word
+from crx.types import Ranking
+
+# Queries about anything and about nothing; six told as much as twenty.
+ARBITRARY_QUERIES = (
+    "how to prune apple trees in winter",
+    "best running shoes for flat feet",
+    "what causes tinnitus in one ear",
+    "bado repuli",
+    "vosina tekamo lu",
+    "zutelano pihe wado rusi",
+)
+# Of similarities to unrelated chunks, the best is above the floor in one of twenty cases.
+CHANCE = 0.05
+# Fewer chunks have no distribution; more are not compared for it.
+FEWEST_CHUNKS = 20
+_MOST_CHUNKS = 100_000
+
+_WORD = re.compile(r"\w+")
+
+
+def keep_near(search: Search) -> Search:
+    """Return the search with what is near in meaning alone, if no document has its words.
+
+    Function words do not count, unless the query has no others. The hits of the dense leg are not
+    compared with the floor if the query is in a language that no document is in, so that words
+    cannot be found, or if the leg cannot compare the query with every chunk.
+    """
+    bm25, dense = search.rankings.get("bm25"), search.rankings.get("dense")
+    if bm25 is None or _has_words(search, bm25):
+        return search
+    # What shares function words with the query alone is not found by its words.
+    rankings = {**search.rankings, "bm25": EMPTY}
+    if dense is None or not len(dense.keys):
+        # A filter that no document meets, and an index without documents, are told by themselves.
+        is_told = search.request.where or not search.searcher.langs
+        return search._replace(rankings=rankings).noting("" if is_told else NO_SUCH_WORDS)
+    near = dense if _is_in_another_language(search) else _above_floor(search, dense)
+    rankings = {**rankings, "dense": near}
+    note = NEAR_IN_MEANING if len(near.keys) else NOTHING_NEAR
+    return search._replace(rankings=rankings).noting(note)
+
+
+def _has_words(search: Search, bm25: Ranking) -> bool:
+    if not len(bm25.keys):
+        return False
+    words = _WORD.findall(search.query)
+    content = [word for word in words if not is_function_word(word)]
+    if not content or len(content) == len(words):
+        return True
+    searcher = search.searcher
+    is_known = partial(is_known_word, terms=searcher.terms, langs=searcher.langs)
+    if not any(map(is_known, content)):
+        return False
+    if not search.request.where:
+        return True
+    keys, _ = search.legs.lexical.search(" ".join(content), k=1, langs=searcher.langs)
+    return len(keys) > 0
+
+
+def _is_in_another_language(search: Search) -> bool:
+    langs = {primary_language(lang) for lang in search.searcher.langs if lang}
+    asked = detect_query_langs(search.query, search.searcher.langs)
+    return bool(asked and langs) and not langs & set(asked)
+
+
+def _above_floor(search: Search, dense: Ranking) -> Ranking:
+    assert search.parameters.embedder is not None, "a dense ranking, and no embedder"
+    try:
+        vector = _distinctive_vector(search.query, search.parameters.embedder)
+    except Unavailable:
+        return dense
+    near = _keys_above_floor(vector, search.legs.dense)
+    if near is None:
+        return dense
+    kept = np.isin(dense.keys, near)
+    return Ranking(dense.keys[kept], dense.scores[kept])
+
+
+def _distinctive_vector(query: str, embedder: Embedder) -> NDArray[np.float32]:
+    """Return the vector of a query less the mean of those of arbitrary queries."""
+    # One at a time, which a server keeps in its cache.
+    rows = [embedder.embed([text], query=True)[0] for text in (query, *ARBITRARY_QUERIES)]
+    return np.asarray(rows[0] - np.mean(rows[1:], axis=0), np.float32)
+
+
+def _keys_above_floor(vector: NDArray[np.float32], leg: DenseLeg) -> Keys | None:
+    """Return the chunks above the floor, None if it cannot be computed."""
+    if not leg.exact:
+        return None
+    keys, scores = leg.search(vector, k=_MOST_CHUNKS)
+    if len(keys) < FEWEST_CHUNKS or not (spread := float(scores.std())):
+        return None
+    unrelated = NormalDist(float(scores.mean()), spread)
+    return keys[scores > unrelated.inv_cdf((1 - CHANCE) ** (1 / len(keys)))]

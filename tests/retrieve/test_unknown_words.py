@@ -1,0 +1,105 @@
+"""A query whose words no document has: it is said, and what is found is near in meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import crx
+from crx.backends.hashed import HashedEmbedder
+from crx.retrieve.unknown_words import FEWEST_CHUNKS
+
+NEAR = "no document has these words; what is found is near in meaning"
+NOTHING_NEAR = "nothing found: no document has these words, and none is near in meaning"
+DOCUMENTS = 60
+DIMENSIONS = 64
+
+
+class TopicEmbedder(HashedEmbedder):
+    """An embedder of which all vectors are much alike, and "cetacean" is near to whale number 7."""
+
+    def __init__(self) -> None:
+        super().__init__(dimensions=DIMENSIONS)
+        rng = np.random.default_rng(3)
+        self._topics = rng.standard_normal((DOCUMENTS, DIMENSIONS)) / DIMENSIONS**0.5
+        self._common = 3 * rng.standard_normal(DIMENSIONS) / DIMENSIONS**0.5
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        rows = np.array([self._common + self._topic(text) for text in texts])
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+    def _topic(self, text: str) -> NDArray[np.float64]:
+        numbers = [int(word) for word in text.split() if word.isdigit()]
+        if "cetacean" in text:
+            numbers = [7]
+        if numbers:
+            return np.asarray(self._topics[numbers[0]], np.float64)
+        seed = sum(map(ord, text))
+        return np.random.default_rng(seed).standard_normal(DIMENSIONS) / DIMENSIONS**0.5
+
+
+@pytest.fixture(autouse=True)
+def embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every index has the embedder of topics."""
+    monkeypatch.setattr("crx.registry.load_embedder", lambda spec: TopicEmbedder())
+
+
+def index_of(tmp_path: Path, *, documents: int) -> crx.Index:
+    index = crx.open(tmp_path / "i.crx", settings={"embedder": f"hashed:d={DIMENSIONS}"})
+    index.add_documents(
+        crx.Document(f"mem:{number}", f"The whale number {number} of the sea is here.", lang="en")
+        for number in range(documents)
+    )
+    return index
+
+
+@pytest.mark.parametrize("query", ["cetacean", "what is the cetacean of"])
+def test_what_is_near_is_found_and_nothing_that_is_merely_the_nearest(
+    tmp_path: Path, query: str
+) -> None:
+    with index_of(tmp_path, documents=DOCUMENTS) as index:
+        near = index.search(query, rerank=False)
+        assert [hit.uri for hit in near.hits] == ["mem:7"]
+        assert NEAR in near.notes
+        far = index.search("what is the lattice", rerank=False)
+        assert (far.hits, NOTHING_NEAR in far.notes) == ((), True)
+        known = index.search("what is the whale", rerank=False)
+        assert len(known.hits) == 20
+        assert not {NEAR, NOTHING_NEAR} & {*known.notes}
+
+
+def test_words_are_looked_for_in_the_documents_of_the_filter(tmp_path: Path) -> None:
+    with index_of(tmp_path, documents=DOCUMENTS) as index:
+        index.add_documents([crx.Document("doc:lattice", "A lattice.", lang="en")])
+        found = index.search("the lattice", where={"uri": {"glob": "mem:*"}}, rerank=False)
+        assert NOTHING_NEAR in found.notes
+        assert index.search("the lattice", rerank=False).hits[0].uri == "doc:lattice"
+
+
+def test_a_query_of_function_words_is_searched_for_as_it_is(tmp_path: Path) -> None:
+    with index_of(tmp_path, documents=DOCUMENTS) as index:
+        assert len(index.search("of the", rerank=False).hits) == 20
+
+
+def test_a_query_in_another_language_has_no_floor(tmp_path: Path) -> None:
+    with index_of(tmp_path, documents=DOCUMENTS) as index:
+        found = index.search("海の格子", rerank=False)
+        assert (len(found.hits), NEAR in found.notes) == (20, True)
+
+
+def test_few_chunks_have_no_floor(tmp_path: Path) -> None:
+    with index_of(tmp_path, documents=FEWEST_CHUNKS - 1) as index:
+        found = index.search("lattice", rerank=False)
+        assert (len(found.hits), NEAR in found.notes) == (FEWEST_CHUNKS - 1, True)
+
+
+def test_without_vectors_nothing_is_near(tmp_path: Path) -> None:
+    with crx.open(tmp_path / "i.crx", settings={"embedder": "none"}) as index:
+        index.add_documents([crx.Document("mem:1", "The whale is in the sea.", lang="en")])
+        found = index.search("what is the lattice")
+        assert found.notes == ("nothing found: no document has these words",)
+        assert found.passages == ()
