@@ -93,5 +93,5 @@ def test_a_bundle_is_all_that_a_machine_without_a_network_needs(
         text=True,
     )
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert "1. docs/whales.md:1-3" in done.stdout
+    assert "1. docs/whales.md:3" in done.stdout
     assert done.stdout.endswith("served\n")

@@ -27,7 +27,7 @@ def test_a_passage_is_one_line_with_its_location_its_score_and_its_opening(
 ) -> None:
     passage = result[0]
     shown = repr(passage)
-    assert shown.startswith(f"<Passage '{passage.uri}:1-")
+    assert shown.startswith(f"<Passage '{passage.uri}:{passage.line}', ")
     assert f"score {passage.score:.3f}: '" in shown
     assert len(shown) < len(passage.uri) + 120
     assert shown.isprintable()
@@ -40,7 +40,7 @@ def test_pages_of_a_pdf_come_before_its_lines(result: crx.Result) -> None:
     assert repr(one).startswith("<Passage 'a.pdf, page iv', score")
     row = crx.Anchor("row", "7", "7")
     table = replace(passage, uri="a.csv", pages=None, anchor=row)
-    assert repr(table).startswith(f"<Passage 'a.csv:1-2, {row.label}', score")
+    assert repr(table).startswith(f"<Passage 'a.csv:{passage.line}, {row.label}', score")
 
 
 def test_a_result_lists_its_passages(result: crx.Result) -> None:

@@ -73,7 +73,8 @@ def _location(passage: Passage) -> str:
         first, last = passage.pages
         noun = "page" if first == last else "pages"
         return f"{passage.uri}, {noun} {_span(first, last)}"
-    lines = f":{_span(*passage.lines)}" if passage.lines else ""
+    span = (passage.line, passage.line) if passage.line else passage.lines
+    lines = f":{_span(*span)}" if span else ""
     anchor = f", {passage.anchor.label}" if passage.anchor else ""
     return f"{passage.uri}{lines}{anchor}"
 

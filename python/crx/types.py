@@ -179,11 +179,12 @@ class Hit:
 class Passage:
     """One stretch of one document around one or more hits: `document.text[start:end] == text`.
 
-    `score` is the score of its best hit. `headings`, `pages` and `anchor` are those of the line of
-    this hit that has most words of the query. `pages` and `lines` are (first, last). Lines are
-    those of the file and of the whole passage, from 1; None if the text was extracted from the
-    file. `fragment` is a URL fragment with which a browser scrolls to the passage, or "". `anchor`
-    is the position in slides, chapters, rows, cells or a recording.
+    `score` is the score of its best hit. `headings`, `line`, `pages`, `fragment` and `anchor` are
+    those of the line of this hit that has most words of the query. `pages` and `lines` are (first,
+    last). Lines are those of the file, from 1, None if the text was extracted from the file;
+    `lines` are those of the whole passage. `fragment` is a URL fragment with which a browser
+    scrolls to the text, or "". `anchor` is the position in slides, chapters, rows, cells or a
+    recording.
     """
 
     uri: str
@@ -199,6 +200,7 @@ class Passage:
     pages: tuple[str, str] | None = None
     fragment: str = ""
     anchor: Anchor | None = None
+    line: int | None = None
 
     def __repr__(self) -> str:
         """Return the location, the score and the start of the text in one line."""
@@ -248,7 +250,7 @@ class Result:
 class Citation:
     """A passage that an answer cites: `document.text[start:end]` is the text the model read.
 
-    `lines`, `pages`, `fragment` and `anchor` are those of the passage.
+    `line`, `lines`, `pages`, `fragment` and `anchor` are those of the passage.
     """
 
     number: int
@@ -260,6 +262,7 @@ class Citation:
     pages: tuple[str, str] | None = None
     fragment: str = ""
     anchor: Anchor | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

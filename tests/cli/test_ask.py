@@ -18,7 +18,7 @@ def ask(crx: Crx, generator: str, *more: object) -> Done:
 
 
 def test_an_answer_is_printed_with_the_passages_it_cites(crx: Crx) -> None:
-    text = "Blue whales eat krill. [1]\n\n[1] docs/whales.md:1-7  Whales\n"
+    text = "Blue whales eat krill. [1]\n\n[1] docs/whales.md:3  Whales\n"
     assert ask(crx, "fake:") == Done(0, text, "")
 
 
@@ -71,7 +71,7 @@ def test_an_interrupt_leaves_the_text_so_far(crx: Crx, monkeypatch: pytest.Monke
     monkeypatch.setattr("crx.backends.fake.generator.FakeGenerator.generate", interrupted)
     assert ask(crx, "fake:") == Done(
         130,
-        "Krill [1]. And\n\n[1] docs/whales.md:1-7  Whales\n",
+        "Krill [1]. And\n\n[1] docs/whales.md:3  Whales\n",
         "crx: interrupted; the answer is cut off here\n",
     )
 
@@ -86,6 +86,7 @@ def test_json_holds_the_answer_its_citations_and_whether_it_is_complete(crx: Crx
         "title": "Whales",
         "start": 0,
         "end": len(WHALES),
+        "line": 3,
         "lines": [1, 7],
         "pages": None,
         "fragment": "",

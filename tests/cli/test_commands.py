@@ -39,7 +39,7 @@ def test_search_prints_location_headings_and_text(crx: Crx, indexed: Path) -> No
     done = crx("search", "krill", "-k", 1)
     assert done == Done(
         0,
-        "1. docs/whales.md:1-7  Whales\n"
+        "1. docs/whales.md:3  Whales\n"
         + "".join(f"   {line}".rstrip() + "\n" for line in WHALES.splitlines())
         + "\n",
         "",
@@ -81,7 +81,7 @@ def test_search_explains_each_stage(crx: Crx, indexed: Path) -> None:
 
 def test_search_takes_filters_legs_and_windows(crx: Crx, indexed: Path) -> None:
     flags = ("--where", "path=docs/bread.md", "--leg", "bm25", "--window", 0, "--by", "document")
-    assert crx("search", "krill bake", *flags).out.startswith("1. docs/bread.md:1-3")
+    assert crx("search", "krill bake", *flags).out.startswith("1. docs/bread.md:3")
     assert crx("search", "krill", "--where", "lang=xx").code == 1
 
 
@@ -348,3 +348,14 @@ def test_with_json_stdout_holds_one_json_value(
     crx: Crx, indexed: Path, command: tuple[str, ...]
 ) -> None:
     assert json.loads(crx(*command, "--json").out)
+
+
+def test_a_search_says_that_no_document_has_the_words_before_what_is_near(
+    crx: Crx, indexed: Path
+) -> None:
+    near = "crx: no document has these words; what is found is near in meaning\n"
+    found = crx("search", "quantum chromodynamics")
+    assert found.out
+    assert found.err.startswith(near)
+    assert found.err.count(near) == 1
+    assert near in crx("search", "quantum chromodynamics", "--format", "json").err

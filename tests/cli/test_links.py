@@ -32,7 +32,7 @@ def test_a_search_links_each_place_to_its_file_and_ends_the_link(indexed: Path) 
     shown = run_terminal("search", "krill", "-n", 1)[1]
     path = indexed.parent / "docs" / "whales.md"
     assert LINK.findall(shown) == [f"file://{HOST}{path}", ""]
-    assert "1. docs/whales.md:1-7" in shown
+    assert "1. docs/whales.md:3" in shown
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_without_a_terminal_the_first_index_is_one_of_words_and_says_how_to_get_
     first: First, docs: Path, here: Path
 ) -> None:
     assert first("index", "docs") == Done(0, ".crx: 2 added; 2 chunks put\n", WORDS_ALONE)
-    assert first("search", "krill").out.startswith("1. docs/whales.md:1-7  Whales\n")
+    assert first("search", "krill").out.startswith("1. docs/whales.md:3  Whales\n")
     assert first("index", "docs") == Done(0, ".crx: 2 unchanged; 0 chunks put\n", "")
 
 
@@ -127,7 +127,7 @@ def test_an_index_whose_model_is_gone_is_searched_by_words_and_says_so(
     shutil.rmtree(tmp_path / "store")
     done = crx("search", "krill")
     assert done.code == 0
-    assert done.out.startswith("1. docs/whales.md:1-7  Whales\n")
+    assert done.out.startswith("1. docs/whales.md:3  Whales\n")
     assert done.err.startswith("crx: dense leg left out: tiny: no such model; installed: ")
     assert crx("search", "krill", "--leg", "dense").code == 7
 
@@ -138,7 +138,7 @@ def test_an_index_without_an_embedder_lacks_nothing(first: First, docs: Path) ->
     )
     done = first("search", "krill", "-k", 1, "--explain")
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("1. docs/whales.md:1-7  Whales\n")
+    assert done.out.startswith("1. docs/whales.md:3  Whales\n")
     assert "bm25 1 (" in done.out
     assert "dense" not in done.out
     status = json.loads(first("status", "--json").out)

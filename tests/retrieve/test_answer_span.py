@@ -50,3 +50,25 @@ def test_the_headings_for_a_pattern_are_those_of_its_match(tmp_path: Path) -> No
         index.add(tmp_path / "lease.md")
         (passage,) = index.search(r"re:\d{4}-\d{2}").passages
     assert passage.headings[-1] == "5. Term"
+
+
+def test_the_line_of_a_passage_is_the_one_that_answers(tmp_path: Path) -> None:
+    (tmp_path / "lease.md").write_text(
+        "# Lease\n\n## 4. Rooms\n\nIt has two rooms.\n\n## 5. Term\n\nIt ends in May.\n"
+    )
+    with crx.open(tmp_path / "notes.crx", settings={"embedder": "none"}) as index:
+        index.add(tmp_path / "lease.md")
+        (passage,) = index.search("when it ends").passages
+        assert (passage.line, passage.lines) == (9, (1, 9))
+        assert "lease.md, line 9" in index.prompt("when it ends").text
+
+
+def test_a_text_fragment_is_that_of_the_line_that_answers(tmp_path: Path) -> None:
+    (tmp_path / "sea.html").write_text(
+        "<html><body><p>Whales sing in the seas.</p><p>Seals eat krill in winter.</p></body></html>"
+    )
+    with crx.open(tmp_path / "notes.crx", settings={"embedder": "none"}) as index:
+        index.add(tmp_path / "sea.html")
+        (passage,) = index.search("who eats krill").passages
+    assert (passage.line, passage.lines) == (None, None)
+    assert passage.fragment == "#:~:text=Seals%20eat%20krill%20in%20winter."

@@ -133,12 +133,14 @@ def _situating_lines(passage: Passage) -> list[str]:
 
 
 def _location(passage: Passage) -> str:
-    """Return the file and its folder, with the pages, anchor or lines of a passage."""
+    """Return the file and its folder, with the pages, anchor or line of a passage."""
     name = " ".join("/".join(PurePath(passage.uri).parts[-2:]).split())
     if passage.pages:
         return f"{name}, pages {passage.pages[0]} to {passage.pages[1]}"
     if passage.anchor:
         return f"{name}, {passage.anchor.label}"
+    if passage.line:
+        return f"{name}, line {passage.line}"
     if passage.lines:
         return f"{name}, lines {passage.lines[0]} to {passage.lines[1]}"
     return name

@@ -123,4 +123,5 @@ def _citation(number: int, passage: Passage) -> Citation:
         pages=passage.pages,
         fragment=passage.fragment,
         anchor=passage.anchor,
+        line=passage.line,
     )

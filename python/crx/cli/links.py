@@ -45,7 +45,8 @@ def link_url(source: Passage | Citation, *, links: Links, environ: Mapping[str, 
     host = "" if _is_vscode(environ) else platform.node()
     slashed = os.fsencode(path.replace(os.sep, "/"))
     rooted = slashed if slashed.startswith(b"/") else b"/" + slashed
-    line = f"#{source.lines[0]}" if links == "lines" and source.lines else ""
+    number = source.line or (source.lines[0] if source.lines else None)
+    line = f"#{number}" if links == "lines" and number else ""
     return f"file://{quote(host)}{quote(rooted)}{line}"
 
 

@@ -164,15 +164,17 @@ def _marked(line: str, terms: set[str]) -> Iterator[Text]:
 
 
 def location(passage: Passage | Citation, *, folder: str = ".") -> str:
-    """Return where a passage is: path:lines, path and pages or anchor, or a URL with fragment.
+    """Return where a passage is: path:line, path and page or anchor, or a URL with fragment.
 
-    Paths below the folder are relative to it.
+    It is the position of the line that answers. Paths below the folder are relative to it.
     """
     path = display_path(passage.uri, folder=folder)
     if passage.pages:
         first, last = map(visible_line, passage.pages)
         return f"{path}, page {first}" if first == last else f"{path}, pages {first}-{last}"
-    if passage.lines:
+    if passage.line:
+        path = f"{path}:{passage.line}"
+    elif passage.lines:
         path = f"{path}:{passage.lines[0]}-{passage.lines[1]}"
     if passage.anchor:
         return f"{path}, {visible_line(passage.anchor.label)}"

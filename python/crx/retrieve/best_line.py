@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from crx import _native
+from crx.retrieve.answer_span import find_answer
 from crx.retrieve.excerpt import ExcerptRow, layout_rows
 from crx.types import Hit
 
@@ -12,14 +13,19 @@ from crx.types import Hit
 def find_best_line(
     text: str, *, start: int, best: Hit, query: str, width: int, visible: Callable[[str], str]
 ) -> ExcerptRow:
-    """Return the row of a passage's best hit with most words of the query, and its line from 0.
+    """Return a row of the line of a passage's best hit that answers, and its line from 0.
 
     `start` is where the text of the passage starts in its document. A long line is cut to rows of
-    `width` columns; the first row counts if none has a word of the query.
+    `width` columns, of which the one with most words of the query is taken.
     """
-    first, end = max(0, best.start - start), best.end - start
+    begins = max(0, best.start - start)
+    hit = text[begins : best.end - start]
+    first, end = find_answer(hit, query)
     (rows,) = layout_rows(
-        [text[first:end]], width=width, visible=visible, first_line=text.count("\n", 0, first)
+        [hit[first:end]],
+        width=width,
+        visible=visible,
+        first_line=text.count("\n", 0, begins + first),
     )
     asked = set(_native.analyze(query))
     written = [row for row in rows if row.text.strip()] or rows[:1]

@@ -43,15 +43,19 @@ def locate_passages(store: _native.Store, passages: Sequence[Passage]) -> list[P
     ]
 
 
-def locate_passage(passage: Passage, *, uri: str, metadata: Mapping[str, object]) -> Passage:
+def locate_passage(
+    passage: Passage, *, uri: str, metadata: Mapping[str, object], answer: str = ""
+) -> Passage:
     """Return a passage of a document with the lines of its file, as `locate_passages` does.
 
-    `uri` is relative to what the path in `metadata` is relative to.
+    `uri` is relative to what the path in `metadata` is relative to. A text fragment is that of
+    `answer`, a line of the passage, if this has enough words.
     """
     if is_as_written(uri, metadata):
         return passage
     is_page = metadata.get("format") == "html"
-    return replace(passage, lines=None, fragment=text_fragment(passage.text) if is_page else "")
+    fragment = text_fragment(answer) or text_fragment(passage.text) if is_page else ""
+    return replace(passage, line=None, lines=None, fragment=fragment)
 
 
 def anchor_around(marks: Sequence[Mark], start: int, end: int) -> Anchor | None:

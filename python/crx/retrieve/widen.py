@@ -70,8 +70,8 @@ def widen(
 
     `window="auto"` selects the passages that are worth most within `budget_tokens` in total, so
     that a hit may be in none. "grow" expands each hit up to `window_tokens`; a number expands it by
-    that many chunks on each side. Headings, pages and anchor of a passage are those of the line of
-    its best hit that has most terms of `query`.
+    that many chunks on each side. Headings, line, pages, fragment and anchor of a passage are those
+    of the line of its best hit that has most terms of `query`.
     """
     keys = np.array([hit.key for hit in hits], dtype=np.int64)
     scores = np.array([hit.score for hit in hits], dtype=np.float32)
@@ -102,7 +102,8 @@ def describe_left_out(search: Search) -> str:
 def _passage(row: PassageRow, hits: Sequence[Hit], query: str) -> Passage:
     best = hits[row.hits[0]]
     marks = read_marks(row.marks)
-    start, end = (best.start + at for at in find_answer(best.text, query))
+    first, last = find_answer(best.text, query)
+    start, end = best.start + first, best.start + last
     passage = Passage(
         uri=best.uri,
         title=best.title,
@@ -114,8 +115,10 @@ def _passage(row: PassageRow, hits: Sequence[Hit], query: str) -> Passage:
         hits=tuple(hits[i] for i in row.hits),
         headings=labels_around(marks, start),
         lines=row.lines,
+        line=row.lines[0] + row.text.count("\n", 0, start - row.start) if row.lines else None,
         pages=pages_around(marks, start, end),
         # The line that answers may have none, as the header of a table.
         anchor=anchor_around(marks, start, end) or anchor_around(marks, best.start, best.end),
     )
-    return locate_passage(passage, uri=row.uri, metadata=orjson.loads(row.metadata))
+    metadata = orjson.loads(row.metadata)
+    return locate_passage(passage, uri=row.uri, metadata=metadata, answer=best.text[first:last])

@@ -108,6 +108,6 @@ def _relevance(passage: Passage) -> float | None:
 
 
 def _place(passage: Passage) -> str:
-    if passage.lines:
-        return f"#L{passage.lines[0]}-{passage.lines[1]}"
+    if passage.line:
+        return f"#L{passage.line}"
     return passage.fragment

@@ -24,6 +24,7 @@ class PassageLocation:
     title: str
     start: int
     end: int
+    line: int | None
     lines: tuple[int, int] | None
     pages: tuple[str, str] | None
     fragment: str
@@ -135,7 +136,8 @@ class IndexStatus:
     """What an index holds: counts by name, notes, and inputs that could not be read.
 
     `failures` are pairs of a URI and a reason. `lag` is how many changes BM25 lacks. `error` is why
-    the index cannot be read, or "". `watch` is None if its folders are not watched.
+    the index cannot be read, or "". `watch` is None if its folders are not watched. `description`
+    is one line that anybody may have written: data, as the documents are.
     """
 
     name: str
@@ -151,6 +153,7 @@ class IndexStatus:
     lag: int
     error: str = ""
     watch: WatchStatus | None = None
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

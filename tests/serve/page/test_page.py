@@ -18,7 +18,7 @@ from served import SETTINGS, Client, serving_app
 import crx
 from crx.errors import UsageError
 from crx.serve.app import create_app
-from crx.serve.page.facets import Facets, folder_of
+from crx.serve.facets import Facets, folder_of
 from crx.serve.page.form import SearchForm, folder_pattern, read_form
 from crx.serve.page.home import describe_age
 from crx.serve.page.routes import page_extension
@@ -85,7 +85,7 @@ def test_a_search_without_a_script_shows_passages_with_the_words_of_the_query(pa
     assert "<mark>whales</mark> <mark>eat</mark> krill" in html
     assert re.search(
         r'<a href="/documents/library-[^"]+#passage" class="anchor" dir="auto">'
-        r'<span class="location">lines \d+–\d+',
+        r'<span class="location">line \d+<',
         html,
     )
     assert 'value="what do whales eat"' in html
@@ -181,11 +181,13 @@ def test_the_passages_of_a_document_stand_together_and_its_path_once(page: Clien
     assert re.sub(r"Cite as.*?</p>|data-copy=\S+", "", shown).count("log.txt") == 1
 
 
-def test_a_passage_is_located_by_the_lines_of_its_best_chunk(page: Client) -> None:
+def test_a_passage_is_located_by_the_line_that_answers(page: Client) -> None:
     html = get(page, "/?q=narwhal&path=log.txt")
     passage = page.post("/v1/search", {"query": "narwhal", "limit": 1}).json["passages"][0]
-    first, last = map(int, re.findall(r"lines (\d+)–(\d+)</span>", html)[0])
-    assert passage["lines"][0] < first <= 2501 <= last < passage["lines"][1]
+    assert passage["lines"][0] < passage["line"] < passage["lines"][1]
+    assert "narwhal" in passage["text"].split("\n")[passage["line"] - passage["lines"][0]]
+    assert re.findall(r"line (\d+)</span>", html)[0] == str(passage["line"])
+    assert passage["url"].endswith(f"#L{passage['line']}")
 
 
 def test_lines_that_their_author_wrapped_are_joined_in_an_excerpt(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ def attributes_of(passage: FoundPassage) -> dict[str, Attribute]:
     }
     if passage.headings:
         attributes["headings"] = " > ".join(passage.headings)
+    if passage.line:
+        attributes["line"] = passage.line
     if passage.lines:
         attributes |= {"first_line": passage.lines[0], "last_line": passage.lines[1]}
     if passage.pages:

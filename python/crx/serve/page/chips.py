@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from crx.serve.page.facets import Facets
+from crx.serve.facets import Facets
 from crx.serve.page.form import SearchForm, folder_pattern
 from crx.serve.page.locations import shorten_path
 

@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 from markupsafe import Markup
 
 from crx import registry
+from crx.serve.facets import Facets, RecentDocument
 from crx.serve.page.chips import list_filters
-from crx.serve.page.facets import Facets, RecentDocument
 from crx.serve.page.form import SearchForm, document_url
 from crx.serve.page.locations import shorten_path
 from crx.serve.page.templates import render

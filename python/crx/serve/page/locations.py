@@ -10,12 +10,12 @@ _DETECTED_CHARS = 2000
 
 
 def describe_location(found: FoundPassage | AnswerCitation) -> str:
-    """Return the pages, the lines or the anchor of a passage, "" if its document has none."""
+    """Return the page, the anchor or the line of a passage, "" if its document has none."""
     if found.pages:
         return _range("page", *found.pages)
     if found.anchor:
         return found.anchor.label
-    return _range("line", *map(str, found.lines)) if found.lines else ""
+    return f"line {found.line}" if found.line else ""
 
 
 def cite(found: FoundPassage | AnswerCitation) -> str:

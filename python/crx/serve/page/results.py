@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 
 import msgspec
@@ -15,8 +15,8 @@ from crx import _native
 from crx.errors import NotFound
 from crx.ingest.formats import LANGUAGES
 from crx.retrieve.excerpt import find_excerpt
+from crx.serve.facets import Facets, count_documents, merge_facets
 from crx.serve.page.chips import list_filters
-from crx.serve.page.facets import Facets, count_documents, merge_facets
 from crx.serve.page.form import CHUNKS, SearchForm, document_url
 from crx.serve.page.locations import cite, describe_location, shorten_path, text_lang
 from crx.serve.page.original import original_url
@@ -191,17 +191,16 @@ def _show_document(
 
 def _show_passage(found: FoundPassage, *, query: str, lang: str, rows: int) -> _ShownPassage:
     best = found.hits[0]
-    own = replace(found, lines=_lines_of(found, best)) if found.lines else found
     return _ShownPassage(
         # The chunk that answers, without the text around it that the passage has besides.
         url=document_url(found.id, start=best.start, end=best.end, query=query),
-        location=describe_location(own),
+        location=describe_location(found),
         copies=found.copies,
         trail=[each for each in found.headings if each != found.title],
         lang=text_lang(found.text, document_lang=lang),
         excerpt=list(_excerpt(found, query, rows=rows)),
         hits=found.hits,
-        citation=cite(own),
+        citation=cite(found),
     )
 
 
@@ -209,13 +208,6 @@ def _goes_on(line: str, following: str) -> bool:
     """Return whether a line of prose goes on in the following one: its author wrapped it there."""
     is_full = len(line) >= _WRAPPED_COLUMNS and not line[:1].isspace()
     return is_full and following[:1].islower()
-
-
-def _lines_of(found: FoundPassage, hit: Hit) -> tuple[int, int]:
-    """Return the lines of a hit, without those that its passage has besides."""
-    first = (found.lines or (1, 1))[0]
-    first += found.text.count("\n", 0, max(0, hit.start - found.start))
-    return first, first + hit.text.rstrip("\n").count("\n")
 
 
 def _excerpt(found: FoundPassage, query: str, *, rows: int) -> Iterator[Piece]:

@@ -21,11 +21,11 @@ from crx.serve.access import ADD_FOLDER
 from crx.serve.added_folders import FolderAdder
 from crx.serve.answering import REMOTE_ANSWERS
 from crx.serve.app import OPERATIONS, Extension
+from crx.serve.facets import FacetReader
 from crx.serve.failures import EXPECTED, status_of
 from crx.serve.openapi import describe_operations
 from crx.serve.page.answer import stream_answer
 from crx.serve.page.document import render_document, render_preview
-from crx.serve.page.facets import FacetReader
 from crx.serve.page.form import SearchForm, read_form
 from crx.serve.page.home import render_home
 from crx.serve.page.layout import (

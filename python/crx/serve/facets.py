@@ -11,13 +11,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import TYPE_CHECKING
 
 import orjson
 
 from crx import _native
 from crx.errors import CrxError
 from crx.serve.document_ids import make_document_id
-from crx.serve.service import SearchService
+
+if TYPE_CHECKING:
+    from crx.serve.service import SearchService
 
 # Seconds for which the values of an index are not read again while it changes.
 _KEPT_S = 30.0
