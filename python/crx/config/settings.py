@@ -65,6 +65,12 @@ class Settings:
     chunk_overlap: int = _setting(
         0, "index", "overlap of neighbouring chunks, in the budget's unit", least=0
     )
+    description: str = _setting(
+        "",
+        "run",
+        "what an index holds, in a line for agents; empty: made of its documents",
+        harmless=None,
+    )
     max_file_mb: int = _setting(
         64, "run", "larger files fail, in millions of bytes", least=1, untrusted=(1, 64)
     )

@@ -35,8 +35,9 @@ _LOCATION_COLUMNS = 60
 class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A passage that was found, or its best lines.
 
-    `start` and `end` are its span in the document, in characters; left out of one with lines or
-    pages unless it is given whole. `copies` is how many passages with its text are left out.
+    `url` leads to the line that answers, `lines` are those of the passage. `start` and `end` are
+    its span in the document, in characters; left out of one with lines or pages unless it is given
+    whole. `copies` is how many passages with its text are left out.
     """
 
     id: str
@@ -91,6 +92,7 @@ class ToolIndex(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     documents: int
     chunks: int
+    description: str = ""
     notes: list[str] = []
     unread: list[str] = []
 
@@ -233,6 +235,7 @@ def _index(status: IndexStatus) -> ToolIndex:
         name=status.name,
         documents=counts.get("documents", 0),
         chunks=counts.get("chunks", 0),
+        description=status.description,
         notes=[*([status.error] if status.error else []), *status.notes],
         unread=[f"{uri}: {reason}" for uri, reason in status.failures],
     )

@@ -53,7 +53,9 @@ def cache_lines(indexes: Sequence[ServedIndex]) -> list[str]:
     ]
 
 
-def index_status(served: ServedIndex, *, watch: WatchStatus | None = None) -> IndexStatus:
+def index_status(
+    served: ServedIndex, *, watch: WatchStatus | None = None, description: str = ""
+) -> IndexStatus:
     """Return what an index holds and how it is watched; one that cannot be read has an `error`."""
     try:
         status = served.get().status()
@@ -86,6 +88,7 @@ def index_status(served: ServedIndex, *, watch: WatchStatus | None = None) -> In
         reranker=status.reranker,
         lag=status.lag,
         watch=watch,
+        description=description,
     )
 
 

@@ -30,8 +30,10 @@ from crx.retrieve.request import check_query
 from crx.retrieve.score_cache import score_checked
 from crx.serve.answering import Answerer, AnswerEvents
 from crx.serve.document_ids import is_id_of, make_document_id, parse_document_id
+from crx.serve.facets import FacetReader
 from crx.serve.find_passages import FoundPassages, find_passages, search_index
 from crx.serve.gauges import cache_lines, index_status, size_lines
+from crx.serve.index_description import describe_index
 from crx.serve.metrics import Metrics
 from crx.serve.passages import describe_files, describe_passages
 from crx.serve.requests import (
@@ -85,6 +87,7 @@ class SearchService:
         self._embedders = embedders
         self._ready = threading.Event()
         self._renderer = PageRenderer()
+        self._facets = FacetReader(self)
         self.metrics = Metrics()
         self.page_url = page_url
         self.warn = on_warning or (lambda warning: None)
@@ -286,10 +289,25 @@ class SearchService:
             ready=self.ready,
             generator=self._answerer.name,
             indexes=tuple(
-                index_status(served, watch=self._watch_status(served.name))
+                index_status(
+                    served,
+                    watch=self._watch_status(served.name),
+                    description=self.description(served.name),
+                )
                 for served in self._served(request.index)
             ),
         )
+
+    def description(self, name: str) -> str:
+        """Return what an index holds, in one line, "" if it cannot be told; see `describe_index`.
+
+        It is data, as what documents say is.
+        """
+        try:
+            return describe_index(self.index(name), self._facets.get(name))
+        except CrxError as error:
+            self.warn(str(error))
+            return ""
 
     def metric_lines(self) -> list[str]:
         """Return the counts, times and sizes of server and indexes, as Prometheus reads them."""
