@@ -38,8 +38,8 @@ class TopicEmbedder(HashedEmbedder):
             numbers = [7]
         if numbers:
             return np.asarray(self._topics[numbers[0]], np.float64)
-        seed = sum(map(ord, text))
-        return np.random.default_rng(seed).standard_normal(DIMENSIONS) / DIMENSIONS**0.5
+        rng = np.random.default_rng(sum(map(ord, text)))
+        return np.asarray(rng.standard_normal(DIMENSIONS) / DIMENSIONS**0.5, np.float64)
 
 
 @pytest.fixture(autouse=True)
