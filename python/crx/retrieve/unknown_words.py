@@ -20,7 +20,7 @@ from crx.errors import Unavailable
 from crx.protocols import Embedder
 from crx.retrieve.ports import DenseLeg, Keys
 from crx.retrieve.query_language import detect_query_langs, primary_language
-from crx.retrieve.search_notes import NEAR_IN_MEANING, NO_SUCH_WORDS, NOTHING_NEAR
+from crx.retrieve.search_notes import NEAR_IN_MEANING, NO_SUCH_WORDS, NO_WORD, NOTHING_NEAR
 from crx.retrieve.search_state import EMPTY, Search
 from crx.retrieve.spelling import is_function_word, is_known_word
 from crx.types import Ranking
@@ -48,11 +48,14 @@ def keep_near(search: Search) -> Search:
 
     Function words do not count, unless the query has no others. The hits of the dense leg are not
     compared with the floor if the query is in a language that no document is in, so that words
-    cannot be found, or if the leg cannot compare the query with every chunk.
+    cannot be found, or if the leg cannot compare the query with every chunk. A query without
+    letters and digits finds nothing.
     """
     bm25, dense = search.rankings.get("bm25"), search.rankings.get("dense")
     if bm25 is None or _has_words(search, bm25):
         return search
+    if not _WORD.search(search.query):
+        return search._replace(rankings={"bm25": EMPTY}).noting(NO_WORD)
     # What shares function words with the query alone is not found by its words.
     rankings = {**search.rankings, "bm25": EMPTY}
     if dense is None or not len(dense.keys):
