@@ -133,7 +133,9 @@ def test_fewer_than_ten_candidates_are_reranked_if_all_fit(monkeypatch: pytest.M
     table = TableReranker(RISING, ms=90)
     monkeypatch.setattr("crx.retrieve.rerank.time.perf_counter", lambda: table.now)
     assert reranked(table, ms=300).scored_count == 3
-    assert reranked(table, ms=200).scored_count == 0
+    few = reranked(table, ms=200)
+    assert few.scored_count == 0
+    assert few.notes[0].startswith("not reranked: fewer than 3 of 3 candidates fit into 200 ms")
 
 
 def test_a_time_limit_that_is_not_reached_is_not_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,9 +154,10 @@ def rerank(
         scores = np.concatenate([np.empty(0, np.float32), *parts])
     except ModelError as error:
         return _not_reranked(fused, k, notes=(f"not reranked: {error}",))
-    if len(scores) < min(LEAST_SCORED, len(candidates)):
+    least = min(LEAST_SCORED, len(candidates))
+    if len(scores) < least:
         note = (
-            f"not reranked: fewer than {LEAST_SCORED} of {len(candidates)} candidates fit into "
+            f"not reranked: fewer than {least} of {len(candidates)} candidates fit into "
             f"{ms:g} ms; rerank_ms={ms * 10:g} gives more time"
         )
         return _not_reranked(fused, k, notes=(note,))
