@@ -22,6 +22,14 @@ from crx.retrieve.vector_leg import VectorLeg
 
 # Tries to find both legs at one sequence number while a writer commits.
 CONSISTENCY_TRIES = 5
+# Ends of the notes on what a search lacks.
+_WORDS_ALONE = "are found by words alone until they have their vector"
+_BEHIND = "changes behind"
+
+
+def is_told_by_status(note: str) -> bool:
+    """Return whether a note of a search says what the status of its index says, too."""
+    return _WORDS_ALONE in note or f" {_BEHIND}: " in note
 
 
 @dataclass(slots=True)
@@ -83,11 +91,10 @@ class Snapshots:
                 snapshot.users += 1
             try:
                 if snapshot.pending:
-                    which = f"{snapshot.pending:,} of {len(snapshot.searcher.lexical):,} chunks"
-                    notes.append(
-                        f"{which} are found by words alone until they have their vector; "
-                        '"crx embed" goes on with them'
-                    )
+                    # Of those that lack their vector, BM25 may lack some, too.
+                    found = len(snapshot.searcher.lexical)
+                    which = f"{min(snapshot.pending, found):,} of {found:,} chunks"
+                    notes.append(f'{which} {_WORDS_ALONE}; "crx embed" goes on with them')
                 yield snapshot.searcher, notes
             finally:
                 with self._refreshing:
@@ -181,7 +188,7 @@ class Snapshots:
         notes += dense.faults
         # Beside a writer that this process cannot join, the legs may lack its last changes.
         if lag := seq - lexical.seq:
-            notes.append(f"BM25 is {lag} changes behind: {why or 'another process is writing'}")
+            notes.append(f"BM25 is {lag} {_BEHIND}: {why or 'another process is writing'}")
         lexical, dense = lexical.snapshot(), dense.snapshot()
         complete = lexical.seq == dense.seq == seq
         by_lang = store.chunks_by_lang()

@@ -203,6 +203,19 @@ def test_lines_that_their_author_wrapped_are_joined_in_an_excerpt(tmp_path: Path
     assert "- one\n- two" in html
 
 
+def test_what_the_state_says_is_no_note_on_the_passages_too(tmp_path: Path) -> None:
+    with crx.open(tmp_path / "sea.crx", settings=SETTINGS) as index:
+        index.add_documents([crx.Document("mem:1", "A narwhal has one tusk.")], words_only=True)
+    service = SearchService([ServedIndex("sea", tmp_path / "sea.crx", settings=SETTINGS)])
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
+        html = get(client, "/?q=tusk")
+        noted = client.post("/v1/search", {"query": "tusk"}).json["notes"]
+    service.close()
+    assert "Indexing: 1 of 1 chunks are found by their words only" in html
+    assert "found by words alone until" in noted[0]
+    assert "found by words alone until" not in html
+
+
 def test_chips_count_the_documents_that_were_found(page: Client) -> None:
     html = get(page, "/?q=krill")
     assert '<bdi>de</bdi> <span class="count">1</span>' in html

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from crx import _native
 from crx.errors import NotFound
+from crx.index.snapshot import is_told_by_status
 from crx.ingest.formats import LANGUAGES
 from crx.retrieve.excerpt import find_excerpt
 from crx.serve.facets import Facets, count_documents, merge_facets
@@ -112,7 +113,7 @@ def render_results(
         "form": form,
         "where": msgspec.json.encode(form.where).decode(),
         "is_quick": is_quick,
-        "notes": found.notes,
+        "notes": [each for each in found.notes if not is_told_by_status(each)],
         "documents": documents,
         "passage_count": len(found.passages),
         "filters": list_filters(form, facets, folder=folder),
