@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from browser import Browser, start_chromium
 from hostile_documents import write_documents
 from served import SETTINGS as SERVED
 from served import TOKEN, Client, serving_app
@@ -64,3 +66,19 @@ def closed(library_service: SearchService) -> Iterator[Client]:
     guarded = Guard(app, policy=policy, metrics=library_service.metrics)
     with serving_app(guarded) as made:
         yield made
+
+
+@pytest.fixture(scope="package")
+def driver() -> Iterator[Any]:
+    """A Chromium without a window."""
+    made = start_chromium()
+    yield made
+    made.quit()
+
+
+@pytest.fixture
+def browser(driver: Any, page: Client) -> Browser:
+    """A browser with light colours and a wide window."""
+    made = Browser(driver, page)
+    made.emulate()
+    return made

@@ -2,89 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
+from browser import DOWN, ENTER, ESCAPE, UP, Browser
 from served import TOKEN, Client
 
-webdriver = pytest.importorskip("selenium.webdriver")
-waiting = pytest.importorskip("selenium.webdriver.support.wait")
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
-
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="Chromium or its driver is not installed"
-)
-
-
-class Browser:
-    """A Chromium that shows the page of one server."""
-
-    def __init__(self, driver: Any, client: Client) -> None:
-        self.driver = driver
-        self._client = client
-        self._wait = waiting.WebDriverWait(driver, 30)
-
-    def open(self, path: str) -> None:
-        self.driver.get(self._client.url + path)
-
-    def run(self, script: str, *arguments: object) -> Any:
-        """Return what a script returns."""
-        return self.driver.execute_script(f"return {script}", *arguments)
-
-    def wait(self, script: str) -> Any:
-        """Return the value of an expression once it is true."""
-        return self._wait.until(lambda _: self.run(script), script)
-
-    def press(self, *keys: str) -> None:
-        """Press keys on the element that has the focus."""
-        for key in keys:
-            self.driver.switch_to.active_element.send_keys(key)
-
-    def click(self, selector: str) -> None:
-        self.driver.find_element("css selector", selector).click()
-
-    def text(self, selector: str) -> str:
-        return str(self.run("document.querySelector(arguments[0])?.innerText ?? ''", selector))
-
-    def emulate(self, *, scheme: str = "light", width: int = 0, mobile: bool = True) -> None:
-        """Set the colour scheme, and the width of a screen or none."""
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-        if width:
-            size = {"width": width, "height": 740, "deviceScaleFactor": 1, "mobile": mobile}
-            self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        else:
-            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    """A Chromium without a window."""
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for each in (*OPTIONS, "--window-size=1100,900"):
-        options.add_argument(each)
-    made = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield made
-    made.quit()
-
-
-@pytest.fixture
-def browser(driver: Any, page: Client) -> Browser:
-    """A browser with light colours and a wide window."""
-    made = Browser(driver, page)
-    made.emulate()
-    return made
-
-
-ENTER, ESCAPE, UP, DOWN = "\ue007", "\ue00c", "\ue013", "\ue015"
 FIRST = "document.querySelector('.result .open')?.innerText"
 
 
@@ -349,27 +271,6 @@ def test_hostile_documents_run_nothing(browser: Browser) -> None:
     assert browser.run("document.title") == "plankton net - crx"
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"), [(360, "light"), (768, "dark"), (1280, "light"), (1920, "dark")]
-)
-def test_axe_finds_no_violation_and_nothing_overflows(
-    width: int, scheme: str, browser: Browser
-) -> None:
-    axe = _read_axe()
-    browser.emulate(scheme=scheme, width=width, mobile=width < 1000)
-    for path in _paths(browser):
-        browser.open(path)
-        if width > 1000 and browser.run("document.querySelector('.result') != null"):
-            browser.wait("document.querySelector('#preview .text')")
-        browser.run("document.querySelectorAll('details').forEach(each => each.open = true)")
-        browser.driver.execute_script(axe)
-        found = browser.driver.execute_async_script(
-            "axe.run(document).then(arguments[0], error => arguments[0]({failed: `${error}`}))"
-        )
-        assert _describe(found["violations"]) == [], path
-        assert browser.run("document.documentElement.scrollWidth") <= width, path
-
-
 def _paths(browser: Browser) -> list[str]:
     """Return the paths of every kind of page, with hostile and multilingual documents."""
     browser.open("/?q=plankton+net")
@@ -384,21 +285,6 @@ def _paths(browser: Browser) -> list[str]:
         "/status",
         "/docs",
         "/?n=0",
-    ]
-
-
-def _read_axe() -> str:
-    found = importlib.util.find_spec("axe_playwright_python")
-    if found is None or not found.submodule_search_locations:
-        pytest.skip("axe-core is not installed; `make test-all` installs it")
-    return (Path(found.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8")
-
-
-def _describe(violations: list[Any]) -> list[str]:
-    return [
-        f"{each['id']}: {node['html'][:200]}"
-        for each in violations
-        for node in each.get("nodes", ())
     ]
 
 
