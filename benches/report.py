@@ -225,6 +225,18 @@ SECTIONS = (
         others=("nothing", "import numpy"),
     ),
     Section(
+        "Agents",
+        ("agents.json",),
+        (
+            Column("solved", "tasks solved of 20", 0, ranked=False),
+            Column("calls", "calls a task", 1, ranked=False),
+            Column("tokens", "tokens a task", 0),
+            Column("median_tokens", "median", 0),
+        ),
+        "20 questions over the documentation and the sources of crx: its tools `search` and `fetch` "
+        "by words alone, beside `grep` and `read`; both clients are scripts (`benches/agents.py`).",
+    ),
+    Section(
         "Opening a large index",
         ("first-search.json",),
         (
