@@ -18,6 +18,18 @@ def test_the_answer_is_the_line_with_most_words_of_the_query() -> None:
     assert find_answer("", "krill") == (0, 0)
 
 
+def test_a_heading_answers_only_if_no_line_below_it_does() -> None:
+    text = (
+        "## Payment\n\nThe buyer pays each invoice within forty-five days.\n"
+        "Late amounts bear interest of five percent a year from the due date.\n"
+    )
+    start, end = find_answer(text, "payment with interest")
+    assert text[start:end].startswith("Late amounts bear interest")
+    assert find_answer(text, "payment") == (0, 10)
+    code = "# the whale of the sea\nimport krill\n\n\ndef f():\n    return krill\n"
+    assert find_answer(code, "whale") == (0, 22)
+
+
 def test_the_headings_of_a_passage_are_those_of_the_line_that_answers(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "lease.md").write_text(
