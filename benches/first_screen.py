@@ -88,7 +88,8 @@ def crx(folder: Path, *arguments: str) -> str:
 
 def search_lines(folder: Path, query: str) -> str:
     """Return what ripgrep prints, its lines wrapped to the screen."""
-    command = ["rg", "--smart-case", "--fixed-strings", "--line-number", query, "packages"]
+    command = ["rg", "--smart-case", "--fixed-strings", "--line-number", "--sort=path"]
+    command += [query, "packages"]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
     return done.stdout.decode(errors="replace")
 
