@@ -233,8 +233,9 @@ SECTIONS = (
             Column("tokens", "tokens a task", 0),
             Column("median_tokens", "median", 0),
         ),
-        "20 questions over the documentation and the sources of crx: its tools `search` and `fetch` "
-        "by words alone, beside `grep` and `read`; both clients are scripts (`benches/agents.py`).",
+        "20 questions over the documentation and the sources of crx: its tools `search` and "
+        "`fetch` by words alone, beside `grep` and `read`; both clients are scripts "
+        "(`benches/agents.py`).",
     ),
     Section(
         "Opening a large index",
