@@ -285,3 +285,14 @@ def test_a_pull_that_fails_says_why_in_one_line(
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith(said)
     assert done.err.count("\n") == 1
+
+
+def test_a_path_with_a_typing_error_is_answered_by_the_one_that_is_meant(
+    crx: Crx, docs: Path
+) -> None:
+    assert crx("index", "dosc").err == (
+        "crx: dosc: no such file or folder; nothing was indexed; did you mean docs?\n"
+    )
+    assert crx("index", "docs", "-q").code == 0
+    assert 'did you mean docs?; "crx remove dosc" removes' in crx("index", "dosc").err
+    assert "did you mean" not in crx("index", "letters").err

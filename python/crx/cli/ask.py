@@ -37,7 +37,7 @@ from crx.types import Answer
 
 
 @click.command()
-@click.argument("question")
+@click.argument("words", nargs=-1, required=True, metavar="QUESTION...")
 @index_option
 @click.option(
     "--with",
@@ -59,7 +59,7 @@ from crx.types import Answer
 @json_option
 def command(
     *,
-    question: str,
+    words: tuple[str, ...],
     folder: str | None,
     generator: str,
     k: int | None,
@@ -69,11 +69,12 @@ def command(
     assignments: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Answer QUESTION from the passages that are found, with citations.
+    """Answer QUESTION from the passages that are found, with citations; its words need no quotes.
 
     A citation that names no passage is removed and counted. If the documents do not hold the
     answer, the model is asked to write that, and the exit code is 1.
     """
+    question = " ".join(words)
     refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions)
     index_path = searchable_index(folder)
     notes = NotePrinter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -182,10 +183,22 @@ def choose_index(paths: tuple[Path, ...], *, folder: str | None, exclude: tuple[
     for path in paths:
         if not path.exists():
             next_step = f'; "crx remove {path}" removes what the index has of it' if found else ""
+            if near := _similar_name(path):
+                next_step = f"; did you mean {near}?{next_step}"
             raise UsageError(f"{path}: no such file or folder; nothing was indexed{next_step}")
     if exclude and not paths:
         raise UsageError("--exclude wants a PATH; what was excluded before is remembered")
     return (found or not_a_link(Path(FOLDER))) if paths else existing_index(folder)
+
+
+def _similar_name(path: Path) -> str:
+    """Return the path beside another whose name is most like it, "" if none is."""
+    try:
+        beside = [each.name for each in path.parent.iterdir()]
+    except OSError:
+        return ""
+    near = difflib.get_close_matches(path.name, beside, n=1, cutoff=0.75)
+    return display_path(path.parent / near[0]) if near else ""
 
 
 def name_failures(report: Report) -> None:
