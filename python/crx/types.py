@@ -315,9 +315,14 @@ class Verification:
     repaired: tuple[str, ...]
 
 
+def is_outcome(outcome: str) -> bool:
+    """Return whether a text is an outcome of a context; an index from elsewhere may have others."""
+    return outcome.partition(":")[0] in get_args(ContextStatus)
+
+
 def parse_outcome(outcome: str) -> tuple[ContextStatus, str]:
     """Return the status and reason of a stored outcome; `ValueError` for an unknown status."""
     status, _, reason = outcome.partition(":")
-    if status not in get_args(ContextStatus):
+    if not is_outcome(outcome):
         raise ValueError(f'"{outcome}" is not an outcome of a context')
     return cast(ContextStatus, status), reason

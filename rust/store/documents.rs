@@ -40,12 +40,19 @@ pub struct DocumentRow {
 impl DocumentRow {
     fn read(row: &Row<'_>) -> Result<Self> {
         check(&DOCUMENT, row, 0)?;
+        let (doc, metadata): (_, String) = (row.get(0)?, row.get(4)?);
+        if !is_object(&metadata) {
+            // Whoever made the index may have hashed anything.
+            return Err(Error::Damaged(format!(
+                "document {doc} has metadata that is not a JSON object; `crx verify` lists every fault"
+            )));
+        }
         Ok(DocumentRow {
-            doc: row.get(0)?,
+            doc,
             uri: row.get(1)?,
             title: row.get(2)?,
             lang: row.get(3)?,
-            metadata: row.get(4)?,
+            metadata,
             source_hash: row.get(5)?,
             source_size: row.get(6)?,
             source_mtime_ns: row.get(7)?,
@@ -178,6 +185,12 @@ impl Store {
             Ok(gone.len())
         })
     }
+}
+
+/// Returns whether a text is a JSON object that does not nest too deeply to be read.
+pub(super) fn is_object(json: &str) -> bool {
+    // Values that are ignored may nest without a limit.
+    serde_json::from_str::<serde_json::Value>(json).is_ok_and(|value| value.is_object())
 }
 
 /// Changes the stored URI, the metadata and the time stamp of a document.

@@ -5,6 +5,7 @@
 //! parsing all marks of the document. That is done for short texts, and for texts that were written
 //! by a version of crx without this index and have not been opened by a writer since.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
@@ -206,22 +207,31 @@ fn overlapping<'a>(marks: impl Iterator<Item = Mark<'a>>, start: u32, end: u32) 
     json(&marks)
 }
 
-/// Parses marks: objects with a start and an end, in code points.
+/// Parses marks: objects with a kind, a label, and a start and an end in code points.
 pub(super) fn parse(marks: &str) -> Option<Vec<Mark<'_>>> {
     let marks: Vec<&RawValue> = serde_json::from_str(marks).ok()?;
     marks.into_iter().map(Mark::of).collect()
 }
 
 impl<'a> Mark<'a> {
-    /// Returns the mark, or None if it is not an object with a span.
+    /// Returns the mark, or None if it is not an object with the fields of one.
     fn of(json: &'a RawValue) -> Option<Self> {
+        // The readers of marks expect these fields and no others.
         #[derive(serde::Deserialize)]
-        struct Span {
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "the fields are checked by being read")]
+        struct Fields<'a> {
+            #[serde(borrow)]
+            kind: Cow<'a, str>,
             start: u64,
             end: u64,
+            #[serde(borrow)]
+            label: Cow<'a, str>,
+            #[serde(default)]
+            level: u32,
         }
-        let Span { start, end } = serde_json::from_str(json.get()).ok()?;
-        Some(Mark { start, end, json })
+        let Fields { start, end, .. } = serde_json::from_str(json.get()).ok()?;
+        (start <= end).then_some(Mark { start, end, json })
     }
 }
 

@@ -224,6 +224,64 @@ fn missing_rows_are_detected() {
     }
 }
 
+/// Replaces the row of a table by one with a hash that fits, as whoever makes an index can.
+fn forge(store: &Store, table: &schema::Table, change: impl Fn(&mut Vec<Value>)) {
+    let db = unchecked(store);
+    let sql = format!("SELECT {} FROM {} LIMIT 1", table.columns, table.name);
+    let mut row: Vec<Value> = db
+        .query_row(&sql, [], |row| {
+            (0..table.width).map(|at| row.get(at)).collect()
+        })
+        .unwrap();
+    change(&mut row);
+    let fields: Vec<_> = row.iter().map(rusqlite::types::ValueRef::from).collect();
+    row::insert(&db, table, row::OnConflict::Replace, &fields).unwrap();
+}
+
+#[test]
+fn a_document_whose_metadata_is_no_object_is_damaged_whatever_its_hash() {
+    let deep = format!("{}1{}", "{\"a\":".repeat(3000), "}".repeat(3000));
+    for metadata in ["[1]", "1", "", "{", "{\"a\":1}x", &deep] {
+        let folder = TempDir::new().unwrap();
+        let store = full(&folder);
+        forge(&store, &schema::DOCUMENT, |row| {
+            row[4] = Value::Text(metadata.to_string());
+        });
+        let fault = "document 1 has metadata that is not a JSON object";
+        for found in [store.documents().map(drop), store.document("a").map(drop)] {
+            assert!(found.unwrap_err().to_string().contains(fault), "{metadata}");
+        }
+        let faults = store.verify().unwrap();
+        assert!(faults.iter().any(|line| line == fault), "{faults:?}");
+    }
+}
+
+#[test]
+fn marks_that_are_none_of_crx_are_damaged_whatever_their_hash() {
+    for marks in [
+        "{}",
+        "[1]",
+        r#"[{"kind":"page","start":0,"end":1}]"#,
+        r#"[{"kind":"page","start":0,"end":1,"label":"","x":1}]"#,
+        r#"[{"kind":"page","start":2,"end":1,"label":""}]"#,
+        r#"[{"kind":"page","start":-1,"end":1,"label":""}]"#,
+        r#"[{"kind":1,"start":0,"end":1,"label":""}]"#,
+    ] {
+        let folder = TempDir::new().unwrap();
+        let store = full(&folder);
+        forge(&store, &schema::BODY, |row| {
+            row[1] = Value::Blob(text::content_key("revenue grew", marks).to_vec());
+            row[3] = Value::Text(marks.to_string());
+        });
+        let fault = "body 1 has marks that are not a JSON list of marks";
+        for found in [store.marks(1).map(drop), store.text(1).map(drop)] {
+            assert!(found.unwrap_err().to_string().contains(fault), "{marks}");
+        }
+        let faults = store.verify().unwrap();
+        assert!(faults.iter().any(|line| line.contains(fault)), "{faults:?}");
+    }
+}
+
 #[test]
 fn putting_a_document_again_repairs_it() {
     for damage in [

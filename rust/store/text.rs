@@ -6,6 +6,7 @@
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
+use super::piece_index;
 use super::row::{self, OnConflict, all, check, first, insert, next_key};
 use super::schema::{BODY, PIECE};
 use crate::error::{Error, Result};
@@ -97,7 +98,13 @@ fn head(db: &Connection, body: i64) -> Result<(Vec<u8>, String)> {
     let sql = "SELECT body, key, chars, marks, hash FROM body WHERE body = ?";
     let head = first(db, sql, [body], |row| {
         check(&BODY, row, 0)?;
-        Ok((row.get(1)?, row.get(3)?))
+        let marks: String = row.get(3)?;
+        if piece_index::parse(&marks).is_none() {
+            return Err(Error::Damaged(format!(
+                "body {body} has marks that are not a JSON list of marks; `crx verify` lists every fault"
+            )));
+        }
+        Ok((row.get(1)?, marks))
     })?;
     head.ok_or_else(|| missing(body))
 }

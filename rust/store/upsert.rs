@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use rusqlite::Connection;
 
 use super::chunks::{StoredChunk, cut};
-use super::documents::DocumentRow;
+use super::documents::{DocumentRow, is_object};
 use super::row::{next_key, value};
 use super::schema::{CHUNK, DOCUMENT};
 use super::{Store, changes, contexts, piece_index, text, vectors};
@@ -222,13 +222,11 @@ fn validate(new: &NewDocument<'_>) -> Result<u32> {
             "uri: empty; give the document a name".into(),
         ));
     }
-    let is_object =
-        serde_json::from_str::<serde_json::Value>(new.metadata).is_ok_and(|all| all.is_object());
-    if !is_object {
+    if !is_object(new.metadata) {
         return invalid("metadata", "is not a JSON object".into());
     }
     if piece_index::parse(new.marks).is_none() {
-        return invalid("marks", "is not a JSON list of objects with a span".into());
+        return invalid("marks", "is not a JSON list of marks".into());
     }
     let count = new.layout.len();
     let lists = [

@@ -126,8 +126,11 @@ fn texts(db: &Connection) -> Result<Vec<String>> {
     let name = DOCUMENT.name;
     lines.extend(broken(
         db,
-        "document {} has metadata that is not JSON",
-        &format!("SELECT doc FROM {name} WHERE NOT json_valid(metadata)"),
+        "document {} has metadata that is not a JSON object",
+        &format!(
+            "SELECT doc FROM {name} WHERE CASE WHEN json_valid(metadata) \
+             THEN json_type(metadata) <> 'object' ELSE 1 END"
+        ),
     )?);
     Ok(lines)
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import crx
+from crx.context.report import compute_coverage
 from crx.errors import Damaged, Incompatible, IndexFailure
 from crx.types import Document
 
@@ -100,3 +101,24 @@ def test_a_row_that_claims_to_be_huge_takes_no_memory(folder: Path) -> None:
     (folder / "crx.db").write_bytes(content)
     with pytest.raises(Damaged), crx.open(folder, create=False) as index:
         index.search("krill")
+
+
+
+@pytest.mark.parametrize("name", ["embedder", "contexts"])
+def test_an_index_without_a_setting_that_every_index_has_is_damaged(
+    folder: Path, name: str
+) -> None:
+    execute(folder, f"DELETE FROM setting WHERE name = '{name}'")
+    with pytest.raises(Damaged, match=f"lacks its setting {name}"), crx.open(folder, create=False):
+        pass
+
+
+def test_an_index_without_the_setting_of_a_budget_has_that_of_a_new_one(folder: Path) -> None:
+    execute(folder, "DELETE FROM setting WHERE name LIKE 'chunk_%'")
+    with crx.open(folder, create=False) as index:
+        assert index.add_documents([Document("mem:2", "Herons eat fish.")]).added == 1
+
+
+def test_an_outcome_of_a_context_that_no_version_writes_counts_as_no_context() -> None:
+    known = {"chunks": 2, "outcome:ok": 1}
+    assert compute_coverage({**known, "outcome:xx": 1}) == compute_coverage(known) == 0.5

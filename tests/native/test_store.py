@@ -301,7 +301,7 @@ def test_touching_and_renaming_keep_everything_else(store: Store) -> None:
         ({"context_keys": [b"no"]}, "context 6e6f: no such context; put it first"),
         ({"metadata": "[]"}, "metadata is not a JSON object"),
         ({"metadata": "{"}, "metadata is not a JSON object"),
-        ({"marks": '["x"]'}, "marks is not a JSON list of objects with a span"),
+        ({"marks": '["x"]'}, "marks is not a JSON list of marks"),
     ],
 )
 def test_what_does_not_hold_together_is_refused_whole(

@@ -7,10 +7,12 @@ from dataclasses import asdict, replace
 
 from crx.config.resolve import Resolved
 from crx.config.settings import ARGUMENT, Settings, Value, describe, parse
-from crx.errors import Incompatible, NotAnIndex
+from crx.errors import Damaged, Incompatible, NotAnIndex
 
 # Settings that are fixed when an index is made.
 FIXED = tuple(each.name for each in describe() if each.scope == "index")
+# Those of them that an index of any version has.
+_REQUIRED = ("embedder", "contexts")
 
 
 def fixed_settings(settings: Settings) -> dict[str, str]:
@@ -33,12 +35,15 @@ def settings_of_index(path: str, *, built: Mapping[str, str], resolved: Resolved
 
     Settings files and variables count for new indexes where the index has a value of its own.
     Raises `Incompatible` if an argument contradicts it, and `NotAnIndex` if the creation of the
-    index was interrupted before its settings.
+    index was interrupted before its settings, and `Damaged` if it lacks one that every index has.
     """
     if not built:
         raise NotAnIndex(
             f"{path}: its creation was interrupted; `crx index PATH... --index {path}` completes it"
         )
+    for name in _REQUIRED:
+        if name not in built:
+            raise Damaged(f'{path}: lacks its setting {name}; "crx salvage" takes what is intact')
     own: dict[str, Value] = {}
     for name, asked in _fixed_here(built, resolved):
         if resolved.origins[name] == ARGUMENT and asked != built[name]:

@@ -32,7 +32,7 @@ import orjson
 from crx import _native
 from crx.context.excerpts import OPENING_CHARS
 from crx.ingest.split import labels_around
-from crx.types import Chunk, Context, Document
+from crx.types import Chunk, Context, Document, is_outcome
 
 Refresh = Literal["never", "section", "document"]
 # From the widest reuse to the narrowest: a context that is valid by one is valid by those before.
@@ -67,7 +67,8 @@ def find(
 ) -> list[CachedContext | None]:
     """Return the stored context of each chunk from one origin, or None.
 
-    A context stored with a narrower `Refresh` is valid, too. `chunks` are all of the document's.
+    One with an outcome that no version of crx writes is as good as missing. A context stored with a
+    narrower `Refresh` is valid, too. `chunks` are all of the document's.
     """
     found: list[CachedContext | None] = [None] * len(chunks)
     for refresh in REFRESH[REFRESH.index(origin.refresh) :]:
@@ -77,7 +78,7 @@ def find(
         keys = context_keys(document, chunks, origin=Origin(origin.fingerprint, refresh))
         rows = store.contexts([keys[i] for i in missing])
         for i, stored in zip(missing, rows, strict=True):
-            if stored is not None:
+            if stored is not None and is_outcome(stored[1]):
                 generator, outcome, text = stored
                 found[i] = CachedContext(keys[i], generator, Context.stored(text, outcome))
     return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crx.errors import ModelError
 from crx.remote.metering import ServiceUsage
-from crx.types import ContextStatus, parse_outcome
+from crx.types import ContextStatus, is_outcome, parse_outcome
 
 _STORED = "outcome:"
 _ACCEPTED: tuple[ContextStatus, ...] = ("ok", "retried")
@@ -26,11 +26,14 @@ class OutcomeCounts:
 
     @staticmethod
     def from_stats(stats: Mapping[str, int]) -> OutcomeCounts:
-        """Return the counts of an index, from the statistics of its store."""
+        """Return the counts of an index, from the statistics of its store.
+
+        An outcome that no version of crx writes counts as no context.
+        """
         made = {
             name.removeprefix(_STORED): n for name, n in stats.items() if name.startswith(_STORED)
         }
-        return OutcomeCounts.from_made(made)
+        return OutcomeCounts.from_made({name: n for name, n in made.items() if is_outcome(name)})
 
     @property
     def total(self) -> int:
