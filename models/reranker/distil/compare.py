@@ -39,7 +39,6 @@ from crx.types import Hit
 Scores = NDArray[np.float32]
 
 WEIGHT = 0.5
-CHUNK_CHARS = 800
 WHOLE = 512
 # The whole first line of an outline, as a search gives it.
 WHOLE_HEAD = 128
@@ -91,6 +90,7 @@ def main() -> None:
     parser.add_argument("--index", type=Path, help="folder of indexes of the sets")
     parser.add_argument("--depth", type=int, nargs="+", default=[20], help="candidates")
     parser.add_argument("--queries", type=int, default=120, help="queries sampled (default: 120)")
+    parser.add_argument("--chunk-chars", type=int, default=800, help="characters of a chunk")
     parser.add_argument("--files", type=Path, help="documents of a set of quotes")
     parser.add_argument("--only-prose", action="store_true", help="leave source code where it is")
     parser.add_argument("--scores", type=Path, help="folder that keeps scores")
@@ -98,7 +98,7 @@ def main() -> None:
     models = [read_model(each) for each in given.model]
     for folder in given.sets:
         questions = read_questions(folder, files=given.files if is_quoted(folder) else None)
-        asked = list(search(folder, questions, given.index, given.queries, max(given.depth)))
+        asked = list(search(folder, questions, given, max(given.depth)))
         none = [measure(each.query, each.hits) for each in asked]
         print(f"\n{folder.name}, {len(asked)} questions\n")
         print("| reranker | candidates | fused | MRR | alone |\n|---|---|---|---|---|")
@@ -135,18 +135,18 @@ def read_model(given: Sequence[str]) -> Model:
 
 
 def search(
-    folder: Path, questions: QuestionSet, indexes: Path | None, count: int, depth: int
+    folder: Path, questions: QuestionSet, given: argparse.Namespace, depth: int
 ) -> Iterator[Asked]:
     """Yield a sample of the queries of a set with the chunks that a search finds."""
     queries = list(questions.queries)
-    if len(queries) > count:
-        queries = random.Random(SEED).sample(queries, count)
-    if indexes is not None:
+    if len(queries) > given.queries:
+        queries = random.Random(SEED).sample(queries, given.queries)
+    if given.index is not None:
         settings = {"reranker": ""}
-        with crx.open(indexes / f"{folder.name}.crx", settings=settings) as index:
+        with crx.open(given.index / f"{folder.name}.crx", settings=settings) as index:
             yield from _search(index, queries, depth, ("bm25", "dense"))
         return
-    settings = {"embedder": "none", "chunk_chars": CHUNK_CHARS}
+    settings = {"embedder": "none", "chunk_chars": given.chunk_chars}
     with (
         TemporaryDirectory() as scratch,
         crx.open(Path(scratch) / "index.crx", settings=settings) as index,
