@@ -82,9 +82,11 @@ pub(super) fn clause_number(text: &str) -> usize {
                 .trim_start_matches('§')
                 .trim_start_matches([' ', '\u{a0}']);
             let digits = dotted_digits(rest);
-            (digits > 0)
-                .then(|| text.len() - rest.len() + digits)
-                .unwrap_or(0)
+            if digits > 0 {
+                text.len() - rest.len() + digits
+            } else {
+                0
+            }
         }
         Some('第') => {
             let rest = &text['第'.len_utf8()..];
