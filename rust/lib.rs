@@ -24,6 +24,7 @@ mod py;
 pub mod seal;
 pub mod split;
 pub mod store;
+pub mod trigrams;
 
 #[cfg(test)]
 #[path = "../fuzz/entry_points.rs"]

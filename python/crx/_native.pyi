@@ -680,11 +680,11 @@ class Store:
         """
 
     def matching(
-        self, pattern: Pattern, *, k: int, only: Filter | None = None
+        self, pattern: Pattern, *, trigrams: Trigrams, k: int, only: Filter | None = None
     ) -> tuple[NDArray[np.int64], Literal["complete", "count", "time"]]:
         """Return at most k chunks in which a match begins, and what ended the search.
 
-        They are in the order of documents and ordinals. "count" tells that more chunks match,
+        Texts that cannot match by `trigrams` are not read. The chunks are in the order of documents and ordinals. "count" tells that more chunks match,
         "time" that ten seconds were over.
         """
 
@@ -825,6 +825,25 @@ class Lexical:
 
     def has_term(self, term: str) -> bool:
         """Return True if the index has a term, as `analyze` gives it, in any field."""
+
+@final
+class Trigrams:
+    """The filter of patterns: which texts have which trigrams, in `derived/trigrams-<n>.bits`."""
+
+    @staticmethod
+    def open(folder: str, *, seal_key: bytes) -> Trigrams: ...
+    @property
+    def faults(self) -> list[str]:
+        """Files that could not be used since it was opened, each with what was done instead."""
+
+    def check(self, store: Store) -> None:
+        """Check all bytes of the published file; a damaged one is among the `faults`."""
+
+    def publish(self, store: Store) -> None:
+        """Publish the trigrams of all texts, if those of many are not, or the file is damaged.
+
+        Raises `NoRoom`, and `ValueError` if the store is opened for reading.
+        """
 
 @final
 class Dense:

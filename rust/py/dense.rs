@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use super::error::raise;
 use super::store::{Filter, Store};
 use crate::dense::scan::{Rows, Scored, scan};
+use crate::seal::Key;
 
 /// Keys and their scores.
 type Ranked<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>);
@@ -26,9 +27,7 @@ impl Dense {
     #[staticmethod]
     #[pyo3(signature = (folder, *, seal_key, write=false, ann_above=100_000))]
     fn open(folder: PathBuf, seal_key: &[u8], write: bool, ann_above: usize) -> PyResult<Self> {
-        let key = seal_key.try_into().map_err(|_| {
-            PyValueError::new_err(format!("seal_key: {} bytes; a key has 32", seal_key.len()))
-        })?;
+        let key = parse_key(seal_key)?;
         let dense = crate::dense::Dense::open(&folder, key, write, ann_above);
         Ok(Dense(dense))
     }
@@ -103,6 +102,13 @@ impl Dense {
         let found = found.map_err(raise)?;
         Ok(found.into_iter().map(|found| ranked(py, found)).collect())
     }
+}
+
+/// Returns the key of seals.
+pub(super) fn parse_key(seal_key: &[u8]) -> PyResult<Key> {
+    seal_key.try_into().map_err(|_| {
+        PyValueError::new_err(format!("seal_key: {} bytes; a key has 32", seal_key.len()))
+    })
 }
 
 fn ranked(py: Python<'_>, found: Vec<Scored>) -> Ranked<'_> {

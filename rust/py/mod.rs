@@ -17,6 +17,7 @@ mod pattern;
 mod pdf;
 mod store;
 mod text;
+mod trigrams;
 
 use pyo3::prelude::*;
 
@@ -35,5 +36,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     store::register(module)?;
     index_folder::register(module)?;
     lexical::register(module)?;
+    trigrams::register(module)?;
     dense::register(module)
 }

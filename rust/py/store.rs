@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use super::error::raise;
 use super::passages::{PassageRow, flat, growth_of, order_of};
 use super::pattern::Pattern;
+use super::trigrams::Trigrams;
 use crate::error::{Error, Result};
 use crate::passages::ChunkSpan;
 use crate::store::{self, ContextRow, MatchingEnd, NewDocument};
@@ -516,16 +517,17 @@ impl Store {
     }
 
     /// The keys of the chunks that match, and what ended the search.
-    #[pyo3(signature = (pattern, *, k, only = None))]
+    #[pyo3(signature = (pattern, *, trigrams, k, only = None))]
     fn matching<'py>(
         &self,
         py: Python<'py>,
         pattern: &Pattern,
+        trigrams: &Trigrams,
         k: usize,
         only: Option<&Filter>,
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, &'static str)> {
         let only = only.map(|filter| &*filter.inner);
-        let found = self.run(py, |store| store.matching(&pattern.0, only, k))?;
+        let found = self.run(py, |store| store.matching(&pattern.0, only, &trigrams.0, k))?;
         let end = match found.end {
             MatchingEnd::Complete => "complete",
             MatchingEnd::Count => "count",

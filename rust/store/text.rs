@@ -89,6 +89,26 @@ pub(super) fn read(db: &Connection, body: i64) -> Result<(String, String)> {
     Ok((text, marks))
 }
 
+/// Reads the pieces of a text, without its marks.
+pub(super) fn pieces_of(db: &Connection, body: i64) -> Result<Vec<String>> {
+    let sql =
+        "SELECT piece, body, start, chars, text, hash FROM piece WHERE body = ? ORDER BY start";
+    let mut reached = 0;
+    let pieces = all(db, sql, [body], |row| {
+        check(&PIECE, row, 0)?;
+        if row.get::<_, i64>(2)? != reached {
+            return Err(missing(body));
+        }
+        reached += row.get::<_, i64>(3)?;
+        Ok(row.get(4)?)
+    })?;
+    let chars: Option<i64> = row::value(db, "SELECT chars FROM body WHERE body = ?", [body])?;
+    match chars == Some(reached) {
+        true => Ok(pieces),
+        false => Err(missing(body)),
+    }
+}
+
 /// Reads the marks of a text.
 pub(super) fn marks(db: &Connection, body: i64) -> Result<String> {
     head(db, body).map(|(_, marks)| marks)

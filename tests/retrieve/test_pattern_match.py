@@ -114,3 +114,78 @@ def test_what_is_added_changed_or_removed_is_found_as_it_is(
     index.add(tmp_path / "docs")
     assert not index.search("re:zebra").hits
     assert names(index.search("re:horse")) == ["new.md"]
+
+
+def make_long_index(tmp_path: Path) -> crx.Index:
+    """Return an index whose texts are long enough that their trigrams are published."""
+    folder = tmp_path / "long"
+    folder.mkdir()
+    for number in range(30):
+        lines = [f"line {number}.{line} has key{number * 2000 + line:05}\n" for line in range(2000)]
+        (folder / f"{number:02}.txt").write_text("".join(lines))
+    index = crx.open(tmp_path / "long.crx", settings={"embedder": "none"})
+    index.add(folder)
+    return index
+
+
+def published(tmp_path: Path) -> list[str]:
+    derived = tmp_path / "long.crx" / "derived"
+    return sorted(path.name for path in derived.glob("trigrams*"))
+
+
+PATTERNS = [
+    r"key1401[34]",
+    r"line 7\.\d+ has key\d*77$",
+    r"^line 12\.1999",
+    r"1999 has key\d+\nline 3\.0 ",
+    r"(?s)2\.1990 .{150,300}2\.1999",
+    r"k[aeiou]y59999",
+    r"key60000",
+]
+
+
+def test_published_trigrams_leave_out_no_match(tmp_path: Path) -> None:
+    index = make_long_index(tmp_path)
+    assert published(tmp_path) == ["trigrams-1.bits"]
+    filtered = [names(index.search(each, match="regex", k=500)) for each in PATTERNS]
+    (tmp_path / "long.crx" / "derived" / "trigrams-1.bits").unlink()
+    again = crx.open(tmp_path / "long.crx")
+    found = [again.search(each, match="regex", k=500) for each in PATTERNS]
+    assert filtered == [names(each) for each in found]
+    assert [len(each) > 0 for each in filtered] == [True, True, True, False, True, True, False]
+    assert "all texts are searched for a pattern" in " ".join(found[0].notes)
+
+
+def test_trigrams_are_published_again_when_much_is_new(tmp_path: Path) -> None:
+    index = make_long_index(tmp_path)
+    folder = tmp_path / "long"
+    (folder / "new.txt").write_text("a heron\n")
+    index.add(folder)
+    assert published(tmp_path) == ["trigrams-1.bits"]
+    assert names(index.search("re:her[ox]n")) == ["new.txt"]
+    (folder / "newer.txt").write_text("an egret\n" + "some other line\n" * 100_000)
+    (folder / "00.txt").write_text("a stork\n")
+    index.add(folder)
+    assert published(tmp_path) == ["trigrams-2.bits"]
+    for pattern, name in [("heron", "new.txt"), ("an egret", "newer.txt"), ("stork", "00.txt")]:
+        assert names(index.search(pattern, match="literal")) == [name]
+    assert not index.search("re:key00005").hits
+
+
+def test_damaged_trigrams_are_not_used_and_made_anew(tmp_path: Path) -> None:
+    make_long_index(tmp_path).close()
+    path = tmp_path / "long.crx" / "derived" / "trigrams-1.bits"
+    content = bytearray(path.read_bytes())
+    content[:-4096] = bytes(len(content) - 4096)  # no trigram is anywhere
+    path.write_bytes(content)
+    index = crx.open(tmp_path / "long.crx")
+    result = index.search("key14013", match="literal")
+    assert names(result) == ["07.txt"]
+    assert "does not match its seal; all texts are searched for a pattern" in result.notes[0]
+    assert "trigrams-1.bits" in index.verify().repaired[0]
+    assert published(tmp_path) == ["trigrams-2.bits"]
+    assert not crx.open(tmp_path / "long.crx").search("key14013", match="literal").notes
+
+
+def test_few_texts_need_no_trigrams(tmp_path: Path, index: crx.Index) -> None:
+    assert not list((tmp_path / "town.crx" / "derived").glob("trigrams*"))

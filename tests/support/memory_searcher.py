@@ -85,7 +85,7 @@ class MemorySearcher:
         self, pattern: Pattern, *, k: int, where: Mapping[str, object] | None
     ) -> tuple[Keys, Literal["complete", "count", "time"]]:
         keys = [row.key for row in self.rows if pattern.spans(row.text)]
-        return np.array(keys[:k], np.int64), "complete" if len(keys) <= k else "count"
+        return Matching(np.array(keys[:k], np.int64), "complete" if len(keys) <= k else "count")
 
     def without_vector(self, keys: Keys) -> Keys:
         return keys[np.isin(keys, self.pending)]

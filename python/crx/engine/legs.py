@@ -23,7 +23,7 @@ from crx.engine.protocol import (
     Saturation,
 )
 from crx.errors import UsageError
-from crx.retrieve.ports import Found, Legs
+from crx.retrieve.ports import Found, Legs, Matching
 
 # Chunks that are read at first on each side of a hit; more if those are not enough.
 _EACH_SIDE = 8
@@ -92,7 +92,7 @@ class EngineSearcher:
 
     def matching(
         self, pattern: _native.Pattern, *, k: int, where: Conditions | None
-    ) -> tuple[NDArray[np.int64], Literal["complete", "count", "time"]]:
+    ) -> Matching:
         """Raise `UsageError`: a database has no search for patterns."""
         raise UsageError(
             "a pattern is searched for in an index folder; this index is in a database"

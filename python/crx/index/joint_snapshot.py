@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, zip_longest
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,7 @@ from crx.engine.protocol import (
 )
 from crx.index.local_engine import LocalSnapshot, found_chunk
 from crx.retrieve.file_searcher import FileSearcher
-from crx.retrieve.ports import Legs
+from crx.retrieve.ports import Legs, Matching, MatchingEnd
 from crx.types import Ranking
 
 
@@ -297,14 +296,16 @@ class JointSearcher:
 
     def matching(
         self, pattern: _native.Pattern, *, k: int, where: Mapping[str, object] | None
-    ) -> tuple[NDArray[np.int64], Literal["complete", "count", "time"]]:
+    ) -> Matching:
         """Return at most k chunks in which a match begins, and what ended the search."""
         found = [folder.matching(pattern, k=k, where=where) for folder in self.folders]
-        keys = self.snapshot.merge_keys(each for each, _ in found)
-        ended = {end for _, end in found}
+        keys = self.snapshot.merge_keys(each.keys for each in found)
+        faults = [fault for each in found for fault in each.faults]
+        ended = {each.end for each in found}
         if "time" in ended:
-            return keys[:k], "time"
-        return keys[:k], "count" if "count" in ended or len(keys) > k else "complete"
+            return Matching(keys[:k], "time", faults)
+        end: MatchingEnd = "count" if "count" in ended or len(keys) > k else "complete"
+        return Matching(keys[:k], end, faults)
 
     def without_vector(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of the chunks that should have a vector and have none yet."""

@@ -66,3 +66,7 @@ class LegFiles(NamedTuple):
         load_usearch()
         scan = _native.Dense.open(str(self.folder), seal_key=key, write=write, ann_above=_NEVER)
         return UsearchLeg(scan, self.folder, key, above)
+
+    def open_trigrams(self) -> _native.Trigrams:
+        """Open the filter of patterns; a file that does not match its seal is its `faults`."""
+        return _native.Trigrams.open(str(self.folder), seal_key=seal_key())

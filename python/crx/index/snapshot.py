@@ -70,6 +70,7 @@ class Snapshots:
         self._refreshing = threading.Lock()
         self._lexical: _native.Lexical | None = None
         self._dense: VectorLeg | None = None
+        self._trigrams = legs.open_trigrams()
         self._snapshot: Snapshot | None = None
         self._idle: list[_native.Store] = []
         self._counting = threading.Lock()
@@ -202,6 +203,7 @@ class Snapshots:
             store,
             lexical,
             dense,
+            self._trigrams,
             seq=lexical.seq,
             langs=[lang for lang, _ in by_lang if lang],
             complete=complete,

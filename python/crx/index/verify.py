@@ -66,7 +66,9 @@ def find_damaged(files: OpenFiles) -> list[str]:
         faults.append(str(error))
     dense = legs.open_dense(write=False)
     dense.check(store)
-    return [*faults, *dense.faults]
+    trigrams = legs.open_trigrams()
+    trigrams.check(store)
+    return [*faults, *dense.faults, *trigrams.faults]
 
 
 def find_unfound(files: OpenFiles) -> list[str]:

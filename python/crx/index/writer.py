@@ -31,11 +31,12 @@ LOCK_POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The store under the writer's lock, and both legs opened for writing."""
+    """The store under the writer's lock, its legs for writing, and the filter of patterns."""
 
     store: _native.Store
     lexical: _native.Lexical
     dense: VectorLeg
+    trigrams: _native.Trigrams
     on_commit: Callable[[], None] = lambda: None
     on_bm25_commit: Callable[[], None] = lambda: None
     _committing: threading.Lock = field(default_factory=threading.Lock)
@@ -50,6 +51,7 @@ class Writer:
         """Bring the legs up to the store and write out their files, as at the end of a build."""
         self.commit_lexical(self.store)
         self.dense.publish(self.store)
+        self.trigrams.publish(self.store)
 
     def commit_lexical(self, store: _native.Store) -> None:
         """Commit to BM25 what it lacks of `store`, which may be a snapshot."""
@@ -236,6 +238,7 @@ def _open_writer(files: LegFiles, *, wait_s: float) -> Writer:
             store,
             files.open_lexical(write=True),
             files.open_dense(write=True),
+            files.open_trigrams(),
             on_bm25_commit=partial(record_files, files.bm25),
         )
     except BaseException:

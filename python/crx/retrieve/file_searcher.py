@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import orjson
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.errors import Damaged
-from crx.retrieve.ports import Found, Legs
+from crx.retrieve.ports import Found, Legs, Matching
 from crx.retrieve.vector_leg import VectorLeg
 
 
@@ -71,13 +71,14 @@ class FileDense(NamedTuple):
 class FileSearcher(NamedTuple):
     """The store and the legs of a folder, which hold its changes up to `seq`.
 
-    `langs` are the languages of the documents, most frequent first. If it is `complete`, the store
-    has every chunk that a leg finds, or is damaged.
+    `trigrams` tell which texts may match a pattern. `langs` are the languages of the documents, most
+    frequent first. If it is `complete`, the store has every chunk that a leg finds, or is damaged.
     """
 
     store: _native.Store
     lexical: _native.Lexical
     dense: VectorLeg
+    trigrams: _native.Trigrams
     seq: int
     langs: Sequence[str]
     complete: bool
@@ -128,9 +129,12 @@ class FileSearcher(NamedTuple):
 
     def matching(
         self, pattern: _native.Pattern, *, k: int, where: Mapping[str, object] | None
-    ) -> tuple[NDArray[np.int64], Literal["complete", "count", "time"]]:
+    ) -> Matching:
         """Return at most k chunks in which a match begins, and what ended the search."""
-        return self.store.matching(pattern, k=k, only=self._select(where) if where else None)
+        known_faults = len(self.trigrams.faults)
+        only = self._select(where) if where else None
+        keys, end = self.store.matching(pattern, trigrams=self.trigrams, k=k, only=only)
+        return Matching(keys, end, self.trigrams.faults[known_faults:])
 
     def without_vector(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of the chunks that should have a vector and have none yet."""

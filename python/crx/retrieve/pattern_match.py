@@ -5,28 +5,24 @@ It stands for the legs: nothing is ranked, and no model is needed.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 import numpy as np
 
 from crx.retrieve.operators import compile_pattern
+from crx.retrieve.ports import MatchingEnd
 from crx.retrieve.search_state import Search
 from crx.types import Ranking
-
-# What ended a search for a pattern: all texts were searched, there are more matches than were
-# asked for, or the time was over.
-MatchingEnd: TypeAlias = Literal["complete", "count", "time"]
 
 
 def match_pattern(search: Search) -> Search:
     """Return the search with the chunks that its pattern matches, and a note if there are more."""
     pattern = search.request.pattern
     assert pattern is not None, "a search for a pattern has one"
-    keys, end = search.searcher.matching(
+    found = search.searcher.matching(
         compile_pattern(pattern), k=search.k, where=search.request.where
     )
-    ranking = Ranking(keys, np.ones(len(keys), dtype=np.float32))
-    return search._replace(ranking=ranking).noting(_describe_end(end, k=search.k))
+    ranking = Ranking(found.keys, np.ones(len(found.keys), dtype=np.float32))
+    notes = (_describe_end(found.end, k=search.k), *found.faults)
+    return search._replace(ranking=ranking).noting(*notes)
 
 
 def _describe_end(end: MatchingEnd, *, k: int) -> str:

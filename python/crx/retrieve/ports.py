@@ -17,6 +17,17 @@ from crx.retrieve.rows import ChunkRow, DocumentRow, PassageRow
 
 Keys: TypeAlias = NDArray[np.int64]
 Found: TypeAlias = tuple[Keys, NDArray[np.float32]]
+# What ended a search for a pattern: all texts were searched, there are more matches than were
+# asked for, or the time was over.
+MatchingEnd: TypeAlias = Literal["complete", "count", "time"]
+
+
+class Matching(NamedTuple):
+    """Chunks in which a match begins, what ended the search, and damaged files, a line each."""
+
+    keys: Keys
+    end: MatchingEnd
+    faults: Sequence[str] = ()
 
 
 class LexicalLeg(Protocol):
@@ -116,7 +127,7 @@ class Searcher(Protocol):
 
     def matching(
         self, pattern: _native.Pattern, *, k: int, where: Mapping[str, object] | None
-    ) -> tuple[Keys, Literal["complete", "count", "time"]]:
+    ) -> Matching:
         """Return at most k chunks in which a match begins, and what ended the search.
 
         They are in the order of documents. Raises `UsageError` if the index cannot tell.
