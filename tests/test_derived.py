@@ -307,7 +307,7 @@ def test_the_store_is_durable_before_bm25_is_committed() -> None:
         def sync(self, store: RecordingStore) -> None:
             calls.append("bm25")
 
-    writer = Writer(RecordingStore(), RecordingLexical(), None)  # type: ignore[arg-type]
+    writer = Writer(RecordingStore(), RecordingLexical(), None, None)  # type: ignore[arg-type]
     writer.commit_lexical(writer.store)
     assert calls == ["store", "bm25"]
 

@@ -67,6 +67,10 @@ class Anchor:
         return f"{within}{plural}{self.first}{between}{self.last}"
 
 
+# The metadata of a document that describes the folder of its file, if it is described.
+FOLDER_DESCRIPTION = "folder_description"
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One source text: its URI, normalized text, title, language and metadata.
@@ -184,7 +188,7 @@ class Passage:
     last). Lines are those of the file, from 1, None if the text was extracted from the file;
     `lines` are those of the whole passage. `fragment` is a URL fragment with which a browser
     scrolls to the text, or "". `anchor` is the position in slides, chapters, rows, cells or a
-    recording.
+    recording. `folder` is the description of the document's folder, or "".
     """
 
     uri: str
@@ -201,6 +205,7 @@ class Passage:
     fragment: str = ""
     anchor: Anchor | None = None
     line: int | None = None
+    folder: str = ""
 
     def __repr__(self) -> str:
         """Return the location, the score and the start of the text in one line."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx._native import Pattern
-from crx.retrieve.ports import Found, Keys, Legs
+from crx.retrieve.ports import Found, Keys, Legs, Matching
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,7 @@ class MemorySearcher:
     def has_document(self, where: Mapping[str, object]) -> bool:
         return False
 
-    def matching(
-        self, pattern: Pattern, *, k: int, where: Mapping[str, object] | None
-    ) -> tuple[Keys, Literal["complete", "count", "time"]]:
+    def matching(self, pattern: Pattern, *, k: int, where: Mapping[str, object] | None) -> Matching:
         keys = [row.key for row in self.rows if pattern.spans(row.text)]
         return Matching(np.array(keys[:k], np.int64), "complete" if len(keys) <= k else "count")
 

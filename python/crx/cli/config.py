@@ -50,7 +50,13 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     ]
     if as_json:
         listed = {d.name: {"value": v, "origin": o, "help": d.help} for d, v, o in rows}
-        print_json({**listed, "prompts": dict(resolved.templates)})
+        print_json(
+            {
+                **listed,
+                "prompts": dict(resolved.templates),
+                "folders": dict(resolved.descriptions.by_folder),
+            }
+        )
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     cells = [[d.name, _shorten(v), o, d.help] for d, v, o in rows]
@@ -60,6 +66,8 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
             print_line(f"{description.name}: {value}")
     for folder, template in resolved.templates.items():
         print_line(f"prompt of {display_path(folder)}: {display_path(template)}")
+    for folder, text in resolved.descriptions.by_folder.items():
+        print_line(f"description of {display_path(folder)}: {text}")
 
 
 def _shorten(value: object) -> str:
@@ -162,3 +170,5 @@ def _print_trusted(file: SettingsFile) -> None:
         print_line(f"  {name} = {value}")
     for folder, template in file.templates.items():
         print_line(f"  prompt of {display_path(folder)} = {display_path(template)}")
+    for folder, description in (file.descriptions or {}).items():
+        print_line(f"  description of {display_path(folder)} = {description}")

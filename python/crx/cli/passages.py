@@ -132,6 +132,7 @@ def _also_in(found: Copies[Passage], *, folder: str) -> list[str]:
 def _trail(passage: Passage, about: Sequence[str], width: int | None) -> str:
     """Return what is said of a passage and its headings, the innermost alone if not all fit."""
     headings = list(passage.headings) or [passage.title]
+    headings = [*([passage.folder] if passage.folder else []), *headings]
     trails = [
         "  ".join(filter(None, (*about, visible_line(each))))
         for each in (" > ".join(headings), headings[-1])

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from crx.config.folder_descriptions import FOLDERS, parse_descriptions
 from crx.config.settings import REMOVED, Value, parse
 from crx.errors import UsageError
 
@@ -23,14 +24,16 @@ _USUAL_MODE = 0o644
 class SettingsFile:
     """A settings file as it was read: its values by name, its bytes for a hash.
 
-    `templates` are the prompts of `[prompts]`: files by folder, both absolute. `removed` are the
-    settings of earlier versions that it sets, which are ignored.
+    `templates` are the prompts of `[prompts]`: files by folder, both absolute; `descriptions` are
+    those of `[folders]`, None if they may not be used. `removed` are the settings of earlier
+    versions that it sets, which are ignored.
     """
 
     path: Path
     content: bytes
     values: Mapping[str, Value]
     templates: Mapping[str, str] = field(default_factory=dict)
+    descriptions: Mapping[str, str] | None = None
     removed: tuple[str, ...] = ()
 
 
@@ -84,13 +87,14 @@ def read_settings(path: Path) -> SettingsFile:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: cannot be read as TOML: {error}") from None
     templates = _parse_templates(path, table.pop(PROMPTS, {}))
+    descriptions = parse_descriptions(path, table.pop(FOLDERS, {}))
     removed = tuple(name for name in table if name in REMOVED)
     values = {
         name: parse(name, value, origin=str(path))
         for name, value in table.items()
         if name not in REMOVED
     }
-    return SettingsFile(path, content, values, templates, removed)
+    return SettingsFile(path, content, values, templates, descriptions, removed)
 
 
 def write_values(path: Path, changes: Mapping[str, Value | None]) -> None:

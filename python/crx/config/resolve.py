@@ -12,7 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from crx.config.files import SettingsFile, leads_out, project_file, read_settings, user_file
+from crx.config.files import (
+    PROJECT_FILE,
+    SettingsFile,
+    leads_out,
+    project_file,
+    read_settings,
+    user_file,
+)
+from crx.config.folder_descriptions import FolderDescriptions
 from crx.config.settings import (
     ARGUMENT,
     ENVIRONMENT,
@@ -38,12 +46,14 @@ class ConfigWarning(UserWarning):
 class Resolved:
     """Settings, and for each name what its value comes from.
 
-    `templates` are the prompts of `[prompts]`: files by folder, both absolute.
+    `templates` are the prompts of `[prompts]`: files by folder, both absolute; `descriptions` those
+    of `[folders]`.
     """
 
     settings: Settings
     origins: Mapping[str, str]
     templates: Mapping[str, str] = field(default_factory=dict)
+    descriptions: FolderDescriptions = field(default_factory=FolderDescriptions)
 
 
 def resolve(
@@ -62,9 +72,14 @@ def resolve(
     ignored: list[str] = []
     values: dict[str, Value] = {}
     templates: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
+    project = ""
     origins = dict.fromkeys((f.name for f in fields(Settings)), "default")
     for file in _files(environ, folder or Path.cwd(), ignored):
         templates |= file.templates
+        descriptions |= file.descriptions or {}
+        if file.path.name == PROJECT_FILE and file.descriptions is not None:
+            project = str(file.path.absolute().parent)
         values |= file.values
         origins |= dict.fromkeys(file.values, str(file.path))
     for name, (variable, value) in _variables(environ, ignored).items():
@@ -77,7 +92,7 @@ def resolve(
     for warning in ignored:
         warnings.warn(warning, ConfigWarning, stacklevel=2)
     settings = Settings(**values)  # type: ignore[arg-type]
-    return Resolved(settings, origins, templates)
+    return Resolved(settings, origins, templates, FolderDescriptions(descriptions, project))
 
 
 def _files(environ: Mapping[str, str], folder: Path, ignored: list[str]) -> list[SettingsFile]:

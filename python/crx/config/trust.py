@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from crx.config.files import PROMPTS, SettingsFile, read_settings, user_file, write_values
+from crx.config.folder_descriptions import FOLDERS, describe_outside
 from crx.config.settings import Value, is_harmless
 from crx.errors import NoRoom
 
@@ -22,16 +23,25 @@ TRUSTED = "trusted"
 
 
 def untrusted_names(file: SettingsFile, *, environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return what a project file may not set: names of settings, `[prompts]`; none if trusted."""
+    """Return what a project file may not set: names of settings and tables; none if trusted.
+
+    The latter are `[prompts]`, and `[folders]` if it describes folders outside the file's own.
+    """
     names = [name for name, value in file.values.items() if not is_harmless(name, value)]
     names += [f"[{PROMPTS}]"] * bool(file.templates)
+    names += [f"[{FOLDERS}]"] * describe_outside(file.path, file.descriptions or {})
     return names if names and not _record(file, environ).is_file() else []
 
 
 def without(file: SettingsFile, names: list[str]) -> SettingsFile:
     """Return the file without the settings of these names, as `untrusted_names` gives them."""
     values = {name: value for name, value in file.values.items() if name not in names}
-    return replace(file, values=values, templates={} if f"[{PROMPTS}]" in names else file.templates)
+    return replace(
+        file,
+        values=values,
+        templates={} if f"[{PROMPTS}]" in names else file.templates,
+        descriptions=None if f"[{FOLDERS}]" in names else file.descriptions,
+    )
 
 
 def write(

@@ -29,7 +29,7 @@ from crx.context.excerpts import opening
 from crx.context.names import proper_names, rank_names
 from crx.ingest.formats import path_names
 from crx.ingest.split import labels_around
-from crx.types import Chunk, Document, Mark
+from crx.types import FOLDER_DESCRIPTION, Chunk, Document, Mark
 
 # The comment with the licence that a source file begins with.
 #
@@ -133,12 +133,18 @@ def outline(document: Document, chunks: Sequence[Chunk]) -> list[str]:
 
 
 def _full_title(document: Document) -> str:
-    """Return the title after what the document is part of, such as "Handbook > 2. Roads"."""
+    """Return the title after what the document is part of, such as "Handbook > 2. Roads".
+
+    The description of the document's folder is first.
+    """
     declared = document.metadata.get("part_of")
     above = declared.split(" > ") if isinstance(declared, str) else []
     parts = [part for part in dict.fromkeys(above) if part != document.title]
     nearest = list(_within(reversed(parts), PART_OF_CHARS))
-    return " > ".join([*reversed(nearest), *([document.title] if document.title else [])])
+    described = document.metadata.get(FOLDER_DESCRIPTION)
+    folder = [described] if isinstance(described, str) else []
+    own = [document.title] if document.title else []
+    return " > ".join([*folder, *reversed(nearest), *own])
 
 
 def _others(document: Document, names: Sequence[str], first: Sequence[str]) -> Iterator[str]:

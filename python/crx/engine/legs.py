@@ -90,9 +90,7 @@ class EngineSearcher:
         """Return whether a document meets a filter."""
         return self.snapshot.has_document(where=where)
 
-    def matching(
-        self, pattern: _native.Pattern, *, k: int, where: Conditions | None
-    ) -> Matching:
+    def matching(self, pattern: _native.Pattern, *, k: int, where: Conditions | None) -> Matching:
         """Raise `UsageError`: a database has no search for patterns."""
         raise UsageError(
             "a pattern is searched for in an index folder; this index is in a database"

@@ -384,6 +384,7 @@ class Index(AnsweringIndex):
                 skip_folders=FolderPatterns.parse(self._settings.skip_folders),
                 workers=workers,
                 words_only=words_only,
+                descriptions=self._descriptions,
                 on_progress=on_progress,
                 on_commit=writer.sync,
                 on_notice=on_notice,

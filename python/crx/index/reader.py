@@ -52,6 +52,7 @@ class IndexReader:
         """`path` is a folder, or the URL of a database, which is opened for searching."""
         self._path = path
         self._templates = resolved.templates
+        self._descriptions = resolved.descriptions
         self._files = PerProcess(partial(_open_files, path, VectorFiles.of(resolved.settings)))
         self._built: Mapping[str, str] = self._files.get().settings()
         self._settings = settings_of_index(self.name, built=self._built, resolved=resolved)

@@ -11,6 +11,7 @@ import orjson
 
 from crx import _native
 from crx.config import allow
+from crx.config.folder_descriptions import NO_DESCRIPTIONS, FolderDescriptions
 from crx.errors import NoRoom
 from crx.ingest.discover import DEFAULT_SKIPPED_FOLDERS, Root, require_paths
 from crx.ingest.embed_pending import PendingChunks
@@ -55,6 +56,7 @@ class Indexer:
         skip_folders: FolderPatterns = DEFAULT_SKIPPED_FOLDERS,
         workers: EmbeddingPool | None = None,
         words_only: bool = False,
+        descriptions: FolderDescriptions = NO_DESCRIPTIONS,
         on_progress: Callable[[Progress], None] | None = None,
         on_commit: Callable[[], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
@@ -87,6 +89,7 @@ class Indexer:
             ),
             pending=self._pending,
             tally=self._tally,
+            descriptions=descriptions,
         )
 
     @property
@@ -168,6 +171,7 @@ class Indexer:
                 mounts=remembered.mounts,
                 changes=remembered.changes,
             )
+        self._writer.describe_folders()
         if only is None:
             remembered.after(roots, discovery).write(self._store)
             record_skipped(

@@ -12,6 +12,8 @@ import numpy as np
 import orjson
 
 from crx import _native
+from crx.config.folder_descriptions import FolderDescriptions
+from crx.ingest.describe_folders import redescribed, stored_description, with_description
 from crx.ingest.embed import Situated
 from crx.ingest.embed_pending import PendingChunks, vector_key
 from crx.ingest.embedding_prefix import embedding_prefix
@@ -98,6 +100,7 @@ class DocumentWriter:
         budget: ChunkBudget,
         pending: PendingChunks,
         tally: Tally,
+        descriptions: FolderDescriptions,
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -105,6 +108,7 @@ class DocumentWriter:
         self._budget = budget
         self._pending = pending
         self._tally = tally
+        self._descriptions = descriptions
         self._last_put: deque[int] = deque(maxlen=LAST_PUT)
 
     @property
@@ -114,6 +118,8 @@ class DocumentWriter:
 
     def put(self, document: Document, source: Source) -> None:
         """Split, situate and commit one document; its vectors follow."""
+        present = stored_description(self._store.document(document.uri))
+        document = with_description(document, source.path, self._descriptions, present=present)
         if not document.lang:
             document = replace(document, lang=_native.detect_lang(document.text))
         chunks = split(
@@ -123,10 +129,20 @@ class DocumentWriter:
             overlap=self._budget.overlap,
             in_chars=self._budget.in_chars,
         )
+        self._situate(document, source, chunks)
+        self._tally.count("chunks", len(chunks))
+
+    def describe_folders(self) -> None:
+        """Commit again what is stored of documents whose folder has another description now."""
+        for row, document, chunks in redescribed(self._store, self._descriptions):
+            path = str(document.metadata.get("path", ""))
+            source = Source(path, row.source_hash, row.source_size, row.source_mtime_ns)
+            self._situate(document, source, chunks)
+
+    def _situate(self, document: Document, source: Source, chunks: Sequence[Chunk]) -> None:
         situated = self._situator.situate(self._store, document, chunks)
         self._tally.count_contexts(situated.outcomes)
         self._write(document, source, chunks, situated)
-        self._tally.count("chunks", len(chunks))
         self._pending.commit_if_due()
 
     def _write(

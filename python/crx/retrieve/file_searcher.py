@@ -71,8 +71,9 @@ class FileDense(NamedTuple):
 class FileSearcher(NamedTuple):
     """The store and the legs of a folder, which hold its changes up to `seq`.
 
-    `trigrams` tell which texts may match a pattern. `langs` are the languages of the documents, most
-    frequent first. If it is `complete`, the store has every chunk that a leg finds, or is damaged.
+    `trigrams` tell which texts may match a pattern. `langs` are the languages of the documents,
+    most frequent first. If it is `complete`, the store has every chunk that a leg finds, or is
+    damaged.
     """
 
     store: _native.Store

@@ -17,7 +17,7 @@ from crx.retrieve.operators import matched_text
 from crx.retrieve.ports import DocumentReader
 from crx.retrieve.rows import PassageRow
 from crx.retrieve.search_state import Search
-from crx.types import Hit, Passage, Window
+from crx.types import FOLDER_DESCRIPTION, Hit, Passage, Window
 
 
 def widen_hits(search: Search) -> Search:
@@ -104,6 +104,7 @@ def _passage(row: PassageRow, hits: Sequence[Hit], query: str) -> Passage:
     marks = read_marks(row.marks)
     first, last = find_answer(best.text, query)
     start, end = best.start + first, best.start + last
+    metadata = orjson.loads(row.metadata)
     passage = Passage(
         uri=best.uri,
         title=best.title,
@@ -119,6 +120,6 @@ def _passage(row: PassageRow, hits: Sequence[Hit], query: str) -> Passage:
         pages=pages_around(marks, start, end),
         # The line that answers may have none, as the header of a table.
         anchor=anchor_around(marks, start, end) or anchor_around(marks, best.start, best.end),
+        folder=str(metadata.get(FOLDER_DESCRIPTION, "")),
     )
-    metadata = orjson.loads(row.metadata)
     return locate_passage(passage, uri=row.uri, metadata=metadata, answer=best.text[first:last])

@@ -47,6 +47,7 @@ class FoundPassage(PassageLocation):
     tokens: int
     hits: tuple[Hit, ...]
     headings: tuple[str, ...]
+    folder: str = ""
     copies: int = 0
 
 

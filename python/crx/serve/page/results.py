@@ -197,12 +197,18 @@ def _show_passage(found: FoundPassage, *, query: str, lang: str, rows: int) -> _
         url=document_url(found.id, start=best.start, end=best.end, query=query),
         location=describe_location(found),
         copies=found.copies,
-        trail=[each for each in found.headings if each != found.title],
+        trail=_trail(found),
         lang=text_lang(found.text, document_lang=lang),
         excerpt=list(_excerpt(found, query, rows=rows)),
         hits=found.hits,
         citation=cite(found),
     )
+
+
+def _trail(found: FoundPassage) -> list[str]:
+    """Return the description of the folder and the headings, without the title."""
+    headings = [each for each in found.headings if each != found.title]
+    return [found.folder, *headings] if found.folder else headings
 
 
 def _goes_on(line: str, following: str) -> bool:

@@ -1,0 +1,77 @@
+"""Descriptions of folders: the table `[folders]` of a settings file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crx.controls import CONTROLS
+from crx.errors import UsageError
+
+FOLDERS = "folders"
+MOST_CHARS = 200
+_UNSHOWN = re.compile(CONTROLS)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderDescriptions:
+    """Descriptions by absolute folder, and the folder of the project whose file gave them.
+
+    Documents below the project's folder have the description that the file gives now, or none;
+    other documents keep theirs. `project` is "" if there is none.
+    """
+
+    by_folder: Mapping[str, str] = field(default_factory=dict)
+    project: str = ""
+
+    def of(self, path: str, *, present: str) -> str:
+        """Return the description of a file: that of the innermost folder with one, "" for none.
+
+        `present` is what it has now.
+        """
+        folder = path
+        while (above := os.path.dirname(folder)) != folder:
+            folder = above
+            if folder in self.by_folder:
+                return self.by_folder[folder]
+            if folder == self.project:
+                return ""
+        return present
+
+    def __bool__(self) -> bool:
+        return bool(self.by_folder or self.project)
+
+
+NO_DESCRIPTIONS = FolderDescriptions()
+
+
+def parse_descriptions(path: Path, table: object) -> dict[str, str]:
+    """Return the descriptions of a settings file by folder; folders are relative to the file.
+
+    Control characters and marks of direction are removed, white space is collapsed. Raises
+    `UsageError` if the table has anything but descriptions of at most 200 characters.
+    """
+    example = f'{path}: [{FOLDERS}] wants lines like "contracts/2023" = "signed supply contracts"'
+    if not isinstance(table, dict):
+        raise UsageError(example)
+    found: dict[str, str] = {}
+    for folder, text in table.items():
+        if not isinstance(text, str):
+            raise UsageError(example)
+        description = " ".join(_UNSHOWN.sub(" ", text).split())
+        if len(description) > MOST_CHARS:
+            raise UsageError(
+                f"{path}: [{FOLDERS}] {folder!r}: {len(description)} characters; a description "
+                f"has at most {MOST_CHARS}"
+            )
+        found[os.path.normpath(path.absolute().parent / folder)] = description
+    return found
+
+
+def describe_outside(path: Path, descriptions: Mapping[str, str]) -> bool:
+    """Return whether a settings file describes a folder that is not at or below its own."""
+    here = path.absolute().parent
+    return any(not Path(folder).is_relative_to(here) for folder in descriptions)

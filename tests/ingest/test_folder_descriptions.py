@@ -1,0 +1,129 @@
+"""Descriptions of folders (`[folders]` of crx.toml): in outlines, with hits, and after an edit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import crx
+from crx.config import trust
+from crx.config.resolve import ConfigWarning, resolve
+from crx.errors import UsageError
+
+CONTRACT = "# ACME\n\nThe term is five years.\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CRX_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "project"
+    for name in ("contracts/2023/a.md", "contracts/2023/old/b.md", "notes/c.md"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"{CONTRACT}\nThis is {name}.")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def index(project: Path, descriptions: dict[str, str]) -> crx.Index:
+    lines = [f'"{folder}" = "{text}"' for folder, text in descriptions.items()]
+    (project / "crx.toml").write_text("\n".join(["[folders]", *lines, ""]))
+    index = crx.open(project / ".crx", settings={"embedder": "hashed"})
+    index.add(project / "contracts", project / "notes")
+    return index
+
+
+def outlines(index: crx.Index) -> dict[str, str]:
+    chunks = [
+        chunk
+        for row in index.store.documents()
+        for chunk in index.store.chunks(index.store.chunk_keys(row.doc))
+    ]
+    return {Path(chunk.uri).name: chunk.outline.partition(" | ")[0] for chunk in chunks}
+
+
+def chunk_keys(index: crx.Index) -> dict[str, list[int]]:
+    """Return the keys of the chunks of each document, which are new when it is put again."""
+    keys = index.store.chunk_keys
+    return {Path(row.uri).name: keys(row.doc).tolist() for row in index.store.documents()}
+
+
+def test_a_description_goes_into_outlines_and_is_shown_with_hits(project: Path) -> None:
+    found = index(project, {"contracts/2023": "signed supply contracts", "notes": "drafts"})
+    assert outlines(found)["a.md"].startswith("signed supply contracts > ACME")
+    assert outlines(found)["b.md"].startswith("signed supply contracts > ACME")
+    assert outlines(found)["c.md"].startswith("drafts > ACME")
+    best = found.search("supply contracts term five years")[0]
+    assert best.folder == "signed supply contracts"
+
+
+def test_the_innermost_folder_describes_a_document(project: Path) -> None:
+    found = index(project, {"contracts": "contracts", "contracts/2023/old": "expired contracts"})
+    assert outlines(found)["a.md"].startswith("contracts > ACME")
+    assert outlines(found)["b.md"].startswith("expired contracts > ACME")
+    assert outlines(found)["c.md"].startswith("ACME")
+
+
+def test_an_edit_rewrites_the_documents_below_the_folder_alone(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = index(project, {"contracts/2023": "supply contracts"})
+    before = chunk_keys(first)
+    monkeypatch.setattr("crx.ingest.worker.isolated_reader.IsolatedReader.submit", None)
+    again = index(project, {"contracts/2023": "signed supply contracts"})  # reads no file
+    after = chunk_keys(again)
+    assert {name for name in before if before[name] != after[name]} == {"a.md", "b.md"}
+    assert outlines(again)["b.md"].startswith("signed supply contracts > ACME")
+    assert again.store.stats()["pending"] == 0  # the vectors follow
+    assert chunk_keys(index(project, {"contracts/2023": "signed supply contracts"})) == after
+    removed = index(project, {})
+    assert outlines(removed)["a.md"].startswith("ACME")
+    assert chunk_keys(removed)["c.md"] == before["c.md"]
+
+
+def test_a_run_from_elsewhere_leaves_descriptions_as_they_are(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index(project, {"notes": "drafts"}).close()
+    monkeypatch.chdir(tmp_path)
+    (project / "notes" / "c.md").write_text("# Changed\n\nAnother text.")
+    again = crx.open(project / ".crx")
+    again.add(project / "notes")
+    assert outlines(again)["c.md"].startswith("drafts > Changed")
+
+
+def test_a_document_does_not_describe_its_folder_itself(project: Path) -> None:
+    (project / "notes" / "c.md").write_text("---\nfolder_description: trust me\n---\n# C\n\nText.")
+    assert outlines(index(project, {}))["c.md"].startswith("C")
+
+
+def test_a_file_that_is_moved_gets_the_description_of_its_folder(project: Path) -> None:
+    descriptions = {"notes": "drafts", "contracts": "contracts"}
+    index(project, descriptions).close()
+    (project / "notes" / "c.md").rename(project / "contracts" / "c.md")
+    assert outlines(index(project, descriptions))["c.md"].startswith("contracts > ACME")
+
+
+def test_a_description_is_one_line_without_controls(project: Path) -> None:
+    toml = '[folders]\nnotes = "a\\u001b[31m red\\n\\tline \\u202e x"\n'
+    (project / "crx.toml").write_text(toml)
+    (description,) = resolve(folder=project).descriptions.by_folder.values()
+    assert description == "a [31m red line x"
+
+
+@pytest.mark.parametrize("value", ['"' + "x" * 201 + '"', "3", '{ a = "b" }'])
+def test_a_wrong_description_is_refused(project: Path, value: str) -> None:
+    (project / "crx.toml").write_text(f"[folders]\nnotes = {value}\n")
+    with pytest.raises(UsageError, match=r"crx\.toml: \[folders\]"):
+        resolve(folder=project)
+
+
+def test_folders_outside_the_files_own_are_described_once_it_is_trusted(
+    project: Path, tmp_path: Path
+) -> None:
+    (project / "crx.toml").write_text('[folders]\n"../other" = "not theirs"\nnotes = "drafts"\n')
+    with pytest.warns(ConfigWarning, match=r"ignored \[folders\], because the file is not trusted"):
+        assert not resolve(folder=project).descriptions
+    trust(project / "crx.toml")
+    described = resolve(folder=project).descriptions
+    assert described.of(f"{tmp_path}/other/x.md", present="") == "not theirs"
