@@ -29,7 +29,14 @@ from crx.ingest.unread_parts import describe_unread
 from crx.types import Document
 
 # Extensions of archives, each with that of the compression around a tar file.
-EXTENSIONS = {".zip": "", ".tar": "", ".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz"}
+EXTENSIONS = {
+    ".zip": "",
+    ".tar": "",
+    ".tgz": ".gz",
+    ".tbz2": ".bz2",
+    ".txz": ".xz",
+    ".tzst": ".zst",
+}
 
 # Files of one archive, those of the archives in it included.
 MOST_FILES = 10_000

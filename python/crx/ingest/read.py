@@ -9,6 +9,7 @@ from bz2 import BZ2File
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 
 # Bytes that the decompression of one .xz file may take: its preset -9 takes 65 million.
 _XZ_MEMORY = 256_000_000
+# Bytes of the window of a .zst file; `zstd --ultra -22` takes 128 million.
+_ZSTD_WINDOW = 1 << 27
+# Bytes that are decompressed at once: they hold at most 350 blocks of 128 kB.
+_ZSTD_STEP = 1 << 10
 
 
 def decompress(data: bytes, extension: str, *, max_bytes: int) -> bytes:
@@ -97,10 +102,34 @@ def _unxz(data: bytes, size: int) -> bytes:
     return content
 
 
+def _unzstd(data: bytes, size: int) -> bytes:
+    try:
+        zstandard = import_module("zstandard")
+    except ImportError:
+        raise InputError(
+            'is compressed with Zstandard, which is read after pip install "crx[zstd]"'
+        ) from None
+    content = bytearray()
+    at = 0
+    try:
+        while at < len(data) and len(content) < size:
+            frame = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
+            while not frame.eof and at < len(data) and len(content) < size:
+                content += frame.decompress(data[at : at + _ZSTD_STEP])
+                at = min(len(data), at + _ZSTD_STEP)
+            at -= len(frame.unused_data)
+            if not frame.eof and len(content) < size:
+                raise EOFError("it ends too early")
+    except zstandard.ZstdError as failed:
+        raise OSError(str(failed)) from failed
+    return bytes(content[:size])
+
+
 FORMATS: dict[str, Callable[[bytes, int], bytes]] = {
     ".gz": _gunzip,
     ".bz2": _bunzip2,
     ".xz": _unxz,
+    ".zst": _unzstd,
 }
 
 

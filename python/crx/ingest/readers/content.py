@@ -9,10 +9,11 @@ from __future__ import annotations
 from crx.ingest.readers.binary import OLE
 
 _PDF, _RTF, _ZIP = b"%pdf-", b"{\\rtf1", b"PK\3\4"
+_SQLITE = b"SQLite format 3\0"
 _HTML = (b"<!doctype html", b"<html")
 _SNIFFED_BYTES = 1024
 # Readers of formats that are no text as it stands.
-_BINARY = frozenset({"docx", "epub", "odf", "pdf", "pptx", "rtf", "spreadsheet"})
+_BINARY = frozenset({"docx", "epub", "odf", "pdf", "pptx", "rtf", "spreadsheet", "sqlite"})
 # Extensions of formats without a reader, under which files of another format are often saved.
 UNREADABLE = frozenset({".doc", ".ppt", ".pages", ".numbers", ".key"})
 # What an archive of a format names: entries of Office Open XML and the `mimetype` of the others.
@@ -37,6 +38,8 @@ def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
     """
     if extension == ".msg" and data.startswith(OLE):
         return "mail"
+    if data.startswith(_SQLITE):
+        return "sqlite"
     opening = data[:_SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if opening.startswith(_PDF):
         return "pdf"

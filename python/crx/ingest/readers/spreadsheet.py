@@ -29,14 +29,13 @@ from python_calamine import (
 from crx.errors import InputError
 from crx.ingest.readers import odf, xml_package
 from crx.ingest.readers.binary import OLE
-from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.delimited import column_names
 from crx.ingest.readers.file_title import name_title
-from crx.ingest.readers.headings import in_order
+from crx.ingest.readers.sheet_text import SheetText, one_line
 from crx.ingest.readers.structure import suffix
 from crx.ingest.readers.xml_package import Archive
 from crx.ingest.unread_parts import describe_unread
-from crx.types import Document, Mark, Scalar
+from crx.types import Document, Scalar
 
 extensions = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".xls", ".xlt", ".ods", ".ots")
 
@@ -44,8 +43,6 @@ extensions = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".xls", ".xlt", ".ods
 _MAX_BYTES = 256_000_000
 # A sheet is held as a full rectangle; a workbook whose only cells are in its corners is large.
 _MOST_CELLS = 50_000_000
-# Rows that are numbered; a citation of a later row names the sheet.
-_MOST_ROWS = 50_000
 _NAMES_WITHIN = 10  # rows of a sheet among which its columns are named
 _DAMAGES = (CalamineError, XmlError, ZipError, OSError, ValueError, OverflowError)
 _OPEN_DOCUMENT = "content.xml"
@@ -88,9 +85,9 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         raise InputError(_describe_bad(bad, read=f"{text.sheets} other sheets"))
 
 
-def _read_sheets(data: bytes) -> tuple[_SheetText, list[str]]:
+def _read_sheets(data: bytes) -> tuple[SheetText, list[str]]:
     """Return the text of the sheets, and which of them are damaged, with the reason."""
-    text = _SheetText()
+    text = SheetText()
     bad: list[str] = []
     try:
         with CalamineWorkbook.from_filelike(BytesIO(data)) as workbook:
@@ -102,11 +99,11 @@ def _read_sheets(data: bytes) -> tuple[_SheetText, list[str]]:
                 try:
                     _add_sheet(text, workbook.get_sheet_by_index(number))
                 except _DAMAGES as failed:
-                    bad.append(f"{_line(sheet.name)}: {_line(str(failed))}")
+                    bad.append(f"{one_line(sheet.name)}: {one_line(str(failed))}")
     except PasswordError as failed:
         raise InputError("is encrypted; save a copy without its password") from failed
     except _DAMAGES as failed:
-        raise InputError(f"is a damaged spreadsheet: {_line(str(failed))}") from failed
+        raise InputError(f"is a damaged spreadsheet: {one_line(str(failed))}") from failed
     except BaseException as failed:
         if type(failed).__name__ != "PanicException":  # a panic of Rust, a class without a module
             raise
@@ -118,49 +115,10 @@ def _describe_bad(bad: Sequence[str], *, read: str = "") -> str:
     return f"has damaged sheets: {describe_unread(bad, read=read)}"
 
 
-class _SheetText:
-    """The lines of the sheets so far, and their marks."""
-
-    def __init__(self) -> None:
-        self.sheets = 0
-        self._parts: list[str] = []
-        self._length = 0
-        self._marks: list[Mark] = []
-        self._rows = 0
-
-    def add_sheet(
-        self, name: str, rows: Sequence[tuple[int, str]], *, names: str, names_at: int
-    ) -> None:
-        """Add a sheet's rows by their numbers; `names` are over those from `names_at` on."""
-        begin = named = self._length
-        self._put(f"{name}\n")
-        for at, (number, line) in enumerate(rows):
-            start = self._length
-            named = start if at == names_at else named
-            self._put(f"{line}\n")
-            if self._rows < _MOST_ROWS:
-                self._marks.append(Mark("row", start, self._length, str(number)))
-                self._rows += 1
-        self._marks.append(Mark("sheet", begin, self._length, name))
-        self._marks.append(Mark("heading", begin, self._length, name, 1))
-        if names:
-            self._marks.append(Mark("heading", named, self._length, names, 2))
-        self._put("\n")
-        self.sheets += 1
-
-    def build(self) -> tuple[str, tuple[Mark, ...]]:
-        """Return the text and the marks."""
-        return "".join(self._parts).rstrip("\n") + "\n", in_order(self._marks)
-
-    def _put(self, text: str) -> None:
-        self._parts.append(text)
-        self._length += len(text)
-
-
-def _add_sheet(text: _SheetText, sheet: CalamineSheet) -> None:
+def _add_sheet(text: SheetText, sheet: CalamineSheet) -> None:
     if sheet.height * sheet.width > _MOST_CELLS:
         raise InputError(
-            f"sheet {_line(sheet.name)} spans {sheet.height:,} rows and {sheet.width:,} columns; "
+            f"sheet {one_line(sheet.name)} spans {sheet.height:,} rows, {sheet.width:,} columns; "
             f"at most {_MOST_CELLS:,} cells are read"
         )
     first = sheet.start[0] + 1 if sheet.start else 1
@@ -179,7 +137,7 @@ def _add_sheet(text: _SheetText, sheet: CalamineSheet) -> None:
         names = ""
         rows.append(line_of_names)
     if rows:
-        text.add_sheet(_line(sheet.name) or "Sheet", rows, names=names, names_at=names_at)
+        text.add_sheet(one_line(sheet.name) or "Sheet", rows, names=names, names_at=names_at)
 
 
 def _filled(cells: Sequence[str]) -> list[str]:
@@ -199,8 +157,4 @@ def _format(value: Value) -> str:
         return value.date().isoformat()
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
-    return _line(str(value))
-
-
-def _line(text: str) -> str:
-    return " ".join(normalize(text).split())
+    return one_line(str(value))

@@ -1,0 +1,114 @@
+"""Reader of contacts (vCard) and of calendars (iCalendar): each card, event and task as a section.
+
+Both formats are lines of `NAME;parameters:value` between BEGIN and END (RFC 6350, RFC 5545), long
+ones folded. A section's heading is the name of the card or the summary of the event; below it is a
+line for each property that says something to a person.
+"""
+
+from __future__ import annotations
+
+import quopri
+import re
+from collections.abc import Iterator, Mapping
+
+from crx.errors import InputError
+from crx.ingest.readers.decode import decode
+from crx.ingest.readers.text_builder import TextBuilder
+from crx.types import Document
+
+extensions = (".vcf", ".vcard", ".ics", ".ical")
+
+# The properties of each kind of section that are read, and what stands before their values.
+_CONTACT = {
+    "NICKNAME": "", "ORG": "", "TITLE": "", "ROLE": "", "EMAIL": "Mail: ", "TEL": "Phone: ",
+    "ADR": "Address: ", "URL": "", "BDAY": "Birthday: ", "CATEGORIES": "Categories: ", "NOTE": "",
+}  # fmt: skip
+_EVENT = {
+    "DTSTART": "Begins: ", "DTEND": "Ends: ", "DUE": "Due: ", "DURATION": "Duration: ",
+    "RRULE": "Repeats: ", "LOCATION": "Location: ", "ORGANIZER": "Organizer: ",
+    "ATTENDEE": "Attendee: ", "CATEGORIES": "Categories: ", "STATUS": "Status: ", "URL": "",
+    "DESCRIPTION": "", "COMMENT": "",
+}  # fmt: skip
+_SECTIONS = {"VCARD": _CONTACT, "VEVENT": _EVENT, "VTODO": _EVENT, "VJOURNAL": _EVENT}
+_HEADINGS = {"FN": 0, "SUMMARY": 0, "N": 1}
+_COMMON_NAME = re.compile(r';CN=(?:"([^"]{1,200})"|([^";:]{1,200}))', re.IGNORECASE)
+_ESCAPE = re.compile(r"\\([\\,;nN])")
+_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\dZ?)?")
+# A picture or a key is a property of one long line.
+_MOST_CHARS = 100_000
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield one document with a section for each card, event, task and journal entry."""
+    decoded = decode(data)
+    text = TextBuilder()
+    kind, fields = "", list[tuple[str, str]]()
+    for property_, parameters, value in _properties(decoded.text):
+        section = value.strip().upper()
+        if property_ == "BEGIN" and section in _SECTIONS:
+            kind, fields = section, []
+        elif property_ == "END" and section == kind:
+            _add_section(text, fields, _SECTIONS[kind])
+            kind = ""
+        elif kind:
+            fields.append((property_, _readable(property_, parameters, value)))
+    if not text:
+        raise InputError("has no contact, event or task")
+    format_ = "vcard" if name.lower().endswith((".vcf", ".vcard")) else "icalendar"
+    yield text.build(name, title="", metadata={**decoded.metadata(), "format": format_})
+
+
+def _properties(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, the parameters and the value of each property, unfolded."""
+    unfolded = re.sub(r"\n[ \t]", "", text)
+    # Lines of version 2.1 that end in `=` go on without a space.
+    lines = iter(unfolded.split("\n"))
+    for line in lines:
+        head, separator, value = line.partition(":")
+        while '"' in head and head.count('"') % 2:  # a colon within quotes
+            more, separator, value = value.partition(":")
+            head += ":" + more
+            if not separator:
+                break
+        name, _, parameters = head.partition(";")
+        if "QUOTED-PRINTABLE" in parameters.upper():
+            while value.endswith("="):
+                value = value[:-1] + next(lines, "")
+            value = quopri.decodestring(value.encode()).decode("utf-8", errors="replace")
+        if separator and len(value) <= _MOST_CHARS:
+            # A group may stand before the name: `item1.TEL`.
+            yield name.rpartition(".")[2].strip().upper(), f";{parameters}", value
+
+
+def _readable(name: str, parameters: str, value: str) -> str:
+    """Return a value as a person reads it."""
+    if name in ("ATTENDEE", "ORGANIZER"):
+        address = re.sub(r"^mailto:", "", value, flags=re.IGNORECASE)
+        known = _COMMON_NAME.search(parameters)
+        return f"{known[1] or known[2]} <{address}>" if known else address
+    if name in ("ADR", "N", "ORG"):
+        parts = (part.strip() for part in re.split(r"(?<!\\);", value))
+        value = (", " if name == "ADR" else " ").join(part for part in parts if part)
+    if name in ("DTSTART", "DTEND", "DUE", "BDAY"):
+        return _DATE.sub(_iso_date, value, count=1)
+    if name == "TEL":
+        value = value.removeprefix("tel:")
+    return _ESCAPE.sub(lambda match: "\n" if match[1] in "nN" else match[1], value)
+
+
+def _iso_date(match: re.Match[str]) -> str:
+    year, month, day, hour, minute = match.groups()
+    date = f"{year}-{month}-{day}"
+    return f"{date} {hour}:{minute}" if hour else date
+
+
+def _add_section(
+    text: TextBuilder, fields: list[tuple[str, str]], labels: Mapping[str, str]
+) -> None:
+    named = sorted((_HEADINGS[name], value) for name, value in fields if name in _HEADINGS)
+    order = list(labels)
+    lines = sorted((order.index(name), labels[name] + value) for name, value in fields
+                   if name in labels and value.strip())  # fmt: skip
+    if named:
+        text.add_heading(named[0][1], level=1)
+    text.add("\n".join(line for _, line in lines))

@@ -1,0 +1,78 @@
+"""Reader of Parquet files: the rows, a line each under the names of the columns.
+
+pyarrow reads them, which is 40 MB and no part of the installation: `pip install "crx[parquet]"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from io import BytesIO
+from typing import Any
+
+from crx.errors import InputError
+from crx.ingest.readers.file_title import name_title
+from crx.ingest.readers.sheet_text import SheetText, one_line
+from crx.types import Document, Scalar
+
+extensions = (".parquet",)
+
+_BATCH_ROWS = 1000
+_MOST_COLUMNS = 200
+# Characters of a cell, and of all cells. The worker's own limits hold besides.
+_CELL_CHARS = 100_000
+_MOST_CHARS = 64_000_000
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the rows as lines."""
+    arrow, parquet = _load()
+    text = SheetText()
+    try:
+        arrow.set_memory_pool(arrow.system_memory_pool())
+        file = parquet.ParquetFile(BytesIO(data), memory_map=False, pre_buffer=False)
+        columns = file.schema_arrow.names[:_MOST_COLUMNS]
+        rows = list(_rows(file, columns))
+    except (arrow.ArrowException, OSError, ValueError, OverflowError) as failed:
+        reason = one_line(str(failed)).lower()[:200]
+        raise InputError(f"is a damaged Parquet file: {reason}") from failed
+    if not rows:
+        raise InputError("has no text")
+    title = name_title(name)
+    names = ", ".join(map(one_line, columns))[:200]
+    text.add_sheet(title or "table", rows, names=names, names_at=0)
+    whole, marks = text.build()
+    metadata: dict[str, Scalar | list[Scalar]] = {"format": "parquet"}
+    if title:
+        metadata["title_from"] = "name"
+    yield Document(uri=name, text=whole, title=title, metadata=metadata, marks=marks)
+
+
+def _load() -> tuple[Any, Any]:
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        raise InputError(
+            'is a Parquet file, which pyarrow reads: pip install "crx[parquet]"'
+        ) from None
+
+
+def _rows(file: Any, columns: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the number and the line of each row that is not empty."""
+    number = chars = 0
+    for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False):
+        for row in batch.to_pylist():
+            number += 1
+            line = "\t".join(map(_cell, row.values())).rstrip()
+            chars += len(line)
+            if chars > _MOST_CHARS:
+                raise InputError(f"holds more than {_MOST_CHARS:,} characters")
+            if line:
+                yield number, line
+
+
+def _cell(value: object) -> str:
+    """Return a value as one line; nothing for a missing one and for bytes."""
+    if value is None or isinstance(value, bytes):
+        return ""
+    return one_line(str(value)[:_CELL_CHARS])

@@ -1,0 +1,60 @@
+"""Text of tables: the sheets of a workbook, or the tables of a database.
+
+A row is a line with tabs between its cells, under a heading with the sheet's name and one with the
+columns' names. Sheets and rows are marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crx.ingest.readers.decode import normalize
+from crx.ingest.readers.headings import in_order
+from crx.types import Mark
+
+# Rows that are numbered; a citation of a later row names the sheet.
+_MOST_ROWS = 50_000
+
+
+class SheetText:
+    """The lines of the sheets so far, and their marks."""
+
+    def __init__(self) -> None:
+        self.sheets = 0
+        self._parts: list[str] = []
+        self._length = 0
+        self._marks: list[Mark] = []
+        self._rows = 0
+
+    def add_sheet(
+        self, name: str, rows: Sequence[tuple[int, str]], *, names: str, names_at: int
+    ) -> None:
+        """Add a sheet's rows by their numbers; `names` are over those from `names_at` on."""
+        begin = named = self._length
+        self._put(f"{name}\n")
+        for at, (number, line) in enumerate(rows):
+            start = self._length
+            named = start if at == names_at else named
+            self._put(f"{line}\n")
+            if self._rows < _MOST_ROWS:
+                self._marks.append(Mark("row", start, self._length, str(number)))
+                self._rows += 1
+        self._marks.append(Mark("sheet", begin, self._length, name))
+        self._marks.append(Mark("heading", begin, self._length, name, 1))
+        if names:
+            self._marks.append(Mark("heading", named, self._length, names, 2))
+        self._put("\n")
+        self.sheets += 1
+
+    def build(self) -> tuple[str, tuple[Mark, ...]]:
+        """Return the text and the marks."""
+        return "".join(self._parts).rstrip("\n") + "\n", in_order(self._marks)
+
+    def _put(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)
+
+
+def one_line(text: str) -> str:
+    """Return a text with single spaces in place of all white space."""
+    return " ".join(normalize(text).split())

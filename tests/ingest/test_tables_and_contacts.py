@@ -1,0 +1,181 @@
+"""Databases of SQLite, Parquet files, contacts and calendars, and files of Zstandard."""
+
+from __future__ import annotations
+
+import importlib.util
+import sqlite3
+from contextlib import closing
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from crx.errors import InputError
+from crx.ingest.read import read_bytes
+from crx.types import Document
+
+ROWS = [("A1", 12.5, None), ("B2", 7, b"\0\1"), ("Nürnberg\nroad", 3, "note")]
+
+
+def database(path: Path, *, script: str = "", journal: str = "delete") -> bytes:
+    """Return the bytes of a database with a table of roads."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {journal}")
+        connection.execute("CREATE TABLE roads (road TEXT, miles REAL, note)")
+        connection.executemany("INSERT INTO roads VALUES (?, ?, ?)", ROWS)
+        connection.executescript(script)
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path.read_bytes()
+
+
+def read(data: bytes, name: str) -> Document:
+    (document,) = read_bytes(data, name=name)
+    return document
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+@pytest.mark.parametrize("name", ["/a/towns.sqlite", "/a/towns.db", "/a/towns.dat"])
+def test_a_database_is_read_table_by_table(tmp_path: Path, journal: str, name: str) -> None:
+    found = read(database(tmp_path / "a.db", journal=journal), name)
+    assert found.text == "roads\nA1\t12.5\nB2\t7.0\nNürnberg road\t3.0\tnote\n"
+    assert found.title == "towns"
+    labels = [(mark.kind, mark.label) for mark in found.marks if mark.kind != "row"]
+    assert set(labels) == {
+        ("sheet", "roads"),
+        ("heading", "roads"),
+        ("heading", "road, miles, note"),
+    }
+    rows = [found.text[m.start : m.end] for m in found.marks if m.kind == "row" and m.label == "2"]
+    assert rows == ["B2\t7.0\n"]
+
+
+def test_what_a_database_could_run_is_left_out(tmp_path: Path) -> None:
+    script = """
+        CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+            SELECT i FROM n;
+        CREATE TABLE computed (a, b AS (upper(a)));
+        INSERT INTO computed (a) VALUES ('plain');
+        CREATE VIRTUAL TABLE words USING fts5(body);
+        INSERT INTO words VALUES ("a heron");
+        CREATE TRIGGER t AFTER INSERT ON roads BEGIN DELETE FROM roads; END;
+    """
+    found = read(database(tmp_path / "a.db", script=script), "a.db")
+    assert "A1\t12.5" in found.text
+    assert "computed\nplain\n" in found.text
+    assert "PLAIN" not in found.text
+    assert "endless" not in found.text
+    assert "words_content\n1\ta heron\n" in found.text
+    assert "words_config" not in found.text
+
+
+def test_damaged_and_encrypted_databases_are_refused_in_one_line(tmp_path: Path) -> None:
+    data = database(tmp_path / "a.db")
+    zeros = bytes(len(data) - 200)
+    for damaged in (data[:100] + zeros, data[:30], data[:100] + b"\xff" * 4000):
+        with pytest.raises(InputError) as failed:
+            list(read_bytes(damaged, name="a.sqlite"))
+        assert "\n" not in str(failed.value)
+    with pytest.raises(InputError, match="no SQLite database; it may be encrypted"):
+        list(read_bytes(b"\x8a\x01" * 4096, name="a.sqlite"))
+
+
+CARD = """BEGIN:VCARD
+VERSION:3.0
+N:Mercator;Anna;;Dr.;
+FN:Anna Mercator
+ORG:Harbour Office;Charts
+item1.TEL;TYPE=CELL:tel:+49-40-123
+EMAIL:anna@example.org
+ADR;TYPE=WORK:;;Pier 7;Hamburg;;20457;Germany
+NOTE:Knows the tides\\, the pilots\\nand the
+  weather.
+PHOTO;ENCODING=b:AAAA
+END:VCARD
+BEGIN:VCARD
+VERSION:2.1
+N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;Jan
+TEL:55
+END:VCARD
+"""
+CALENDAR = """BEGIN:VCALENDAR
+BEGIN:VEVENT
+SUMMARY:Board meeting
+DTSTART;TZID=Europe/Berlin:20260305T140000
+DTEND:20260305T153000Z
+LOCATION:Room 4
+ATTENDEE;CN="Lee: Kim";ROLE=X:mailto:kim@example.org
+DESCRIPTION:Budget of the pier.
+BEGIN:VALARM
+TRIGGER:-PT15M
+END:VALARM
+END:VEVENT
+BEGIN:VTODO
+SUMMARY:Order rope
+DUE;VALUE=DATE:20260401
+END:VTODO
+END:VCALENDAR
+"""
+
+
+def test_contacts_are_sections() -> None:
+    found = read(CARD.replace("\n", "\r\n").encode(), "people.vcf")
+    assert found.text == (
+        "Anna Mercator\n\nHarbour Office Charts\nMail: anna@example.org\nPhone: +49-40-123\n"
+        "Address: Pier 7, Hamburg, 20457, Germany\n"
+        "Knows the tides, the pilots\nand the weather.\n\nMüller Jan\n\nPhone: 55"
+    )
+    assert [m.label for m in found.marks if m.kind == "heading"] == ["Anna Mercator", "Müller Jan"]
+
+
+def test_events_and_tasks_are_sections() -> None:
+    found = read(CALENDAR.encode(), "board.ics")
+    assert found.text == (
+        "Board meeting\n\nBegins: 2026-03-05 14:00\nEnds: 2026-03-05 15:30\nLocation: Room 4\n"
+        "Attendee: Lee: Kim <kim@example.org>\nBudget of the pier.\n\nOrder rope\n\nDue: 2026-04-01"
+    )
+
+
+@pytest.mark.parametrize(
+    "data", [b"BEGIN:VCALENDAR", b"BEGIN:VCARD\n" * 50_000, b'BEGIN:VEVENT\nX;"' + b":" * 99_999]
+)
+def test_a_file_without_a_card_or_an_event_says_so(data: bytes) -> None:
+    with pytest.raises(InputError, match="has no contact, event or task"):
+        list(read_bytes(data, name="a.ics"))
+
+
+def test_formats_of_packages_that_are_not_installed_name_the_package() -> None:
+    for package, name, extra in [
+        ("pyarrow", "a.parquet", "parquet"),
+        ("zstandard", "a.txt.zst", "zstd"),
+    ]:
+        if importlib.util.find_spec(package):
+            continue
+        with pytest.raises(InputError, match=rf'pip install "crx\[{extra}\]"'):
+            list(read_bytes(b"PAR1", name=name))
+
+
+def test_parquet_is_read_row_by_row() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    out = BytesIO()
+    table = arrow.table({"road": ["A1", "B2"], "miles": [12.5, None], "lanes": [[1, 2], []]})
+    arrow.parquet.write_table(table, out)
+    found = read(out.getvalue(), "roads.parquet")
+    assert found.text == "roads\nA1\t12.5\t[1, 2]\nB2\t\t[]\n"
+    assert "road, miles, lanes" in {mark.label for mark in found.marks}
+    for damaged in (out.getvalue()[:-6], b"PAR1" + bytes(90) + b"PAR1"):
+        with pytest.raises(InputError, match="is a damaged Parquet file"):
+            list(read_bytes(damaged, name="a.parquet"))
+
+
+def test_files_of_zstandard_are_decompressed_within_the_limit() -> None:
+    zstandard = pytest.importorskip("zstandard")
+    one, two = zstandard.compress(b"A heron. "), zstandard.compress(b"An egret.")
+    assert read(one + two, "a.txt.zst").text == "A heron. An egret."
+    with pytest.raises(InputError, match=r"is a damaged \.zst file: it ends too early"):
+        list(read_bytes(one[:-3], name="a.txt.zst"))
+    with pytest.raises(InputError, match=r"is a damaged \.zst file"):
+        list(read_bytes(b"PK\3\4 no frame", name="a.txt.zst"))
+    bomb = zstandard.compress(bytes(200_000_000))
+    with pytest.raises(InputError, match="when decompressed"):
+        list(read_bytes(bomb, name="a.txt.zst", max_bytes=1_000_000))
