@@ -150,12 +150,39 @@ class TestFurniture:
 
     @pytest.mark.parametrize("form", ["{}", "- {} -"])
     def test_page_numbers_that_begin_anew_are_dropped(self, form: str) -> None:
-        numbers = [form.format(1 + page % 2) for page in range(8)]
+        numbers = [form.format(1 + page % 4) for page in range(8)]
         pages = [
             [*column([*LEFT, f"Part {page}."], x=72), (72, 40, 9, number)]
             for page, number in enumerate(numbers)
         ]
         assert not {*numbers} & {*read(placed(pages)).text.split("\n")}
+
+    @pytest.mark.parametrize(
+        ("numbers", "heights"),
+        [
+            (["17"] * 6, [40] * 6),  # the last row of a table, on each page
+            (["17", "18", "90", "17", "18", "90"], [40] * 6),
+            (["1", "9", "3", "9", "5", "9"], [40] * 6),  # grows with the pages, on each second one
+            (["1", "2", "3", "4", "5", "6"], [40, 80, 120, 40, 80, 120]),
+        ],
+    )
+    def test_a_number_alone_that_counts_no_pages_stays(
+        self, numbers: list[str], heights: list[int]
+    ) -> None:
+        pages = [
+            [*column([*LEFT, f"Part {page}."], x=72), (72, height, 9, number)]
+            for page, (number, height) in enumerate(zip(numbers, heights, strict=True))
+        ]
+        lines = read(placed(pages)).text.split("\n")
+        assert [line for line in lines if line in numbers] == numbers
+
+    def test_the_number_of_a_page_after_one_without_is_dropped(self) -> None:
+        numbers = ["1", "2", "3", "", "5", "6"]
+        pages = [
+            [*column([*LEFT, f"Part {page}."], x=72), *([(72, 40, 9, number)] if number else [])]
+            for page, number in enumerate(numbers)
+        ]
+        assert not {*numbers} & {*filter(None, read(placed(pages)).text.split("\n"))}
 
     def test_lines_of_short_pages_that_differ_in_their_figures_stay(self) -> None:
         pages = [

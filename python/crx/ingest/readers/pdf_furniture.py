@@ -4,13 +4,14 @@ A line at the top or bottom of a page, apart from the others, is dropped if it s
 pages too. Its numbers must be the same there, but for one that may count the pages: what differs in
 other numbers, such as the amounts of payslips, is text. Where a line is first seen it is kept if it
 has words that the text has nowhere else, or numbers that count no pages. A number alone, or between
-dashes, is taken for that of a page.
+dashes, is that of a page if it stands at one height and grows by one on three pages in a row or
+more; else it may be the last row of a table.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -43,6 +44,13 @@ class _EdgeLine:
     text: str
     form: str
     numbers: tuple[int, ...]
+    height: float
+    size: float
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number alone, or between dashes."""
+        return self.form.strip(_DASHES) == "#"
 
 
 # What is the same for lines that repeat each other: the index of the number that counts pages, or
@@ -61,7 +69,10 @@ def drop_furniture(pages: Sequence[list[PageLine]], *, body_size: float) -> list
         for repeated in {_as_repeated(line) for line in found.values()}
         | {counting for line in found.values() for counting in _as_counting(line, number)}
     )
-    dropped = [_repeated_lines(found, number, counts) for number, found in enumerate(edges)]
+    page_numbers = _find_page_numbers(edges)
+    dropped = [
+        _repeated_lines(found, number, counts, page_numbers) for number, found in enumerate(edges)
+    ]
     seen = {
         _words(line)
         for page, own in zip(pages, dropped, strict=True)
@@ -82,8 +93,39 @@ def drop_furniture(pages: Sequence[list[PageLine]], *, body_size: float) -> list
     return kept
 
 
+def _find_page_numbers(edges: Sequence[dict[int, _EdgeLine]]) -> set[tuple[int, int]]:
+    """Return the page and the position in it of each line that is the number of its page."""
+    counting: dict[tuple[bool, int], dict[int, tuple[int, _EdgeLine]]] = defaultdict(dict)
+    for page, found in enumerate(edges):
+        for at, line in found.items():
+            if line.is_number:
+                counting[line.is_top, line.numbers[0] - page].setdefault(page, (at, line))
+    numbers: set[tuple[int, int]] = set()
+    for by_page in counting.values():
+        runs = (range(first, first + _LEAST_PAGES) for first in by_page)
+        heights = [
+            by_page[run[0]][1].height
+            for run in runs
+            if all(page in by_page for page in run)
+            and all(_is_level(by_page[page][1], by_page[run[0]][1].height) for page in run)
+        ]
+        numbers |= {
+            (page, at)
+            for page, (at, line) in by_page.items()
+            if any(_is_level(line, height) for height in heights)
+        }
+    return numbers
+
+
+def _is_level(line: _EdgeLine, height: float) -> bool:
+    return abs(line.height - height) < 0.5 * line.size
+
+
 def _repeated_lines(
-    found: dict[int, _EdgeLine], number: int, counts: Counter[_Repeated]
+    found: dict[int, _EdgeLine],
+    number: int,
+    counts: Counter[_Repeated],
+    page_numbers: set[tuple[int, int]],
 ) -> dict[int, str]:
     """Return the lines that other pages repeat, with the text of those that have other numbers.
 
@@ -93,8 +135,12 @@ def _repeated_lines(
     dropped: dict[int, str] = {}
     counting: set[bool] = set()
     for at, line in found.items():
-        if counts[_as_repeated(line)] >= _LEAST_PAGES:
-            dropped[at] = line.text if line.numbers and line.form.strip(_DASHES) != "#" else ""
+        if line.is_number:
+            if (number, at) in page_numbers:
+                dropped[at] = ""
+                counting.add(line.is_top)
+        elif counts[_as_repeated(line)] >= _LEAST_PAGES:
+            dropped[at] = line.text if line.numbers else ""
         elif line.is_top not in counting and any(
             counts[repeated] >= _LEAST_PAGES for repeated in _as_counting(line, number)
         ):
@@ -156,4 +202,5 @@ def _from_edge(
             beside = abs(line.rect[1] - following.rect[1]) < 0.5 * line.size
             if gap < _APART * line.size and not beside:
                 return
-        yield at, _EdgeLine(top, text, form, tuple(map(_value, _NUMBER.findall(text))))
+        numbers = tuple(map(_value, _NUMBER.findall(text)))
+        yield at, _EdgeLine(top, text, form, numbers, line.rect[1], line.size)
