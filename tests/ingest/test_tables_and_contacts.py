@@ -157,9 +157,10 @@ def test_formats_of_packages_that_are_not_installed_name_the_package() -> None:
 
 def test_parquet_is_read_row_by_row() -> None:
     arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     out = BytesIO()
     table = arrow.table({"road": ["A1", "B2"], "miles": [12.5, None], "lanes": [[1, 2], []]})
-    arrow.parquet.write_table(table, out)
+    parquet.write_table(table, out)
     found = read(out.getvalue(), "roads.parquet")
     assert found.text == "roads\nA1\t12.5\t[1, 2]\nB2\t\t[]\n"
     assert "road, miles, lanes" in {mark.label for mark in found.marks}

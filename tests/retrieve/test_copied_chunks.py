@@ -118,3 +118,33 @@ def test_licences_of_installed_packages_collapse(tmp_path: Path) -> None:
 def test_a_copy_that_is_promoted_is_no_copy_of_itself() -> None:
     """An exact match is put above the text that it copies, and then that text copies it."""
     assert _without(2, (1, 2, 1)) == (1,)
+
+
+TEXT = "The pilot boards at the outer buoy, and leaves at the lock."
+
+
+@pytest.mark.parametrize(
+    ("uris", "first"),
+    [
+        (["/a/old.zip#docs/pilot.md", "/a/docs/pilot.md"], "/a/docs/pilot.md"),
+        (["/a/pilot.md", "/a/old.zip#pilot.md"], "/a/pilot.md"),
+        (["/a/mirror/of/docs/pilot.md", "/a/docs/pilot.md"], "/a/docs/pilot.md"),
+        (["/a/x.zip#longer/pilot.md", "/a/x.zip#pilot.md"], "/a/x.zip#pilot.md"),
+    ],
+)
+def test_of_equal_texts_the_file_with_the_shortest_path_is_the_hit(
+    tmp_path: Path, uris: list[str], first: str
+) -> None:
+    index_texts(tmp_path / "index", dict.fromkeys(uris, TEXT))
+    with crx.open_reader(tmp_path / "index", settings=WORDS) as index:
+        (hit,) = index.search("where does the pilot board").hits
+    assert hit.uri == first
+    assert hit.also_in == tuple(uri for uri in uris if uri != first)
+
+
+def test_a_copy_whose_path_the_query_names_stays_first(tmp_path: Path) -> None:
+    uris = ["/a/mirror/of/docs/pilot.md", "/a/docs/pilot.md"]
+    index_texts(tmp_path / "index", dict.fromkeys(uris, TEXT))
+    with crx.open_reader(tmp_path / "index", settings=WORDS) as index:
+        hits = index.search("pilot mirror").hits
+    assert hits[0].uri == uris[0]

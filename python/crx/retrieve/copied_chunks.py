@@ -15,6 +15,7 @@ from crx import _native
 from crx.retrieve.copies import group_originals
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.leg_search import search_reachable_legs
+from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
 from crx.types import LEGS, Ranking
 
@@ -36,7 +37,10 @@ def fold_candidates(search: Search) -> Search:
     if len(copies) < min(wanted, len(head)) and _is_cut(search):
         search = _add_deeper(search, _search_deeper(search))
         copies = _find_copies(search, search.ranking.keys.tolist())
-    return _keep(search, copies, wanted=wanted)
+    preferred = _prefer_files(search, copies)
+    if preferred is not search:
+        copies = _find_copies(preferred, preferred.ranking.keys.tolist())
+    return _keep(preferred, copies, wanted=wanted)
 
 
 def fold_promoted(search: Search) -> Search:
@@ -52,13 +56,46 @@ def _find_copies(search: Search, keys: Sequence[int]) -> dict[int, tuple[int, ..
     rows = search.rows.read(keys)
     # A chunk that was removed from the store since the legs were searched is no candidate.
     stored = [key for key in keys if key in rows]
-    given = [
-        (row.text, row.text, "\n".join((row.outline, row.context, row.title, row.uri)))
-        for row in (rows[key] for key in stored)
-    ]
+    given = [_compared(rows[key]) for key in stored]
     originals = _native.find_originals(search.query, given, share=search.parameters.copy_share)
     groups = group_originals(originals)
     return {stored[first]: tuple(stored[at] for at in others) for first, others in groups.items()}
+
+
+def _prefer_files(search: Search, copies: dict[int, tuple[int, ...]]) -> Search:
+    """Return the search with the best located of equal texts at the rank of the first of them.
+
+    A file is better located than a text within one, such as an archive or a mailbox, and a short
+    path than a long one. Another stays first if it has a word of the query, as in its path, that
+    the better located one lacks.
+    """
+    rows = search.rows.read([key for group in copies.items() for key in (group[0], *group[1])])
+    keys = search.ranking.keys.tolist()
+    at = {key: rank for rank, key in enumerate(keys)}
+    swapped = False
+    for first, others in copies.items():
+        equal = [key for key in others if rows[key].text == rows[first].text and key in at]
+        best = min((first, *equal), key=lambda key: _location_cost(rows[key].uri))
+        if best == first or _location_cost(rows[best].uri) == _location_cost(rows[first].uri):
+            continue
+        pair = [_compared(rows[best]), _compared(rows[first])]
+        share = search.parameters.copy_share
+        if _native.find_originals(search.query, pair, share=share)[1] == 0:
+            keys[at[first]], keys[at[best]] = best, first
+            swapped = True
+    if not swapped:
+        return search
+    ranking = Ranking(np.array(keys, dtype=np.int64), search.ranking.scores)
+    return search._replace(ranking=ranking)
+
+
+def _location_cost(uri: str) -> tuple[bool, int]:
+    return "#" in uri, len(uri)
+
+
+def _compared(row: ChunkRow) -> tuple[str, str, str]:
+    """Return what is compared of a chunk: its text twice, and what is said about it."""
+    return row.text, row.text, "\n".join((row.outline, row.context, row.title, row.uri))
 
 
 def _keep(search: Search, copies: dict[int, tuple[int, ...]], *, wanted: int) -> Search:
