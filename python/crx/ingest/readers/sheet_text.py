@@ -56,5 +56,5 @@ class SheetText:
 
 
 def one_line(text: str) -> str:
-    """Return a text with single spaces in place of all white space."""
+    """Return a text with a single space for each run of white space."""
     return " ".join(normalize(text).split())
