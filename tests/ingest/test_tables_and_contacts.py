@@ -76,6 +76,10 @@ def test_damaged_and_encrypted_databases_are_refused_in_one_line(tmp_path: Path)
         with pytest.raises(InputError) as failed:
             list(read_bytes(damaged, name="a.sqlite"))
         assert "\n" not in str(failed.value)
+    # A name that is not UTF-8 is an error of Python's.
+    named = data.replace(b"TABLE roads", b"TABLE r\xfeads")
+    with pytest.raises(InputError, match="is a damaged SQLite database"):
+        list(read_bytes(named, name="a.sqlite"))
     with pytest.raises(InputError, match="no SQLite database; it may be encrypted"):
         list(read_bytes(b"\x8a\x01" * 4096, name="a.sqlite"))
 
@@ -137,7 +141,8 @@ def test_events_and_tasks_are_sections() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"BEGIN:VCALENDAR", b"BEGIN:VCARD\n" * 50_000, b'BEGIN:VEVENT\nX;"' + b":" * 99_999]
+    "data",
+    [b"BEGIN:VCALENDAR", b"END:", b"BEGIN:VCARD\n" * 50_000, b'BEGIN:VEVENT\nX;"' + b":" * 99_999],
 )
 def test_a_file_without_a_card_or_an_event_says_so(data: bytes) -> None:
     with pytest.raises(InputError, match="has no contact, event or task"):

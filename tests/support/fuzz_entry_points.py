@@ -45,6 +45,7 @@ EXTENSIONS = (
     ".srt", ".vtt", ".jsonl", ".json", ".docx", ".pptx", ".xlsx", ".xls", ".ods", ".odt", ".odp",
     ".epub", ".py", ".rs", ".js", ".ts", ".tsx", ".go", ".java", ".c", ".cpp", ".rst", ".adoc",
     ".org", ".tex", ".wiki", ".1", ".log", "", ".md.gz", ".txt.bz2", ".txt.xz", ".xml", ".yaml",
+    ".sqlite", ".vcf", ".ics",
 )  # fmt: skip
 METADATA: tuple[dict[str, crx.types.Scalar | list[crx.types.Scalar]], ...] = (
     {"year": 2024, "tags": ["a", 1]},

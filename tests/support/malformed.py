@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import random
+import sqlite3
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -11,6 +13,16 @@ from compound import excel_97, outlook_message
 from pdfs import pdf
 from sheets import ods, xlsx
 from zipped import docx, epub, odf, pptx, shape, zipped
+
+
+def sqlite() -> bytes:
+    """Return a database with a table; b"" where Python cannot give its bytes (before 3.11)."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE roads (road TEXT, miles REAL)")
+        database.executemany("INSERT INTO roads VALUES (?, ?)", [("A1", 12.0), ("B2", None)])
+        database.commit()
+        return database.serialize() if hasattr(database, "serialize") else b""
+
 
 PARAGRAPH = "<w:p><w:r><w:t>A road is long</w:t></w:r></w:p>"
 SEEDS = {
@@ -34,6 +46,9 @@ SEEDS = {
     "a.srt": b"1\n00:00:01,000 --> 00:00:02,000\nTar\n",
     "a.jsonl": b'{"id": "a", "text": "Tar and stone"}\n',
     "a.md.gz": gzip.compress(b"# Roads\n\nTar\n"),
+    "a.sqlite": sqlite(),
+    "a.vcf": b"BEGIN:VCARD\nFN:Anna\nN;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;=\nA\nEND:VCARD\n",
+    "a.ics": b'BEGIN:VEVENT\nSUMMARY:Tar\nATTENDEE;CN="A: B":mailto:a@b\nEND:VEVENT\n',
     "a.wiki": b"== Roads ==\n'''Tar'''\n",
 }
 

@@ -47,7 +47,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         section = value.strip().upper()
         if property_ == "BEGIN" and section in _SECTIONS:
             kind, fields = section, []
-        elif property_ == "END" and section == kind:
+        elif kind and property_ == "END" and section == kind:
             _add_section(text, fields, _SECTIONS[kind])
             kind = ""
         elif kind:

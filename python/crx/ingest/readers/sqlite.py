@@ -35,6 +35,9 @@ _MOST_CHARS = 64_000_000
 # Bytes of a value that SQLite makes while it reads.
 _VALUE_BYTES = 100_000_000
 
+# A name with a byte that is not UTF-8, or with a NUL, is an error of Python's.
+_DAMAGES = (sqlite3.Error, UnicodeError, ValueError, OverflowError)
+
 _COLUMNS = "table_xinfo"
 _READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
 _TABLES = "SELECT name, rootpage FROM sqlite_schema WHERE type = 'table' ORDER BY rowid"
@@ -49,13 +52,13 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     with contextlib.closing(_open(data)) as database:
         try:
             tables = _name_tables(database.execute(_TABLES).fetchall())
-        except sqlite3.Error as failed:
+        except _DAMAGES as failed:
             raise InputError(f"is a damaged SQLite database: {_reason(failed)}") from failed
         left = _MOST_CHARS
         for table in tables:
             try:
                 left -= _add_table(text, database, table, most_chars=left)
-            except (sqlite3.Error, UnicodeError, OverflowError) as failed:
+            except _DAMAGES as failed:
                 bad.append(f"{one_line(table)}: {_reason(failed)}")
     if not text.sheets:
         raise InputError(f"has damaged tables: {describe_unread(bad)}" if bad else "has no text")
