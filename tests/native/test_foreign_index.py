@@ -103,7 +103,6 @@ def test_a_row_that_claims_to_be_huge_takes_no_memory(folder: Path) -> None:
         index.search("krill")
 
 
-
 @pytest.mark.parametrize("name", ["embedder", "contexts"])
 def test_an_index_without_a_setting_that_every_index_has_is_damaged(
     folder: Path, name: str
