@@ -241,7 +241,7 @@ def test_a_document_is_rendered_unless_its_text_is_asked_for(client: Client) -> 
 
 
 LONG_LINES = {
-    "tide.js": "var tide=[1,2];" * 30_000,
+    "tide.py": "tide = [" + "1, 2, " * 60_000 + "]",
     "tide.md": "The *tide* [rises](x.md). " * 20_000,
     "tide.html": "<p>" + "The tide rises here. " * 20_000,
 }
@@ -366,3 +366,11 @@ def test_a_pdf_has_the_picture_of_its_page_and_other_documents_have_none(client:
         assert "page-picture" not in show(client, f"/{path}/{id_of(client, 'net.html')}{span}")
     answer = client.get(url.replace("&amp;", "&"))
     assert (answer.status, answer.headers["content-type"]) == (200, "image/png")
+
+
+def test_the_picture_is_that_of_the_page_that_answers(client: Client) -> None:
+    document_id = id_of(client, "report.pdf")
+    html = show(client, f"/preview/{document_id}?start=0&end=35&q=salt")
+    (url,) = re.findall(r'src="(/v1/documents/[^"]+)"', html)
+    answer = client.get(url.replace("&amp;", "&"))
+    assert answer.headers["x-crx-page"] == "2"

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from crx import _native
 from crx.index.page_picture import can_be_drawn
+from crx.retrieve.answer_span import find_answer
 from crx.serve.page.document_body import DocumentBody, make_body
 from crx.serve.page.form import SearchForm, document_url
 from crx.serve.page.original import original_url
@@ -115,10 +116,17 @@ def _describe_document(page: DocumentPage) -> Mapping[str, object]:
 
 
 def _picture_url(page: DocumentPage) -> str:
-    """Return the URL of the picture of the page of a PDF, with the span marked, "" for others."""
+    """Return the URL of the picture of the page of a PDF, with the span marked, "" for others.
+
+    Of a span over several pages it is the page with the line that answers the query.
+    """
     if not can_be_drawn(page.row.uri, page.metadata):
         return ""
     start, end = page.span or (0, 1)
+    answer = start + find_answer(page.lines.text[start:end], page.query)[0]
+    for mark in page.marks:
+        if mark.kind == "page" and mark.start <= answer < mark.end:
+            start, end = max(start, mark.start), min(end, mark.end)
     return f"/v1/documents/{page.id}/page?{urlencode({'start': start, 'end': end})}"
 
 
