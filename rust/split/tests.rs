@@ -153,7 +153,6 @@ fn a_cut_within_whitespace_moves_to_its_end() {
     assert_eq!(chunks("a b c  d e f", &[(5, 1)], 3), ["a b c  ", "d e f"]);
 }
 
-/// Texts of words, punctuation, line breaks and scripts that are written without spaces.
 #[test]
 fn a_text_is_cut_before_the_numbers_of_clauses() {
     let text = "The parties agree as follows. 3. Term. This agreement lasts for two years. It may be \
@@ -201,6 +200,7 @@ fn numbers_within_a_sentence_are_no_clauses() {
     }
 }
 
+/// Texts of words, punctuation, line breaks and scripts that are written without spaces.
 fn any_text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "a",
