@@ -13,6 +13,8 @@ use super::words::is_word;
 const LONGEST: usize = 8_000;
 /// Bytes of a character in apostrophes, at most: `'\u{10FFFF}'`.
 const CHARACTER: usize = 12;
+/// Bytes of the word in `$word$`, at most, as for names in PostgreSQL.
+const TAG: usize = 63;
 
 /// What a line holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +138,15 @@ fn lone_words<'a>(text: &'a str, bounds: &[(usize, usize)]) -> FxHashMap<&'a str
     found
 }
 
+/// Returns where a text has another one, of a few bytes.
+///
+/// A searcher that is made for each line would take most of the time.
+fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    let first = wanted.first()?;
+    let last = text.len().checked_sub(wanted.len())?;
+    (0..=last).find(|&at| text[at] == *first && text[at..].starts_with(wanted))
+}
+
 struct LineReader<'a> {
     text: &'a str,
     syntax: Syntax,
@@ -176,7 +187,7 @@ impl LineReader<'_> {
                     let from = at
                         .saturating_sub(usize::from(ends.starts_with('\n')))
                         .max(self.start.saturating_sub(1));
-                    match self.text[from..self.end].find(&ends) {
+                    match find(&self.text.as_bytes()[from..self.end], ends.as_bytes()) {
                         Some(found) => {
                             at = from + found + ends.len();
                             state = State::Code;
@@ -329,11 +340,10 @@ impl LineReader<'_> {
 
     /// Reads a string of SQL between `$$` or `$word$`.
     fn dollar(&self, at: usize) -> (usize, State) {
-        let word = self.text.as_bytes()[at + 1..self.end]
-            .iter()
-            .position(|&byte| !is_word(byte))
-            .map_or(self.end, |length| at + 1 + length);
-        if word < self.end && self.text.as_bytes()[word] == b'$' {
+        let bytes = self.text.as_bytes();
+        let last = self.end.min(at + 1 + TAG + 1);
+        let word = (at + 1..last).find(|&next| !is_word(bytes[next]));
+        if let Some(word) = word.filter(|&word| bytes[word] == b'$') {
             let ends = self.text[at..=word].to_owned();
             return (word + 1, State::String { ends });
         }

@@ -10,6 +10,8 @@ use super::lines::{Line, LineKind, Lines, read_lines};
 use super::path::{Blocks, Syntax};
 use super::words::is_word;
 
+/// Definitions in each other, at most; those that lie deeper have no names.
+const DEEPEST: usize = 64;
 /// Lines from which a variable is a table, and worth a name.
 const TABLE_LINES: usize = 4;
 /// Brackets and semicolons between a name and the brace of its block, at most.
@@ -307,7 +309,7 @@ fn nest(text: &str, lines: &Lines, all: Vec<Open<'_>>) -> Vec<Span> {
             _ => true,
         };
         // A broken source: half in and half out.
-        if outer.end < end || !is_kept {
+        if outer.end < end || !is_kept || around.len() >= DEEPEST {
             continue;
         }
         // A namespace is of the file, and the types in it are the outermost definitions, too.
@@ -321,7 +323,7 @@ fn nest(text: &str, lines: &Lines, all: Vec<Open<'_>>) -> Vec<Span> {
                     Kind::Function | Kind::Signature | Kind::Variable | Kind::Binding
                 ),
         });
-        let start = leading(text, lines, each.line).max(free);
+        let start = leading(text, lines, each.line, free);
         free = line.end.min(end);
         spans.push(Span {
             start,
@@ -346,11 +348,15 @@ fn nest(text: &str, lines: &Lines, all: Vec<Open<'_>>) -> Vec<Span> {
         .collect()
 }
 
-/// Returns the byte where a definition on a line begins with the comments and annotations above it.
-fn leading(text: &str, lines: &Lines, number: usize) -> usize {
+/// Returns the byte where a definition on a line begins with the comments and annotations above it,
+/// none of which starts before `free`.
+fn leading(text: &str, lines: &Lines, number: usize, free: usize) -> usize {
     let mut first = number;
     while let Some(above) = first.checked_sub(1) {
         let line = &lines.lines[above];
+        if line.start < free {
+            break;
+        }
         let code = &text[line.code..line.end];
         let belongs = match line.kind {
             LineKind::Comment => true,
@@ -358,11 +364,13 @@ fn leading(text: &str, lines: &Lines, number: usize) -> usize {
             // The text of an annotation: `@doc """`.
             LineKind::String => {
                 let mut begins = above;
-                while begins > 0 && lines.lines[begins].kind == LineKind::String {
+                while lines.lines[begins].kind == LineKind::String
+                    && lines.lines[begins].start > free
+                {
                     begins -= 1;
                 }
                 let opening = &lines.lines[begins];
-                if !text[opening.code..opening.end].starts_with('@') {
+                if opening.start < free || !text[opening.code..opening.end].starts_with('@') {
                     break;
                 }
                 first = begins;
@@ -375,7 +383,7 @@ fn leading(text: &str, lines: &Lines, number: usize) -> usize {
         }
         first = above;
     }
-    lines.lines[first].start
+    lines.lines[first].start.max(free)
 }
 
 fn is_annotation(code: &str) -> bool {

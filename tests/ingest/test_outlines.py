@@ -7,14 +7,16 @@ the comments and annotations above it.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crx import _native
+from crx.context.outline import outline
 from crx.ingest.formats import LANGUAGES
 from crx.ingest.readers import code
-from crx.types import Document
+from crx.types import Chunk, Document
 
 FOLDER = Path(__file__).parent.parent / "data/definitions"
 OUTLINES = {
@@ -196,12 +198,15 @@ PARTS = {
     ],
 }
 # Of generated text, that no definition takes the longer the more there are of them.
+DEEPEST = 64
 HOSTILE = {
     ".rb": ("def a\n", ""),
     ".rs": ("pub ", ""),
     ".cs": ("class A {\n", "}\n"),
     ".php": ("function f(\n", ""),
     ".sh": ("cat <<A '\n", ""),
+    ".scala": ("@a def f\n", ""),
+    ".swift": ("class A{", ""),
     ".sql": ("CREATE PROCEDURE p\nBEGIN\n", ""),
     ".hs": ("f :: Int\nf = {- 3\n", ""),
     ".ex": ('@doc """\na\n"""\ndef a do\n', ""),
@@ -266,18 +271,54 @@ def test_a_language_that_is_not_known_has_no_outline() -> None:
     assert _native.outline("def a\n", language="") == []
 
 
+def test_definitions_in_each_other_have_names_down_to_a_level() -> None:
+    text = "".join(f"class a{number}{{\n" for number in range(2_000)) + "}" * 2_000
+    levels = [mark.level for mark in read("a.swift", text).marks]
+    assert levels == list(range(1, DEEPEST + 1))
+
+
+def seconds(text: str, extension: str) -> float:
+    taken = []
+    for _ in range(3):
+        started = time.process_time()
+        _native.outline(text, language=LANGUAGES[extension])
+        taken.append(time.process_time() - started)
+    return min(taken)
+
+
 @pytest.mark.parametrize("extension", HOSTILE)
-def test_twice_the_text_takes_about_twice_the_time(extension: str) -> None:
+def test_four_times_the_text_takes_about_four_times_the_time(extension: str) -> None:
     line, end = HOSTILE[extension]
 
-    def seconds(size: int) -> float:
+    def text(size: int) -> str:
         count = size // len(line + end)
-        text = line * count + end * count
-        taken = []
-        for _ in range(3):
-            started = time.process_time()
-            _native.outline(text, language=LANGUAGES[extension])
-            taken.append(time.process_time() - started)
-        return min(taken)
+        return line * count + end * count
 
-    assert seconds(800_000) < 4 * seconds(400_000) + 0.05
+    assert seconds(text(1_600_000), extension) < 9 * seconds(text(400_000), extension)
+
+
+def test_a_long_tag_of_sql_takes_no_time_for_each_line() -> None:
+    def text(size: int) -> str:
+        return "$" + "a" * size + "$\n" + "\n" * size
+
+    assert seconds(text(800_000), ".sql") < 9 * seconds(text(200_000), ".sql")
+
+
+def test_a_tag_of_sql_has_at_most_63_bytes() -> None:
+    def labels(length: int) -> list[str]:
+        tag = f"${'a' * length}$"
+        text = f"SELECT {tag}\nCREATE TABLE t (a int);\n{tag};\n"
+        return [mark.label for mark in read("a.sql", text).marks]
+
+    assert (labels(63), labels(64)) == ([], ["table t"])
+
+
+def test_the_outline_of_a_chunk_in_many_definitions_names_the_nearest() -> None:
+    names = [f"{'a' * 90}{number}" for number in range(60)]
+    text = "".join(f"class {name}{{\n" for name in names) + "f()\n" + "}" * 60
+    start = text.index("f()")
+    document = replace(read("a.swift", text), uri="a.swift")
+    (found,) = outline(document, [Chunk(0, start, start + 3, 0, 0, 0, "f()")])
+    assert names[-1] in found
+    assert names[20] not in found
+    assert len(found) < 2_000

@@ -65,6 +65,8 @@ FIRST_CHARS = 120
 PART_OF_CHARS = 100
 # Characters of names and keywords on the second line, which only BM25 reads.
 MORE_CHARS = 300
+# Characters of the headings or definitions around a chunk, the nearest of many.
+AROUND_CHARS = 1_000
 # Characters of the definitions that begin in a chunk, of which generated code may have a hundred.
 DEFINED_CHARS = 300
 
@@ -111,7 +113,8 @@ class Outliner:
         if chunk.section not in self._headings:
             labels = labels_around(self._document.marks, chunk.start)
             below = labels[1:] if labels[:1] == (self._document.title,) else labels
-            self._headings[chunk.section] = " > ".join(below)
+            nearest = list(_within(reversed(below), AROUND_CHARS)) or [*below[-1:]]
+            self._headings[chunk.section] = " > ".join(reversed(nearest))
         around = self._headings[chunk.section]
         location = ", ".join(part for part in (around, *self._defined_in(chunk)) if part)
         first = " | ".join(part for part in (self._head, location) if part)
