@@ -29,6 +29,7 @@ __all__ = [
     "PassageText",
     "Pattern",
     "Store",
+    "Trigrams",
     "analyze",
     "check_interrupt",
     "clear_folder",
