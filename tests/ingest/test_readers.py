@@ -527,6 +527,7 @@ class TestJsonLines:
         ("record", "reason"),
         [
             ({"id": "a" * 1001}, 'has an "id" of more than 1,000 characters'),
+            ({"id": "x", "lang": "a" * 36}, 'has a "lang" of more than 35 characters'),
             ({"metadata": {"a": "b" * 100_000}}, "has more than 100 kB of metadata"),
             ({"a": list(range(9))} | {str(n): n for n in range(20_000)}, "has more than 100 kB"),
         ],
@@ -536,9 +537,8 @@ class TestJsonLines:
     ) -> None:
         with pytest.raises(InputError, match=reason):
             one(json.dumps({"text": "a", **record}), "x.jsonl")
-        long = {"text": "a", "title": "b" * 5000, "lang": "c" * 5000}
-        document = one(json.dumps(long), "x.jsonl")
-        assert (len(document.title), len(document.lang)) == (1000, 35)
+        document = one(json.dumps({"text": "a", "title": "b" * 5000}), "x.jsonl")
+        assert len(document.title) == 1000
 
 
 class TestHtml:

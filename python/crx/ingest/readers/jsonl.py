@@ -70,12 +70,15 @@ def _document(line: bytes, name: str, number: int) -> Document:
         raise InputError('has an "id" that is neither text nor a whole number')
     if len(str(key)) > _ID_CHARS:
         raise InputError(f'has an "id" of more than {_ID_CHARS:,} characters')
+    lang = _text(record, "lang")
+    if len(lang) > _LANG_CHARS:
+        raise InputError(f'has a "lang" of more than {_LANG_CHARS} characters')
     format_, marks = structure(text, name=str(key))
     return Document(
         uri=f"{name}#{key}",
         text=text,
         title=normalize(_text(record, "title")),
-        lang=_text(record, "lang")[:_LANG_CHARS],
+        lang=lang,
         metadata={"format": format_, **_metadata(record)},
         marks=marks,
         chunks=_chunks(record, written),
