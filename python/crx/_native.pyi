@@ -705,6 +705,9 @@ class Store:
     def record_failure(self, uri: str, reason: str) -> None:
         """Record an input that could not be read, until its document is put or removed."""
 
+    def forget_failures(self, uris: Sequence[str]) -> None:
+        """Delete the records of inputs that could not be read; documents of those URIs stay."""
+
     def failures(self) -> list[tuple[str, str]]: ...
     def verify(self) -> list[str]:
         """Check every row against its hash, and run SQLite's checks; return a line for each fault."""

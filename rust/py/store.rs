@@ -552,6 +552,10 @@ impl Store {
         self.run(py, |store| store.record_failure(uri, reason))
     }
 
+    fn forget_failures(&self, py: Python<'_>, uris: Vec<String>) -> PyResult<()> {
+        self.run(py, |store| store.forget_failures(&uris))
+    }
+
     fn failures(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         self.run(py, store::Store::failures)
     }

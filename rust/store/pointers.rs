@@ -85,6 +85,18 @@ impl Store {
         self.write_in_group(|db| put_failure(db, &uri, reason))
     }
 
+    /// Deletes the records of inputs that could not be read; documents of those URIs stay.
+    pub fn forget_failures(&self, uris: &[String]) -> Result<()> {
+        let uris: Vec<_> = uris.iter().map(|uri| self.stored_uri(uri)).collect();
+        self.write_in_group(|db| {
+            for uri in &uris {
+                db.prepare_cached("DELETE FROM failure WHERE uri = ?")?
+                    .execute([uri])?;
+            }
+            Ok(())
+        })
+    }
+
     /// Returns `(uri, reason)` of the inputs that could not be read, by URI.
     pub fn failures(&self) -> Result<Vec<(String, String)>> {
         let stored = self.read(stored_failures)?;

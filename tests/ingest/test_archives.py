@@ -344,3 +344,30 @@ def test_the_refused_files_of_an_archive_are_removed_with_it(tmp_path: Path) -> 
         assert len(failures(index)) == 1
         index.remove_matching(str(archive))
         assert failures(index) == {}
+
+
+@pytest.mark.parametrize("name", ["F", "F.zip"])
+def test_a_file_named_as_one_in_an_archive_keeps_its_text(tmp_path: Path, name: str) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    owner, other = docs / name, docs / f"{name}#.txt"
+    content = make_zip({"x.txt": b"Seals bark.\n"}) if name == "F.zip" else b"Seals bark.\n"
+    owner.write_bytes(content)
+    other.write_bytes(b"Whales sing.\n")
+    settings = {"embedder": "none", "reranker": ""}
+    with crx.open(tmp_path / "index", settings=settings) as index:
+        index.add(docs)
+        other.write_bytes(b"\0" * 100)
+        assert [each.uri for each in index.refresh().failures] == [other.as_posix()]
+        # The file that its name begins with is read again, is deleted, and is removed.
+        owner.write_bytes(content.replace(b"bark", b"bawl"))
+        index.refresh()
+        assert index.search("whales").passages
+        owner.unlink()
+        index.refresh()
+        assert index.search("whales").passages
+        owner.write_bytes(content)
+        index.refresh()
+        index.remove_matching(str(owner))
+        assert index.search("whales").passages
+        assert list(failures(index)) == [f"{name}#.txt"]

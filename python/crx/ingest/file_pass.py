@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -118,12 +118,13 @@ class FilePass:
         self._tally.count("skipped", len(discovery.skipped))
         known = _by_path(self._store.documents())
         _set_vanished(discovery, roots, known)
+        found = {file.uri for file in discovery.files}
+        self._failed = RecordedFailures(self._store, files=found | known.keys())
         sizes = [self._bytes_to_read(file, known.get(file.uri, [])) for file in discovery.files]
         paths = [file.path for file in discovery.files]
         unread = estimate_chunks(dict(zip(paths, sizes, strict=True)))
         self._tally.expect(len(discovery.files), unread=unread)
         self._report_unreachable(discovery, known)
-        found = {file.uri for file in discovery.files}
         self._files = found if self._only is None else found | known.keys()
         unreachable = [each.uri for each in discovery.unreachable]
         scope = _Scope(roots, others, unreachable, self._only)
@@ -137,7 +138,7 @@ class FilePass:
         while self._begun:
             self._finish(self._begun.popleft())
         self._remove_missing()
-        self._forget_failures(known.keys(), found, scope)
+        self._forget_failures(found, scope)
         return discovery
 
     def _visits(self, uri: str) -> bool:
@@ -284,7 +285,7 @@ class FilePass:
                 f"rename the file"
             )
         if file.uri in self._failed and file.uri not in put:
-            self._store.remove_documents([file.uri])  # there is no such document: its failure goes
+            self._store.forget_failures([file.uri])
         if not rows:
             self._tally.count("added")
         else:
@@ -302,7 +303,7 @@ class FilePass:
             return
         self._failed.replace_within(uri, error.refused, documents=put | self._files)
         if uri in self._failed:
-            self._store.remove_documents([uri])  # there is no such document: its failure goes
+            self._store.forget_failures([uri])
         self._tally.fail(Failure(uri, str(error)))
 
     def _rename(self, file: FoundFile, source: Source) -> bool:
@@ -342,15 +343,12 @@ class FilePass:
         self._store.record_failure(uri, reason)
         self._tally.fail(Failure(uri, reason))
 
-    def _forget_failures(self, files: Iterable[str], found: set[str], scope: _Scope) -> None:
-        """Forget earlier failures of files and folders that do not exist any more.
-
-        `files` are those that documents were read from; archives are among them.
-        """
-        owners = self._failed.owners(files)
+    def _forget_failures(self, found: Set[str], scope: _Scope) -> None:
+        """Forget earlier failures of files and folders that do not exist any more."""
+        owners = self._failed.owners()
         gone = [uri for uri, of in owners.items() if of not in found and scope.is_gone(of)]
         if gone:
-            self._store.remove_documents(gone)
+            self._store.forget_failures(gone)
 
 
 class _Scope:

@@ -228,6 +228,14 @@ def is_archive(extension: str) -> bool:
     return extension in archives.EXTENSIONS and not is_claimed(extension)
 
 
+def is_archive_name(name: str) -> bool:
+    """Return whether a file of this name is an archive, compressed or not."""
+    extension = suffix(name)
+    if extension in FORMATS:
+        extension = suffix(name[: -len(extension)])
+    return is_archive(extension)
+
+
 def _read_archive(
     data: bytes, name: str, recognize: Recognize | None, budget: ArchiveBudget
 ) -> Iterator[Document]:

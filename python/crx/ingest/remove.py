@@ -9,6 +9,7 @@ import orjson
 
 from crx import _native
 from crx.ingest.paths import candidate_uris, compile_glob, is_below, path_of, uri_of
+from crx.ingest.recorded_failures import RecordedFailures
 from crx.ingest.roots import RememberedRoots
 
 _WILDCARDS = frozenset("*?[")
@@ -25,8 +26,8 @@ def remove_matching(store: _native.Store, names: Sequence[str]) -> dict[str, int
     for name in names:
         folders = candidate_uris(name)
         removed[name] = store.remove_documents(_find(store, name, folders))
-        failures = [uri for uri, _ in store.failures() if any(_is_of(uri, f) for f in folders)]
-        store.remove_documents(failures)  # there is no such document: the failure goes
+        failed = RecordedFailures(store, files={_path_of_row(row) for row in store.documents()})
+        store.forget_failures([uri for each in folders for uri in failed.below(each)])
         remembered = remembered.without(folders)
     remembered.write(store)
     return removed
@@ -62,11 +63,6 @@ def _find(store: _native.Store, name: str, folders: Sequence[str]) -> list[str]:
         for row in rows
         if any(glob.matches(text) for glob in globs for text in (row.uri, _path_of_row(row)))
     ]
-
-
-def _is_of(uri: str, path: str) -> bool:
-    """Return whether a failure is of a file, one in it if it is an archive, or one below it."""
-    return is_below(uri, path) or uri.startswith(f"{path}#")
 
 
 def _path_of_row(row: _native.DocumentRow) -> str:
