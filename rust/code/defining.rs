@@ -21,7 +21,11 @@ pub fn defines(uri: &str, text: &str, name: &str) -> bool {
     text.lines()
         .filter(is_candidate)
         .any(|line| is_entry(line, &name) || is_typed(line, &name))
-        || definitions(text, syntax).any(|each| each.name.to_lowercase() == name)
+        || definitions(text, syntax).any(|each| {
+            [each.name, each.path]
+                .iter()
+                .any(|found| found.to_lowercase() == name)
+        })
 }
 
 /// Returns whether a line is an entry with this name: a mark of a list, a heading or roff, the name,
@@ -176,6 +180,7 @@ mod tests {
         ] {
             assert!(!defines("", line, "boil"), "{line}");
         }
+        assert!(defines("a.rb", "class Foo::Bar < Baz", "Foo::Bar"));
         assert!(defines("", "  --amend  replace the commit", "--amend"));
         assert!(defines("x.py", "def boil(x):", "boil") && !defines("x.md", "", ""));
     }
