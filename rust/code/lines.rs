@@ -288,8 +288,8 @@ impl LineReader<'_> {
             }
         }
         match byte {
-            b'\\' => (at + 2, State::Code),
-            b'\'' if self.character(at).is_some() => {
+            _ if self.syntax.escape == Some(byte) => (at + 2, State::Code),
+            b'\'' if !self.syntax.raw_quotes.contains(&byte) && self.character(at).is_some() => {
                 (self.character(at).unwrap_or(at + 1), State::Code)
             }
             _ if self.syntax.quotes.contains(&byte) => (at + 1, self.quoted(at)),
@@ -322,14 +322,21 @@ impl LineReader<'_> {
     fn quoted(&self, at: usize) -> State {
         let bytes = self.text.as_bytes();
         let quote = bytes[at];
-        let most = match self.syntax.quotes_span {
+        let before = &bytes[self.start..at];
+        let is_verbatim =
+            self.syntax.verbatim && (before.ends_with(b"@") || before.ends_with(b"@$"));
+        let escape = match is_verbatim || self.syntax.raw_quotes.contains(&quote) {
+            true => None,
+            false => self.syntax.escape,
+        };
+        let most = match self.syntax.quotes_span || is_verbatim {
             true => (at + LONGEST).min(bytes.len()),
             false => self.end,
         };
         let mut end = at + 1;
         while end < most {
             match bytes[end] {
-                b'\\' => end += 1,
+                byte if escape == Some(byte) => end += 1,
                 byte if byte == quote => return State::Until(end + 1),
                 _ => {}
             }

@@ -34,6 +34,12 @@ pub(super) struct Syntax {
     pub(super) long_strings: &'static [(&'static str, &'static str)],
     /// What quotes strings that end with their line.
     pub(super) quotes: &'static [u8],
+    /// What escapes the byte behind it in code and in strings.
+    pub(super) escape: Option<u8>,
+    /// Quotes of strings without escapes.
+    pub(super) raw_quotes: &'static [u8],
+    /// A string behind `@` has no escapes and may take several lines.
+    pub(super) verbatim: bool,
     /// Quoted strings may take several lines.
     pub(super) quotes_span: bool,
     /// `<<WORD` begins a string of lines.
@@ -71,6 +77,9 @@ const KEYWORDS: Syntax = Syntax {
     block_comments: &[C_COMMENTS],
     long_strings: &[],
     quotes: b"\"",
+    escape: Some(b'\\'),
+    raw_quotes: b"",
+    verbatim: false,
     quotes_span: false,
     heredocs: false,
 };
@@ -130,6 +139,7 @@ const SHELL: Syntax = Syntax {
     constants: false,
     blocks: Blocks::Braces,
     long_strings: &[],
+    raw_quotes: b"'",
     quotes_span: true,
     heredocs: true,
     ..SCRIPT
@@ -142,6 +152,8 @@ const POWERSHELL: Syntax = Syntax {
     blocks: Blocks::Braces,
     block_comments: &[("<#", "#>")],
     long_strings: &[("@\"\n", "\n\"@"), ("@'\n", "\n'@")],
+    escape: Some(b'`'),
+    raw_quotes: b"'",
     quotes_span: true,
     ..SCRIPT
 };
@@ -168,6 +180,8 @@ const SQL: Syntax = Syntax {
     blocks: Blocks::Statements,
     line_comments: &["--"],
     quotes: b"\"'",
+    escape: None,
+    raw_quotes: b"\"'",
     quotes_span: true,
     ..KEYWORDS
 };
@@ -235,6 +249,7 @@ static LANGUAGES: [Language; 36] = [
         &["cs"],
         Syntax {
             long_strings: &[TRIPLE],
+            verbatim: true,
             ..BRACES
         },
     ),

@@ -256,6 +256,22 @@ def test_braces_that_do_not_balance_leave_the_indentation() -> None:
     assert labels == [("class A", 1), ("function f", 2), ("function h", 2)]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.sql", "SELECT a LIKE b ESCAPE '\\';\nCREATE TABLE boil (a text DEFAULT '');\n"),
+        ("a.ps1", "$a = $b.TrimEnd('\\')\nfunction boil {\n    'a'\n}\n"),
+        ("a.ps1", '$a = "`"{"\nfunction boil {\n}\n'),
+        ("a.sh", "IFS='\\'\nboil() {\n  echo 'a'\n}\n"),
+        ("a.cs", 'var a = @"c:\\";\nvar b = @"\n{\nclass A {";\nclass boil {\n}\n'),
+        ("a.cs", 'var a = "\\"{";\nclass boil {\n}\n'),
+    ],
+)
+def test_a_backslash_is_no_escape_in_each_language(name: str, text: str) -> None:
+    (mark,) = read(name, text).marks
+    assert mark.label.endswith(" boil")
+
+
 def test_offsets_are_code_points() -> None:
     document = read("a.rb", "# Größe\n\ndef größe\n  'ß'\nend\n\nx = 1\n")
     (mark,) = document.marks
