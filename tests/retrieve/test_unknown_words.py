@@ -97,6 +97,15 @@ def test_few_chunks_have_no_floor(tmp_path: Path) -> None:
         assert (len(found.hits), NEAR in found.notes) == (FEWEST_CHUNKS - 1, True)
 
 
+def test_more_chunks_than_are_compared_have_no_floor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.retrieve.unknown_words._MOST_CHUNKS", DOCUMENTS - 10)
+    with index_of(tmp_path, documents=DOCUMENTS) as index:
+        found = index.search("what is the lattice", rerank=False)
+        assert (len(found.hits), NEAR in found.notes) == (20, True)
+
+
 def test_without_vectors_nothing_is_near(tmp_path: Path) -> None:
     with crx.open(tmp_path / "i.crx", settings={"embedder": "none"}) as index:
         index.add_documents([crx.Document("mem:1", "The whale is in the sea.", lang="en")])

@@ -116,7 +116,8 @@ def _keys_above_floor(vector: NDArray[np.float32], leg: DenseLeg) -> Keys | None
     if not leg.exact:
         return None
     keys, scores = leg.search(vector, k=_MOST_CHUNKS)
-    if len(keys) < FEWEST_CHUNKS or not (spread := float(scores.std())):
+    # As many as the limit are the nearest of more, and say nothing of the others.
+    if not FEWEST_CHUNKS <= len(keys) < _MOST_CHUNKS or not (spread := float(scores.std())):
         return None
     unrelated = NormalDist(float(scores.mean()), spread)
     return keys[scores > unrelated.inv_cdf((1 - CHANCE) ** (1 / len(keys)))]
