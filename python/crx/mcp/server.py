@@ -76,17 +76,24 @@ def describe_server(service: SearchService) -> str:
 
 
 def _list_indexes(service: SearchService) -> str:
-    """Return the names of the indexes, each with its description in quotes as far as it fits."""
+    """Return the names of the indexes, each with its description in quotes as far as it fits.
+
+    A description is never cut within its quotes: those that do not fit are counted.
+    """
     names = service.names
     room = _INDEX_CHARS // len(names)
-    listed = []
+    listed: list[str] = []
     for name in names:
-        left = room - len(name) - 6
+        left = room - len(name) - 7
         description = clean_line(service.description(name), most=left) if left > 40 else ""
         # Quotes of its own would end it.
         quoted = description.replace('"', "'")
-        listed.append(f'{name} ("{quoted}")' if quoted else name)
-    return ", ".join(listed)[:_INDEX_CHARS]
+        entry = f'{name} ("{quoted}")' if quoted else name
+        if len(", ".join([*listed, entry])) > _INDEX_CHARS:
+            break
+        listed.append(entry)
+    more = len(names) - len(listed)
+    return ", ".join([*listed, f"and {more} more"] if more else listed)
 
 
 class _Handlers:

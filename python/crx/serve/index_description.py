@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
-from crx.config import project_file, read_settings
+from crx.config import leads_out, project_file, read_settings
 from crx.errors import CrxError
 from crx.index.handle import Index
 from crx.labels import count_label
@@ -26,12 +26,12 @@ _LONGEST_NAME = 40
 def describe_index(index: Index, facets: Facets) -> str:
     """Return what an index holds, in one line of at most `MOST_CHARS` characters.
 
-    It is the setting `description` of the crx.toml that the index lies below, else that in effect,
-    else kinds, folders, languages and the newest date with their numbers of documents. Raises
-    `UsageError` if the file cannot be read.
+    It is the setting `description` of the crx.toml that the index lies below, else kinds, folders,
+    languages and the newest date with their numbers of documents. The setting in effect elsewhere,
+    as in the working folder, says nothing of this index. Raises `UsageError` if the file cannot be
+    read.
     """
-    given = _configured(index) or index.configuration.description
-    return clean_line(given or ", ".join(_describe(facets)), most=MOST_CHARS)
+    return clean_line(_configured(index) or ", ".join(_describe(facets)), most=MOST_CHARS)
 
 
 def clean_line(text: str, *, most: int) -> str:
@@ -48,7 +48,9 @@ def _configured(index: Index) -> str:
         file = project_file(Path(index.path).parent)
     except CrxError:
         return ""  # an index in a database lies in no folder
-    return str(read_settings(file).values.get("description", "")) if file else ""
+    if file is None or leads_out(file, folder=file.parent):
+        return ""
+    return str(read_settings(file).values.get("description", ""))
 
 
 def _describe(facets: Facets) -> Iterator[str]:
