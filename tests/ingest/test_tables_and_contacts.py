@@ -140,6 +140,25 @@ def test_events_and_tasks_are_sections() -> None:
     )
 
 
+def test_what_is_nested_in_an_event_says_nothing_of_it() -> None:
+    event = """BEGIN:VEVENT
+BEGIN:VALARM
+SUMMARY:An alarm
+DESCRIPTION:Wake up
+END:VALARM
+SUMMARY:Zoo visit
+SUMMARY:A later one
+LOCATION:Gate 2
+END:VEVENT
+"""
+    assert read(event.encode(), "a.ics").text == "Zoo visit\n\nLocation: Gate 2"
+
+
+def test_a_card_that_does_not_end_is_kept() -> None:
+    cards = b"BEGIN:VCARD\nFN:Anna\nBEGIN:VCARD\nFN:Jan\nEND:VCARD\n"
+    assert read(cards, "a.vcf").text == "Anna\n\nJan"
+
+
 @pytest.mark.parametrize(
     "data",
     [b"BEGIN:VCALENDAR", b"END:", b"BEGIN:VCARD\n" * 50_000, b'BEGIN:VEVENT\nX;"' + b":" * 99_999],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import quopri
 import re
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 
 from crx.errors import InputError
 from crx.ingest.readers.decode import decode
@@ -43,14 +44,19 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     decoded = decode(data)
     text = TextBuilder()
     kind, fields = "", list[tuple[str, str]]()
+    depth = 0  # of what is open within a section: an event's alarms say nothing of the event
     for property_, parameters, value in _properties(decoded.text):
         section = value.strip().upper()
         if property_ == "BEGIN" and section in _SECTIONS:
-            kind, fields = section, []
+            if kind:  # it does not end, or holds another
+                _add_section(text, fields, _SECTIONS[kind])
+            kind, fields, depth = section, [], 0
         elif kind and property_ == "END" and section == kind:
             _add_section(text, fields, _SECTIONS[kind])
             kind = ""
-        elif kind:
+        elif property_ in ("BEGIN", "END"):
+            depth = max(depth + (1 if property_ == "BEGIN" else -1), 0)
+        elif kind and not depth:
             fields.append((property_, _readable(property_, parameters, value)))
     if not text:
         raise InputError("has no contact, event or task")
@@ -105,10 +111,12 @@ def _iso_date(match: re.Match[str]) -> str:
 def _add_section(
     text: TextBuilder, fields: list[tuple[str, str]], labels: Mapping[str, str]
 ) -> None:
-    named = sorted((_HEADINGS[name], value) for name, value in fields if name in _HEADINGS)
+    named = [
+        (_HEADINGS[name], value) for name, value in fields if name in _HEADINGS and value.strip()
+    ]
     order = list(labels)
     lines = sorted((order.index(name), labels[name] + value) for name, value in fields
                    if name in labels and value.strip())  # fmt: skip
     if named:
-        text.add_heading(named[0][1], level=1)
+        text.add_heading(min(named, key=itemgetter(0))[1], level=1)
     text.add("\n".join(line for _, line in lines))
