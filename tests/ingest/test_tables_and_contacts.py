@@ -154,6 +154,11 @@ END:VEVENT
     assert read(event.encode(), "a.ics").text == "Zoo visit\n\nLocation: Gate 2"
 
 
+def test_a_property_that_recurs_keeps_its_order() -> None:
+    card = b"BEGIN:VCARD\nFN:Anna\nTEL:9\nEMAIL:b@c\nEMAIL:a@c\nEND:VCARD\n"
+    assert read(card, "a.vcf").text == "Anna\n\nMail: b@c\nMail: a@c\nPhone: 9"
+
+
 def test_a_card_that_does_not_end_is_kept() -> None:
     cards = b"BEGIN:VCARD\nFN:Anna\nBEGIN:VCARD\nFN:Jan\nEND:VCARD\n"
     assert read(cards, "a.vcf").text == "Anna\n\nJan"

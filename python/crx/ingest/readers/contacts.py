@@ -115,8 +115,11 @@ def _add_section(
         (_HEADINGS[name], value) for name, value in fields if name in _HEADINGS and value.strip()
     ]
     order = list(labels)
-    lines = sorted((order.index(name), labels[name] + value) for name, value in fields
-                   if name in labels and value.strip())  # fmt: skip
+    lines = [
+        (order.index(name), labels[name] + value)
+        for name, value in fields
+        if name in labels and value.strip()
+    ]
     if named:
         text.add_heading(min(named, key=itemgetter(0))[1], level=1)
-    text.add("\n".join(line for _, line in lines))
+    text.add("\n".join(line for _, line in sorted(lines, key=itemgetter(0))))
