@@ -281,6 +281,14 @@ PATTERNS: dict[str, list[tuple[str, str, str]]] = {
         ("Subject: a\n\n", "=?utf-8?q?a?=\n", ""),
         ("Date: ", "1 ", "\n\na"),
     ],
+    ".vcf": [
+        ('BEGIN:VCARD\nX;"', ":", ""),
+        ("BEGIN:VCARD\nNOTE;QUOTED-PRINTABLE:", "=", ""),
+        ("BEGIN:VCARD\nNOTE;QUOTED-PRINTABLE:", "a=\n", ""),
+        ("BEGIN:VCARD\n", 'X;"":"', ""),
+        ("BEGIN:VCARD\n", 30_000 * '"' + "\n", ""),
+        ("BEGIN:VCARD\n", "BEGIN:A\n", ""),
+    ],
     ".html": [
         ("", "<p>a", ""),
         ("", "<h1>a</h1>", ""),
@@ -309,6 +317,7 @@ QUICK = {
     ".py": (0, 1),
     ".js": (0,),
     ".eml": (0,),
+    ".vcf": (0, 1),
 }
 
 

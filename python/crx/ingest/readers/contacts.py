@@ -33,6 +33,8 @@ _EVENT = {
 _SECTIONS = {"VCARD": _CONTACT, "VEVENT": _EVENT, "VTODO": _EVENT, "VJOURNAL": _EVENT}
 _HEADINGS = {"FN": 0, "SUMMARY": 0, "N": 1}
 _COMMON_NAME = re.compile(r';CN=(?:"([^"]{1,200})"|([^";:]{1,200}))', re.IGNORECASE)
+# The name and the parameters, which may have colons within quotes.
+_HEAD = re.compile(r'([^":]*(?:"[^"]*"[^":]*)*):')
 _ESCAPE = re.compile(r"\\([\\,;nN])")
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\dZ?)?")
 # A picture or a key is a property of one long line.
@@ -70,20 +72,21 @@ def _properties(text: str) -> Iterator[tuple[str, str, str]]:
     # Lines of version 2.1 that end in `=` go on without a space.
     lines = iter(unfolded.split("\n"))
     for line in lines:
-        head, separator, value = line.partition(":")
-        while '"' in head and head.count('"') % 2:  # a colon within quotes
-            more, separator, value = value.partition(":")
-            head += ":" + more
-            if not separator:
-                break
-        name, _, parameters = head.partition(";")
+        if len(line) > _MOST_CHARS or not (head := _HEAD.match(line)):
+            continue
+        name, _, parameters = head[1].partition(";")
+        value = line[head.end() :]
         if "QUOTED-PRINTABLE" in parameters.upper():
-            while value.endswith("="):
-                value = value[:-1] + next(lines, "")
+            parts = [value]
+            while parts[-1].endswith("="):
+                parts[-1] = parts[-1][:-1]
+                parts.append(next(lines, ""))
+            value = "".join(parts)
+            if len(value) > _MOST_CHARS:
+                continue
             value = quopri.decodestring(value.encode()).decode("utf-8", errors="replace")
-        if separator and len(value) <= _MOST_CHARS:
-            # A group may stand before the name: `item1.TEL`.
-            yield name.rpartition(".")[2].strip().upper(), f";{parameters}", value
+        # A group may stand before the name: `item1.TEL`.
+        yield name.rpartition(".")[2].strip().upper(), f";{parameters}", value
 
 
 def _readable(name: str, parameters: str, value: str) -> str:
