@@ -49,6 +49,8 @@ EXTRAS = {
     "langchain": "langchain_core",
     "llamaindex": "llama_index",
     "haystack": "haystack",
+    "parquet": "pyarrow",
+    "zstd": "zstandard",
 }
 # Less free space is a warning; less than a tenth of it a failure.
 LITTLE_ROOM_BYTES = 1_000_000_000
