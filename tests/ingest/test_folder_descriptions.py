@@ -10,6 +10,7 @@ import crx
 from crx.config import trust
 from crx.config.resolve import ConfigWarning, resolve
 from crx.errors import UsageError
+from crx.ingest.describe_folders import redescribed
 
 CONTRACT = "# ACME\n\nThe term is five years.\n"
 
@@ -79,6 +80,18 @@ def test_an_edit_rewrites_the_documents_below_the_folder_alone(
     removed = index(project, {})
     assert outlines(removed)["a.md"].startswith("ACME")
     assert chunk_keys(removed)["c.md"] == before["c.md"]
+
+
+def test_without_descriptions_no_document_is_read_for_them(project: Path) -> None:
+    class Unread:
+        def metadata_fields(self) -> set[str]:
+            return {"path"}
+
+    found = index(project, {})
+    descriptions = resolve(folder=project).descriptions
+    assert descriptions.project
+    assert "folder_description" not in found.store.metadata_fields()
+    assert not [*redescribed(Unread(), descriptions)]  # type: ignore[arg-type]
 
 
 def test_a_run_from_elsewhere_leaves_descriptions_as_they_are(

@@ -46,6 +46,8 @@ def redescribed(
     """
     if not descriptions:
         return
+    if not descriptions.by_folder and FOLDER_DESCRIPTION not in store.metadata_fields():
+        return  # none to give and none to take away
     for row in store.documents():
         metadata = orjson.loads(row.metadata)
         document = Document(row.uri, "", row.title, row.lang, metadata)
