@@ -142,6 +142,20 @@ def test_of_equal_texts_the_file_with_the_shortest_path_is_the_hit(
     assert hit.also_in == tuple(uri for uri in uris if uri != first)
 
 
+def test_a_folder_with_a_number_sign_in_its_name_is_no_archive(tmp_path: Path) -> None:
+    files = [tmp_path / "C#" / "pilot.md", tmp_path / "a" / "mirror" / "pilot.md"]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.write_text(TEXT)
+    with crx.open(tmp_path / "index", settings=WORDS) as index:
+        index.add(*(file.parent for file in files))
+        (hit,) = index.search("where does the pilot board").hits
+        assert hit.uri == str(files[0])
+        index.add_documents([Document(uri="/C#/p", text=TEXT), Document(uri="/a/b/p", text=TEXT)])
+        (hit,) = index.search("where does the pilot board").hits
+        assert hit.uri == "/C#/p"
+
+
 def test_a_copy_whose_path_the_query_names_stays_first(tmp_path: Path) -> None:
     uris = ["/a/mirror/of/docs/pilot.md", "/a/docs/pilot.md"]
     index_texts(tmp_path / "index", dict.fromkeys(uris, TEXT))

@@ -7,9 +7,11 @@ with the same footer fill a ranking many times over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import orjson
 
 from crx import _native
 from crx.retrieve.copies import group_originals
@@ -23,6 +25,8 @@ from crx.types import LEGS, Ranking
 DEEPER = 5
 # Depths that are not exceeded for it.
 _MOST_DEEP = 2_000
+# Of a document without the path of its file: what follows a file with an extension.
+_IN_A_FILE = re.compile(r"\.[^/.#]+#")
 
 
 def fold_candidates(search: Search) -> Search:
@@ -75,8 +79,9 @@ def _prefer_files(search: Search, copies: dict[int, tuple[int, ...]]) -> Search:
     swapped = False
     for first, others in copies.items():
         equal = [key for key in others if rows[key].text == rows[first].text and key in at]
-        best = min((first, *equal), key=lambda key: _location_cost(rows[key].uri))
-        if best == first or _location_cost(rows[best].uri) == _location_cost(rows[first].uri):
+        costs = {key: _location_cost(search, rows[key]) for key in (first, *equal)}
+        best = min(costs, key=costs.__getitem__)
+        if costs[best] == costs[first]:
             continue
         pair = [_compared(rows[best]), _compared(rows[first])]
         share = search.parameters.copy_share
@@ -89,8 +94,15 @@ def _prefer_files(search: Search, copies: dict[int, tuple[int, ...]]) -> Search:
     return search._replace(ranking=ranking)
 
 
-def _location_cost(uri: str) -> tuple[bool, int]:
-    return "#" in uri, len(uri)
+def _location_cost(search: Search, row: ChunkRow) -> tuple[bool, int]:
+    return "#" in row.uri and _is_within_file(search, row), len(row.uri)
+
+
+def _is_within_file(search: Search, row: ChunkRow) -> bool:
+    """Return whether a document is one of those in a file; names of folders may have a `#`, too."""
+    document = search.searcher.documents.document_by_id(row.doc)
+    path = orjson.loads(document.metadata).get("path") if document else None
+    return row.uri != path if path else bool(_IN_A_FILE.search(row.uri))
 
 
 def _compared(row: ChunkRow) -> tuple[str, str, str]:
