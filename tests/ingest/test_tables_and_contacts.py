@@ -58,6 +58,8 @@ def test_what_a_database_could_run_is_left_out(tmp_path: Path) -> None:
         INSERT INTO computed (a) VALUES ('plain');
         CREATE VIRTUAL TABLE words USING fts5(body);
         INSERT INTO words VALUES ("a heron");
+        CREATE TABLE words_history (word);
+        INSERT INTO words_history VALUES ('an egret');
         CREATE TRIGGER t AFTER INSERT ON roads BEGIN DELETE FROM roads; END;
     """
     found = read(database(tmp_path / "a.db", script=script), "a.db")
@@ -66,7 +68,9 @@ def test_what_a_database_could_run_is_left_out(tmp_path: Path) -> None:
     assert "PLAIN" not in found.text
     assert "endless" not in found.text
     assert "words_content\n1\ta heron\n" in found.text
-    assert "words_config" not in found.text
+    assert "words_history\nan egret\n" in found.text
+    for hidden in ("words_config", "words_data", "words_docsize", "words_idx"):
+        assert hidden not in found.text
 
 
 def test_damaged_and_encrypted_databases_are_refused_in_one_line(tmp_path: Path) -> None:

@@ -35,6 +35,12 @@ _MOST_CHARS = 64_000_000
 # Bytes of a value that SQLite makes while it reads.
 _VALUE_BYTES = 100_000_000
 
+# How the names of tables behind virtual ones end: those of full text, and those of R*Tree.
+_BEHIND = (
+    *("data", "idx", "docsize", "config", "segments", "segdir", "stat"),
+    *("node", "parent", "rowid"),
+)
+
 # A name with a byte that is not UTF-8, or with a NUL, is an error of Python's.
 _DAMAGES = (sqlite3.Error, UnicodeError, ValueError, OverflowError)
 
@@ -101,10 +107,9 @@ def _name_tables(found: Sequence[tuple[str, int]]) -> list[str]:
     Virtual tables have no page of their own. Of the tables behind those of full text, the one with
     the content is read.
     """
-    virtual = tuple(f"{name}_" for name, page in found if not page)
+    behind = {f"{name}_{suffix}" for name, page in found if not page for suffix in _BEHIND}
     own = (name for name, page in found if page and not name.lower().startswith("sqlite_"))
-    kept = [name for name in own if not name.startswith(virtual) or name.endswith("_content")]
-    return kept[:_MOST_TABLES]
+    return [name for name in own if name not in behind][:_MOST_TABLES]
 
 
 def _add_table(
