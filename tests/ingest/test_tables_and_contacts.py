@@ -73,6 +73,19 @@ def test_what_a_database_could_run_is_left_out(tmp_path: Path) -> None:
         assert hidden not in found.text
 
 
+def test_rows_keep_their_order_where_an_index_has_all_columns(tmp_path: Path) -> None:
+    script = """
+        CREATE TABLE birds (name, plural AS (name || 's') STORED);
+        INSERT INTO birds (name) VALUES ('wren'), ('heron');
+        CREATE INDEX by_name ON birds (name);
+        CREATE TABLE keyed (name PRIMARY KEY) WITHOUT ROWID;
+        INSERT INTO keyed VALUES ('ibis');
+    """
+    found = read(database(tmp_path / "a.db", script=script), "a.db")
+    assert "birds\nwren\nheron\n" in found.text
+    assert "keyed\nibis\n" in found.text
+
+
 def test_damaged_and_encrypted_databases_are_refused_in_one_line(tmp_path: Path) -> None:
     data = database(tmp_path / "a.db")
     zeros = bytes(len(data) - 200)
