@@ -176,6 +176,13 @@ def test_a_property_that_recurs_keeps_its_order() -> None:
     assert read(card, "a.vcf").text == "Anna\n\nMail: b@c\nMail: a@c\nPhone: 9"
 
 
+def test_genetic_variants_are_read_as_text() -> None:
+    variants = "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\n20\t14370\trs6054257\n"
+    found = read(variants.encode(), "genes.vcf")
+    assert found.text == variants
+    assert found.metadata["format"] == "text"
+
+
 def test_a_card_that_does_not_end_is_kept() -> None:
     cards = b"BEGIN:VCARD\nFN:Anna\nBEGIN:VCARD\nFN:Jan\nEND:VCARD\n"
     assert read(cards, "a.vcf").text == "Anna\n\nJan"

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from operator import itemgetter
 
 from crx.errors import InputError
+from crx.ingest.readers import text as plain
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.types import Document
@@ -35,6 +36,7 @@ _HEADINGS = {"FN": 0, "SUMMARY": 0, "N": 1}
 _COMMON_NAME = re.compile(r';CN=(?:"([^"]{1,200})"|([^";:]{1,200}))', re.IGNORECASE)
 # The name and the parameters, which may have colons within quotes.
 _HEAD = re.compile(r'([^":]*(?:"[^"]*"[^":]*)*):')
+_BEGIN = re.compile(r"^BEGIN:\s*V", re.IGNORECASE | re.MULTILINE)
 _ESCAPE = re.compile(r"\\([\\,;nN])")
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\dZ?)?")
 # A picture or a key is a property of one long line.
@@ -44,6 +46,9 @@ _MOST_CHARS = 100_000
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield one document with a section for each card, event, task and journal entry."""
     decoded = decode(data)
+    if name.lower().endswith(".vcf") and not _BEGIN.search(decoded.text):
+        yield from plain.read(data, name=name)  # variants of genes have this extension too
+        return
     text = TextBuilder()
     kind, fields = "", list[tuple[str, str]]()
     depth = 0  # of what is open within a section: an event's alarms say nothing of the event
