@@ -19,6 +19,7 @@ from crx.models import add_model
 from crx.models.card import write_card
 from crx.retrieve.rerank import RerankResult, rerank
 from crx.retrieve.score_cache import ScoreCache
+from crx.retrieve.search_notes import NO_SUCH_WORDS
 from crx.types import Ranking
 
 
@@ -271,7 +272,7 @@ def test_a_hit_has_the_rank_and_score_of_the_reranker(docs: Path) -> None:
 
 def test_a_search_without_hits_is_not_reranked(docs: Path) -> None:
     result = make_index(docs).search("zebra", legs=("bm25",))
-    assert (result.hits, result.notes) == ((), ())
+    assert (result.hits, result.notes) == ((), (NO_SUCH_WORDS,))
 
 
 def test_a_call_overrides_whether_hits_are_reranked(docs: Path) -> None:

@@ -25,6 +25,7 @@ def test_every_stage_of_a_search_is_timed(tmp_path: Path) -> None:
         "dense",
         "retrieve",
         "fuse",
+        "words",
         "copies",
         "exact",
         "hits",

@@ -52,7 +52,8 @@ def keep_near(search: Search) -> Search:
     letters and digits finds nothing.
     """
     bm25, dense = search.rankings.get("bm25"), search.rankings.get("dense")
-    if bm25 is None or _has_words(search, bm25):
+    # Documents that have the words may be among those that the query excludes.
+    if bm25 is None or search.excluded or _has_words(search, bm25):
         return search
     if not _WORD.search(search.query):
         return search._replace(rankings={"bm25": EMPTY}).noting(NO_WORD)
