@@ -73,11 +73,9 @@ class MemorySnapshot:
     def documents(self, docs: Sequence[int]) -> list[FoundDocument]:
         return [self._docs[doc].find_document(doc=doc) for doc in docs]
 
-    def neighbours(
-        self, positions: Sequence[tuple[int, int]], *, each_side: int
-    ) -> NDArray[np.int64]:
+    def neighbours(self, chunks: Sequence[tuple[int, int]], *, each_side: int) -> NDArray[np.int64]:
         rows = set()
-        for doc, at in positions:
+        for doc, at in chunks:
             rows |= {(doc, *r) for r in self._docs[doc].find_layout(at, each_side=each_side)}
         return np.array(sorted(rows), np.int64).reshape(-1, 7)
 
