@@ -68,7 +68,7 @@ class Settings:
     description: str = _setting(
         "",
         "run",
-        "what the indexes below a project's file hold, in a line for agents; empty: made of documents",
+        "what the indexes below a project's file hold, told to agents; empty: made of documents",
         harmless=None,
     )
     max_file_mb: int = _setting(
