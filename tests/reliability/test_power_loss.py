@@ -205,7 +205,7 @@ def test_what_was_committed_survives_a_loss_of_power(
 def test_the_harness_finds_a_store_without_syncs(
     recording: Recording, effort: Effort, tmp_path: Path
 ) -> None:
-    runs = effort.runs(quick=8, full=500)
+    runs = effort.runs(quick=16, full=500)
     harm = lose_power(recording, effort, tmp_path, runs=runs, sync=False)
     effort.notes.append(f"{len(harm)} of {runs} states are lost without syncs")
-    assert len(harm) > runs // 5
+    assert len(harm) > runs // 4

@@ -108,10 +108,10 @@ def test_licences_of_installed_packages_collapse(tmp_path: Path) -> None:
     if len(texts) < 20:
         pytest.skip("hardly any package here has its licence")
     index_texts(tmp_path / "index", {f"{n}/{u}": t for n in range(9) for u, t in texts.items()})
-    query = "permission is hereby granted free of charge"
+    query = "permission granted, redistribution, warranty, liability"
     with crx.open_reader(tmp_path / "index", settings=WORDS) as index:
         hits = index.search(query, k=10).hits
-    assert len({" ".join(hit.text.split()) for hit in hits}) == len(hits) > 2
+    assert len({" ".join(hit.text.split()) for hit in hits}) == len(hits) > 5
     assert sum(hit.copies for hit in hits) > 80
 
 

@@ -69,3 +69,20 @@ def start_chromium(*, has_scripts: bool = True) -> Any:
         settings = {"profile.managed_default_content_settings.javascript": 2}
         options.add_experimental_option("prefs", settings)
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+
+
+def page_paths(browser: Browser) -> list[str]:
+    """Return the paths of every kind of page, with hostile and multilingual documents."""
+    browser.open("/?q=plankton+net")
+    hostile = browser.run("document.querySelector('.result .open').getAttribute('href')")
+    return [
+        "/",
+        "/?lang=ja",
+        "/?q=krill",
+        "/?q=plankton+net",
+        hostile,
+        "/ask?q=krill",
+        "/status",
+        "/docs",
+        "/?n=0",
+    ]

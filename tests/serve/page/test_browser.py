@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from browser import DOWN, ENTER, ESCAPE, UP, Browser
+from browser import DOWN, ENTER, ESCAPE, UP, Browser, page_paths
 from served import TOKEN, Client
 
 FIRST = "document.querySelector('.result .open')?.innerText"
@@ -260,7 +260,7 @@ def test_dark_colours_are_those_of_the_system(browser: Browser) -> None:
 
 
 def test_hostile_documents_run_nothing(browser: Browser) -> None:
-    for path in _paths(browser):
+    for path in page_paths(browser):
         browser.open(path)
         assert browser.run("document.querySelectorAll('main img, main script').length") == 0
         assert browser.run("document.title") != "owned", path
@@ -269,23 +269,6 @@ def test_hostile_documents_run_nothing(browser: Browser) -> None:
     browser.wait("document.querySelector('.said')?.getAttribute('aria-busy') == 'false'")
     assert "<script>" in browser.text(".said")
     assert browser.run("document.title") == "plankton net - crx"
-
-
-def _paths(browser: Browser) -> list[str]:
-    """Return the paths of every kind of page, with hostile and multilingual documents."""
-    browser.open("/?q=plankton+net")
-    hostile = browser.run("document.querySelector('.result .open').getAttribute('href')")
-    return [
-        "/",
-        "/?lang=ja",
-        "/?q=krill",
-        "/?q=plankton+net",
-        hostile,
-        "/ask?q=krill",
-        "/status",
-        "/docs",
-        "/?n=0",
-    ]
 
 
 def _brightness(colour: str) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import ENTER, TAB, Browser, start_chromium
+from browser import ENTER, TAB, Browser, page_paths, start_chromium
 from served import Client
 
 # What the keyboard must reach.
@@ -22,7 +22,7 @@ def test_axe_finds_no_violation_and_nothing_overflows(
 ) -> None:
     axe = _read_axe()
     browser.emulate(scheme=scheme, width=width, mobile=width < 1000)
-    for path in _paths(browser):
+    for path in page_paths(browser):
         browser.open(path)
         if width > 1000 and browser.run("document.querySelector('.result') != null"):
             browser.wait("document.querySelector('#preview .text')")
@@ -94,23 +94,6 @@ def test_without_scripts_everything_but_the_preview_works(plain: Browser) -> Non
     assert "library" in find("css selector", "main").text
     plain.open("/docs")
     assert "/v1/search" in find("css selector", "main").text
-
-
-def _paths(browser: Browser) -> list[str]:
-    """Return the paths of every kind of page, with hostile and multilingual documents."""
-    browser.open("/?q=plankton+net")
-    hostile = browser.run("document.querySelector('.result .open').getAttribute('href')")
-    return [
-        "/",
-        "/?lang=ja",
-        "/?q=krill",
-        "/?q=plankton+net",
-        hostile,
-        "/ask?q=krill",
-        "/status",
-        "/docs",
-        "/?n=0",
-    ]
 
 
 def _read_axe() -> str:
