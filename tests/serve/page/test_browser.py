@@ -248,7 +248,7 @@ def test_a_citation_is_copied(browser: Browser) -> None:
         "navigator.clipboard.readText().then(arguments[0], arguments[0])"
     )
     assert copied.startswith("Whales, /")
-    assert ", lines " in copied
+    assert ", line " in copied
 
 
 def test_dark_colours_are_those_of_the_system(browser: Browser) -> None:
