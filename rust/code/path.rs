@@ -338,14 +338,37 @@ pub(super) enum FileKind {
     Unknown,
 }
 
-/// Returns what a file holds by the extension of its path.
+/// Names of documents that often have no extension, or one that tells nothing of their contents.
+const DOCUMENTS: [&str; 10] = [
+    "authors",
+    "changelog",
+    "changes",
+    "copying",
+    "copyright",
+    "install",
+    "licence",
+    "license",
+    "news",
+    "readme",
+];
+
+/// Returns what a file holds by its name, which may be that of a compressed file.
 pub(super) fn kind_of(path: &str) -> FileKind {
-    let name = file_name(path);
-    let Some((stem, extension)) = name.rsplit_once('.') else {
-        return FileKind::Unknown;
-    };
-    if stem.is_empty() {
-        return FileKind::Unknown;
+    let mut name = file_name(path);
+    for compressed in [".gz", ".bz2", ".xz", ".zst"] {
+        name = name.strip_suffix(compressed).unwrap_or(name);
+    }
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    let first = name.split('.').next().unwrap_or_default();
+    let is_document = DOCUMENTS
+        .iter()
+        .any(|each| first.eq_ignore_ascii_case(each));
+    if stem.is_empty() || extension.is_empty() {
+        return if is_document {
+            FileKind::Prose
+        } else {
+            FileKind::Unknown
+        };
     }
     let extension = extension.to_ascii_lowercase();
     if let Some((_, _, syntax)) = language_of(&extension) {
@@ -357,7 +380,8 @@ pub(super) fn kind_of(path: &str) -> FileKind {
         | "properties" | "adoc" | "asciidoc" | "org" | "tex" | "rd" | "rmd" | "css" | "scss"
         | "less" | "svg" | "csv" | "tsv" | "po" | "pot" | "am" | "in" | "ac" | "m4" | "cmake"
         | "lock" | "log" | "out" | "pdf" | "docx" | "odt" | "epub" | "ipynb" | "eml" | "rtf"
-        | "pptx" | "xlsx" | "1" | "3" | "5" | "7" | "8" => FileKind::Prose,
+        | "pptx" | "xlsx" | "pod" | "1" | "3" | "5" | "7" | "8" => FileKind::Prose,
+        _ if is_document => FileKind::Prose,
         _ => FileKind::Unknown,
     }
 }
@@ -517,7 +541,12 @@ mod tests {
     fn extensions_tell_source_code_from_prose() {
         assert!(matches!(kind_of("a/b.Rs"), FileKind::Source(_)));
         assert_eq!(kind_of("a/README.md"), FileKind::Prose);
-        assert_eq!(kind_of("a/LICENSE"), FileKind::Unknown);
+        assert_eq!(kind_of("a/README"), FileKind::Prose);
+        assert_eq!(kind_of("a/changelog.Debian.gz"), FileKind::Prose);
+        assert_eq!(kind_of("perldiag.pod"), FileKind::Prose);
+        assert!(matches!(kind_of("src/install.py.gz"), FileKind::Source(_)));
+        assert_eq!(kind_of("bin/run"), FileKind::Unknown);
+        assert_eq!(kind_of("a/LICENSE"), FileKind::Prose);
         assert_eq!(kind_of(".gitignore"), FileKind::Unknown);
     }
 
