@@ -55,6 +55,6 @@ def test_a_word_document_may_embed_a_sheet() -> None:
     assert reader_by_content(both, ".xlsx", named="spreadsheet") == ""
 
 
-def test_an_old_word_document_still_has_no_reader() -> None:
-    with pytest.raises(InputError, match=r"no reader for \.doc; save it"):
-        list(read_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), name="old.doc"))
+def test_a_document_of_pages_has_no_reader() -> None:
+    with pytest.raises(InputError, match=r"no reader for \.pages; save it"):
+        list(read_bytes(zipped({"Index/Document.iwa": bytes(600)}), name="letter.pages"))

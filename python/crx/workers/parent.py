@@ -66,28 +66,33 @@ class Parent:
         return bool(self._buffer) or bool(waiting.poll(0))
 
 
-def run_child(serve: Callable[[Parent], None]) -> None:
+def run_child(
+    serve: Callable[[Parent], None], *, at_end: Callable[[], None] = lambda: None
+) -> None:
     """Let a function serve on the standard streams, then end this process.
 
-    The process ends as soon as the parent is gone, whatever the function does.
+    The process ends as soon as the parent is gone, whatever the function does; `at_end` is called
+    before, from any thread.
     """
     limit_process()
-    _end_with_parent(_INPUT)
+    _end_with_parent(_INPUT, at_end)
     serve(Parent())
+    at_end()
     os._exit(0)  # native libraries may crash while they unload, and there is nothing to save
 
 
-def _end_with_parent(pipe: int) -> None:
+def _end_with_parent(pipe: int, at_end: Callable[[], None]) -> None:
     """End this process as soon as the other end of a pipe is closed.
 
     A thread waits for it. Code that never lets other threads run is ended by the limits of time.
     """
-    threading.Thread(target=_end_when_closed, args=(pipe,), daemon=True).start()
+    threading.Thread(target=_end_when_closed, args=(pipe, at_end), daemon=True).start()
 
 
-def _end_when_closed(pipe: int) -> None:
+def _end_when_closed(pipe: int, at_end: Callable[[], None]) -> None:
     waiting = select.poll()
     waiting.register(pipe, 0)  # no event but the end: what is sent stays unread
     while not waiting.poll():
         pass
+    at_end()
     os._exit(0)

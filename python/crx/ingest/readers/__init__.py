@@ -53,6 +53,8 @@ _EXTENSIONS = {
         ".ots",
     ),
     "rtf": (".rtf",),
+    # Templates, .dot and .pot, are found by content: Graphviz and gettext have files so named.
+    "legacy_office": (".doc", ".ppt", ".pps"),
     "epub": (".epub",),
     "ipynb": (".ipynb",),
     "delimited": (".csv", ".tsv", ".tab"),

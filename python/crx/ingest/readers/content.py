@@ -13,9 +13,13 @@ _SQLITE = b"SQLite format 3\0"
 _HTML = (b"<!doctype html", b"<html")
 _SNIFFED_BYTES = 1024
 # Readers of formats that are no text as it stands.
-_BINARY = frozenset({"docx", "epub", "odf", "pdf", "pptx", "rtf", "spreadsheet", "sqlite"})
+_BINARY = frozenset(
+    {"docx", "epub", "legacy_office", "odf", "pdf", "pptx", "rtf", "spreadsheet", "sqlite"}
+)
 # Extensions of formats without a reader, under which files of another format are often saved.
-UNREADABLE = frozenset({".doc", ".ppt", ".pages", ".numbers", ".key"})
+UNREADABLE = frozenset({".pages", ".numbers", ".key"})
+# Templates of Word and PowerPoint of before 2007.
+_LEGACY_TEMPLATES = frozenset({".dot", ".pot"})
 # What an archive of a format names: entries of Office Open XML and the `mimetype` of the others.
 _PARTS = {
     "docx": b"word/document.xml",
@@ -38,6 +42,8 @@ def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
     """
     if extension == ".msg" and data.startswith(OLE):
         return "mail"
+    if extension in _LEGACY_TEMPLATES and data.startswith(OLE):
+        return "legacy_office"
     if data.startswith(_SQLITE):
         return "sqlite"
     opening = data[:_SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()

@@ -15,6 +15,7 @@ from functools import partial
 
 from crx.errors import InputError, NotText
 from crx.ingest.archives import PartlyRead
+from crx.ingest.libreoffice.program import MOST_FILE_BYTES
 from crx.ingest.page_values import PagePicture, PageRequest
 from crx.ingest.read import FORMATS, decompress, read_bytes
 from crx.ingest.readers.scan import Image, Recognize, load_recognizer
@@ -41,7 +42,11 @@ def serve(parent: Parent) -> None:
     while (message := parent.receive()) is not None:
         if message["op"] == "open":
             limits = ReadLimits(message["seconds"], message["memory_mb"])
-            limit_process(memory_bytes=limits.memory_mb * 1_000_000, file_bytes=_FILE_BYTES)
+            limit_process(
+                memory_bytes=limits.memory_mb * 1_000_000,
+                file_bytes=_FILE_BYTES,
+                child_file_bytes=MOST_FILE_BYTES,
+            )
             if message["ocr"]:
                 recognize = partial(_recognize, parent, limits)
             parent.send({"op": "ready"})

@@ -1,0 +1,1 @@
+"""Conversion of old Office documents by LibreOffice, where it is installed."""
