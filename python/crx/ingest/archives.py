@@ -1,4 +1,4 @@
-"""Archives, ZIP and tar: each file within is read as a file of its own.
+"""Archives, ZIP, 7-Zip and tar: each file within is read as a file of its own.
 
 A document's URI is that of the archive with `#` and the path within, such as `a.zip#docs/guide.md`.
 Nothing is written to the disk, so that no path within leads anywhere; a path that would leave the
@@ -26,12 +26,15 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from crx.errors import InputError, NotText
 from crx.ingest.libreoffice.convert import seconds_spent as libreoffice_seconds
+from crx.ingest.sevenzip import files as sevenzip
+from crx.ingest.sevenzip.decode import DamagedArchive, UnreadBlock
 from crx.ingest.unread_parts import describe_unread
 from crx.types import Document
 
 # Extensions of archives, each with that of the compression around a tar file.
 EXTENSIONS = {
     ".zip": "",
+    ".7z": "",
     ".tar": "",
     ".tgz": ".gz",
     ".tbz2": ".bz2",
@@ -184,6 +187,10 @@ def _members(data: bytes, budget: ArchiveBudget) -> Iterator[_Member]:
                 for info in archive.infolist():
                     if _is_zip_file(info) and not _is_hidden(info.filename):
                         yield _zip_member(archive, info, budget)
+        elif data.startswith(sevenzip.SIGNATURE):
+            for file in sevenzip.list_files(data):
+                if not _is_hidden(file.path):
+                    yield _sevenzip_member(file, budget)
         else:
             with tarfile.open(fileobj=BytesIO(data), mode="r:") as tar:
                 for path, entry in _tar_files(tar):
@@ -193,6 +200,8 @@ def _members(data: bytes, budget: ArchiveBudget) -> Iterator[_Member]:
                 end = data[tar.offset : tar.offset + tarfile.BLOCKSIZE]
                 if not end or end.strip(b"\0"):
                     raise InputError("is a damaged archive: it ends too early")
+    except UnreadBlock as why:
+        raise InputError(str(why)) from why
     except _DAMAGES as failed:
         raise InputError(f"is a damaged archive: {failed}".lower()) from failed
 
@@ -218,6 +227,22 @@ def _zip_member(archive: ZipFile, info: ZipInfo, budget: ArchiveBudget) -> _Memb
     if limit < len(content):
         return _Member(path, refused="expands too much")
     return _Member(path, content)
+
+
+def _sevenzip_member(file: sevenzip.SevenZipFile, budget: ArchiveBudget) -> _Member:
+    if refused := _refuse_path(file.path):
+        budget.take(0)
+        return _Member(_shown(file.path), refused=refused)
+    if file.end > max(_MIN_SUSPECT, _MAX_RATIO * file.packed):
+        budget.take(0)
+        return _Member(file.path, refused="expands too much")
+    budget.take(file.size)
+    try:
+        return _Member(file.path, file.read())
+    except UnreadBlock as why:
+        return _Member(file.path, refused=str(why))
+    except DamagedArchive as why:
+        return _Member(file.path, refused=f"is damaged: {why}".lower())
 
 
 def _tar_files(tar: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:

@@ -1,0 +1,1 @@
+"""Archives of 7-Zip."""
