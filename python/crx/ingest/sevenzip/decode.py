@@ -39,7 +39,7 @@ class DamagedArchive(ValueError):
 
 
 class UnreadBlock(Exception):
-    """A block is not read; the message says why, as of each of its files."""
+    """A block is not read; the message gives the reason for each of its files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,10 +53,10 @@ class HeaderBytes:
         """Return a number of one to nine bytes; the first one tells how many follow."""
         first = self.byte()
         value, mask = 0, 0x80
-        for place in range(8):
+        for byte in range(8):
             if not first & mask:
-                return value | (first & (mask - 1)) << 8 * place
-            value |= self.byte() << 8 * place
+                return value | (first & (mask - 1)) << 8 * byte
+            value |= self.byte() << 8 * byte
             mask >>= 1
         return value
 
