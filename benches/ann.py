@@ -5,13 +5,14 @@ embedded in 384, with noise. Search times are milliseconds of the CPU, of all th
 "exact" is the scan of the same rows. To compare two builds of the extension, run it with each.
 
     pip install hnswlib usearch faiss-cpu
-    RAYON_NUM_THREADS=1 python benches/ann.py [--rows 100000] [--rivals] [--json FILE]
+    RAYON_NUM_THREADS=1 python benches/ann.py [--rows 100000] [--rivals [NAME ...]] [--json FILE]
         [--filters-json FILE]
 
 With `--rivals`, hnswlib (single precision), usearch (half precision, int8 and the signs alone) and
-faiss (half precision) build graphs of the same rows, with 16 links a node, 128 candidates when a
-row is added and 256 in a search for 150 rows, on one thread. crx builds with as many threads as
-RAYON_NUM_THREADS says, by default one a core; times of the CPU are those of all threads.
+faiss (half precision), or those that are named, build graphs of the same rows, with 16 links a
+node, 128 candidates when a row is added and 256 in a search for 150 rows, on one thread. crx builds
+with as many threads as RAYON_NUM_THREADS says, by default one a core; times of the CPU are those of
+all threads.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -187,11 +188,14 @@ RIVALS = {
 }
 
 
-def compare(rows: Vectors, queries: Vectors, crx: Mapping[str, float]) -> Figures:
+def compare(
+    rows: Vectors, queries: Vectors, crx: Mapping[str, float], rivals: Collection[str]
+) -> Figures:
     """Return the figures of crx and of the rivals that are installed."""
     nearest = [np.argpartition(rows @ query, -20)[-20:].tolist() for query in queries]
     figures = {"crx": dict(crx)}
-    for name, build in RIVALS.items():
+    for name in rivals:
+        build = RIVALS[name]
         started = time.process_time()
         try:
             find = build(rows)
@@ -213,7 +217,7 @@ def compare(rows: Vectors, queries: Vectors, crx: Mapping[str, float]) -> Figure
     return figures
 
 
-def measure(folder: Path, count: int, *, rivals: bool) -> tuple[Figures, Figures]:
+def measure(folder: Path, count: int, *, rivals: Collection[str]) -> tuple[Figures, Figures]:
     """Return the figures of each library, and those of crx with each filter."""
     rng = np.random.default_rng(0)
     basis = rng.standard_normal((INTRINSIC, DIM), dtype=np.float32) / DIM**0.5
@@ -235,7 +239,7 @@ def measure(folder: Path, count: int, *, rivals: bool) -> tuple[Figures, Figures
     unfiltered = searches["no filter"]
     crx = {key: unfiltered[key] for key in ("search_cpu_ms", "recall")}
     crx = {"build_cpu_s": build_cpu, **crx}
-    return (compare(rows, queries, crx) if rivals else {"crx": crx}), searches
+    return compare(rows, queries, crx, rivals), searches
 
 
 def open_exact(folder: Path, rows: Vectors) -> Dense:
@@ -281,13 +285,16 @@ def measure_filter(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--rivals", action="store_true", help="build graphs by other libraries too")
+    parser.add_argument(
+        "--rivals", nargs="*", choices=RIVALS, help="build graphs by all or these libraries too"
+    )
     parser.add_argument("--json", help="a file for the figures")
     parser.add_argument("--filters-json", help="a file for the figures of crx with filters")
     arguments = parser.parse_args()
     print(f"{processor()}, {arguments.rows} x {DIM}, k={K}, commit {commit()}")
+    rivals = () if arguments.rivals is None else arguments.rivals or tuple(RIVALS)
     with tempfile.TemporaryDirectory() as folder:
-        figures, searches = measure(Path(folder), arguments.rows, rivals=arguments.rivals)
+        figures, searches = measure(Path(folder), arguments.rows, rivals=rivals)
     benchmark = f"graph of {arguments.rows} x {DIM}, k={K}, one thread"
     if arguments.json:
         write_results(arguments.json, benchmark=benchmark, rounds=1, figures=figures)
