@@ -7,12 +7,14 @@ several depths. The last layer is computed for the first token only, as in the e
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from excerpt import Pair
+from packed import apply_linear, attend
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import AutoTokenizer, BertForSequenceClassification
@@ -34,15 +36,21 @@ class Student(nn.Module):
         self.embeddings.word_embeddings.weight.requires_grad_(requires_grad=False)
 
     def forward(self, pairs: Sequence[Pair]) -> Tensor:
-        ids, segment_ids, mask = _pad(pairs)
-        x = self.embeddings(input_ids=ids, token_type_ids=segment_ids)
+        bounds = [0, *itertools.accumulate(len(pair.ids) for pair in pairs)]
+        ids, segment_ids = (
+            torch.from_numpy(np.concatenate(rows))
+            for rows in ([pair.ids for pair in pairs], [pair.segment_ids for pair in pairs])
+        )
+        positions = torch.from_numpy(np.concatenate([np.arange(len(pair.ids)) for pair in pairs]))
+        x = self._embed(ids, segment_ids, positions)
         logits = []
         for depth, layer in enumerate(self.layers, start=1):
-            x = self._run_layer(layer, x, mask, first_only=depth == self.depths[-1])
+            x = self._run_layer(layer, x, bounds, first_only=depth == self.depths[-1])
             if depth in self.depths:
                 at = self.depths.index(depth)
-                pooled = torch.tanh(self.poolers[at](x[:, 0]))
-                logits.append(self.classifiers[at](pooled)[:, 0].float())
+                first = x if depth == self.depths[-1] else x[bounds[:-1]]
+                pooled = torch.tanh(self.poolers[at](first.float()))
+                logits.append(self.classifiers[at](pooled)[:, 0])
         return torch.stack(logits)
 
     def save(self, depth: int, out: Path) -> None:
@@ -56,32 +64,31 @@ class Student(nn.Module):
         model.save_pretrained(out)
         AutoTokenizer.from_pretrained(self.start).save_pretrained(out)
 
-    def _run_layer(self, layer: nn.Module, x: Tensor, mask: Tensor, *, first_only: bool) -> Tensor:
+    def _embed(self, ids: Tensor, segment_ids: Tensor, positions: Tensor) -> Tensor:
+        parts = self.embeddings
+        x = (
+            parts.word_embeddings(ids)
+            + parts.token_type_embeddings(segment_ids)
+            + parts.position_embeddings(positions)
+        )
+        embedded: Tensor = parts.LayerNorm(x).to(torch.bfloat16)
+        return embedded
+
+    def _run_layer(
+        self, layer: nn.Module, x: Tensor, bounds: list[int], *, first_only: bool
+    ) -> Tensor:
         attention = layer.attention
-        queries = x[:, :1] if first_only else x
-        query = self._split(attention.self.query(queries))
-        key, value = self._split(attention.self.key(x)), self._split(attention.self.value(x))
-        context = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        context = context.transpose(1, 2).flatten(2)
-        y = attention.output.LayerNorm(attention.output.dense(context) + queries)
-        inner = functional.gelu(layer.intermediate.dense(y))
-        normed: Tensor = layer.output.LayerNorm(layer.output.dense(inner) + y)
-        return normed
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        queries = x[bounds[:-1]] if first_only else x
+        asked = list(range(len(bounds))) if first_only else bounds
+        query = apply_linear(queries, attention.self.query)
+        key, value = apply_linear(x, attention.self.key), apply_linear(x, attention.self.value)
+        context = attend(query, key, value, asked, bounds, self.heads)
+        attended = apply_linear(context, attention.output.dense)
+        y = _normalize(attended + queries, attention.output.LayerNorm)
+        inner = functional.gelu(apply_linear(y, layer.intermediate.dense))
+        return _normalize(apply_linear(inner, layer.output.dense) + y, layer.output.LayerNorm)
 
 
-def _pad(pairs: Sequence[Pair]) -> tuple[Tensor, Tensor, Tensor]:
-    shape = (len(pairs), max(len(pair.ids) for pair in pairs))
-    ids, segment_ids = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    mask = np.zeros(shape, bool)
-    for row, pair in enumerate(pairs):
-        length = len(pair.ids)
-        ids[row, :length], segment_ids[row, :length] = pair.ids, pair.segment_ids
-        mask[row, :length] = True
-    return (
-        torch.from_numpy(ids),
-        torch.from_numpy(segment_ids),
-        torch.from_numpy(mask)[:, None, None],
-    )
+def _normalize(x: Tensor, norm: nn.LayerNorm) -> Tensor:
+    weight, bias = norm.weight.to(x.dtype), norm.bias.to(x.dtype)
+    return functional.layer_norm(x, norm.normalized_shape, weight, bias, norm.eps)

@@ -3,7 +3,7 @@
 The loss of a list compares the student's logits with the labels: their differences within the list
 (margin-MSE; Hofstätter et al. 2020), their values, so that the sigmoid of a single logit stays
 meaningful, and their softmax; where one candidate is known to answer, its cross-entropy is added.
-Products are computed in bfloat16, which is twice as fast where the processor has AVX512_BF16.
+Products are computed in bfloat16 (`packed.py`), which is fast with AMX or AVX512_BF16.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ class Recipe:
     lengths: tuple[tuple[int, int], ...] = ((112, 24), (144, 32), (288, 80))
     length_weights: tuple[int, ...] = (25, 35, 40)
     lists_per_step: int = 5
-    pairs_per_batch: int = 10
     rate: float = 8e-5
     least_rate: float = 0.02
     warmup_steps: int = 30
@@ -132,7 +131,7 @@ def validate(student: Student, reader: PairReader, held: Sequence[Example], reci
         ranks: dict[str, list[list[int]]] = {}
         for each in held:
             pairs = _pairs(reader, each.asked, tokens=tokens, head_tokens=head_tokens)
-            logits = _score(student, pairs, recipe.pairs_per_batch).numpy()
+            logits = student(pairs).numpy()
             row = [_rank_of_first(row) for row in (*logits, each.labels.numpy())]
             ranks.setdefault(each.asked.kind, []).append(row)
         for kind, rows in ranks.items():
@@ -162,23 +161,11 @@ def _pairs(reader: PairReader, asked: QueryList, *, tokens: int, head_tokens: in
     ]
 
 
-def _score(student: Student, pairs: Sequence[Pair], size: int) -> Tensor:
-    """Return (depths, pairs) logits, of batches of pairs of similar length."""
-    order = sorted(range(len(pairs)), key=lambda at: len(pairs[at].ids))
-    with torch.autocast("cpu", torch.bfloat16):
-        parts = [
-            student([pairs[at] for at in order[start : start + size]])
-            for start in range(0, len(order), size)
-        ]
-    logits = torch.cat(parts, dim=1)
-    return logits[:, torch.tensor(order).argsort()]
-
-
 def _losses(
     student: Student, pairs: Sequence[Pair], batch: Sequence[Example], recipe: Recipe
 ) -> Tensor:
     """Return the mean loss of a batch by depth."""
-    logits = _score(student, pairs, recipe.pairs_per_batch)
+    logits = student(pairs)
     sizes = [len(each.labels) for each in batch]
     parts = zip(logits.split(sizes, dim=1), batch, strict=True)
     return torch.stack([_loss(part, each, recipe) for part, each in parts]).mean(dim=0)
