@@ -25,13 +25,12 @@ import argparse
 import json
 import re
 import statistics
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import write_results
+from harness import run_ripgrep, write_results
 from tokenizers import Tokenizer
 
 import crx
@@ -179,12 +178,8 @@ def run_grep(question: str, transcript: Transcript) -> Run:
     """Grep each word, then read the file with most lines that have it."""
     read: set[str] = set()
     for word in grep_words(question):
-        found = subprocess.run(
-            ["rg", "--line-number", "--ignore-case", "--no-heading", "--sort=path", word, *SOURCES],
-            cwd=ROOT,
-            capture_output=True,
-            check=False,
-        ).stdout.decode(errors="replace")
+        options = ["--line-number", "--ignore-case", "--no-heading", "--sort=path"]
+        found = run_ripgrep(*options, "--", word, *SOURCES, folder=ROOT)
         lines = [line[:GREP_COLUMNS] for line in found.splitlines()[:GREP_LINES]]
         transcript.add(json.dumps({"name": "grep", "pattern": word}), "\n".join(lines))
         files = Counter(line.split(":", 1)[0] for line in lines)

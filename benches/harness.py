@@ -41,6 +41,18 @@ def medians(seconds: Sequence[Seconds]) -> Seconds:
     return statistics.median(w for w, _ in seconds), statistics.median(c for _, c in seconds)
 
 
+def run_ripgrep(*arguments: str, folder: Path) -> str:
+    """Return what ripgrep prints in a folder; an error of it ends the benchmark."""
+    try:
+        done = subprocess.run(["rg", *arguments], cwd=folder, capture_output=True, check=False)
+    except FileNotFoundError:
+        raise SystemExit("rg: not found; install ripgrep") from None
+    # 1: no line matches.
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"rg: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout.decode(errors="replace")
+
+
 def processor() -> str:
     """Return the name of the CPU, its cores and its instruction sets."""
     return str(detect_processor())

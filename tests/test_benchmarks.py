@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -76,3 +78,19 @@ def test_a_law_goes_through_its_points_and_refuses_points_on_no_such_curve(
     assert scale_sim.power((10, 1000), (2, 200))(100) == pytest.approx(20)
     with pytest.raises(ValueError, match="no power between 0 and 1"):
         scale_sim.power_and_constant(sizes, [1, 2, 900])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the program is a shell script")
+def test_an_error_of_ripgrep_ends_a_benchmark(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benches")
+    harness = import_module("harness")
+    program = tmp_path / "rg"
+    program.write_text('#!/bin/sh\necho "found $1"\necho "no such folder" >&2\nexit $2\n')
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert harness.run_ripgrep("word", "0", folder=tmp_path) == "found word\n"
+    assert harness.run_ripgrep("word", "1", folder=tmp_path) == "found word\n"
+    with pytest.raises(SystemExit, match="rg: no such folder"):
+        harness.run_ripgrep("word", "2", folder=tmp_path)
