@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from command_line import Crx, run_process, run_terminal
 
 from crx.cli.excerpt import Body, count_rows, excerpt, share_rows
-from crx.cli.passages import layout_passages
+from crx.cli.passages import choose_shown, layout_passages
 from crx.cli.screen import make_screen
 from crx.retrieve.copies import Copies
 from crx.retrieve.excerpt import columns
@@ -206,3 +207,25 @@ def test_one_long_line_is_cut_at_the_width_and_its_characters_counted() -> None:
     lines, left, _ = excerpt(passage(text, start=0, end=600), query="krill", counts=[2], width=40)
     assert [columns(line) <= 40 for line in lines] == [True, True]
     assert re.fullmatch(r"\(\+1,\d+ characters\)", left)
+
+
+def test_a_location_of_two_rows_after_those_with_text_is_left_out() -> None:
+    def found(uri: str) -> Copies[Passage]:
+        return Copies(replace(hits_of("whales eat krill\n" * 9, 0.9), uri=uri), ())
+
+    screen = make_screen(None, environ={"COLUMNS": "80"}, folder=".")
+    short, long = found("a.md"), found(f"{'folder/' * 12}a.md")
+    assert choose_shown([long] * 5, screen) == [long] * 3
+    assert choose_shown([long, long, long, short, long, short], screen) == [long] * 3 + [short]
+
+
+def test_folders_of_a_link_are_left_out_if_it_takes_two_rows() -> None:
+    passage = replace(hits_of("whales eat krill\n", 0.9), uri=f"/docs/{'folder/' * 20}a.md")
+    terminal = make_screen((80, 24), environ={"TERM_PROGRAM": "vscode"}, folder="/")
+    linked = terminal._replace(link=lambda _: "file:///docs/a.md")
+    first, *_ = layout_passages([Copies(passage, ())], query="krill", screen=linked)[0]
+    assert "1. docs/.../folder/" in first
+    assert "folder/a.md" in first
+    plain = make_screen(None, environ={"COLUMNS": "80"}, folder="/")
+    first, *_ = layout_passages([Copies(passage, ())], query="krill", screen=plain)[0]
+    assert first.startswith(f"1. docs/{'folder/' * 20}a.md")

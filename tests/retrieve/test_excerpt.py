@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crx import _native
-from crx.retrieve.excerpt import find_excerpt, split_matches, wrap
+from crx.retrieve.excerpt import find_excerpt, shows_code, split_matches, wrap
 from crx.retrieve.shown_text import text_ngrams
 from crx.types import Hit, Passage, Stage
 
@@ -184,3 +186,37 @@ def test_a_line_is_wrapped_by_the_columns_it_takes(line: str, expected: list[str
 def test_a_line_of_ascii_is_wrapped_like_any_other(line: str, width: int) -> None:
     accented = wrap(line.replace("a", "é"), width)
     assert wrap(line, width) == [row.replace("é", "a") for row in accented]
+
+
+def test_a_row_with_the_word_is_preferred_to_rows_with_names_of_it() -> None:
+    names = "krill_of krill_to many_krill krill_krill tiny_krill all_krill krill_x\n" * 3
+    text = f"{names}{rest(lines=9)}krill\n{rest(lines=9)}"
+    (rows,) = shown(make_passage(text), "krill", count=2)
+    assert "krill" in rows
+
+
+def test_the_lines_of_a_wrapped_paragraph_are_one_if_asked_for() -> None:
+    lines = [
+        "- When a symlink that leads outside the static directory is accessed, the",
+        "  server answers with an error; krill is found again if the parameter is",
+        "  set, which is discouraged.",
+    ]
+    passage = make_passage("\n".join(lines) + "\n")
+    found = find_excerpt(passage, query="krill", counts=[4], width=60, visible=str, reflow=True)
+    assert [(row.text, row.line, row.last_line) for row in found.rows] == [
+        ("- When a symlink that leads outside the static directory is", 0, 0),
+        ("  accessed, the server answers with an error; krill is", 0, 1),
+        ("  found again if the parameter is set, which is discouraged.", 1, 2),
+    ]
+    as_it_is = find_excerpt(passage, query="krill", counts=[9], width=80, visible=str)
+    assert [row.text for row in as_it_is.rows] == lines
+
+
+def test_a_manual_with_source_code_is_prose() -> None:
+    call = "    f(x);  g[y] = {};\n" * 4
+    sentence = "The header is removed if a redirect leads to another host or protocol.\n"
+    text = f"{call}{sentence}{call}"
+    passage = make_passage(text)
+    assert not shows_code(passage)
+    assert shows_code(replace(passage, uri="a.c"))
+    assert shows_code(make_passage(call * 2))

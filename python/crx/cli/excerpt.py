@@ -13,8 +13,10 @@ from crx.retrieve.excerpt import (
     ExcerptRow,
     columns_of,
     find_excerpt,
-    layout_code,
+    layout_of,
+    layout_prose,
     layout_rows,
+    shows_code,
 )
 from crx.retrieve.row_choice import count_code_rows
 from crx.types import Passage
@@ -22,7 +24,7 @@ from crx.types import Passage
 # The shares of the rows of a screen that the best three hits get in prose, as far as they go. Tuned
 # on what is printed of three question sets on 24 lines of 80 columns: the answer is in the best hit
 # four to ten times as often as in the second, and most answers are near the words of the query.
-_SHARES = (0.5, 0.35, 0.25)
+SHARES = (0.5, 0.35, 0.25)
 # Stands after a row before which or after which others are left out.
 _CUT = " ..."
 
@@ -54,7 +56,13 @@ def excerpt(
             return Body([row.text for row in rows], "")
     # Blank lines are left out of what is cut: the few lines there are hold text.
     found = find_excerpt(
-        passage, query=query, counts=counts, width=width, visible=visible_text, shown=shown
+        passage,
+        query=query,
+        counts=counts,
+        width=width,
+        visible=visible_text,
+        shown=shown,
+        reflow=True,
     )
     lines: list[str] = []
     for fragment in found.fragments:
@@ -89,7 +97,7 @@ def share_rows(
 ) -> list[list[int]]:
     """Return how many rows each hit of each passage gets of a total; passages may get none.
 
-    The best three hits get shares as `_SHARES` are, of source code `count_code_rows`. What is left
+    The best three hits get shares as `SHARES` are, of source code `count_code_rows`. What is left
     completes them, then further hits, best first, then the text around them, up to the rows that
     each passage needs.
     """
@@ -110,9 +118,9 @@ def share_rows(
         left -= more
 
     sizes = {hit: _rows_of_hit(passages[hit[0]], hit[1], width) for hit in ranked_hits}
-    for (at, number), share in zip(ranked_hits, _SHARES, strict=False):
+    for (at, number), share in zip(ranked_hits, SHARES, strict=False):
         rows = sizes[at, number]
-        if is_source_code(passages[at].text):
+        if shows_code(passages[at]):
             give(at, number, count_code_rows(rows))
         else:
             give(at, number, min(len(rows), math.ceil(share * total)))
@@ -126,8 +134,8 @@ def share_rows(
 def _rows_of_hit(passage: Passage, number: int, width: int) -> list[str]:
     """Return the rows of a hit that are not blank."""
     text = passage.hits[number].text[:LAID_OUT]
-    lay_out = layout_code if is_source_code(passage.text) else layout_rows
-    rows = (row.text for row in lay_out([text], width=width, visible=visible_text)[0])
+    laid_out = layout_of(passage)([text], width=width, visible=visible_text)[0]
+    rows = (row.text for row in laid_out)
     return [row for row in rows if row.strip()]
 
 
@@ -147,13 +155,14 @@ def prefix(text: str, width: int) -> str:
 
 
 def _whole(passage: Passage, width: int) -> list[ExcerptRow]:
-    return layout_rows([passage.text.strip("\n")], width=width, visible=visible_text)[0]
+    lay_out = layout_rows if is_source_code(passage.text) else layout_prose
+    return lay_out([passage.text.strip("\n")], width=width, visible=visible_text)[0]
 
 
 def _left_out(passage: Passage, shown: Sequence[ExcerptRow]) -> str:
     """Return what a cut passage has besides the rows that are shown."""
     total = sum(1 for line in whole_lines(passage) if line)
-    lines = total - len({row.line for row in shown})
+    lines = total - len({line for row in shown for line in range(row.line, row.last_line + 1)})
     if lines > 0:
         return f"(+{lines:,} line{'s' * (lines > 1)})"
     more = max(1, len(passage.text.strip()) - sum(len(row.text) for row in shown))

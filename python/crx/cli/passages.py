@@ -8,6 +8,7 @@ from dataclasses import replace
 import click
 
 from crx.cli.excerpt import (
+    SHARES,
     Body,
     best_row,
     count_rows,
@@ -30,6 +31,8 @@ GENERATED_CONTEXT = "context (generated)"
 
 # Passages that are printed unless another number is asked for.
 SHOWN = 5
+# Passages of which the rows of a screen are shared first.
+WITH_TEXT = len(SHARES)
 
 _INDENT = "   "
 # Columns of the section and the row of a passage that has one line; fewer of a row tell nothing.
@@ -43,8 +46,23 @@ _HINT_COLUMNS = 70
 
 def print_passages(found: Sequence[Copies[Passage]], *, query: str) -> None:
     """Print passages, best first, cut to the screen."""
-    for line in layout_passages(found, query=query, screen=own_screen())[0]:
+    screen = own_screen()
+    for line in layout_passages(choose_shown(found, screen), query=query, screen=screen)[0]:
         click.echo(line)
+
+
+def choose_shown(found: Sequence[Copies[Passage]], screen: Screen) -> Sequence[Copies[Passage]]:
+    """Return the best passages that are printed unless a number is asked for.
+
+    A passage after those that have text is left out if its location alone takes more than a row:
+    a path tells little, and a row of text of a better passage more.
+    """
+    shown = found[:SHOWN]
+    return [
+        each
+        for rank, each in enumerate(shown, start=1)
+        if rank <= WITH_TEXT or columns(_heading(rank, each.passage, screen)) <= screen.columns
+    ]
 
 
 def layout_passages(
@@ -150,12 +168,25 @@ def _one_line(passage: Passage, row: str, width: int) -> tuple[str, str]:
 
 
 def _heading(rank: int, passage: Passage, screen: Screen) -> str:
-    """Return the rank and the location, without a text fragment that takes more than the row."""
+    """Return the rank and the location, without a text fragment that takes more than the row.
+
+    Of a path that takes more than the row, folders are left out if it is a link.
+    """
     heading = f"{rank}. {location(passage, folder=screen.folder)}"
     if passage.fragment and columns(heading) > screen.columns:
         bare = replace(passage, fragment="")
-        return f"{rank}. {location(bare, folder=screen.folder)}"
+        heading = f"{rank}. {location(bare, folder=screen.folder)}"
+    if columns(heading) > screen.columns and screen.link(passage):
+        return _without_folders(heading, screen.columns)
     return heading
+
+
+def _without_folders(heading: str, width: int) -> str:
+    """Return a heading with dots instead of as many inner folders as do not fit."""
+    first, *inner, name = heading.split("/")
+    while inner and columns(short := "/".join((first, "...", *inner, name))) > width:
+        del inner[0]
+    return short if inner else "/".join((first, "...", name))
 
 
 def _marked(line: str, terms: set[str]) -> Iterator[Text]:

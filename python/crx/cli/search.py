@@ -22,7 +22,7 @@ from crx.cli.options import (
     where_option,
 )
 from crx.cli.output import complete_notes, print_note, to_json
-from crx.cli.passages import SHOWN, layout_passages
+from crx.cli.passages import SHOWN, choose_shown, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
 from crx.config import resolve
@@ -161,9 +161,10 @@ def command(
     """Print the passages that answer QUERY, best first; its words need no quotes.
 
     What is printed fits on a screen, 24 lines in a pipe: the best chunk whole, the next two as far
-    as there is room, cut to what follows the words of QUERY, and the other passages in a line each.
-    --full, --more and -n print more. An error message, an identifier or a "quoted phrase" that a
-    document holds as it is comes first. If "crx serve" serves the index, it does the search.
+    as there is room, cut to what follows the words of QUERY, and other passages in a line each, if
+    their locations fit into one. --full, --more and -n print more. An error message, an identifier
+    or a "quoted phrase" that a document holds as it is comes first, and a single word before names
+    that it is a part of. If "crx serve" serves the index, it does the search.
 
     In one argument, 'budget -draft' leaves out passages with "draft" or "drafts", and
     're:ERR-[0-9]+' finds a regular expression in the text of all formats.
@@ -199,8 +200,8 @@ def command(
     if by_file and form in ("text", "json", "jsonl"):
         _print_files(screen, query, result, form=form, count=count, more=more, pattern=pattern)
     elif form == "text":
-        limit = None if more and count is None else count or SHOWN
         shown = _highlighted(pattern, result.passages) if pattern else query
+        limit = len(result.passages) if more and count is None else count
         _print(screen, shown, result, count=limit, full=full, explain=explain, notes=notes)
     elif form == "json":
         click.echo(to_json(as_object(query, result, count=count), indent=True))
@@ -290,7 +291,9 @@ def _print(
     notes: Sequence[str],
 ) -> None:
     found = fold_copies(result.passages, query=query)
-    shown = found[:count]
+    is_whole = full or explain
+    limit = SHOWN if count is None and is_whole else count
+    shown = choose_shown(found, screen) if limit is None else found[:limit]
     lines, cut = layout_passages(
         shown,
         query=query,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
 from crx import _native
 from crx.ingest.source_code import is_source_code
+from crx.retrieve.reflow import JoinedLine, has_sentences, join_paragraphs
 from crx.retrieve.row_choice import choose_code, choose_prose, find_terms
 from crx.retrieve.shown_text import shown_shares
 from crx.types import Passage
@@ -18,15 +20,25 @@ from crx.types import Passage
 LAID_OUT = 8000
 _WORD = re.compile(r"[^\W_]+(?:(?:['’_.-]|::|(?<=\d),(?=\d))[^\W_]+)*")
 _SPACES = re.compile(r"(?<=\S) {2,}")
+# The name of a document for people, which may hold more source code than text.
+_DOCUMENT = re.compile(
+    r"\.(?:(?:md|rst)(?:\.txt)?|markdown|html?|xhtml|adoc|org|tex|pod|pdf|docx|odt|epub|rtf|[1-9])"
+    r"(?:\.(?:gz|bz2|xz|zst))?$",
+    re.IGNORECASE,
+)
 # A row of brackets, quotes and punctuation with a bracket or quote, matched in linear time.
 _BRACKETS = re.compile(r"(?=.*[\[\](){}\"'`])[\s\[\](){}<>\"'`;:,.]+")
 
 
 class ExcerptRow(NamedTuple):
-    """A line of text, or a part of one, and the line of the passage it is from, counted from 0."""
+    """A line of text, a part of one or of several that are joined, and the lines it is from.
+
+    The lines are the first and the last of the passage, counted from 0.
+    """
 
     text: str
     line: int
+    last_line: int
 
 
 class ShownRows(NamedTuple):
@@ -53,6 +65,7 @@ def find_excerpt(
     width: int,
     visible: Callable[[str], str],
     shown: Set[str] = frozenset(),
+    reflow: bool = False,
 ) -> ShownRows:
     """Return rows of a passage, none of them blank: a piece of each hit that has a count.
 
@@ -61,12 +74,12 @@ def find_excerpt(
     text beside the best. Rules of tables and other rows without a letter or digit count as blank,
     except in source code, where brackets that have a row of their own join the row before.
     `visible` returns the form in which a line is shown. `shown` are the n-grams of the passages
-    above, whose text is not shown again.
+    above, whose text is not shown again. With `reflow` the lines of a paragraph are one.
     """
     first, parts, hit_numbers = _parts_by_hit(passage)
     first_line = passage.text.count("\n", 0, first)
-    is_code = is_source_code("".join(parts))
-    lay_out = layout_code if is_code else layout_rows
+    is_code = shows_code(passage)
+    lay_out = layout_of(passage) if reflow else layout_code if is_code else layout_rows
     by_part = lay_out(parts, width=width, visible=visible, first_line=first_line)
     placed = [
         (row, numbers)
@@ -93,6 +106,23 @@ def find_excerpt(
     )
 
 
+def shows_code(passage: Passage) -> bool:
+    """Return whether a passage is source code, of which pieces are shown, and no manual with it."""
+    return is_source_code(passage.text) and not _is_manual(passage)
+
+
+def layout_of(passage: Passage) -> Callable[..., list[list[ExcerptRow]]]:
+    """Return the function that lays out a passage, with the lines of a paragraph as one."""
+    if not is_source_code(passage.text):
+        return layout_prose
+    return layout_manual if _is_manual(passage) else layout_code
+
+
+def _is_manual(passage: Passage) -> bool:
+    """Return whether a passage with source code is of a document for people, and has sentences."""
+    return bool(_DOCUMENT.search(passage.uri)) and has_sentences(passage.text)
+
+
 def layout_rows(
     parts: Sequence[str], *, width: int, visible: Callable[[str], str], first_line: int = 0
 ) -> list[list[ExcerptRow]]:
@@ -103,9 +133,45 @@ def layout_rows(
         rows: list[ExcerptRow] = []
         for at, text in enumerate(part.split("\n")):
             line += at > 0
-            rows += [ExcerptRow(row, line) for row in wrap(visible(text).expandtabs(4), width)]
+            shown = visible(text).expandtabs(4)
+            rows += [ExcerptRow(row, line, line) for row in wrap(shown, width)]
         found.append(rows)
     return found
+
+
+def layout_prose(
+    parts: Sequence[str], *, width: int, visible: Callable[[str], str], first_line: int = 0
+) -> list[list[ExcerptRow]]:
+    """Return the rows of each part, as `layout_rows` does, with the lines of a paragraph as one."""
+    found: list[list[ExcerptRow]] = []
+    line = first_line
+    for part in parts:
+        rows: list[ExcerptRow] = []
+        lines = [visible(text).expandtabs(4) for text in part.split("\n")]
+        at = line
+        for joined in join_paragraphs(lines):
+            rows += _rows_of_paragraph(joined, width, first_line=at)
+            at += len(joined.starts)
+        found.append(rows)
+        line += len(lines) - 1
+    return found
+
+
+def _rows_of_paragraph(joined: JoinedLine, width: int, *, first_line: int) -> Iterator[ExcerptRow]:
+    """Yield the rows of a paragraph, each with the lines that it has text of."""
+    if len(joined.starts) == 1:
+        for row in wrap(joined.text, width):
+            yield ExcerptRow(row, first_line, first_line)
+        return
+    # All rows begin below the text of the first, which the marker of a list may precede.
+    indent = min(joined.indent, width // 2)
+    end = indent
+    for row in wrap(joined.text[indent:], width - indent):
+        start = joined.text.find(row, end)
+        before = " " * indent if end > indent else joined.text[:indent]
+        end = start + len(row)
+        lines = (bisect_right(joined.starts, at) - 1 for at in (start, end - 1))
+        yield ExcerptRow(before + row, *(first_line + line for line in lines))
 
 
 def layout_code(
@@ -119,13 +185,21 @@ def layout_code(
     return [_join_brackets(rows, width) for rows in by_part]
 
 
+def layout_manual(
+    parts: Sequence[str], *, width: int, visible: Callable[[str], str], first_line: int = 0
+) -> list[list[ExcerptRow]]:
+    """Return the rows of each part of a document with much source code that are not blank."""
+    by_part = layout_prose(parts, width=width, visible=visible, first_line=first_line)
+    return [_join_brackets(rows, width) for rows in by_part]
+
+
 def _join_brackets(rows: Sequence[ExcerptRow], width: int) -> list[ExcerptRow]:
     joined: list[ExcerptRow] = []
     for row in rows:
         if joined and _BRACKETS.fullmatch(row.text):
             text = f"{joined[-1].text.rstrip()} {row.text.strip()}"
             if columns(text) <= width:
-                joined[-1] = ExcerptRow(text, joined[-1].line)
+                joined[-1] = joined[-1]._replace(text=text)
                 continue
         if row.text.strip():
             joined.append(row)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 
 from crx import _native
 
 # A longer query is a text, whose words are not looked at one by one.
 _MOST_WORDS = 100
+_TOKEN = re.compile(r"\w+")
+_BEGIN = 3
 
 
 def terms_for(query: str, text: str) -> set[str]:
@@ -32,6 +36,31 @@ def wholes_of(query: str) -> list[str]:
     """Return the words of a query that have several terms: identifiers, codes and numbers."""
     words = dict.fromkeys(query.split()[:_MOST_WORDS])
     return [word for word in words if _is_compound(word, _native.analyze(word))]
+
+
+def is_plain_word(query: str) -> bool:
+    """Return whether a query is one word with one term, which an identifier may have as a part."""
+    return (
+        query.isalnum() and len(_native.analyze(query)) == 1 and not _native.unspaced_spans(query)
+    )
+
+
+def count_word(text: str, word: str) -> tuple[int, int]:
+    """Return how often a text has a plain word, or a form of it, as a whole and within a name."""
+    (term,) = _native.analyze(word)
+    # A form of a word begins as it does.
+    begin = word[:_BEGIN].casefold()
+    whole = parts = 0
+    for token, count in Counter(_TOKEN.findall(text)).items():
+        folded = token.casefold()
+        if begin not in folded:
+            continue
+        terms = _native.analyze(token)
+        if terms == [term] and "_" not in token:
+            whole += count
+        elif term in terms:
+            parts += count
+    return whole, parts
 
 
 def _is_compound(word: str, terms: Sequence[str]) -> bool:

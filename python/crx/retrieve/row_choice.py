@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from crx import _native
-from crx.retrieve.query_terms import terms_for, wholes_of
+from crx.retrieve.query_terms import count_word, is_plain_word, terms_for, wholes_of
 
 # A term of the title or of the outline is of the whole document and tells little of a row.
 _DOCUMENT_TERM_WEIGHT = 0.25
@@ -32,7 +32,8 @@ _CODE_PART = 0.5
 class RowTerms(NamedTuple):
     """The query's terms in each row of a passage, and their weights, which are 1 in all.
 
-    `defining` are the rows that define the identifier, number or code that is the query.
+    `defining` are the rows that define the identifier, number or code that is the query, or hold
+    the only word of the query as a whole where others have it as a part of a name.
     """
 
     rows: Sequence[Set[str]]
@@ -55,6 +56,8 @@ def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> RowTerms
         for at, text in enumerate(texts)
         if any(_native.defines("", text, whole) for whole in wholes)
     )
+    if is_plain_word(word := query.strip()):
+        defining = _rows_with_whole(texts, word)
     rows_with = Counter(term for held in rows for term in held)
     weights = {
         term: math.log(1 + len(rows) / count) * (_DOCUMENT_TERM_WEIGHT if term in known else 1)
@@ -62,6 +65,14 @@ def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> RowTerms
     }
     total = sum(weights.values())
     return RowTerms(rows, {term: weight / total for term, weight in weights.items()}, defining)
+
+
+def _rows_with_whole(texts: Sequence[str], word: str) -> frozenset[int]:
+    """Return the rows that hold a word as a whole, if others hold it within a name alone."""
+    counts = [count_word(text, word) for text in texts]
+    if not any(parts and not whole for whole, parts in counts):
+        return frozenset()
+    return frozenset(at for at, (whole, _) in enumerate(counts) if whole)
 
 
 def choose_prose(

@@ -24,6 +24,7 @@ from crx.retrieve.search_state import Search, Stage, start_search
 from crx.retrieve.spelling import correct_query
 from crx.retrieve.translations import order_translations
 from crx.retrieve.unknown_words import keep_near
+from crx.retrieve.whole_words import promote_whole_words
 from crx.retrieve.widen import describe_left_out, widen_hits
 from crx.types import Result
 
@@ -41,6 +42,7 @@ STAGES: Sequence[tuple[str, Stage]] = (
     ("copies", fold_candidates),
     ("rerank", rerank_candidates),
     ("exact", promote_matches),
+    ("exact", promote_whole_words),
     ("copies", fold_promoted),
     ("languages", order_translations),
     ("hits", read_hits),
