@@ -94,6 +94,54 @@ def test_without_descriptions_no_document_is_read_for_them(project: Path) -> Non
     assert not [*redescribed(Unread(), descriptions)]  # type: ignore[arg-type]
 
 
+def test_a_pass_reads_no_document_for_descriptions_that_all_have(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    descriptions = {"notes": "drafts"}
+    index(project, descriptions).close()
+    reads: list[object] = []
+
+    def read_documents(*given: object) -> list[object]:
+        reads.append(given)
+        return []
+
+    monkeypatch.setattr("crx.ingest.write.redescribed", read_documents)
+    (project / "notes" / "d.md").write_text("# New\n\nA text.")
+    again = index(project, descriptions)
+    assert outlines(again)["d.md"].startswith("drafts > New")
+    again.close()
+    assert reads == []
+    index(project, {"notes": "sketches"}).close()
+    assert len(reads) == 1
+
+
+def test_what_a_run_from_elsewhere_adds_is_described_by_the_next_of_the_project(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index(project, {"notes": "drafts"}).close()
+    (project / "notes" / "d.md").write_text("# New\n\nA text.")
+    monkeypatch.chdir(tmp_path)
+    with crx.open(project / ".crx") as elsewhere:
+        elsewhere.add(project / "notes")
+        assert outlines(elsewhere)["d.md"].startswith("New")
+    monkeypatch.chdir(project)
+    assert outlines(index(project, {"notes": "drafts"}))["d.md"].startswith("drafts > New")
+
+
+def test_the_innermost_project_describes_a_document_wherever_a_run_is_made(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = project / "contracts"
+    (inner / "crx.toml").write_text('[folders]\n"2023" = "signed contracts"\n')
+    monkeypatch.chdir(inner)
+    with crx.open(project / ".crx", settings={"embedder": "hashed"}) as index_of_inner:
+        index_of_inner.add(inner)
+    monkeypatch.chdir(project)
+    found = index(project, {"contracts": "old contracts", "notes": "drafts"})
+    assert outlines(found)["a.md"].startswith("signed contracts > ACME")
+    assert outlines(found)["c.md"].startswith("drafts > ACME")
+
+
 def test_a_run_from_elsewhere_leaves_descriptions_as_they_are(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

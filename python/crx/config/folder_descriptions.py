@@ -8,11 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import orjson
+
 from crx.controls import CONTROLS
 from crx.errors import UsageError
 
 FOLDERS = "folders"
 MOST_CHARS = 200
+_PROJECT_FILE = "crx.toml"
+_TABLE = re.compile(rf"^\s*\[\s*{FOLDERS}\s*\]", re.MULTILINE)
 _UNSHOWN = re.compile(CONTROLS)
 
 
@@ -21,11 +25,14 @@ class FolderDescriptions:
     """Descriptions by absolute folder, and the folder of the project whose file gave them.
 
     Documents below the project's folder have the description that the file gives now, or none;
-    other documents keep theirs. `project` is "" if there is none.
+    other documents keep theirs, as do those of a project within it that describes folders itself.
+    `project` is "" if there is none.
     """
 
     by_folder: Mapping[str, str] = field(default_factory=dict)
     project: str = ""
+    # Whether a folder has a settings file of its own that describes folders.
+    _own: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
 
     def of(self, path: str, *, present: str) -> str:
         """Return the description of a file: that of the innermost folder with one, "" for none.
@@ -35,11 +42,22 @@ class FolderDescriptions:
         folder = path
         while (above := os.path.dirname(folder)) != folder:
             folder = above
+            if folder != self.project and self._describes_itself(folder):
+                return present
             if folder in self.by_folder:
                 return self.by_folder[folder]
             if folder == self.project:
                 return ""
         return present
+
+    def _describes_itself(self, folder: str) -> bool:
+        if folder not in self._own:
+            self._own[folder] = _has_descriptions(Path(folder, _PROJECT_FILE))
+        return self._own[folder]
+
+    def fingerprint(self) -> str:
+        """Return what tells these descriptions from others, "" for none."""
+        return orjson.dumps([self.project, sorted(self.by_folder.items())]).decode() if self else ""
 
     def __bool__(self) -> bool:
         return bool(self.by_folder or self.project)
@@ -69,6 +87,14 @@ def parse_descriptions(path: Path, table: object) -> dict[str, str]:
             )
         found[os.path.normpath(path.absolute().parent / folder)] = description
     return found
+
+
+def _has_descriptions(path: Path) -> bool:
+    """Return whether a file is one of settings with a table of descriptions."""
+    try:
+        return bool(_TABLE.search(path.read_text(encoding="utf-8", errors="replace")))
+    except OSError:
+        return False
 
 
 def describe_outside(path: Path, descriptions: Mapping[str, str]) -> bool:

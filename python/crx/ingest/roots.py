@@ -27,8 +27,10 @@ from crx.ingest.report import Skipped
 ROOTS = "roots"
 MOUNTS = "mounts"
 CHANGES = "changes"
+# The descriptions of folders that all documents have.
+DESCRIBED = "described_folders"
 # Settings of an index that are about files of one machine; a copy has none of them.
-SETTINGS_OF_ROOTS = (ROOTS, MOUNTS, CHANGES)
+SETTINGS_OF_ROOTS = (ROOTS, MOUNTS, CHANGES, DESCRIBED)
 
 
 @dataclass(frozen=True, slots=True)

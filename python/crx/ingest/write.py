@@ -18,6 +18,7 @@ from crx.ingest.embed import Situated
 from crx.ingest.embed_pending import PendingChunks, vector_key
 from crx.ingest.embedding_prefix import embedding_prefix
 from crx.ingest.report import Tally
+from crx.ingest.roots import DESCRIBED
 from crx.ingest.split import split
 from crx.protocols import Embedder
 from crx.types import Chunk, Document
@@ -133,7 +134,23 @@ class DocumentWriter:
         self._tally.count("chunks", len(chunks))
 
     def describe_folders(self) -> None:
-        """Commit again what is stored of documents whose folder has another description now."""
+        """Commit again what is stored of documents whose folder has another description now.
+
+        If all had these descriptions after the last pass, only a document that was renamed since
+        may have another: what is read is described when it is put.
+        """
+        report = self._tally.report
+        is_changed = bool(report.added or report.changed or report.renamed)
+        settings = self._store.settings()
+        known = settings.get(DESCRIBED, "")
+        wanted = self._descriptions.fingerprint()
+        if wanted != known or (wanted and report.renamed):
+            self._describe_again()
+        # A pass without descriptions that changes nothing leaves all documents as they are.
+        if wanted != known and (wanted or is_changed):
+            self._store.set_settings({**settings, DESCRIBED: wanted})
+
+    def _describe_again(self) -> None:
         for row, document, chunks in redescribed(self._store, self._descriptions):
             path = str(document.metadata.get("path", ""))
             source = Source(path, row.source_hash, row.source_size, row.source_mtime_ns)
