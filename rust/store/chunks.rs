@@ -5,6 +5,7 @@ use rusqlite::{Connection, Params, Row};
 
 use super::Store;
 use super::documents::DocumentRow;
+use super::read_rows::ReadRows;
 use super::row::{self, HASH_BYTES, OnConflict, all, check, insert, value};
 use super::schema::{CHUNK, CONTEXT, DOCUMENT};
 use super::text::{self, Cursor};
@@ -49,15 +50,12 @@ pub struct ChunkRow {
 impl Store {
     /// Returns the chunks with these keys, in their order; a key without a chunk is skipped.
     pub fn chunks(&self, keys: &[i64]) -> Result<Vec<ChunkRow>> {
-        let mut found = self.read(|db| {
+        let mut found = self.read_rows(|db, rows| {
+            rows.read_chunks(db, keys)?;
             let mut found = Vec::with_capacity(keys.len());
-            let mut statement = db.prepare_cached(&joined("chunk.chunk = ?"))?;
             for &key in keys {
-                let mut rows = statement.query([key])?;
-                if let Some(row) = rows.next()? {
-                    let (mut chunk, body) = chunk_and_body(row)?;
-                    chunk.text = text::slice(db, body, chunk.start, chunk.end)?;
-                    found.push(chunk);
+                if let Some(chunk) = rows.chunk(key) {
+                    found.extend(chunk_row(db, rows, &chunk)?);
                 }
             }
             Ok(found)
@@ -110,7 +108,7 @@ impl Store {
                 return Ok(Vec::new());
             };
             let sql = joined("chunk.doc = ? ORDER BY chunk.ordinal");
-            let mut rows: Vec<ChunkRow> = all(db, &sql, [doc], |row| Ok(chunk_and_body(row)?.0))?;
+            let mut rows: Vec<ChunkRow> = all(db, &sql, [doc], chunk_without_text)?;
             let (text, _) = text::read(db, document.body)?;
             let spans: Vec<_> = rows.iter().map(|row| (row.start, row.end)).collect();
             for (row, part) in rows.iter_mut().zip(cut(&text, &spans)) {
@@ -141,6 +139,50 @@ pub(super) fn lacks_row(doc: i64) -> Error {
     ))
 }
 
+/// Returns a chunk with the names of its document, its text and its context; None if it has no
+/// document.
+fn chunk_row(
+    db: &Connection,
+    rows: &mut ReadRows,
+    chunk: &StoredChunk,
+) -> Result<Option<ChunkRow>> {
+    let Some(document) = rows.document(db, chunk.doc)? else {
+        return Ok(None);
+    };
+    let (outcome, context) = match chunk.context_key.is_empty() {
+        true => (String::new(), String::new()),
+        false => {
+            let context = rows.context(db, &chunk.context_key)?;
+            (context.outcome.clone(), context.text.clone())
+        }
+    };
+    let ChunkSpan {
+        start,
+        end,
+        token_start,
+        token_end,
+        section,
+    } = chunk.span;
+    let pieces = rows.pieces(db, document.body, start, end)?;
+    Ok(Some(ChunkRow {
+        key: chunk.key,
+        doc: chunk.doc,
+        uri: document.uri.clone(),
+        title: document.title.clone(),
+        lang: document.lang.clone(),
+        ordinal: chunk.ordinal,
+        start,
+        end,
+        token_start,
+        token_end,
+        section,
+        text: text::cut(&pieces, document.body, start, end)?.1,
+        outline: chunk.outline.clone(),
+        context,
+        outcome,
+    }))
+}
+
 /// Returns a query for chunks, each with its document and its context.
 fn joined(condition: &str) -> String {
     format!(
@@ -152,8 +194,8 @@ fn joined(condition: &str) -> String {
     )
 }
 
-/// Reads a chunk, without its text, and the body of that text.
-fn chunk_and_body(row: &Row<'_>) -> Result<(ChunkRow, i64)> {
+/// Reads a chunk without its text.
+fn chunk_without_text(row: &Row<'_>) -> Result<ChunkRow> {
     let stored = StoredChunk::read(row)?;
     let document = CHUNK.width + 1;
     check(&DOCUMENT, row, document)?;
@@ -172,7 +214,7 @@ fn chunk_and_body(row: &Row<'_>) -> Result<(ChunkRow, i64)> {
         token_end,
         section,
     } = stored.span;
-    let chunk = ChunkRow {
+    Ok(ChunkRow {
         key: stored.key,
         doc: stored.doc,
         uri: row.get(document + 1)?,
@@ -188,8 +230,7 @@ fn chunk_and_body(row: &Row<'_>) -> Result<(ChunkRow, i64)> {
         outline: stored.outline,
         context,
         outcome,
-    };
-    Ok((chunk, row.get(document + 8)?))
+    })
 }
 
 /// Returns `text[start..end]` of spans whose starts and ends are ascending, in one pass.
@@ -218,6 +259,14 @@ pub(super) struct StoredChunk {
 }
 
 impl StoredChunk {
+    /// Returns the ordinal and the span.
+    pub(super) fn layout(&self) -> LayoutChunk {
+        LayoutChunk {
+            ordinal: self.ordinal,
+            span: self.span,
+        }
+    }
+
     /// Reads the chunks that match an SQL condition.
     pub(super) fn find(db: &Connection, condition: &str, params: impl Params) -> Result<Vec<Self>> {
         let sql = format!("SELECT {} FROM chunk WHERE {condition}", CHUNK.select());

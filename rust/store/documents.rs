@@ -125,8 +125,8 @@ impl Store {
 
     /// Returns the document of that id.
     pub fn document_by_id(&self, doc: i64) -> Result<Option<DocumentRow>> {
-        let found = self.read(|db| DocumentRow::find_by_id(db, doc))?;
-        Ok(found.map(|row| self.locate(row)))
+        let found = self.read_rows(|db, rows| rows.document(db, doc))?;
+        Ok(found.map(|row| self.locate((*row).clone())))
     }
 
     /// Returns a document's text, after checking its hash.
@@ -220,15 +220,18 @@ pub(super) fn rename(
 /// # Errors
 /// [`Error::Invalid`] if there is none.
 pub(super) fn by_id(db: &Connection, doc: i64) -> Result<DocumentRow> {
-    DocumentRow::find_by_id(db, doc)?.ok_or_else(|| {
-        Error::Invalid(format!(
-            "document {doc}: no such document; `documents()` lists them"
-        ))
-    })
+    DocumentRow::find_by_id(db, doc)?.ok_or_else(|| no_such_document(doc))
 }
 
 fn by_uri(db: &Connection, uri: &str) -> Result<DocumentRow> {
     DocumentRow::find(db, "WHERE uri = ?", [uri])?
         .pop()
         .ok_or_else(|| Error::Invalid(format!("{uri}: no such document; `documents()` lists them")))
+}
+
+/// The error of an id without a document.
+pub(super) fn no_such_document(doc: i64) -> Error {
+    Error::Invalid(format!(
+        "document {doc}: no such document; `documents()` lists them"
+    ))
 }

@@ -22,6 +22,7 @@ mod open;
 mod passages;
 mod piece_index;
 mod pointers;
+mod read_rows;
 mod read_transaction;
 mod row;
 mod salvage;
@@ -56,6 +57,7 @@ pub use vectors::{DocVector, PendingChunk};
 use crate::error::{Error, Result};
 use base::Base;
 use lock::Lock;
+use read_rows::ReadRows;
 
 /// How long a closing writer waits for readers before it leaves them the log.
 const CLOSE_BUSY: std::time::Duration = std::time::Duration::from_millis(200);
@@ -81,6 +83,8 @@ pub struct Store {
 #[derive(Debug)]
 struct Resources {
     db: Connection,
+    /// The rows that the read transaction of [`Store::begin_read`] has read.
+    rows: ReadRows,
     /// When the first transaction that may not be durable was committed.
     unsynced_since: Option<Instant>,
     _lock: Option<Lock>,
@@ -114,6 +118,7 @@ impl Store {
         };
         let mut open = Resources {
             db: opened.map_err(|error| error.at(path))?,
+            rows: ReadRows::default(),
             unsynced_since: None,
             _lock: lock,
         };
@@ -122,6 +127,7 @@ impl Store {
             drop(open);
             open = Resources {
                 db: open::reader(path).map_err(|error| error.at(path))?,
+                rows: ReadRows::default(),
                 unsynced_since: None,
                 _lock: None,
             };
@@ -198,6 +204,20 @@ impl Store {
             } else {
                 read(db)
             }
+        })
+    }
+
+    /// Runs `read` as [`Store::read`] does, with the rows that the read transaction has read so far.
+    fn read_rows<T>(
+        &self,
+        read: impl FnOnce(&Connection, &mut ReadRows) -> Result<T>,
+    ) -> Result<T> {
+        self.run_open(|open| {
+            if self.writable || open.db.is_autocommit() {
+                return read(&*open.db.transaction()?, &mut ReadRows::default());
+            }
+            open.rows.trim();
+            read(&open.db, &mut open.rows)
         })
     }
 

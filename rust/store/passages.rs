@@ -5,12 +5,14 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use rusqlite::{CachedStatement, Connection};
 
 use super::chunks::{StoredChunk, lacks_row};
 use super::documents::DocumentRow;
 use super::piece_index::{self, PassageText};
+use super::read_rows::ReadRows;
 use super::row::value;
 use super::schema::CHUNK;
 use super::{Store, documents};
@@ -50,12 +52,12 @@ impl Store {
         within_section: bool,
         order: Order,
     ) -> Result<Vec<ShownPassage>> {
-        let shown = self.read(|db| {
-            let found = FoundHits::read(db, hits, Reach::Tokens(REACH_TOKENS))?;
+        let shown = self.read_rows(|db, rows| {
+            let found = FoundHits::read(db, rows, hits, Reach::Tokens(REACH_TOKENS))?;
             let layout_of = |doc| found.layouts.get(&doc).map(Vec::as_slice);
             let budget = budget_tokens;
             let selected = passages::select(&found.hits, layout_of, budget, within_section, order)?;
-            found.show(db, selected)
+            found.show(db, rows, selected)
         })?;
         Ok(self.locate_passages(shown))
     }
@@ -75,11 +77,11 @@ impl Store {
             Growth::Tokens(budget) => Reach::Tokens(budget),
             Growth::Chunks(window) => Reach::Chunks(window),
         };
-        let shown = self.read(|db| {
-            let found = FoundHits::read(db, hits, reach)?;
+        let shown = self.read_rows(|db, rows| {
+            let found = FoundHits::read(db, rows, hits, reach)?;
             let layout_of = |doc| found.layouts.get(&doc).map(Vec::as_slice);
             let expanded = passages::expand(&found.hits, layout_of, growth, within_section, order)?;
-            found.show(db, expanded)
+            found.show(db, rows, expanded)
         })?;
         Ok(self.locate_passages(shown))
     }
@@ -99,14 +101,14 @@ impl Store {
     ///
     /// [`Error::Invalid`] if there is no such document, or the span is empty or not within its text.
     pub fn passage(&self, doc: i64, start: u32, end: u32) -> Result<PassageText> {
-        self.read(|db| {
+        self.read_rows(|db, rows| {
             let document = documents::by_id(db, doc)?;
             if start >= end || i64::from(end) > chars(db, &document)? {
                 return Err(Error::Invalid(format!(
                     "{start}..{end}: not a span of document {doc}; `layout()` gives its chunks"
                 )));
             }
-            piece_index::Reader::new(db)?.read(document.body, start, end)
+            piece_index::Reader::new(db, rows)?.read(document.body, start, end)
         })
     }
 }
@@ -124,23 +126,27 @@ struct FoundHits {
     /// The index of each in the given hits.
     indices: Vec<u32>,
     layouts: HashMap<i64, Vec<LayoutChunk>>,
-    documents: HashMap<i64, DocumentRow>,
+    documents: HashMap<i64, Arc<DocumentRow>>,
 }
 
 impl FoundHits {
-    fn read(db: &Connection, given: &[(i64, f32)], reach: Reach) -> Result<Self> {
+    fn read(
+        db: &Connection,
+        rows: &mut ReadRows,
+        given: &[(i64, f32)],
+        reach: Reach,
+    ) -> Result<Self> {
         let (mut hits, mut indices) = (Vec::new(), Vec::new());
         let mut chunks: HashMap<i64, BTreeMap<u32, LayoutChunk>> = HashMap::new();
-        let sql = format!("SELECT {} FROM chunk WHERE chunk = ?", CHUNK.select());
-        let mut statement = db.prepare_cached(&sql)?;
+        let keys: Vec<i64> = given.iter().map(|hit| hit.0).collect();
+        rows.read_chunks(db, &keys)?;
         let mut sides = Sides::prepare(db)?;
-        let mut documents: HashMap<i64, DocumentRow> = HashMap::new();
+        let mut documents: HashMap<i64, Arc<DocumentRow>> = HashMap::new();
         for (index, &(key, score)) in (0u32..).zip(given) {
-            let mut rows = statement.query([key])?;
-            let Some(row) = rows.next()? else {
+            let Some(stored) = rows.chunk(key) else {
                 continue;
             };
-            let (doc, chunk) = StoredChunk::read_layout(row)?;
+            let (doc, chunk) = (stored.doc, stored.layout());
             let ordinal = chunk.ordinal;
             hits.push(Hit {
                 doc,
@@ -150,7 +156,10 @@ impl FoundHits {
             indices.push(index);
             let document = match documents.entry(doc) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(unknown) => unknown.insert(documents::by_id(db, doc)?),
+                Entry::Vacant(unknown) => {
+                    let found = rows.document(db, doc)?;
+                    unknown.insert(found.ok_or_else(|| documents::no_such_document(doc))?)
+                }
             };
             let around = chunks.entry(doc).or_default();
             around.insert(ordinal, chunk);
@@ -170,8 +179,13 @@ impl FoundHits {
     }
 
     /// Reads the texts of passages.
-    fn show(&self, db: &Connection, passages: Vec<Passage>) -> Result<Vec<ShownPassage>> {
-        let mut reader = piece_index::Reader::new(db)?;
+    fn show(
+        &self,
+        db: &Connection,
+        rows: &mut ReadRows,
+        passages: Vec<Passage>,
+    ) -> Result<Vec<ShownPassage>> {
+        let mut reader = piece_index::Reader::new(db, rows)?;
         let mut shown = Vec::with_capacity(passages.len());
         for mut passage in passages {
             let document = &self.documents[&passage.doc];

@@ -8,11 +8,13 @@
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde_json::value::RawValue;
 
+use super::read_rows::ReadRows;
 use super::row::{self, OnConflict, all, check, first, insert, value};
 use super::schema::{CREATE_PIECE_INDEX, PIECE_INDEX};
 use super::text::{self, Piece};
@@ -113,15 +115,17 @@ pub(super) fn exists(db: &Connection) -> Result<bool> {
 /// A reader of passages.
 pub(super) struct Reader<'a> {
     db: &'a Connection,
+    rows: &'a mut ReadRows,
     is_indexed: bool,
     /// The marks of texts without an index that have been read.
     marks: HashMap<i64, String>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(db: &'a Connection) -> Result<Self> {
+    pub(super) fn new(db: &'a Connection, rows: &'a mut ReadRows) -> Result<Self> {
         Ok(Reader {
             db,
+            rows,
             is_indexed: exists(db)?,
             marks: HashMap::new(),
         })
@@ -129,7 +133,7 @@ impl<'a> Reader<'a> {
 
     /// Reads `text[start..end]` of a body, in code points, with its lines and marks.
     pub(super) fn read(&mut self, body: i64, start: u32, end: u32) -> Result<PassageText> {
-        let pieces = text::pieces(self.db, body, start, end)?;
+        let pieces = self.rows.pieces(self.db, body, start, end)?;
         let (before, text) = text::cut(&pieces, body, start, end)?;
         let indexed = match self.is_indexed {
             true => self.read_index(&pieces, start, end)?,
@@ -151,7 +155,12 @@ impl<'a> Reader<'a> {
 
     /// Reads the line breaks before the first piece, and the marks that overlap a span; None if a
     /// piece is not indexed.
-    fn read_index(&self, pieces: &[Piece], start: u32, end: u32) -> Result<Option<(u64, String)>> {
+    fn read_index(
+        &self,
+        pieces: &[Arc<Piece>],
+        start: u32,
+        end: u32,
+    ) -> Result<Option<(u64, String)>> {
         let mut lines = None;
         let mut around: Vec<String> = Vec::with_capacity(pieces.len());
         for piece in pieces {
@@ -180,7 +189,7 @@ impl<'a> Reader<'a> {
     fn read_text(
         &mut self,
         body: i64,
-        pieces: &[Piece],
+        pieces: &[Arc<Piece>],
         start: u32,
         end: u32,
     ) -> Result<(u64, String)> {

@@ -2,6 +2,7 @@
 
 use super::Store;
 use super::changes::last;
+use super::read_rows::ReadRows;
 use crate::error::{Error, Result};
 
 impl Store {
@@ -12,7 +13,8 @@ impl Store {
     ///
     /// [`Error::Invalid`] for a writer, and if a read transaction has begun already.
     pub fn begin_read(&self) -> Result<()> {
-        self.run(|db| {
+        self.run_open(|open| {
+            let db = &open.db;
             if self.writable || !db.is_autocommit() {
                 return Err(Error::Invalid(
                     "begin_read: needs a handle opened for reading, without a read transaction"
@@ -25,15 +27,17 @@ impl Store {
                 db.execute_batch("ROLLBACK")?;
                 return Err(error);
             }
+            open.rows = ReadRows::default();
             Ok(())
         })
     }
 
     /// Ends the read transaction of [`Store::begin_read`], if there is one.
     pub fn end_read(&self) -> Result<()> {
-        self.run(|db| {
-            if !db.is_autocommit() {
-                db.execute_batch("ROLLBACK")?;
+        self.run_open(|open| {
+            open.rows = ReadRows::default();
+            if !open.db.is_autocommit() {
+                open.db.execute_batch("ROLLBACK")?;
             }
             Ok(())
         })

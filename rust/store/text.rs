@@ -3,6 +3,8 @@
 //! A span is read from the pieces that contain it, so that a chunk of a document of 200 MB costs as
 //! much to read as a chunk of a short note.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
@@ -140,29 +142,32 @@ pub(super) struct Piece {
     pub(super) key: i64,
     /// The code points before it.
     pub(super) start: u32,
+    /// The code point after its last.
+    pub(super) end: u32,
     pub(super) text: String,
 }
 
 /// Reads the pieces that overlap `text[start..end]` of a body.
-pub(super) fn pieces(db: &Connection, body: i64, start: u32, end: u32) -> Result<Vec<Piece>> {
+pub(super) fn pieces(db: &Connection, body: i64, start: u32, end: u32) -> Result<Vec<Arc<Piece>>> {
     let sql = "SELECT piece, body, start, chars, text, hash FROM piece \
                WHERE body = ? AND start < ? ORDER BY start DESC";
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query((body, end))?;
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<Arc<Piece>> = Vec::new();
     while pieces.last().is_none_or(|first| first.start > start) {
         let row = rows.next()?.ok_or_else(|| missing(body))?;
         check(&PIECE, row, 0)?;
+        let start: u32 = row.get(2)?;
         let piece = Piece {
             key: row.get(0)?,
-            start: row.get(2)?,
+            start,
+            end: start + row.get::<_, u32>(3)?,
             text: row.get(4)?,
         };
-        let end = piece.start + row.get::<_, u32>(3)?;
-        if pieces.last().is_some_and(|after| after.start != end) {
+        if pieces.last().is_some_and(|after| after.start != piece.end) {
             return Err(missing(body));
         }
-        pieces.push(piece);
+        pieces.push(Arc::new(piece));
     }
     pieces.reverse();
     Ok(pieces)
@@ -170,7 +175,12 @@ pub(super) fn pieces(db: &Connection, body: i64, start: u32, end: u32) -> Result
 
 /// Cuts `text[start..end]` of a body out of the pieces that overlap it; returns the text of the first
 /// piece before it as well.
-pub(super) fn cut(pieces: &[Piece], body: i64, start: u32, end: u32) -> Result<(&str, String)> {
+pub(super) fn cut(
+    pieces: &[Arc<Piece>],
+    body: i64,
+    start: u32,
+    end: u32,
+) -> Result<(&str, String)> {
     let [first, ..] = pieces else {
         return Err(missing(body));
     };

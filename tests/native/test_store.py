@@ -103,6 +103,38 @@ def test_a_read_transaction_sees_one_state_until_it_ends(store: Store) -> None:
         store.begin_read()
 
 
+def test_a_read_transaction_reads_rows_again_that_another_process_wrote(store: Store) -> None:
+    doc = put(store, "a", ["one", "two"])
+    found = np.array(keys(store, doc)[::-1])
+    store.close()
+    reader = Store.open(store.path)
+    reader.begin_read()
+    assert [row.text for row in reader.chunks(found)] == ["two", "one"]
+    code = (
+        "import sys; from crx._native import Store; store = Store.open(sys.argv[1], write=True)\n"
+        "store.rename_document('a', 'b', metadata='{}', source_mtime_ns=3); store.close()"
+    )
+    subprocess.run([sys.executable, "-c", code, store.path], check=True)
+    assert [row.uri for row in reader.chunks(found)] == ["a", "a"]
+    reader.end_read()
+    reader.begin_read()
+    assert [row.uri for row in reader.chunks(found)] == ["b", "b"]
+    passages = reader.expand_passages(found, np.ones(2, np.float32))
+    assert [each.uri for each in passages] == ["b"]
+
+
+def test_a_row_that_was_damaged_since_the_last_read_transaction_is_found(store: Store) -> None:
+    (key,) = keys(store, put(store, "a", ["one"]))
+    reader = Store.open(store.path)
+    reader.begin_read()
+    reader.chunks(np.array([key]))
+    reader.end_read()
+    sqlite(store, "UPDATE piece SET text = 'two'")
+    reader.begin_read()
+    with pytest.raises(errors.Damaged, match="piece 1 does not match its hash"):
+        reader.chunks(np.array([key]))
+
+
 def test_a_closed_handle_says_so_and_frees_the_lock(store: Store) -> None:
     store.close()
     with pytest.raises(ValueError, match="this handle is closed; open it again"):
