@@ -21,6 +21,7 @@ pub mod pdf;
 mod pool;
 #[cfg(feature = "python")]
 mod py;
+pub mod row_terms;
 pub mod seal;
 pub mod split;
 pub mod store;

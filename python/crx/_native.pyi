@@ -7,7 +7,7 @@ object may be used from several threads.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, Final, Literal, final
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = [
     "IgnorePatterns",
     "Interrupt",
     "Lexical",
+    "LexicalQuery",
     "PassageRow",
     "PassageSpan",
     "PassageText",
@@ -139,6 +140,39 @@ def query_terms(
     A weight is 1, or a quarter for a function word; the terms of `name`, the part of the query that
     names a document, have half of that.
     """
+
+@final
+class LexicalQuery:
+    """A query by its terms, without a language, analyzed once for all texts it is compared with.
+
+    An identifier, a code or a number has a term as a whole and one for each part. In a text that
+    holds the whole, a part alone tells nothing.
+    """
+
+    def __new__(cls, query: str) -> LexicalQuery: ...
+    @property
+    def wholes(self) -> list[str]:
+        """The words of several terms, each once."""
+
+    def terms_for(self, text: str) -> list[str]:
+        """Return the terms by which the words of a text are marked and its rows chosen."""
+
+    def row_terms(
+        self, rows: Sequence[str], *, known: Set[str]
+    ) -> tuple[list[list[int]], list[tuple[str, float]], list[int]]:
+        """Return the terms that each row of a text holds, as numbers of the list that follows.
+
+        That list has the terms with their weights, which are 1 in all: rare ones weigh more, those
+        that are `known` a quarter. The last list has the rows that define the name which the query
+        is, if it is one.
+        """
+
+    def find_answers(self, texts: Sequence[str]) -> list[tuple[int, int]]:
+        """Return the span of the line of each text that answers: the one with most terms.
+
+        A line that defines what is asked for goes first, a heading of Markdown last. A text without
+        any of the terms answers as a whole.
+        """
 
 def detect_lang(text: str) -> str:
     """Return the ISO 639-1 code of a text's language, or "" if detection is not reliable."""

@@ -97,6 +97,11 @@ impl Analyzer {
         self.vocabulary.word(number)
     }
 
+    /// Returns the number of a term.
+    pub fn number(&mut self, term: &str) -> u32 {
+        self.vocabulary.intern(term.as_bytes())
+    }
+
     /// Returns the terms of a text.
     pub fn terms(&mut self, text: &str) -> Vec<String> {
         self.trim();

@@ -10,6 +10,26 @@ const SHARE_OF_LINES: f64 = 0.6;
 const LINE_ENDS: &str = r"{};,()[]:>=\";
 const LINE_STARTS: &str = "})]#@/*<";
 
+/// Classes of ASCII characters, as bits.
+const SYMBOL: u8 = 1;
+const SPACE: u8 = 2;
+const CLASSES: [u8; 128] = {
+    let mut classes = [0; 128];
+    let symbols = SYMBOLS.as_bytes();
+    let mut at = 0;
+    while at < symbols.len() {
+        classes[symbols[at] as usize] = SYMBOL;
+        at += 1;
+    }
+    let spaces = b"\t\n\x0b\x0c\r ";
+    let mut at = 0;
+    while at < spaces.len() {
+        classes[spaces[at] as usize] = SPACE;
+        at += 1;
+    }
+    classes
+};
+
 /// Returns whether a text is source code or the like, such as a table of symbols.
 ///
 /// True of 96% of the chunks of source files in nine languages, and of 2% of the chunks of contracts
@@ -17,8 +37,13 @@ const LINE_STARTS: &str = "})]#@/*<";
 pub fn is_source_code(text: &str) -> bool {
     let (mut symbols, mut characters) = (0usize, 0usize);
     for c in text.chars() {
-        characters += usize::from(!c.is_whitespace());
-        symbols += usize::from(SYMBOLS.contains(c));
+        if c.is_ascii() {
+            let class = CLASSES[c as usize];
+            characters += usize::from(class & SPACE == 0);
+            symbols += usize::from(class & SYMBOL);
+        } else {
+            characters += usize::from(!c.is_whitespace());
+        }
     }
     let share = symbols as f64 / characters.max(1) as f64;
     share >= SHARE_OF_SYMBOLS

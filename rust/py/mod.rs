@@ -15,6 +15,7 @@ mod lexical;
 mod passages;
 mod pattern;
 mod pdf;
+mod row_terms;
 mod store;
 mod text;
 mod trigrams;
@@ -33,6 +34,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     passages::register(module)?;
     pattern::register(module)?;
     pdf::register(module)?;
+    row_terms::register(module)?;
     store::register(module)?;
     index_folder::register(module)?;
     lexical::register(module)?;

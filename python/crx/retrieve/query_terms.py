@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from functools import lru_cache
 
 from crx import _native
 
-# A longer query is a text, whose words are not looked at one by one.
-_MOST_WORDS = 100
+# Queries that are kept analyzed: those of a few searches at once. One is compared with every
+# passage, and again with its rows when it is shown.
+_KEPT = 16
 _TOKEN = re.compile(r"\w+")
 _BEGIN = 3
+
+
+@lru_cache(maxsize=_KEPT)
+def analyze_query(query: str) -> _native.LexicalQuery:
+    """Return a query in its analyzed form, which is made once for all its passages."""
+    return _native.LexicalQuery(query)
 
 
 def terms_for(query: str, text: str) -> set[str]:
@@ -20,22 +27,12 @@ def terms_for(query: str, text: str) -> set[str]:
     `parse_known_args` has a term as a whole and one for each part. In a text that holds the whole,
     a part of it, as in `parse_args`, tells nothing.
     """
-    analyzed = [(word, _native.analyze(word)) for word in query.split()[:_MOST_WORDS]]
-    compounds = [terms for word, terms in analyzed if _is_compound(word, terms)]
-    asked = set(_native.analyze(query))
-    if not compounds:
-        return asked
-    held = set(_native.analyze(text))
-    parts = {part for whole, *parts in compounds if whole in held for part in parts}
-    alone = {term for word, terms in analyzed if not _is_compound(word, terms) for term in terms}
-    wholes = {whole for whole, *_ in compounds}
-    return asked - (parts - alone - wholes)
+    return set(analyze_query(query).terms_for(text))
 
 
 def wholes_of(query: str) -> list[str]:
     """Return the words of a query that have several terms: identifiers, codes and numbers."""
-    words = dict.fromkeys(query.split()[:_MOST_WORDS])
-    return [word for word in words if _is_compound(word, _native.analyze(word))]
+    return analyze_query(query).wholes
 
 
 def is_plain_word(query: str) -> bool:
@@ -61,11 +58,3 @@ def count_word(text: str, word: str) -> tuple[int, int]:
         elif term in terms:
             parts += count
     return whole, parts
-
-
-def _is_compound(word: str, terms: Sequence[str]) -> bool:
-    """Return whether a word has a term as a whole and others for its parts.
-
-    A text without spaces has several, too, none of which is the whole.
-    """
-    return len(terms) > 1 and not _native.unspaced_spans(word)

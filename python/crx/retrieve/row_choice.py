@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from itertools import accumulate
 from typing import NamedTuple
 
-from crx import _native
-from crx.retrieve.query_terms import count_word, is_plain_word, terms_for, wholes_of
+from crx.retrieve.query_terms import analyze_query, count_word, is_plain_word
 
-# A term of the title or of the outline is of the whole document and tells little of a row.
-_DOCUMENT_TERM_WEIGHT = 0.25
 # What counts in prose, in the logarithm of the odds that a row answers: the share of the query's
 # terms in the row and the one before, and in the five around it, and how full it is, since
 # headings, lists and tables seldom answer. Fitted to the answers of eight question sets in five
@@ -47,27 +43,15 @@ class RowTerms(NamedTuple):
 
 def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> RowTerms:
     """Return the terms of the query in each row; rare ones weigh more, `known` ones less."""
-    asked = terms_for(query, "\n".join(texts))
-    # A question about a name asks for more than the line that defines it.
-    wholes = wholes_of(query) if len(query.split()) == 1 else []
-    rows = [asked.intersection(_native.analyze(text)) for text in texts]
-    defining = frozenset(
-        at
-        for at, text in enumerate(texts)
-        if any(_native.defines("", text, whole) for whole in wholes)
-    )
+    rows, weights, at_names = analyze_query(query).row_terms(texts, known=known)
+    held = [{weights[at][0] for at in row} for row in rows]
+    defining = frozenset(at_names)
     if is_plain_word(word := query.strip()):
-        defining = _rows_with_whole(texts, word)
-    rows_with = Counter(term for held in rows for term in held)
-    weights = {
-        term: math.log(1 + len(rows) / count) * (_DOCUMENT_TERM_WEIGHT if term in known else 1)
-        for term, count in rows_with.items()
-    }
-    total = sum(weights.values())
-    return RowTerms(rows, {term: weight / total for term, weight in weights.items()}, defining)
+        defining = rows_with_whole(texts, word)
+    return RowTerms(held, dict(weights), defining)
 
 
-def _rows_with_whole(texts: Sequence[str], word: str) -> frozenset[int]:
+def rows_with_whole(texts: Sequence[str], word: str) -> frozenset[int]:
     """Return the rows that hold a word as a whole, if others hold it within a name alone."""
     counts = [count_word(text, word) for text in texts]
     if not any(parts and not whole for whole, parts in counts):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 import orjson
 
 from crx.ingest.split import labels_around
-from crx.retrieve.answer_span import find_answer
+from crx.retrieve.answer_span import find_answers
 from crx.retrieve.exclusion import holds_excluded
 from crx.retrieve.location import anchor_around, locate_passage
 from crx.retrieve.marks import pages_around, read_marks
@@ -88,7 +88,13 @@ def widen(
             within_section=within_section,
             order=order,
         )
-    return [_passage(row, hits, query) for row in rows]
+    best = [hits[row.hits[0]] for row in rows]
+    answers = find_answers([hit.text for hit in best], query)
+    metadata = {each: orjson.loads(each) for each in {row.metadata for row in rows}}
+    return [
+        _passage(row, hits, answer, metadata=metadata[row.metadata])
+        for row, answer in zip(rows, answers, strict=True)
+    ]
 
 
 def describe_left_out(search: Search) -> str:
@@ -99,24 +105,32 @@ def describe_left_out(search: Search) -> str:
     return f"{hits - shown} of {hits} hits are in no passage: over {search.budget_tokens} tokens"
 
 
-def _passage(row: PassageRow, hits: Sequence[Hit], query: str) -> Passage:
-    best = hits[row.hits[0]]
-    marks = read_marks(row.marks)
-    first, last = find_answer(best.text, query)
+def _passage(
+    row: PassageRow,
+    hits: Sequence[Hit],
+    answer: tuple[int, int],
+    *,
+    metadata: Mapping[str, object],
+) -> Passage:
+    """Return a passage; `answer` is the span of the line of its best hit that answers."""
+    within = [hits[at] for at in row.hits]
+    best = within[0]
+    text, lines = row.text, row.lines
+    first, last = answer
     start, end = best.start + first, best.start + last
-    metadata = orjson.loads(row.metadata)
+    marks = read_marks(row.marks)
     passage = Passage(
         uri=best.uri,
         title=best.title,
         start=row.start,
         end=row.end,
-        text=row.text,
+        text=text,
         score=row.score,
         tokens=row.tokens,
-        hits=tuple(hits[i] for i in row.hits),
+        hits=tuple(within),
         headings=labels_around(marks, start),
-        lines=row.lines,
-        line=row.lines[0] + row.text.count("\n", 0, start - row.start) if row.lines else None,
+        lines=lines,
+        line=lines[0] + text.count("\n", 0, start - row.start) if lines else None,
         pages=pages_around(marks, start, end),
         # The line that answers may have none, as the header of a table.
         anchor=anchor_around(marks, start, end) or anchor_around(marks, best.start, best.end),
