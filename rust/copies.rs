@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -115,11 +116,14 @@ impl Originals {
     /// operator for similarity joins in data cleaning").
     fn look_up(&self, shingles: &[u64], needed: usize) -> BTreeSet<usize> {
         let count = (shingles.len() + 1).saturating_sub(needed.max(1));
-        let mut rarest = shingles.to_vec();
-        rarest.sort_by_key(|shingle| self.last.get(shingle).map_or(0, |&(_, count)| count));
+        let known = |shingle| self.last.get(shingle).copied();
+        let mut common: Vec<(usize, usize)> = shingles.iter().filter_map(known).collect();
+        // Those that no text contains are the rarest, and lead to none.
+        let count = count.saturating_sub(shingles.len() - common.len());
+        common.sort_by_key(|&(_, texts)| texts);
         let mut texts = BTreeSet::new();
-        for shingle in &rarest[..count] {
-            let mut entry = self.last.get(shingle).map(|&(entry, _)| entry);
+        for &(entry, _) in &common[..count] {
+            let mut entry = Some(entry);
             while let Some((text, before)) = entry.map(|at| self.entries[at]) {
                 texts.insert(text);
                 entry = before;
@@ -148,12 +152,16 @@ fn count_shared(a: &[u64], b: &[u64]) -> usize {
 
 /// Returns the words of a query that are no function words.
 fn content_words(query: &str) -> FxHashSet<u64> {
-    let functions: FxHashSet<u64> = QueryAnalyzer::new(&[""])
+    static ANALYZER: LazyLock<Mutex<QueryAnalyzer>> =
+        LazyLock::new(|| Mutex::new(QueryAnalyzer::new(&[""])));
+    let mut analyzer = ANALYZER.lock().unwrap_or_else(PoisonError::into_inner);
+    let functions: FxHashSet<u64> = analyzer
         .analyze(query)
         .iter()
         .filter(|term| term.weight < CONTENT_WEIGHT)
         .flat_map(|term| words(&term.term))
         .collect();
+    drop(analyzer);
     words(query)
         .into_iter()
         .filter(|word| !functions.contains(word))

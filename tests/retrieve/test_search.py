@@ -78,6 +78,15 @@ def test_the_legs_are_searched_each_for_a_ranking() -> None:
     assert set(search.times) == {"bm25", "embed", "dense"}
 
 
+def test_legs_of_few_chunks_are_searched_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = start()
+    parallel = search_legs(search)
+    monkeypatch.setattr("crx.retrieve.leg_search._submit", lambda _: pytest.fail("in another"))
+    in_one = search_legs(search._replace(legs=search.legs._replace(few=True)))
+    for leg in LEGS:
+        assert in_one.rankings[leg].keys.tolist() == parallel.rankings[leg].keys.tolist()
+
+
 def test_bm25_is_searched_alone_if_the_embedder_cannot_be_reached() -> None:
     embedder = CachedEmbedder(UnreachableEmbedder(), QueryVectorCache())
     search = start(parameters=PARAMETERS._replace(embedder=embedder))

@@ -8,7 +8,7 @@ with the same footer fill a ranking many times over.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import orjson
@@ -73,12 +73,16 @@ def _prefer_files(search: Search, copies: dict[int, tuple[int, ...]]) -> Search:
     path than a long one. Another stays first if it has a word of the query, as in its path, that
     the better located one lacks.
     """
+    if not any(copies.values()):
+        return search
     rows = search.rows.read([key for group in copies.items() for key in (group[0], *group[1])])
     keys = search.ranking.keys.tolist()
     at = {key: rank for rank, key in enumerate(keys)}
     swapped = False
     for first, others in copies.items():
         equal = [key for key in others if rows[key].text == rows[first].text and key in at]
+        if not equal:
+            continue
         costs = {key: _location_cost(search, rows[key]) for key in (first, *equal)}
         best = min(costs, key=costs.__getitem__)
         if costs[best] == costs[first]:
@@ -116,16 +120,21 @@ def _keep(search: Search, copies: dict[int, tuple[int, ...]], *, wanted: int) ->
     A copy has copies itself if it was better before the reranker.
     """
     known = search.copies
-    all_copies = {
-        key: _without(
-            key,
-            (*known.get(key, ()), *(also for each in own for also in (each, *known.get(each, ())))),
-        )
-        for key, own in copies.items()
-    }
-    kept = np.isin(search.ranking.keys, list(copies))
-    keys, scores = search.ranking.keys[kept][:wanted], search.ranking.scores[kept][:wanted]
+    all_copies = {key: _all_copies(key, own, known) for key, own in copies.items()}
+    kept = [at for at, key in enumerate(search.ranking.keys.tolist()) if key in copies][:wanted]
+    keys, scores = search.ranking.keys[kept], search.ranking.scores[kept]
     return search._replace(ranking=Ranking(keys, scores), copies=all_copies)
+
+
+def _all_copies(
+    key: int, own: Sequence[int], known: Mapping[int, tuple[int, ...]]
+) -> tuple[int, ...]:
+    """Return the copies of a chunk that are known, its own, and their copies."""
+    before = known.get(key, ())
+    if not own:
+        return before
+    further = (also for each in own for also in (each, *known.get(each, ())))
+    return _without(key, (*before, *further))
 
 
 def _without(key: int, copies: Iterable[int]) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.retrieve.operators import parse_words
 from crx.retrieve.phrases import inner_words, normalize_text, occurs
-from crx.retrieve.ports import DenseLeg, Found, Keys, Legs, LexicalLeg, TermIndex
+from crx.retrieve.ports import DenseLeg, Found, Keys, LexicalLeg, TermIndex
 from crx.retrieve.search_state import ChunkRows, Search
 
 # A leg is asked for more chunks until enough are left, four times as many each time, up to this.
@@ -37,9 +37,9 @@ def exclude_chunks(search: Search) -> Search:
         return search
     searcher = search.searcher
     exclusion = Exclusion(search.excluded, searcher.langs, searcher.terms, search.rows, {})
-    legs = Legs(
-        ExcludingLexical(search.legs.lexical, exclusion),
-        ExcludingDense(search.legs.dense, exclusion),
+    legs = search.legs._replace(
+        lexical=ExcludingLexical(search.legs.lexical, exclusion),
+        dense=ExcludingDense(search.legs.dense, exclusion),
     )
     excluded = " or ".join(f'"{each}"' for each in search.excluded)
     quoted = f'"-{search.excluded[0]}"'

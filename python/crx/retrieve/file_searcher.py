@@ -14,6 +14,10 @@ from crx.errors import Damaged
 from crx.retrieve.ports import Found, Legs, Matching
 from crx.retrieve.vector_leg import VectorLeg
 
+# Chunks of which BM25 is searched in less than half a millisecond, the time of a hand-over between
+# two threads of which both run Python.
+_FEW_CHUNKS = 20_000
+
 
 class FilteredLexical(NamedTuple):
     """The BM25 leg among the documents of a filter."""
@@ -119,10 +123,12 @@ class FileSearcher(NamedTuple):
 
     def legs(self, where: Mapping[str, object] | None) -> Legs:
         """Return the legs among the documents that meet a filter; `ValueError` for no filter."""
+        few = len(self.lexical) <= _FEW_CHUNKS
         if where is None:
-            return Legs(self.lexical, FileDense(self.dense, self.store))
+            return Legs(self.lexical, FileDense(self.dense, self.store), few)
         only = self._select(where)
-        return Legs(FilteredLexical(self.lexical, only), FileDense(self.dense, self.store, only))
+        dense = FileDense(self.dense, self.store, only)
+        return Legs(FilteredLexical(self.lexical, only), dense, few)
 
     def has_document(self, where: Mapping[str, object]) -> bool:
         """Return whether a document meets a filter."""

@@ -17,10 +17,9 @@ NAMED_COPIES = 10
 def read_hits(search: Search) -> Search:
     """Return the search with its hits, without chunks that were removed from the store since."""
     keys = search.ranking.keys.tolist()
+    shown = set(keys)
     stages = {
-        name: _stages(search.rankings[name], set(keys))
-        for name in _RANKED
-        if name in search.rankings
+        name: _stages(search.rankings[name], shown) for name in _RANKED if name in search.rankings
     }
     rows = search.rows.read(keys)
     hits = tuple(
@@ -47,7 +46,10 @@ def read_hits(search: Search) -> Search:
 
 def _other_documents(search: Search, key: int, uri: str) -> tuple[str, ...]:
     """Return the first documents that hold copies of a hit, but its own."""
-    rows = search.rows.read(search.copies.get(key, ()))
+    copies = search.copies.get(key)
+    if not copies:
+        return ()
+    rows = search.rows.read(copies)
     others = dict.fromkeys(row.uri for row in rows.values() if row.uri != uri)
     return tuple(islice(others, NAMED_COPIES))
 

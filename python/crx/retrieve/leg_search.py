@@ -52,7 +52,7 @@ def search_reachable_legs(search: Search) -> Search:
 
 
 def search_legs(search: Search) -> Search:
-    """Return the search with the ranking of each leg; the legs are searched in parallel.
+    """Return the search with the ranking of each leg; many chunks are searched in parallel.
 
     If the best chunks of BM25 show that a part of the query names a document, its words weigh
     less in both legs (see `document_name`).
@@ -64,16 +64,16 @@ def search_legs(search: Search) -> Search:
     search_bm25 = partial(_search_bm25, search, timer=timer)
     is_bm25 = "bm25" in search.request.legs and weights.bm25_depth > 0
     if "dense" in search.request.legs and weights.dense_depth and embedder is not None:
-        named = _submit(search_bm25) if is_bm25 else None
+        named = _start(search_bm25, few=search.legs.few) if is_bm25 else None
         with timer.stage("embed"):
             vector = _embed(search.query, embedder)
-            if named and (name := named.result().name):
+            if named and (name := named().name):
                 vector = _unit(vector + _embed(name.rest, embedder))
         with timer.stage("dense"):
             found = search.legs.dense.search(vector, k=weights.dense_depth)
             rankings["dense"] = Ranking(*found)
         if named:
-            rankings["bm25"] = named.result().ranking
+            rankings["bm25"] = named().ranking
     elif is_bm25:
         rankings["bm25"] = search_bm25().ranking
     found_faults = search.legs.dense.faults[known_faults:]
@@ -136,6 +136,14 @@ def _embed(query: str, embedder: Embedder) -> NDArray[np.float32]:
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(vector / (np.linalg.norm(vector) or 1), np.float32)
+
+
+def _start(search: Callable[[], NamedRanking], *, few: bool) -> Callable[[], NamedRanking]:
+    """Search a leg, of many chunks in another thread; return a function that waits for it."""
+    if few:
+        found = search()
+        return lambda: found
+    return _submit(search).result
 
 
 def _submit(search: Callable[[], NamedRanking]) -> Future[NamedRanking]:

@@ -61,10 +61,15 @@ class DenseLeg(Protocol):
 
 
 class Legs(NamedTuple):
-    """Both legs of a search."""
+    """Both legs of a search.
+
+    They are searched one after the other if there are so `few` chunks that handing BM25 over to
+    another thread would take longer than its search.
+    """
 
     lexical: LexicalLeg
     dense: DenseLeg
+    few: bool = False
 
 
 class TermIndex(LexicalLeg, Protocol):
