@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crx._native import split
+from crx.ingest.split import SectionLabels
+from crx.types import Mark, MarkKind
 
 NO_CUTS = np.empty((0, 2), dtype=np.uint32)
 PIECES = st.sampled_from(
@@ -122,3 +126,32 @@ def test_the_width_of_a_letter_in_bytes_changes_nothing(text: str, budget: int) 
         return split(shifted, cuts=NO_CUTS, token_starts=None, budget=budget).tolist()  # type: ignore[no-any-return]
 
     assert spans("w") == spans("\U00010428") == spans("é")
+
+
+def test_the_labels_around_a_position_are_those_of_all_sections_that_hold_it() -> None:
+    """Sections may overlap where another package's reader made them."""
+    chosen = random.Random(5)
+    for _ in range(200):
+        marks = []
+        for number in range(chosen.randrange(12)):
+            start = chosen.randrange(20)
+            end = start + chosen.randrange(12)
+            kinds: tuple[MarkKind, ...] = ("heading", "definition", "page")
+            marks.append(Mark(chosen.choice(kinds), start, end, str(number)))
+        labels = SectionLabels(marks)
+        for position in range(34):
+            around = [m for m in marks if m.is_section and m.start <= position < m.end]
+            around.sort(key=lambda m: (m.start, -m.end))
+            assert labels.around(position) == tuple(m.label for m in around)
+
+
+def test_labels_of_many_definitions_take_linear_time() -> None:
+    def seconds(count: int) -> float:
+        inner = [Mark("definition", 10 * n, 10 * n + 9, "f", 2) for n in range(count)]
+        labels = SectionLabels([Mark("definition", 0, 10 * count, "A", 1), *inner])
+        start = time.process_time()
+        for n in range(count):
+            assert len(labels.around(10 * n)) == 2
+        return time.process_time() - start
+
+    assert seconds(40_000) < 12 * seconds(10_000) + 0.1

@@ -31,7 +31,7 @@ import orjson
 
 from crx import _native
 from crx.context.excerpts import OPENING_CHARS
-from crx.ingest.split import labels_around
+from crx.ingest.split import SectionLabels
 from crx.types import Chunk, Context, Document, is_outcome
 
 Refresh = Literal["never", "section", "document"]
@@ -160,13 +160,14 @@ def _origins_setting(origins: Iterable[Origin]) -> dict[str, str]:
 
 def _around(document: Document, chunks: Sequence[Chunk], refresh: Refresh) -> Iterator[str]:
     """Yield the text around each chunk that its context depends on: headings and neighbours."""
+    sections = SectionLabels(document.marks)
     headings: dict[int, str] = {}
     for i, chunk in enumerate(chunks):
         if refresh != "section":
             yield ""
             continue
         if chunk.section not in headings:
-            headings[chunk.section] = "\n".join(labels_around(document.marks, chunk.start))
+            headings[chunk.section] = "\n".join(sections.around(chunk.start))
         near = range(max(0, i - NEIGHBOURS), min(len(chunks), i + NEIGHBOURS + 1))
         beside = [chunks[j].text for j in near if j != i and chunks[j].section == chunk.section]
         yield "\0".join([headings[chunk.section], *beside])

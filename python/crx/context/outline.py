@@ -28,7 +28,7 @@ from crx.context.controls import strip_controls
 from crx.context.excerpts import opening
 from crx.context.names import proper_names, rank_names
 from crx.ingest.formats import path_names
-from crx.ingest.split import labels_around
+from crx.ingest.split import SectionLabels
 from crx.types import FOLDER_DESCRIPTION, Chunk, Document, Mark
 
 # The comment with the licence that a source file begins with.
@@ -106,12 +106,13 @@ class Outliner:
         self._definitions = sorted(definitions, key=_start)
         self._head = ": ".join(part for part in (title, ", ".join(first)) if part)
         self._rest = ", ".join(rest)
+        self._sections = SectionLabels(document.marks)
         self._headings: dict[int, str] = {}
 
     def outline(self, chunk: Chunk) -> str:
         """Return the outline of a chunk: two lines, or fewer if there is nothing to name."""
         if chunk.section not in self._headings:
-            labels = labels_around(self._document.marks, chunk.start)
+            labels = self._sections.around(chunk.start)
             below = labels[1:] if labels[:1] == (self._document.title,) else labels
             nearest = list(_within(reversed(below), AROUND_CHARS)) or [*below[-1:]]
             self._headings[chunk.section] = " > ".join(reversed(nearest))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -67,10 +68,39 @@ def sections_at(marks: tuple[Mark, ...], positions: list[int]) -> list[int]:
     return sections
 
 
+class SectionLabels:
+    """The labels of the headings and definitions around any position of a document.
+
+    A position costs the depth of what is around it, not the number of sections.
+    """
+
+    def __init__(self, marks: Sequence[Mark]) -> None:
+        sections = (mark for mark in marks if mark.is_section)
+        self._sections = sorted(sections, key=lambda mark: (mark.start, -mark.end))
+        self._starts = [mark.start for mark in self._sections]
+        # The section before each one that is still open where it starts, -1 for none.
+        self._outer: list[int] = []
+        open_: list[int] = []
+        for at, mark in enumerate(self._sections):
+            while open_ and self._sections[open_[-1]].end <= mark.start:
+                open_.pop()
+            self._outer.append(open_[-1] if open_ else -1)
+            open_.append(at)
+
+    def around(self, position: int) -> tuple[str, ...]:
+        """Return the labels around a position, outermost first."""
+        labels = []
+        at = bisect_right(self._starts, position) - 1
+        while at >= 0:
+            if position < self._sections[at].end:
+                labels.append(self._sections[at].label)
+            at = self._outer[at]
+        return tuple(reversed(labels))
+
+
 def labels_around(marks: Sequence[Mark], position: int) -> tuple[str, ...]:
-    """Return the labels of the headings and definitions around a position, outermost first."""
-    around = [m for m in marks if m.is_section and m.start <= position < m.end]
-    return tuple(m.label for m in sorted(around, key=lambda m: (m.start, -m.end)))
+    """Return the labels of the headings and definitions around one position, outermost first."""
+    return SectionLabels(marks).around(position)
 
 
 def _cuts(marks: tuple[Mark, ...]) -> NDArray[np.uint32]:
