@@ -16,6 +16,7 @@ import crx
 from crx.errors import InputError, NotText
 from crx.ingest import archives
 from crx.ingest.read import read_bytes
+from crx.ingest.worker import isolated_reader
 from crx.types import Document
 
 TEXT = b"Whales eat krill.\n"
@@ -371,3 +372,34 @@ def test_a_file_named_as_one_in_an_archive_keeps_its_text(tmp_path: Path, name: 
         index.remove_matching(str(owner))
         assert index.search("whales").passages
         assert list(failures(index)) == [f"{name}#.txt"]
+
+
+def test_an_archive_is_read_again_once_pictures_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The archive may have had pictures, which were skipped; no engine is needed for this one."""
+    monkeypatch.setattr(isolated_reader, "require_engine", lambda _: None)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "notes.zip").write_bytes(make_zip({"x.txt": TEXT}))
+    (tmp_path / "docs" / "plain.txt").write_bytes(TEXT)
+    settings = {"embedder": "none", "reranker": ""}
+    with crx.open(tmp_path / "index", settings=settings) as index:
+        index.add(tmp_path / "docs")
+        assert index.refresh().unchanged == 2
+    for changed in (1, 0):
+        with crx.open(tmp_path / "index", settings={**settings, "ocr": "rapidocr"}) as index:
+            report = index.refresh()
+            assert (report.changed, report.unchanged, report.failures) == (changed, 2 - changed, ())
+
+
+def test_outlines_have_the_new_name_of_a_renamed_archive(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    archive = tmp_path / "docs" / "lighthouse.zip"
+    archive.write_bytes(make_zip({"x.py": b"def blow():\n    return whales\n"}))
+    with crx.open(tmp_path / "index", settings={"embedder": "none", "reranker": ""}) as index:
+        index.add(tmp_path / "docs")
+        assert found(index, "lighthouse") == ["x.py"]
+        archive.rename(archive.parent / "windmill.zip")
+        index.refresh()
+        assert found(index, "windmill") == ["x.py"]
+        assert found(index, "lighthouse") == []

@@ -29,7 +29,7 @@ from crx.ingest.libreoffice.convert import seconds_spent as libreoffice_seconds
 from crx.ingest.sevenzip import files as sevenzip
 from crx.ingest.sevenzip.decode import DamagedArchive, UnreadBlock
 from crx.ingest.unread_parts import describe_unread
-from crx.types import Document
+from crx.types import Document, Scalar
 
 # Extensions of archives, each with that of the compression around a tar file.
 EXTENSIONS = {
@@ -41,6 +41,9 @@ EXTENSIONS = {
     ".txz": ".xz",
     ".tzst": ".zst",
 }
+
+# The metadata of documents of an archive whose pictures were read, too.
+SCANS_READ = "scans_read"
 
 # Files of one archive, those of the archives in it included.
 MOST_FILES = 10_000
@@ -128,9 +131,12 @@ class _Member:
 
 
 def read_archive(
-    data: bytes, *, name: str, budget: ArchiveBudget, read: ReadMember
+    data: bytes, *, name: str, budget: ArchiveBudget, read: ReadMember, scans: bool = False
 ) -> Iterator[Document]:
     """Yield the documents of an archive's files, then raise `InputError` if any was bad.
+
+    `scans` says that pictures are read, which the metadata records: it is not known of an archive
+    which files have no document because they are not.
 
     Raises `PartlyRead` for bad files of an archive that was listed to its end, and `NotText` if
     there is no document in it.
@@ -141,6 +147,7 @@ def read_archive(
     refused: dict[str, str] = {}
     is_listed = False
     count = 0
+    noted: dict[str, Scalar] = {SCANS_READ: True} if scans else {}
     paths: set[str] = set()
     budget.level += 1
     try:
@@ -154,7 +161,7 @@ def read_archive(
             try:
                 for document in read(member.data, name=member.path):
                     count += 1
-                    metadata = {**document.metadata, "as_written": False}
+                    metadata = {**document.metadata, "as_written": False, **noted}
                     yield replace(document, uri=f"{name}#{document.uri}", metadata=metadata)
             except NotText:
                 continue

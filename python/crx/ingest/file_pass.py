@@ -13,14 +13,14 @@ import orjson
 
 from crx import _native
 from crx.errors import InputError, NotText
-from crx.ingest.archives import PartlyRead
+from crx.ingest.archives import SCANS_READ, PartlyRead
 from crx.ingest.chunk_estimate import estimate_chunks
 from crx.ingest.discover import Discovery, FoundFile, Root, discover, read_content
 from crx.ingest.formats import path_names
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import is_below, path_of
-from crx.ingest.read import failure_reason, promises_text
+from crx.ingest.read import failure_reason, is_archive_name, promises_text
 from crx.ingest.recorded_failures import RecordedFailures
 from crx.ingest.report import Failure, Skipped, Tally
 from crx.ingest.worker.isolated_reader import IsolatedReader
@@ -55,7 +55,8 @@ class FilePass:
     """A pass that makes a store hold what lies below roots.
 
     A file whose size and time stamp are those of the last run is not read again, unless it or a
-    folder that it is in was replaced since, or `rehash`, which also writes damaged documents anew.
+    folder that it is in was replaced since, or `rehash`, which also writes damaged documents anew,
+    or, of an archive, `scans` where its pictures were not read.
     A file that cannot be read is a `Failure`, and the store keeps what it has of it; likewise for
     all files of a folder that cannot be listed or is not mounted. A file without text is skipped,
     unless it is a root or its name promises text. An archive that was read but for some of its
@@ -72,11 +73,12 @@ class FilePass:
         max_file_mb: int,
         skip_folders: FolderPatterns,
         rehash: bool = False,
+        scans: bool = False,
         only: PathSelection | None = None,
         keep_missing: bool = False,
     ) -> None:
         """`only` limits the pass to what it covers; `keep_missing` keeps documents of files
-        that are gone.
+        that are gone. With `scans` pictures are read.
         """
         self.skipped: list[Skipped] = []
         self._store = store
@@ -86,6 +88,7 @@ class FilePass:
         self._max_file_mb = max_file_mb
         self._skip_folders = skip_folders
         self._rehash = rehash
+        self._scans = scans
         self._only = only
         self._keep_missing = keep_missing
         self._failed = RecordedFailures(store)
@@ -143,10 +146,8 @@ class FilePass:
 
     def _visits(self, uri: str) -> bool:
         """Return True for a folder that this pass lists."""
-        if self._only is None:
-            return True
         path = path_of(uri)
-        return self._only.leads_to(path) or self._only.covers(path)
+        return self._only is None or self._only.leads_to(path) or self._only.covers(path)
 
     def _remove_missing(self) -> None:
         """Remove the documents of files that are gone, or count them as kept."""
@@ -214,7 +215,7 @@ class FilePass:
             self._keep(file.uri, str(error), [] if was_read else rows)
 
     def _has_same_stat(self, file: FoundFile, rows: Rows) -> bool:
-        if not rows or self._rehash or file.uri in self._failed:
+        if not rows or self._is_read_again(file, rows):
             return False
         # Replaced by a file of the same size whose time was set, as copies with their times are, or
         # by a move of its folder.
@@ -222,6 +223,14 @@ class FilePass:
             return False
         stat = (file.size, file.mtime_ns)
         return all((row.source_size, row.source_mtime_ns) == stat for row in rows)
+
+    def _is_read_again(self, file: FoundFile, rows: Rows) -> bool:
+        """Return True for a file that is read though it may not have changed."""
+        if self._rehash or file.uri in self._failed:
+            return True
+        if self._scans and is_archive_name(file.uri):
+            return any(SCANS_READ not in orjson.loads(row.metadata) for row in rows)
+        return False
 
     def _is_unchanged(self, file: FoundFile, rows: Rows) -> bool:
         """Compare size and time stamp; raise `PermissionError` for a file that cannot be opened."""
@@ -235,8 +244,8 @@ class FilePass:
         """Return the visit of a file with its documents if they are new, else with the outcome."""
         file, rows = visit.file, visit.rows
         source = Source(file.uri, hash_source(data), file.size, file.mtime_ns)
-        again = self._rehash or file.uri in self._failed
-        if rows and not again and all(row.source_hash == source.hash for row in rows):
+        is_same = bool(rows) and all(row.source_hash == source.hash for row in rows)
+        if is_same and not self._is_read_again(file, rows):
             stat = (file.size, file.mtime_ns)
             for row in rows:
                 if (row.source_size, row.source_mtime_ns) != stat:
@@ -312,21 +321,21 @@ class FilePass:
         Documents whose title is the file's name, or whose outlines have it, are removed, so that
         they are read again.
         """
-        old = self._missing.take(source.hash, file.path.suffix)
-        if old is None:
+        vanished = self._missing.take(source.hash, file.path.suffix)
+        if vanished is None:
             return False
-        path, rows = old
+        path, rows = vanished
         stored = {row.uri: orjson.loads(row.metadata) for row in rows}
         is_named = any("title_from" in metadata for metadata in stored.values())
-        if is_named or path_names(path) != path_names(file.uri):
+        renamed = {uri: file.uri + uri.removeprefix(path) for uri in stored}
+        if is_named or any(path_names(old) != path_names(new) for old, new in renamed.items()):
             self._store.remove_documents(list(stored))  # the name was the old one
             return False
         for row in rows:
-            metadata = {**stored[row.uri], "path": source.path}
             self._store.rename_document(
                 row.uri,
-                file.uri + row.uri.removeprefix(path),
-                metadata=encode_metadata(metadata),
+                renamed[row.uri],
+                metadata=encode_metadata({**stored[row.uri], "path": source.path}),
                 source_mtime_ns=file.mtime_ns,
             )
         self._failed.replace_within(file.uri, self._failed.within(path), documents=self._files)
@@ -346,8 +355,7 @@ class FilePass:
     def _forget_failures(self, found: Set[str], scope: _Scope) -> None:
         """Forget earlier failures of files and folders that do not exist any more."""
         owners = self._failed.owners()
-        gone = [uri for uri, of in owners.items() if of not in found and scope.is_gone(of)]
-        if gone:
+        if gone := [uri for uri, of in owners.items() if of not in found and scope.is_gone(of)]:
             self._store.forget_failures(gone)
 
 
@@ -410,8 +418,8 @@ def _set_vanished(discovery: Discovery, roots: Sequence[Root], known: dict[str, 
     for each in discovery.unreachable.copy():
         if each.uri not in uris or os.path.lexists(path_of(each.uri)):
             continue
-        above = (uri for uri in uris if uri != each.uri and is_below(each.uri, uri))
-        listed = any(os.path.isdir(path_of(uri)) for uri in above)
+        above = (path_of(uri) for uri in uris if uri != each.uri and is_below(each.uri, uri))
+        listed = any(map(os.path.isdir, above))
         if listed or not any(is_below(path, each.uri) for path in known):
             discovery.unreachable.remove(each)
             discovery.vanished.append(each.uri)

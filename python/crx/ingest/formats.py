@@ -17,6 +17,8 @@ MARKUP = {
     ".tex": "latex", ".latex": "latex",
     ".mediawiki": "mediawiki", ".wiki": "mediawiki",
 }  # fmt: skip
+# Extensions of compressed files, behind that of what they hold.
+_COMPRESSION = re.compile(r"\.(?:gz|bz2|xz|zst)$", re.IGNORECASE)
 _AS_WRITTEN = frozenset(("text", "markdown", *MARKUP.values(), *LANGUAGES.values()))
 
 
@@ -26,6 +28,7 @@ def path_names(uri: str) -> tuple[str, ...]:
     There are none of another file, and of one without an extension.
     """
     *folders, name = re.split("[/#]", uri)
+    name = _COMPRESSION.sub("", name)
     stem, dot, extension = name.rpartition(".")
     return (*folders[-1:], stem) if dot + extension.lower() in LANGUAGES and stem else ()
 

@@ -162,6 +162,7 @@ class Indexer:
                 max_file_mb=self._max_file_mb,
                 skip_folders=self._skip_folders,
                 rehash=rehash,
+                scans=bool(self._ocr),
                 only=only,
                 keep_missing=keep_missing,
             )

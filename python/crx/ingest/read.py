@@ -251,7 +251,9 @@ def _read_archive(
             budget=budget,
         )
 
-    yield from archives.read_archive(data, name=name, budget=budget, read=read)
+    yield from archives.read_archive(
+        data, name=name, budget=budget, read=read, scans=recognize is not None
+    )
 
 
 def promises_text(found: FoundFile, data: bytes) -> bool:
