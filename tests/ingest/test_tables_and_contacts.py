@@ -152,7 +152,8 @@ def test_contacts_are_sections() -> None:
 def test_events_and_tasks_are_sections() -> None:
     found = read(CALENDAR.encode(), "board.ics")
     assert found.text == (
-        "Board meeting\n\nBegins: 2026-03-05 14:00\nEnds: 2026-03-05 15:30\nLocation: Room 4\n"
+        "Board meeting\n\nBegins: 2026-03-05 14:00 Europe/Berlin\n"
+        "Ends: 2026-03-05 15:30 UTC\nLocation: Room 4\n"
         "Attendee: Lee: Kim <kim@example.org>\nBudget of the pier.\n\nOrder rope\n\nDue: 2026-04-01"
     )
 
@@ -169,6 +170,16 @@ LOCATION:Gate 2
 END:VEVENT
 """
     assert read(event.encode(), "a.ics").text == "Zoo visit\n\nLocation: Gate 2"
+
+
+def test_a_property_may_have_a_character_set_of_its_own() -> None:
+    card = (
+        b"BEGIN:VCARD\nVERSION:2.1\nFN;CHARSET=ISO-8859-1;ENCODING=QUOTED-PRINTABLE:J=F6rg\n"
+        b"NOTE;ENCODING=QUOTED-PRINTABLE;CHARSET=windows-1251:=CF=F0=E8=E2=E5=F2\n"
+        b"ROLE;CHARSET=no-such-set;ENCODING=QUOTED-PRINTABLE:caf=C3=A9\n"
+        b"TITLE;CHARSET=base64;ENCODING=QUOTED-PRINTABLE:na=C3=AFve\nEND:VCARD\n"
+    )
+    assert read(card, "a.vcf").text == "Jörg\n\nnaïve\ncafé\nПривет"
 
 
 def test_a_property_that_recurs_keeps_its_order() -> None:
@@ -220,6 +231,37 @@ def test_parquet_is_read_row_by_row() -> None:
     for damaged in (out.getvalue()[:-6], b"PAR1" + bytes(90) + b"PAR1"):
         with pytest.raises(InputError, match="is a damaged Parquet file"):
             list(read_bytes(damaged, name="a.parquet"))
+
+
+def test_parquet_with_nanoseconds_is_read() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    moment = 1_772_719_200_123_456_789
+    kinds = {"at": arrow.timestamp("ns"), "clock": arrow.time64("ns")}
+    table = arrow.table({
+        "at": arrow.array([moment, None], kinds["at"]),
+        "clock": arrow.array([1, 2], kinds["clock"]),
+    })  # fmt: skip
+    out = BytesIO()
+    parquet.write_table(table, out)
+    assert read(out.getvalue(), "times.parquet").text == (
+        "times\n2026-03-05 14:00:00.123456789\t00:00:00.000000001\n\t00:00:00.000000002\n"
+    )
+
+
+def test_what_is_left_out_of_large_tables_is_noted(tmp_path: Path) -> None:
+    wide = ", ".join(f"c{n}" for n in range(201))
+    script = f"CREATE TABLE a ({wide}); INSERT INTO a (c0) VALUES ('{'x' * 100_001}');"
+    found = read(database(tmp_path / "a.db3", script=script), "a.db3")
+    assert found.metadata["left_out"] == [
+        "columns after the first 200 of 201",
+        "what a cell has after 100,000 characters",
+    ]
+    script = "".join(f"CREATE TABLE t{n} (a); INSERT INTO t{n} VALUES (1);" for n in range(1000))
+    found = read(database(tmp_path / "b.db3", script=script), "b.db3")
+    assert found.metadata["left_out"] == ["tables after the first 1,000 of 1,001"]
+    small = database(tmp_path / "c.db3", script="CREATE TABLE a (b); INSERT INTO a VALUES (1);")
+    assert "left_out" not in read(small, "c.db3").metadata
 
 
 def test_files_of_zstandard_are_decompressed_within_the_limit() -> None:

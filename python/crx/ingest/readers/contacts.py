@@ -14,7 +14,7 @@ from operator import itemgetter
 
 from crx.errors import InputError
 from crx.ingest.readers import text as plain
-from crx.ingest.readers.decode import decode
+from crx.ingest.readers.decode import decode, normalize
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.types import Document
 
@@ -33,12 +33,14 @@ _EVENT = {
 }  # fmt: skip
 _SECTIONS = {"VCARD": _CONTACT, "VEVENT": _EVENT, "VTODO": _EVENT, "VJOURNAL": _EVENT}
 _HEADINGS = {"FN": 0, "SUMMARY": 0, "N": 1}
+_CHARSET = re.compile(r'\bCHARSET="?([\w.:-]{1,40})', re.IGNORECASE)
+_TIME_ZONE = re.compile(r';TZID=(?:"([^"]{1,100})"|([^";:]{1,100}))', re.IGNORECASE)
 _COMMON_NAME = re.compile(r';CN=(?:"([^"]{1,200})"|([^";:]{1,200}))', re.IGNORECASE)
 # The name and the parameters, which may have colons within quotes.
 _HEAD = re.compile(r'([^":]*(?:"[^"]*"[^":]*)*):')
 _BEGIN = re.compile(r"^BEGIN:\s*V", re.IGNORECASE | re.MULTILINE)
 _ESCAPE = re.compile(r"\\([\\,;nN])")
-_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\dZ?)?")
+_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
 # A picture or a key is a property of one long line.
 _MOST_CHARS = 100_000
 
@@ -89,9 +91,19 @@ def _properties(text: str) -> Iterator[tuple[str, str, str]]:
             value = "".join(parts)
             if len(value) > _MOST_CHARS:
                 continue
-            value = quopri.decodestring(value.encode()).decode("utf-8", errors="replace")
+            value = _decode(quopri.decodestring(value.encode()), parameters)
         # A group may stand before the name: `item1.TEL`.
         yield name.rpartition(".")[2].strip().upper(), f";{parameters}", value
+
+
+def _decode(value: bytes, parameters: str) -> str:
+    """Return a value of bytes by the character set that its parameters name, else as UTF-8."""
+    if charset := _CHARSET.search(parameters):
+        try:
+            return normalize(value.decode(charset[1], errors="replace"))
+        except (LookupError, ValueError):  # no such character set, or none of text
+            pass
+    return value.decode("utf-8", errors="replace")
 
 
 def _readable(name: str, parameters: str, value: str) -> str:
@@ -104,16 +116,18 @@ def _readable(name: str, parameters: str, value: str) -> str:
         parts = (part.strip() for part in re.split(r"(?<!\\);", value))
         value = (", " if name == "ADR" else " ").join(part for part in parts if part)
     if name in ("DTSTART", "DTEND", "DUE", "BDAY"):
-        return _DATE.sub(_iso_date, value, count=1)
+        zone = _TIME_ZONE.search(parameters)
+        date = _DATE.sub(_iso_date, value, count=1)
+        return f"{date} {(zone[1] or zone[2]).lstrip('/')}" if zone else date
     if name == "TEL":
         value = value.removeprefix("tel:")
     return _ESCAPE.sub(lambda match: "\n" if match[1] in "nN" else match[1], value)
 
 
 def _iso_date(match: re.Match[str]) -> str:
-    year, month, day, hour, minute = match.groups()
+    year, month, day, hour, minute, utc = match.groups()
     date = f"{year}-{month}-{day}"
-    return f"{date} {hour}:{minute}" if hour else date
+    return f"{date} {hour}:{minute}{' UTC' if utc else ''}" if hour else date
 
 
 def _add_section(

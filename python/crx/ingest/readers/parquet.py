@@ -12,15 +12,14 @@ from typing import Any
 
 from crx.errors import InputError
 from crx.ingest.readers.file_title import name_title
-from crx.ingest.readers.sheet_text import SheetText, one_line
+from crx.ingest.readers.sheet_text import Cut, SheetText, one_line
 from crx.types import Document, Scalar
 
 extensions = (".parquet",)
 
 _BATCH_ROWS = 1000
 _MOST_COLUMNS = 200
-# Characters of a cell, and of all cells. The worker's own limits hold besides.
-_CELL_CHARS = 100_000
+# Characters of all cells. The worker's own limits hold besides.
 _MOST_CHARS = 64_000_000
 
 
@@ -31,8 +30,11 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     try:
         arrow.set_memory_pool(arrow.system_memory_pool())
         file = parquet.ParquetFile(BytesIO(data), memory_map=False, pre_buffer=False)
-        columns = file.schema_arrow.names[:_MOST_COLUMNS]
-        rows = list(_rows(file, columns))
+        found = file.schema_arrow.names
+        columns = found[:_MOST_COLUMNS]
+        cut = Cut()
+        cut.keep_first(_MOST_COLUMNS, of=len(found), kind="columns")
+        rows = list(_rows(file, columns, cut))
     except (arrow.ArrowException, OSError, ValueError, OverflowError) as failed:
         reason = one_line(str(failed)).lower()[:200]
         raise InputError(f"is a damaged Parquet file: {reason}") from failed
@@ -43,6 +45,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     text.add_sheet(title or "table", rows, names=names, names_at=0)
     whole, marks = text.build()
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "parquet"}
+    metadata |= cut.metadata()
     if title:
         metadata["title_from"] = "name"
     yield Document(uri=name, text=whole, title=title, metadata=metadata, marks=marks)
@@ -57,13 +60,13 @@ def _load() -> tuple[Any, Any]:
         ) from None
 
 
-def _rows(file: Any, columns: list[str]) -> Iterator[tuple[int, str]]:
+def _rows(file: Any, columns: list[str], cut: Cut) -> Iterator[tuple[int, str]]:
     """Yield the number and the line of each row that is not empty."""
     number = chars = 0
     for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False):
-        for row in batch.to_pylist():
+        for row in zip(*map(_values, batch.columns), strict=True):
             number += 1
-            line = "\t".join(map(_cell, row.values())).rstrip()
+            line = "\t".join(cut.cell(value) for value in row).rstrip()
             chars += len(line)
             if chars > _MOST_CHARS:
                 raise InputError(f"holds more than {_MOST_CHARS:,} characters")
@@ -71,8 +74,11 @@ def _rows(file: Any, columns: list[str]) -> Iterator[tuple[int, str]]:
                 yield number, line
 
 
-def _cell(value: object) -> str:
-    """Return a value as one line; nothing for a missing one and for bytes."""
-    if value is None or isinstance(value, bytes):
-        return ""
-    return one_line(str(value)[:_CELL_CHARS])
+def _values(column: Any) -> list[Any]:
+    """Return the values of a column; Python's own have no nanoseconds, so these are strings."""
+    kind = str(column.type)
+    if kind.startswith(("timestamp[ns", "time64[ns", "duration[ns")):
+        strings: list[Any] = column.cast("string").to_pylist()
+        return strings
+    values: list[Any] = column.to_pylist()
+    return values

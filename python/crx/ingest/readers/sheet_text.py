@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.headings import in_order
-from crx.types import Mark
+from crx.types import Mark, Scalar
 
 # Rows that are numbered; a citation of a later row names the sheet.
 _MOST_ROWS = 50_000
+# Characters of a cell.
+_CELL_CHARS = 100_000
 
 
 class SheetText:
@@ -53,6 +55,31 @@ class SheetText:
     def _put(self, text: str) -> None:
         self._parts.append(text)
         self._length += len(text)
+
+
+class Cut:
+    """What is left out of tables that are too large, for the metadata of their document."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, None] = {}
+
+    def keep_first(self, most: int, *, of: int, kind: str) -> None:
+        """Note that no more than `most` of something are read."""
+        if of > most:
+            self._parts[f"{kind} after the first {most:,} of {of:,}"] = None
+
+    def cell(self, value: object) -> str:
+        """Return a value as one line; nothing for a missing one and for bytes."""
+        if value is None or isinstance(value, bytes):
+            return ""
+        text = str(value)
+        if len(text) > _CELL_CHARS:
+            self._parts[f"what a cell has after {_CELL_CHARS:,} characters"] = None
+        return one_line(text[:_CELL_CHARS])
+
+    def metadata(self) -> dict[str, list[Scalar]]:
+        """Return the field that lists what is left out, no field if that is nothing."""
+        return {"left_out": list(self._parts)} if self._parts else {}
 
 
 def one_line(text: str) -> str:

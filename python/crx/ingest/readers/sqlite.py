@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from crx.errors import InputError
 from crx.ingest.readers.file_title import name_title
-from crx.ingest.readers.sheet_text import SheetText, one_line
+from crx.ingest.readers.sheet_text import Cut, SheetText, one_line
 from crx.ingest.unread_parts import describe_unread
 from crx.types import Document, Scalar
 
@@ -29,8 +29,7 @@ _JOURNAL = b"\1\1"
 _MOST_TABLES = 1000
 _MOST_COLUMNS = 200
 _LABEL_CHARS = 200
-# Characters of a cell, and of all cells. The worker's own limits hold besides.
-_CELL_CHARS = 100_000
+# Characters of all cells. The worker's own limits hold besides.
 _MOST_CHARS = 64_000_000
 # Bytes of a value that SQLite makes while it reads.
 _VALUE_BYTES = 100_000_000
@@ -61,15 +60,18 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         except _DAMAGES as failed:
             raise InputError(f"is a damaged SQLite database: {_reason(failed)}") from failed
         left = _MOST_CHARS
-        for table in tables:
+        cut = Cut()
+        cut.keep_first(_MOST_TABLES, of=len(tables), kind="tables")
+        for table in tables[:_MOST_TABLES]:
             try:
-                left -= _add_table(text, database, table, most_chars=left)
+                left -= _add_table(text, database, table, most_chars=left, cut=cut)
             except _DAMAGES as failed:
                 bad.append(f"{one_line(table)}: {_reason(failed)}")
     if not text.sheets:
         raise InputError(f"has damaged tables: {describe_unread(bad)}" if bad else "has no text")
     whole, marks = text.build()
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "sqlite", "sheets": text.sheets}
+    metadata |= cut.metadata()
     if title := name_title(name):
         metadata["title_from"] = "name"
     yield Document(uri=name, text=whole, title=title, metadata=metadata, marks=marks)
@@ -109,17 +111,18 @@ def _name_tables(found: Sequence[tuple[str, int]]) -> list[str]:
     """
     behind = {f"{name}_{suffix}" for name, page in found if not page for suffix in _BEHIND}
     own = (name for name, page in found if page and not name.lower().startswith("sqlite_"))
-    return [name for name in own if name not in behind][:_MOST_TABLES]
+    return [name for name in own if name not in behind]
 
 
 def _add_table(
-    text: SheetText, database: sqlite3.Connection, table: str, *, most_chars: int
+    text: SheetText, database: sqlite3.Connection, table: str, *, most_chars: int, cut: Cut
 ) -> int:
     """Add the rows of a table, and return how many characters they have."""
     # Those that are computed would call functions.
     columns = [
         row[1] for row in database.execute(f"PRAGMA {_COLUMNS}({_quote(table)})") if not row[6]
     ]
+    cut.keep_first(_MOST_COLUMNS, of=len(columns), kind="columns")
     columns = columns[:_MOST_COLUMNS]
     selected = ", ".join(map(_quote, columns))
     rows: list[tuple[int, str]] = []
@@ -127,7 +130,7 @@ def _add_table(
     # An index that has all columns would be read instead, in its own order.
     found = database.execute(f"SELECT {selected} FROM {_quote(table)} NOT INDEXED")
     for number, row in enumerate(found, start=1):
-        line = "\t".join(map(_cell, row)).rstrip()
+        line = "\t".join(map(cut.cell, row)).rstrip()
         chars += len(line)
         if chars > most_chars:
             raise InputError(f"holds more than {_MOST_CHARS:,} characters; export what is of use")
@@ -142,13 +145,6 @@ def _add_table(
 def _quote(name: str) -> str:
     quoted = name.replace('"', '""')
     return f'"{quoted}"'
-
-
-def _cell(value: object) -> str:
-    """Return a value as one line; nothing for NULL and a blob."""
-    if value is None or isinstance(value, bytes):
-        return ""
-    return one_line(str(value)[:_CELL_CHARS])
 
 
 def _text(value: bytes) -> str:
