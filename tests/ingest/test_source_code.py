@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import crx
+from crx.ingest.formats import path_names
 from crx.ingest.source_code import is_source_code
 
 C = """
@@ -34,3 +35,9 @@ def test_the_sources_of_this_package_are_code() -> None:
     found = [is_source_code(chunk) for chunk in chunks if len(chunk) == 700]
     assert len(found) >= 8
     assert sum(found) / len(found) >= 0.7
+
+
+def test_a_compressed_source_file_is_found_by_its_names() -> None:
+    assert path_names("/a/roads/tar.py.gz") == ("roads", "tar")
+    assert path_names("x.zip#src/b.rs.ZST") == ("src", "b")
+    assert path_names("/a/tar.gz") == ()
