@@ -110,8 +110,8 @@ class TestBytes:
         assert (document.metadata, document.marks) == ({"ext": "cfg", "format": "text"}, ())
 
     def test_an_office_file_says_what_to_do(self) -> None:
-        with pytest.raises(InputError, match=r"no reader for \.ppt; save it as"):
-            one(b"PK\x03\x04", "a.ppt")
+        with pytest.raises(InputError, match=r"no reader for \.key; save it as"):
+            one(b"PK\x03\x04", "a.key")
 
 
 class TestText:
