@@ -24,8 +24,19 @@ pub fn defines(uri: &str, text: &str, name: &str) -> bool {
         || definitions(text, syntax).any(|each| {
             [each.name, each.path]
                 .iter()
-                .any(|found| found.to_lowercase() == name)
+                .any(|found| found.to_lowercase() == name || is_marked(text, found, &name))
         })
+}
+
+/// Returns whether a name of a text, which is in lower case, ends with a mark: `valid?` and `save!` of
+/// Ruby and Elixir.
+fn is_marked(text: &str, found: &str, name: &str) -> bool {
+    let Some(bare) = name.strip_suffix(['?', '!']) else {
+        return false;
+    };
+    // The names are slices of the text.
+    let end = found.as_ptr() as usize - text.as_ptr() as usize + found.len();
+    found.to_lowercase() == bare && text[end..].starts_with(&name[bare.len()..])
 }
 
 /// Returns whether a line is an entry with this name: a mark of a list, a heading or roff, the name,
@@ -183,5 +194,8 @@ mod tests {
         assert!(defines("a.rb", "class Foo::Bar < Baz", "Foo::Bar"));
         assert!(defines("", "  --amend  replace the commit", "--amend"));
         assert!(defines("x.py", "def boil(x):", "boil") && !defines("x.md", "", ""));
+        assert!(defines("a.rb", "def boil?(water)", "boil?"));
+        assert!(defines("a.ex", "  def Boil!(x), do: x", "boil!"));
+        assert!(!defines("a.rb", "def boil(water)", "boil?"));
     }
 }

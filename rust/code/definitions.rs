@@ -65,7 +65,7 @@ const KEYWORDS: [&str; 47] = [
 /// Keywords of variables.
 const VARIABLES: [&str; 7] = ["let", "const", "val", "var", "static", "and", "define"];
 /// Words that may stand before a keyword.
-const MODIFIERS: [&str; 68] = [
+const MODIFIERS: [&str; 70] = [
     "pub",
     "public",
     "private",
@@ -92,6 +92,8 @@ const MODIFIERS: [&str; 68] = [
     "implicit",
     "case",
     "lazy",
+    "lateinit",
+    "weak",
     "suspend",
     "inner",
     "companion",
@@ -134,6 +136,22 @@ const MODIFIERS: [&str; 68] = [
     "unlogged",
     "mutable",
     "primitive",
+];
+/// Modifiers of members, which no local variable has.
+const MEMBER_MODIFIERS: [&str; 13] = [
+    "pub",
+    "public",
+    "private",
+    "protected",
+    "internal",
+    "override",
+    "open",
+    "final",
+    "fileprivate",
+    "lateinit",
+    "lazy",
+    "implicit",
+    "weak",
 ];
 /// Statements that look like functions without a keyword.
 const STATEMENTS: [&str; 40] = [
@@ -325,6 +343,7 @@ fn after_keyword(code: &str, depth: usize, syntax: Syntax) -> Option<Definition<
     let mut rest = code;
     // The deepest indentation of a variable that is more than a local one.
     let mut variable = None;
+    let mut is_member = false;
     loop {
         rest = skip_marks(rest);
         // Attributes of C#, `private[package]` of Scala.
@@ -354,7 +373,11 @@ fn after_keyword(code: &str, depth: usize, syntax: Syntax) -> Option<Definition<
             }
         } else if is_apart && let Some(keyword) = find(&VARIABLES, &lower) {
             let is_local = !syntax.bound_functions && !matches!(keyword, "const" | "static");
-            let deepest = if is_local { 0 } else { syntax.variable_depth };
+            let deepest = match is_local {
+                true if is_member => usize::MAX,
+                true => 0,
+                false => syntax.variable_depth,
+            };
             variable = Some((keyword, deepest));
         } else if let Some((keyword, deepest)) = variable {
             if !is_modifier(&lower) || next.starts_with('=') {
@@ -373,6 +396,7 @@ fn after_keyword(code: &str, depth: usize, syntax: Syntax) -> Option<Definition<
         } else if !is_modifier(&lower) {
             return None;
         }
+        is_member |= MEMBER_MODIFIERS.contains(&lower.as_str());
         rest = after;
     }
 }
@@ -394,7 +418,7 @@ fn kind_of_keyword(keyword: &str) -> Kind {
         "def" | "fn" | "func" | "fun" | "function" | "macro" | "macro_rules" | "defmacro"
         | "defmacrop" | "defp" | "defguard" | "defguardp" | "defun" | "defn" | "defdelegate"
         | "sub" | "proc" | "procedure" | "method" | "external" | "subroutine" | "filter"
-        | "workflow" => Kind::Function,
+        | "workflow" | "rpc" => Kind::Function,
         _ => Kind::Type,
     }
 }
@@ -495,7 +519,10 @@ fn named_in_sql<'a>(text: &'a str, keyword: &'static str) -> Option<Definition<'
     const QUOTES: [char; 4] = ['"', '`', '[', ']'];
     let mut rest = text.trim_start_matches(QUOTES);
     let (mut name, mut after) = first_word(rest);
-    while is_modifier(&name.to_ascii_lowercase()) {
+    // `PACKAGE BODY name`, of Oracle.
+    while is_modifier(&name.to_ascii_lowercase())
+        || (keyword == "package" && name.eq_ignore_ascii_case("body"))
+    {
         rest = after.trim_ascii_start().trim_start_matches(QUOTES);
         (name, after) = first_word(rest);
     }
@@ -859,6 +886,33 @@ mod tests {
             names("a.cs", "public Struct(int x) : this() {\n"),
             ["Struct"]
         );
+    }
+
+    #[test]
+    fn a_variable_with_a_modifier_of_members_is_no_local_one() {
+        assert_eq!(
+            names(
+                "a.kt",
+                "class A {\n    private val size = 1\n    override var name: String\n    lateinit var box: Box\n    val local = 3\n        internal val deep = 2\n"
+            ),
+            ["A", "size", "name", "box", "deep"]
+        );
+        assert_eq!(
+            names(
+                "a.swift",
+                "struct A {\n    public let size = 1\n    if let inner = x {\n    let local = 3\n"
+            ),
+            ["A", "size"]
+        );
+        assert!(names("a.rs", "    let mut local = 3;\n    static mut X: u8;\n").len() < 2);
+    }
+
+    #[test]
+    fn messages_and_services_are_definitions_of_protocol_buffers_alone() {
+        let text = "package shop.v1;\nmessage Order {\nservice Orders {\n  rpc Cancel(Order) returns (Order);\n";
+        assert_eq!(names("a.proto", text), ["Order", "Orders", "Cancel"]);
+        assert!(names("a.go", "package shop\nmessage Order\n").is_empty());
+        assert!(names("a.rs", "impl Order {\nimpl Show for Order {\n").is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::path::Syntax;
+use super::path::{Blocks, Syntax};
 use super::words::is_word;
 
 /// Bytes of a quoted string, at most.
@@ -39,13 +39,25 @@ pub(super) struct Line {
     pub(super) kind: LineKind,
 }
 
-/// The lines of a text, and the brackets and semicolons in its code.
+/// The lines of a text, and the brackets, semicolons and words of blocks in its code.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pub(super) lines: Vec<Line>,
-    /// Bytes of brackets and semicolons outside of comments and strings.
+    /// Bytes of brackets and semicolons outside of comments and strings; in SQL also where the words
+    /// `BLOCK_WORDS` begin, with their letters.
     pub(super) marks: Vec<(usize, u8)>,
 }
+
+/// Words of SQL that begin and end blocks, or may stand before one, by the letters that mark them.
+const BLOCK_WORDS: [(&str, u8); 7] = [
+    ("begin", b'b'),
+    ("case", b'c'),
+    ("end", b'e'),
+    ("is", b'i'),
+    ("as", b'i'),
+    ("function", b'f'),
+    ("procedure", b'f'),
+];
 
 enum State {
     Code,
@@ -64,7 +76,12 @@ enum State {
 }
 
 /// Reads the lines of a text.
-pub(super) fn read_lines(text: &str, syntax: Syntax) -> Lines {
+pub(super) fn read_lines(text: &str, mut syntax: Syntax) -> Lines {
+    let is_sql = syntax.blocks == Blocks::Statements;
+    if is_sql && is_mysql(text) {
+        syntax.escape = Some(b'\\');
+        syntax.raw_quotes = b"";
+    }
     let bounds: Vec<(usize, usize)> = text
         .split_inclusive('\n')
         .scan(0, |at, line| {
@@ -123,6 +140,15 @@ pub(super) fn read_lines(text: &str, syntax: Syntax) -> Lines {
         });
     }
     found
+}
+
+/// Returns whether a text of SQL is for MySQL, in which `\` escapes a quote in a string.
+fn is_mysql(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let signs = ["table `", "exists `", "into `", "auto_increment", "engine="];
+    signs.iter().any(|sign| text.contains(sign))
+        || text.starts_with("delimiter ")
+        || text.contains("\ndelimiter ")
 }
 
 /// Returns the numbers of the lines that hold nothing but a word, by it.
@@ -293,7 +319,7 @@ impl LineReader<'_> {
                 (self.character(at).unwrap_or(at + 1), State::Code)
             }
             _ if self.syntax.quotes.contains(&byte) => (at + 1, self.quoted(at)),
-            b'$' if self.syntax.blocks == super::path::Blocks::Statements => self.dollar(at),
+            b'$' if self.syntax.blocks == Blocks::Statements => self.dollar(at),
             b'<' if self.syntax.heredocs && rest.starts_with(b"<<") => {
                 (self.heredoc(at, after), State::Code)
             }
@@ -301,8 +327,27 @@ impl LineReader<'_> {
                 self.marks.push((at, byte));
                 (at + 1, State::Code)
             }
+            _ if self.syntax.blocks == Blocks::Statements && is_word(byte) => {
+                (self.word(at), State::Code)
+            }
             _ => (at + 1, State::Code),
         }
+    }
+
+    /// Marks a word of SQL if it has to do with blocks, and returns where it ends.
+    fn word(&mut self, at: usize) -> usize {
+        let rest = &self.text[at..self.end];
+        let word = &rest[..rest
+            .bytes()
+            .position(|byte| !is_word(byte))
+            .unwrap_or(rest.len())];
+        let known = BLOCK_WORDS
+            .iter()
+            .find(|(each, _)| word.eq_ignore_ascii_case(each));
+        if let Some(&(_, letter)) = known {
+            self.marks.push((at, letter));
+        }
+        at + word.len()
     }
 
     /// Returns the end of a character in apostrophes.
@@ -325,7 +370,15 @@ impl LineReader<'_> {
         let before = &bytes[self.start..at];
         let is_verbatim =
             self.syntax.verbatim && (before.ends_with(b"@") || before.ends_with(b"@$"));
+        // `E'it\'s'` of PostgreSQL.
+        let is_escaped = self.syntax.blocks == Blocks::Statements
+            && quote == b'\''
+            && matches!(
+                before,
+                [b'e' | b'E'] | [.., b' ' | b'(' | b',' | b'=' | b'|' | b'\t', b'e' | b'E']
+            );
         let escape = match is_verbatim || self.syntax.raw_quotes.contains(&quote) {
+            true if is_escaped => Some(b'\\'),
             true => None,
             false => self.syntax.escape,
         };

@@ -57,7 +57,7 @@ pub(super) fn outline(text: &str, syntax: Syntax) -> Vec<Span> {
         _ => None,
     };
     let closed = close(text, syntax, &lines, pairs.as_deref());
-    nest(text, &lines, closed)
+    nest(text, &lines, closed, syntax.blocks == Blocks::Statements)
 }
 
 /// Returns for each mark that is an opening brace the byte of its closing one; `None` if they do not
@@ -124,7 +124,7 @@ fn close<'a>(
             let end = match syntax.blocks {
                 Blocks::Braces if is_package(code) && code.ends_with(';') => Some(REST),
                 Blocks::Braces => pairs.and_then(|pairs| block_end(text, lines, pairs, number)),
-                Blocks::Statements => Some(statement_end(text, lines, number)),
+                Blocks::Statements => Some(statement_end(text, lines, number, definition.keyword)),
                 Blocks::Indentation => None,
             };
             let indent = line.indent;
@@ -221,54 +221,121 @@ fn block_end(text: &str, lines: &Lines, pairs: &[usize], number: usize) -> Optio
     None
 }
 
+/// What is open in a statement of SQL.
+#[derive(PartialEq, Eq)]
+enum Section {
+    /// From `IS` or `AS` of a routine or a package to its `BEGIN`, or to its `END`.
+    Declarations,
+    /// From `BEGIN` to `END`.
+    Block,
+    /// From `CASE` to `END`.
+    Case,
+}
+
+/// Words behind `AS` and `IS` after which no declarations follow.
+const NO_DECLARATIONS: [&str; 29] = [
+    "select",
+    "with",
+    "language",
+    "table",
+    "return",
+    "external",
+    "insert",
+    "update",
+    "delete",
+    "set",
+    "if",
+    "exec",
+    "execute",
+    "declare",
+    "merge",
+    "while",
+    "print",
+    "throw",
+    "raiserror",
+    "null",
+    "not",
+    "of",
+    "call",
+    "values",
+    "true",
+    "false",
+    "unknown",
+    "distinct",
+    "e",
+];
+
 /// Returns the end of a statement of SQL that begins on a line: behind a semicolon that is in no
-/// block from `BEGIN` to `END`.
-fn statement_end(text: &str, lines: &Lines, number: usize) -> usize {
-    let mut begun = 0usize;
+/// block from `BEGIN` or `CASE` to `END`, and not between the declarations before `BEGIN`.
+fn statement_end(text: &str, lines: &Lines, number: usize, keyword: &str) -> usize {
+    let start = lines.lines[number].code;
+    let first = lines.marks.partition_point(|&(at, _)| at < start);
+    let mut marks = lines.marks[first..].iter().copied().peekable();
+    let mut open: Vec<Section> = Vec::new();
+    let mut is_head = matches!(keyword, "function" | "procedure" | "package");
+    let mut first_semicolon = None;
     let mut end = lines.lines[number].end;
-    let first = lines
-        .marks
-        .partition_point(|&(at, _)| at < lines.lines[number].code);
-    let mut marks = lines.marks[first..]
-        .iter()
-        .filter(|&&(_, byte)| byte == b';')
-        .peekable();
     for line in &lines.lines[number..] {
         if line.kind == LineKind::Blank {
             continue;
         }
-        let mut words = text[line.code..line.end].split(|c: char| !c.is_alphanumeric());
-        let (word, next) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-        let is_code = line.kind == LineKind::Code;
-        if is_code && word.eq_ignore_ascii_case("go") && next.is_empty() {
+        if line.kind == LineKind::Code && text[line.code..line.end].eq_ignore_ascii_case("go") {
             return end;
         }
         end = line.end;
-        if is_code
-            && word.eq_ignore_ascii_case("begin")
-            && !next.to_ascii_lowercase().starts_with("tran")
-        {
-            begun += 1;
-        }
-        let closes_block = is_code
-            && word.eq_ignore_ascii_case("end")
-            && !["if", "loop", "case", "while"]
-                .iter()
-                .any(|other| next.eq_ignore_ascii_case(other));
-        if closes_block {
-            begun = begun.saturating_sub(1);
-        }
-        while let Some(&&(at, _)) = marks.peek() {
-            if at >= line.end {
-                break;
-            }
-            marks.next();
-            if begun == 0 {
-                return at + 1;
+        while let Some((at, byte)) = marks.next_if(|&(at, _)| at < line.end) {
+            let (word, next) = word_behind(&text[at..]);
+            match byte {
+                b';' if open.is_empty() => return at + 1,
+                b';' => {
+                    first_semicolon.get_or_insert(at + 1);
+                    is_head = false;
+                }
+                b'f' => is_head |= open.last() == Some(&Section::Declarations),
+                b'i' if is_head && !word.is_empty() && !is_any(&NO_DECLARATIONS, word) => {
+                    open.push(Section::Declarations);
+                    is_head = false;
+                }
+                b'b' if next == Some(b';') || word.to_ascii_lowercase().starts_with("tran") => {}
+                b'b' => {
+                    if open.last() == Some(&Section::Declarations) {
+                        open.pop();
+                    }
+                    open.push(Section::Block);
+                    is_head = false;
+                }
+                b'c' if word_before(&text[start..at]) != "end" => open.push(Section::Case),
+                b'e' if !is_any(&["if", "loop", "while", "repeat", "for"], word) => {
+                    open.pop();
+                }
+                _ => {}
             }
         }
     }
-    end
+    // Declarations that never end are none.
+    match open.first() {
+        Some(Section::Declarations) => first_semicolon.unwrap_or(end),
+        _ => end,
+    }
+}
+
+fn is_any(words: &[&str], word: &str) -> bool {
+    words.iter().any(|each| word.eq_ignore_ascii_case(each))
+}
+
+/// Returns the word behind the one that a text begins with, "" if there is none, and the byte there.
+fn word_behind(text: &str) -> (&str, Option<u8>) {
+    let rest = text.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
+    let rest = rest.trim_ascii_start();
+    let end = rest.bytes().position(|byte| !is_word(byte));
+    (&rest[..end.unwrap_or(rest.len())], rest.bytes().next())
+}
+
+/// Returns the word that ends a text, in lower case.
+fn word_before(text: &str) -> String {
+    let text = text.trim_ascii_end();
+    let start = text.bytes().rposition(|byte| !is_word(byte));
+    text[start.map_or(0, |at| at + 1)..].to_ascii_lowercase()
 }
 
 /// A definition around others.
@@ -282,7 +349,7 @@ struct Around {
 }
 
 /// Returns the definitions that are worth a name, with how deeply they lie in each other.
-fn nest(text: &str, lines: &Lines, all: Vec<Open<'_>>) -> Vec<Span> {
+fn nest(text: &str, lines: &Lines, all: Vec<Open<'_>>, is_sql: bool) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     let mut around: Vec<Around> = Vec::new();
     let mut free = 0;
@@ -330,7 +397,8 @@ fn nest(text: &str, lines: &Lines, all: Vec<Open<'_>>) -> Vec<Span> {
             end,
             label: each.definition.label(),
             level: outer.level,
-            is_module: kind == Kind::Module,
+            // What a package of SQL holds has no spans of its own.
+            is_module: kind == Kind::Module && !(is_sql && each.definition.keyword == "package"),
         });
     }
     // `namespace x;` and the head of a module of Haskell hold nothing.

@@ -220,7 +220,7 @@ pub(super) const UNKNOWN: Syntax = BRACES;
 
 /// The languages of source code with the extensions of their files; their definitions are found by one
 /// table for ranking, exact matches, outlines and chunks.
-static LANGUAGES: [Language; 36] = [
+static LANGUAGES: [Language; 37] = [
     ("python", &["py", "pyi", "pyw"], SCRIPT),
     ("rust", &["rs"], MEMBERS),
     ("javascript", &["js", "mjs", "cjs", "jsx"], JAVASCRIPT),
@@ -311,7 +311,15 @@ static LANGUAGES: [Language; 36] = [
             ..SCRIPT
         },
     ),
-    ("", &["proto", "v"], MEMBERS),
+    (
+        "",
+        &["proto"],
+        Syntax {
+            keywords: &["message", "service", "rpc"],
+            ..MEMBERS
+        },
+    ),
+    ("", &["v"], MEMBERS),
     (
         "",
         &["erl", "clj", "lisp", "el", "vim", "f90", "pas", "adb", "vb"],

@@ -51,7 +51,7 @@ DEFINITIONS = {
     "Struct.cs": "FlatBuffers Struct Struct",
     "example.dart": "main builderTest objectBuilderTest verify",
     "inventory.scala": "Item Movement sku quantity Movement Arrival Sale Signed signed Warehouse "
-    "this apply count countOf Warehouse Report report",
+    "counts this apply count countOf Warehouse Report report",
     "ring_buffer.zig": "std assert Error default_capacity RingBuffer Self init push pop isFull "
     "Policy usage ring_version fill",
     "library.sql": "library copy_state titles copies copies_by_title available lend titles_seen "
