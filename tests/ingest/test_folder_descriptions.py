@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
 import crx
 from crx.config import trust
+from crx.config.folder_descriptions import NO_DESCRIPTIONS, FolderDescriptions
 from crx.config.resolve import ConfigWarning, resolve
 from crx.errors import UsageError
 from crx.ingest.describe_folders import redescribed
@@ -188,3 +191,57 @@ def test_folders_outside_the_files_own_are_described_once_it_is_trusted(
     trust(project / "crx.toml")
     described = resolve(folder=project).descriptions
     assert described.of(f"{tmp_path}/other/x.md", present="") == "not theirs"
+
+
+def presents(folder: Path) -> bool:
+    """Return whether a file in `sub` keeps its description, because `sub` describes itself."""
+    descriptions = FolderDescriptions({str(folder): "outer"}, str(folder))
+    return descriptions.of(f"{folder}/sub/a.txt", present="inner") == "inner"
+
+
+@pytest.mark.parametrize(
+    ("text", "describes"),
+    [
+        ('[folders]\n"." = "x"', True),
+        ('["folders"]\n"." = "x"', True),
+        ('folders = { "." = "x" }', True),
+        ('folders."." = "x"', True),
+        ('top_k = 3\na = """\n[folders]\n"""', False),
+        ("[folders", False),
+        ("[folders]\nx." + "a." * 20_000 + "a = 1", False),
+        ("[folders]\nx = " + "[" * 200_000, False),
+        ("#" * 1_000_000 + "\n[folders]", False),
+    ],
+    ids=["table", "quoted", "inline", "dotted", "string", "damaged", "dots", "deep", "long"],
+)
+def test_a_folder_describes_itself_by_a_table_of_its_file(
+    tmp_path: Path, text: str, *, describes: bool
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "crx.toml").write_text(text)
+    start = time.process_time()
+    assert presents(tmp_path) == describes
+    assert time.process_time() - start < 1
+
+
+def test_a_settings_file_in_the_tree_is_read_only_if_it_is_a_file_within(tmp_path: Path) -> None:
+    folder, sub = tmp_path / "project", tmp_path / "project" / "sub"
+    sub.mkdir(parents=True)
+    os.mkfifo(sub / "crx.toml")
+    assert not presents(folder)
+    for target in ("/dev/zero", sub / "crx.toml", tmp_path / "outside.toml"):
+        (sub / "crx.toml").unlink()
+        (sub / "crx.toml").symlink_to(target)
+        (tmp_path / "outside.toml").write_text('[folders]\n"." = "x"')
+        assert not presents(folder)
+    (sub / "crx.toml").unlink()
+    (sub / "own.toml").write_text('[folders]\n"." = "x"')
+    (sub / "crx.toml").symlink_to("own.toml")
+    assert presents(folder)
+
+
+def test_without_descriptions_no_settings_file_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("crx.config.folder_descriptions.find_toml", None)
+    assert NO_DESCRIPTIONS.of("/a/b.txt", present="inner") == "inner"

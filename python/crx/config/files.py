@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from crx.config.folder_descriptions import FOLDERS, parse_descriptions
 from crx.config.settings import REMOVED, Value, parse
+from crx.config.toml_table import MOST_BYTES, parse_toml
 from crx.errors import UsageError
 
 PROJECT_FILE = "crx.toml"
 # The table of a settings file that gives folders prompts of their own.
 PROMPTS = "prompts"
-_MOST_BYTES = 1_000_000
 _USUAL_MODE = 0o644
 
 
@@ -72,19 +71,13 @@ def require_inside(path: Path, *, folder: Path) -> Path:
 
 def read_settings(path: Path) -> SettingsFile:
     """Read a settings file; raises `UsageError` if it is not TOML or holds a wrong setting."""
-    # Most searches read no settings file.
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
     try:
         with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
             raise UsageError(f"{path}: more than a million bytes, and no settings file is so long")
-        table = tomllib.loads(content.decode("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        table = parse_toml(content)
+    except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read as TOML: {error}") from None
     templates = _parse_templates(path, table.pop(PROMPTS, {}))
     descriptions = parse_descriptions(path, table.pop(FOLDERS, {}))

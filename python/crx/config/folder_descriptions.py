@@ -10,13 +10,13 @@ from pathlib import Path
 
 import orjson
 
+from crx.config.toml_table import find_toml
 from crx.controls import CONTROLS
 from crx.errors import UsageError
 
 FOLDERS = "folders"
 MOST_CHARS = 200
 _PROJECT_FILE = "crx.toml"
-_TABLE = re.compile(rf"^\s*\[\s*{FOLDERS}\s*\]", re.MULTILINE)
 _UNSHOWN = re.compile(CONTROLS)
 
 
@@ -39,6 +39,8 @@ class FolderDescriptions:
 
         `present` is what it has now.
         """
+        if not self:
+            return present
         folder = path
         while (above := os.path.dirname(folder)) != folder:
             folder = above
@@ -52,7 +54,7 @@ class FolderDescriptions:
 
     def _describes_itself(self, folder: str) -> bool:
         if folder not in self._own:
-            self._own[folder] = _has_descriptions(Path(folder, _PROJECT_FILE))
+            self._own[folder] = FOLDERS in find_toml(Path(folder, _PROJECT_FILE))
         return self._own[folder]
 
     def fingerprint(self) -> str:
@@ -87,14 +89,6 @@ def parse_descriptions(path: Path, table: object) -> dict[str, str]:
             )
         found[os.path.normpath(path.absolute().parent / folder)] = description
     return found
-
-
-def _has_descriptions(path: Path) -> bool:
-    """Return whether a file is one of settings with a table of descriptions."""
-    try:
-        return bool(_TABLE.search(path.read_text(encoding="utf-8", errors="replace")))
-    except OSError:
-        return False
 
 
 def describe_outside(path: Path, descriptions: Mapping[str, str]) -> bool:
