@@ -14,7 +14,7 @@ from crx.cli.passages import choose_shown, layout_passages
 from crx.cli.screen import make_screen
 from crx.retrieve.copies import Copies
 from crx.retrieve.excerpt import columns
-from crx.types import Hit, Passage
+from crx.types import Anchor, Hit, Passage
 
 STYLE = re.compile(r"\x1b\[\d+m|\x1b\]8;;[^\x1b]*\x1b\\")
 
@@ -229,3 +229,41 @@ def test_folders_of_a_link_are_left_out_if_it_takes_two_rows() -> None:
     plain = make_screen(None, environ={"COLUMNS": "80"}, folder="/")
     first, *_ = layout_passages([Copies(passage, ())], query="krill", screen=plain)[0]
     assert first.startswith(f"1. docs/{'folder/' * 20}a.md")
+
+
+@pytest.mark.parametrize("lines", [24, 999])
+@pytest.mark.parametrize("columns", range(1, 9))
+def test_a_paragraph_is_shown_on_a_screen_of_any_width(columns: int, lines: int) -> None:
+    text = "Whales eat krill in the cold water of the south, of which there\nare large swarms.\n"
+    screen = make_screen((columns, lines), environ={"NO_COLOR": "1"}, folder="/")
+    found = [Copies(hits_of(text, 0.9), ())]
+    heading, *shown = layout_passages(found, query="krill", screen=screen)[0]
+    assert heading.startswith("1. a.md")
+    assert max(map(len, shown), default=0) < 10
+    assert "".join("".join(shown).replace("...", "").split()) in "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        f"/{'long' * 30}.md",
+        f"/docs/{'long' * 30}.md",
+        f"/docs/a/{'long' * 30}.md",
+        f"https://host/{'folder/' * 20}a.html",
+    ],
+)
+def test_a_path_without_inner_folders_and_a_url_are_shown_whole(uri: str) -> None:
+    passage = replace(hits_of("whales eat krill\n", 0.9), uri=uri)
+    linked = make_screen((80, 24), environ={}, folder="/")._replace(link=lambda _: "file:///a")
+    first, *_ = layout_passages([Copies(passage, ())], query="krill", screen=linked)[0]
+    assert f"1. {uri.removeprefix('/')}" in first
+
+
+def test_a_slash_in_the_name_of_a_sheet_is_no_folder() -> None:
+    anchor = Anchor("row", "2", "3", sheet="income/of/the/year and expenses/of/the/next/year")
+    passage = replace(
+        hits_of("whales eat krill\n", 0.9), uri=f"/docs/{'folder/' * 9}a.xlsx", anchor=anchor
+    )
+    linked = make_screen((80, 24), environ={}, folder="/")._replace(link=lambda _: "file:///a")
+    first, *_ = layout_passages([Copies(passage, ())], query="krill", screen=linked)[0]
+    assert f"1. docs/.../a.xlsx, {anchor.label}" in first

@@ -86,7 +86,7 @@ def layout_passages(
     def marked(line: str) -> Iterable[Text]:
         return _marked(line, terms) if screen.is_styled else (line.rstrip(),)
 
-    width = screen.columns - len(_INDENT)
+    width = max(1, screen.columns - len(_INDENT))
     passages = [each.passage for each in found]
     headings = [_heading(rank, each, screen) for rank, each in enumerate(passages, start=1)]
     reserved = 0
@@ -172,21 +172,26 @@ def _heading(rank: int, passage: Passage, screen: Screen) -> str:
 
     Of a path that takes more than the row, folders are left out if it is a link.
     """
-    heading = f"{rank}. {location(passage, folder=screen.folder)}"
-    if passage.fragment and columns(heading) > screen.columns:
-        bare = replace(passage, fragment="")
-        heading = f"{rank}. {location(bare, folder=screen.folder)}"
-    if columns(heading) > screen.columns and screen.link(passage):
-        return _without_folders(heading, screen.columns)
-    return heading
+    number = f"{rank}. "
+    path = display_path(passage.uri, folder=screen.folder)
+    position = _position(passage)
+    if passage.fragment and columns(number + path + position) > screen.columns:
+        position = _position(replace(passage, fragment=""))
+    left = screen.columns - columns(number + position)
+    if columns(path) > left and "://" not in path and screen.link(passage):
+        path = _without_folders(path, left)
+    return number + path + position
 
 
-def _without_folders(heading: str, width: int) -> str:
-    """Return a heading with dots instead of as many inner folders as do not fit."""
-    first, *inner, name = heading.split("/")
-    while inner and columns(short := "/".join((first, "...", *inner, name))) > width:
+def _without_folders(path: str, width: int) -> str:
+    """Return a path with dots instead of as many inner folders as do not fit."""
+    *first, name = path.split("/")
+    outer, inner = "/".join(first[:1]), first[1:]
+    short = path
+    while inner and columns(short) > width:
         del inner[0]
-    return short if inner else "/".join((first, "...", name))
+        short = "/".join((outer, "...", *inner, name))
+    return short if columns(short) < columns(path) else path
 
 
 def _marked(line: str, terms: set[str]) -> Iterator[Text]:
@@ -200,17 +205,22 @@ def location(passage: Passage | Citation, *, folder: str = ".") -> str:
 
     It is the position of the line that answers. Paths below the folder are relative to it.
     """
-    path = display_path(passage.uri, folder=folder)
+    return display_path(passage.uri, folder=folder) + _position(passage)
+
+
+def _position(passage: Passage | Citation) -> str:
+    """Return what follows the path in a location."""
     if passage.pages:
         first, last = map(visible_line, passage.pages)
-        return f"{path}, page {first}" if first == last else f"{path}, pages {first}-{last}"
+        return f", page {first}" if first == last else f", pages {first}-{last}"
+    line = ""
     if passage.line:
-        path = f"{path}:{passage.line}"
+        line = f":{passage.line}"
     elif passage.lines:
-        path = f"{path}:{passage.lines[0]}-{passage.lines[1]}"
+        line = f":{passage.lines[0]}-{passage.lines[1]}"
     if passage.anchor:
-        return f"{path}, {visible_line(passage.anchor.label)}"
-    return path + passage.fragment
+        return f"{line}, {visible_line(passage.anchor.label)}"
+    return line + passage.fragment
 
 
 def explanation(hit: Hit) -> str:

@@ -164,7 +164,7 @@ def _rows_of_paragraph(joined: JoinedLine, width: int, *, first_line: int) -> It
             yield ExcerptRow(row, first_line, first_line)
         return
     # All rows begin below the text of the first, which the marker of a list may precede.
-    indent = min(joined.indent, width // 2)
+    indent = max(0, min(joined.indent, width // 2))
     end = indent
     for row in wrap(joined.text[indent:], width - indent):
         start = joined.text.find(row, end)
