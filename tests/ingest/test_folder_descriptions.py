@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from zipped import zipped
 
 import crx
 from crx.config import trust
@@ -143,6 +144,40 @@ def test_the_innermost_project_describes_a_document_wherever_a_run_is_made(
     found = index(project, {"contracts": "old contracts", "notes": "drafts"})
     assert outlines(found)["a.md"].startswith("signed contracts > ACME")
     assert outlines(found)["c.md"].startswith("drafts > ACME")
+
+
+def test_what_is_added_in_part_from_elsewhere_is_described_by_the_next_run_of_the_project(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = project / "notes" / "d.zip"
+    archive.write_bytes(zipped({"a.md": b"# A\n\nA text.", "../b.md": b"no"}))
+    index(project, {"notes": "drafts"}).close()
+    archive.write_bytes(zipped({"a.md": b"# A\n\nA.", "d.md": b"# New\n\nB.", "../b.md": b"no"}))
+    monkeypatch.chdir(tmp_path)
+    with crx.open(project / ".crx") as elsewhere:
+        elsewhere.add(project / "notes")
+        assert outlines(elsewhere)["d.zip#d.md"].startswith("New")
+    monkeypatch.chdir(project)
+    again = outlines(index(project, {"notes": "drafts"}))
+    assert again["d.zip#d.md"].startswith("drafts > New")
+
+
+def test_a_folder_that_no_longer_describes_itself_is_described_by_the_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = project / "contracts" / "crx.toml"
+    inner.write_text('[folders]\n"2023" = "signed contracts"\n')
+    monkeypatch.chdir(inner.parent)
+    with crx.open(project / ".crx", settings={"embedder": "hashed"}) as first:
+        first.add(inner.parent)
+    monkeypatch.chdir(project)
+    found = index(project, {"contracts": "old contracts"})
+    assert outlines(found)["a.md"].startswith("signed contracts > ACME")
+    inner.unlink()
+    found.add(project / "contracts")  # by the same object, as a long run does it
+    assert outlines(found)["a.md"].startswith("old contracts > ACME")
+    keys = chunk_keys(found)
+    assert chunk_keys(index(project, {"contracts": "old contracts"})) == keys
 
 
 def test_a_run_from_elsewhere_leaves_descriptions_as_they_are(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import orjson
@@ -57,9 +57,27 @@ class FolderDescriptions:
             self._own[folder] = FOLDERS in find_toml(Path(folder, _PROJECT_FILE))
         return self._own[folder]
 
+    def afresh(self) -> FolderDescriptions:
+        """Return these descriptions for another run, which looks again at what is in folders."""
+        return replace(self, _own={})
+
     def fingerprint(self) -> str:
-        """Return what tells these descriptions from others, "" for none."""
-        return orjson.dumps([self.project, sorted(self.by_folder.items())]).decode() if self else ""
+        """Return what tells these descriptions from others, "" for none.
+
+        The folders that describe themselves, of those looked at, are part of it.
+        """
+        own = sorted(folder for folder, describes in self._own.items() if describes)
+        return orjson.dumps([*self._given(), own]).decode() if self else ""
+
+    def recall(self, fingerprint: str) -> None:
+        """Look again at the folders of a fingerprint of these descriptions."""
+        match orjson.loads(fingerprint or "[]"):
+            case [*given, list(own)] if given == self._given():
+                for folder in own:
+                    self._describes_itself(folder)
+
+    def _given(self) -> list[object]:
+        return [self.project, [[*each] for each in sorted(self.by_folder.items())]]
 
     def __bool__(self) -> bool:
         return bool(self.by_folder or self.project)

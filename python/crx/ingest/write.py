@@ -109,7 +109,7 @@ class DocumentWriter:
         self._budget = budget
         self._pending = pending
         self._tally = tally
-        self._descriptions = descriptions
+        self._descriptions = descriptions.afresh()
         self._last_put: deque[int] = deque(maxlen=LAST_PUT)
 
     @property
@@ -140,12 +140,14 @@ class DocumentWriter:
         may have another: what is read is described when it is put.
         """
         report = self._tally.report
-        is_changed = bool(report.added or report.changed or report.renamed)
+        # Chunks alone are those of a file that could be read in part.
+        is_changed = bool(report.added or report.changed or report.renamed or report.chunks)
         settings = self._store.settings()
         known = settings.get(DESCRIBED, "")
-        wanted = self._descriptions.fingerprint()
-        if wanted != known or (wanted and report.renamed):
+        self._descriptions.recall(known)
+        if self._descriptions.fingerprint() != known or (known and report.renamed):
             self._describe_again()
+        wanted = self._descriptions.fingerprint()
         # A pass without descriptions that changes nothing leaves all documents as they are.
         if wanted != known and (wanted or is_changed):
             self._store.set_settings({**settings, DESCRIBED: wanted})
