@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sqlite3
+import time
 from contextlib import closing
 from io import BytesIO
 from pathlib import Path
@@ -180,6 +181,20 @@ def test_a_property_may_have_a_character_set_of_its_own() -> None:
         b"TITLE;CHARSET=base64;ENCODING=QUOTED-PRINTABLE:na=C3=AFve\nEND:VCARD\n"
     )
     assert read(card, "a.vcf").text == "Jörg\n\nnaïve\ncafé\nПривет"
+
+
+@pytest.mark.parametrize("name", ["punycode", "IDNA", "unicode_escape", "raw-unicode-escape"])
+def test_an_encoding_that_is_no_character_set_is_not_used(name: str) -> None:
+    value = "a-" + "b" * 90_000
+    card = (
+        f"BEGIN:VCARD\nFN:Ann\nNOTE;CHARSET={name};ENCODING=QUOTED-PRINTABLE:\\u0041 {value}\n"
+        "END:VCARD\n"
+    )
+    page = f'<meta charset="{name}"><p>é {value}'.encode("latin-1")
+    start = time.process_time()
+    assert f"\\u0041 {value}" in read(card.encode(), "a.vcf").text
+    assert value in read(page, "a.html").text
+    assert time.process_time() - start < 2
 
 
 def test_a_property_that_recurs_keeps_its_order() -> None:

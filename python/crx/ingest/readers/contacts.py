@@ -14,7 +14,7 @@ from operator import itemgetter
 
 from crx.errors import InputError
 from crx.ingest.readers import text as plain
-from crx.ingest.readers.decode import decode, normalize
+from crx.ingest.readers.decode import decode, normalize, require_charset
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.types import Document
 
@@ -100,7 +100,7 @@ def _decode(value: bytes, parameters: str) -> str:
     """Return a value of bytes by the character set that its parameters name, else as UTF-8."""
     if charset := _CHARSET.search(parameters):
         try:
-            return normalize(value.decode(charset[1], errors="replace"))
+            return normalize(value.decode(require_charset(charset[1]), errors="replace"))
         except (LookupError, ValueError):  # no such character set, or none of text
             pass
     return value.decode("utf-8", errors="replace")

@@ -42,6 +42,8 @@ _ALPHABETS = {
     "cp1251": ("абвгдежзийклмнопрстуфхцчшщъыьэюяё", "абвгґдеєжзиіїйклмнопрстуфхцчшщьюя"),
     "koi8_r": ("абвгдежзийклмнопрстуфхцчшщъыьэюяё",),
 }  # fmt: skip
+# Encodings that Python has for other ends; some take time that grows with the square of the length.
+_NO_CHARSETS = {"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"}
 _BEYOND = re.compile(r"[^\x00-\x7f]+")
 _WIDE = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
 
@@ -216,10 +218,21 @@ def _wide(data: bytes) -> Decoded | None:
     return None
 
 
+def require_charset(name: str) -> str:
+    """Return the usual name of a character set; raise `LookupError` for a name of none."""
+    found = codecs.lookup(name).name
+    if found.replace("-", "_") in _NO_CHARSETS:
+        raise LookupError(f"{name}: is no character set")
+    return found
+
+
 def _declared(data: bytes, encoding: str) -> Decoded | None:
     _refuse_binary(data)
     try:
-        return Decoded(data.decode(encoding), codecs.lookup(encoding).name) if encoding else None
+        if not encoding:
+            return None
+        name = require_charset(encoding)
+        return Decoded(data.decode(name), name)
     except (LookupError, UnicodeError):
         return None
 
