@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile, ZipInfo
 
 import pytest
 from sevenzips import number, sevenzip, with_header
@@ -91,6 +94,18 @@ def _until_failure(data: bytes, budget: ArchiveBudget) -> list[Document]:
     return found
 
 
+@pytest.mark.parametrize("name", ["", "./", "."])
+def test_a_file_without_a_name_is_refused(name: str) -> None:
+    reason = f"{name or '?'}: has no name"
+    assert reason in failure(sevenzip({name: TEXT}))
+    file, entry = BytesIO(), ZipInfo("a")
+    entry.filename = name
+    with ZipFile(file, "w") as archive:
+        archive.writestr(entry, TEXT)
+    if not name.endswith("/"):
+        assert reason in failure(file.getvalue())
+
+
 def test_what_the_files_hold_together_is_limited() -> None:
     data = sevenzip({"a.txt": TEXT, "b.txt": TEXT, "c.txt": TEXT})
     assert len(read(data, max_bytes=3 * len(TEXT))) == 3
@@ -129,6 +144,31 @@ def test_a_changed_content_is_damage() -> None:
 )
 def test_numbers_that_lie_are_damage(header: bytes) -> None:
     assert "is a damaged archive" in failure(with_header(b"", header))
+
+
+EMPTY = bytes([0xFF])
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        (b"\1\5" + number(200_001) + bytes(200_000), "it has 200,001 files or blocks"),
+        (
+            b"\1\4\7\x0b" + number(20_001) + b"\0" + b"\1\1\0" * 20_001,
+            "it has 20,001 files or blocks",
+        ),
+        (b"\1\4\6\0" + number(80_001) + b"\x09" + bytes(80_001), "it has 80,001 files or blocks"),
+        (b"\1\5" + number(8) + 2 * (b"\x0e\1" + EMPTY) + b"\0\0", "is out of order"),
+        (b"\1\5\1" + b"\x11" + number(400_001) + bytes(400_001) + b"\0\0", "has no name"),
+    ],
+    ids=["entries", "blocks", "streams", "parts", "names"],
+)
+def test_a_list_that_takes_much_memory_is_refused(header: bytes, reason: str) -> None:
+    data = with_header(b"", header)
+    tracemalloc.start()
+    assert reason in failure(data)
+    assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    tracemalloc.stop()
 
 
 def test_a_window_of_four_gigabytes_is_not_allocated() -> None:

@@ -282,7 +282,9 @@ def _tar_member(
 
 def _is_zip_file(info: ZipInfo) -> bool:
     """Return whether an entry is a file by its mode, which many ZIP archives do not give."""
-    return not info.is_dir() and stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
+    # `is_dir` fails for an empty name.
+    is_folder = info.filename.endswith("/")
+    return not is_folder and stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
 
 
 def _is_hidden(path: str) -> bool:
@@ -296,6 +298,8 @@ def _refuse_path(path: str) -> str:
     """Return why a path is refused, "" if it is not."""
     if path.startswith(("/", "\\")) or ".." in _parts(path):
         return "leads out of the archive"
+    if not path.strip("./\\"):
+        return "has no name"
     if len(path) > _LONGEST_PATH or not path.isprintable():
         return "has a name that cannot be cited"
     return ""
@@ -315,4 +319,4 @@ def _parts(path: str) -> list[str]:
 
 
 def _shown(path: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in path[:100])
+    return "".join(c if c.isprintable() else "?" for c in path[:100]) or "?"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from crx.ingest.sevenzip.decode import (
@@ -18,6 +19,9 @@ from crx.ingest.sevenzip.decode import (
 # Bytes of the list of files, and coders of a block.
 _MOST_HEADER = 8_000_000
 _MOST_CODERS = 4
+# Entries of the list, folders and hidden files among them, and blocks: each takes memory.
+_MOST_ENTRIES = 200_000
+_MOST_BLOCKS = 20_000
 _START = struct.Struct("<IQQI")
 _HEADER_AT = 32
 
@@ -25,6 +29,7 @@ END, _HEADER, PROPERTIES, MAIN_STREAMS, FILES = 0, 1, 2, 4, 5
 _PACK_INFO, _UNPACK_INFO, _SUBSTREAMS, _SIZE, _CRC = 6, 7, 8, 9, 10
 _FOLDER, _UNPACK_SIZES, _STREAM_COUNTS = 11, 12, 13
 _EMPTY_STREAM, _EMPTY_FILE, _ANTI, _NAMES, _ATTRIBUTES, _ENCODED = 14, 15, 16, 17, 21, 23
+_PADDING = 25
 _IS_UNIX, _IS_FOLDER, _IS_LINK = 0x8000, 0x10, 0x400
 
 
@@ -60,11 +65,13 @@ class HeaderBytes:
             mask >>= 1
         return value
 
-    def count(self) -> int:
+    def count(self, most: int) -> int:
         """Return a number of things, each of which takes a byte of the list or more."""
         number = self.number()
         if number > len(self._data):
             raise DamagedArchive("its list of files ends too early")
+        if number > most:
+            raise DamagedArchive(f"it has {number:,} files or blocks, more than {most:,}")
         return number
 
     def numbers(self, count: int) -> list[int]:
@@ -137,9 +144,9 @@ def read_streams(header: HeaderBytes, data: bytes) -> list[Block]:
 def _read_packed(header: HeaderBytes, data: bytes) -> list[memoryview]:
     """Return the compressed streams."""
     at = _HEADER_AT + header.number()
-    count = header.count()
+    count = header.count(_MOST_BLOCKS * _MOST_CODERS)
     packed = []
-    while (kind := header.number()) != END:
+    for kind in _kinds(header):
         if kind == _SIZE:
             for size in header.numbers(count):
                 packed.append(memoryview(data)[at : at + size])
@@ -151,9 +158,19 @@ def _read_packed(header: HeaderBytes, data: bytes) -> list[memoryview]:
     return packed
 
 
+def _kinds(header: HeaderBytes) -> Iterator[int]:
+    """Yield what each part of the list is, up to its end. A part is there once, but for padding."""
+    seen = set()
+    while (kind := header.number()) != END:
+        if kind in seen and kind != _PADDING:
+            raise DamagedArchive("its list of files is out of order")
+        seen.add(kind)
+        yield kind
+
+
 def _read_blocks(header: HeaderBytes, packed: list[memoryview]) -> list[Block]:
     header.expect(_FOLDER)
-    count = header.count()
+    count = header.count(_MOST_BLOCKS)
     if header.byte():
         raise DamagedArchive("a part of its list of files is elsewhere")
     streams = iter(packed)
@@ -220,7 +237,9 @@ def _read_substreams(header: HeaderBytes, blocks: list[Block]) -> None:
     counts = [1] * len(blocks)
     kind = header.number()
     if kind == _STREAM_COUNTS:
-        counts = [header.count() for _ in blocks]
+        counts = [header.count(_MOST_ENTRIES) for _ in blocks]
+        if sum(counts) > _MOST_ENTRIES:
+            raise DamagedArchive(f"it has more than {_MOST_ENTRIES:,} files")
         kind = header.number()
     for block, count in zip(blocks, counts, strict=True):
         sizes = header.numbers(count - 1) if kind == _SIZE and count > 1 else []
@@ -254,9 +273,9 @@ class Entry:
 
 
 def read_entries(header: HeaderBytes) -> list[Entry]:
-    entries = [Entry() for _ in range(header.count())]
+    entries = [Entry() for _ in range(header.count(_MOST_ENTRIES))]
     without: list[Entry] = []
-    while (kind := header.number()) != END:
+    for kind in _kinds(header):
         part = HeaderBytes(header.take(header.number()))
         if kind == _NAMES:
             if part.byte():
@@ -286,7 +305,7 @@ def read_entries(header: HeaderBytes) -> list[Entry]:
 def _names(part: HeaderBytes, count: int) -> list[str]:
     """Return the names of files, each of which ends with a zero."""
     data = bytes(part.take(len(part)))
-    names = data.decode("utf-16-le", errors="replace").split("\0")
+    names = data.decode("utf-16-le", errors="replace").split("\0", count + 1)
     if len(names) != count + 1 or names[-1]:
         raise DamagedArchive("a file has no name")
     return names[:-1]
