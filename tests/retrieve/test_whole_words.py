@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+from memory_searcher import MemoryChunk, MemorySearcher
 
 import crx
+from crx.backends.overlap import OverlapReranker
+from crx.retrieve.parameters import RankingWeights, Reranking, SearchParameters
+from crx.retrieve.ports import Keys
 from crx.retrieve.query_terms import count_word, is_plain_word
+from crx.retrieve.request import SearchRequest
+from crx.retrieve.score_cache import ScoreCache
+from crx.retrieve.search_state import start_search
+from crx.retrieve.whole_words import promote_whole_words
+from crx.types import Document, Ranking
 
 PARTS = "def _apply_header(x):\n    unapply_header(x)\n\n\ndef unapply_header(x):\n    get(x)\n"
 WHOLE = "A server that trusts a proxy reads the header of the request, and takes its address.\n"
 OTHER = "The kettle boils, and nobody is in the kitchen to pour the water into the cup of tea.\n"
+
+WEIGHTS = RankingWeights(
+    bm25_depth=9, dense_depth=9, bm25_weight=0.7, dense_weight=0.3, score_share=0.6, rrf_k=5,
+    k1=1.2, b=0.75, outline_weight=2, context_weight=1,
+)  # fmt: skip
+PARAMETERS = SearchParameters(
+    weights=WEIGHTS,
+    k=3,
+    budget_tokens=100,
+    window_tokens=100,
+    embedder=None,
+    reranking=None,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +51,23 @@ OTHER = "The kettle boils, and nobody is in the kitchen to pour the water into t
 )
 def test_occurrences_are_whole_or_parts_of_names(text: str, counts: tuple[int, int]) -> None:
     assert count_word(text, "header") == counts
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("eleve", "élève"),
+        ("eleve", "e\u0301le\u0300ve"),
+        ("résumé", "resume"),
+        ("Ärger", "arger"),
+        ("skies", "sky"),
+        ("lying", "lie"),
+        ("ｆｉｎｅ", "fine"),
+        ("cooperer", "co\u00adopérer"),
+    ],
+)
+def test_a_word_is_whole_in_each_of_its_spellings(word: str, text: str) -> None:
+    assert count_word(text, word) == (1, 0)
 
 
 @pytest.mark.parametrize("query", ["parse_args", "two words", "HttpClient", "", "機械学習", "-x"])
@@ -54,3 +97,97 @@ def test_a_text_with_the_word_comes_before_names_of_it(index: crx.Index) -> None
 
 def test_names_are_found_if_no_text_has_the_word(index: crx.Index) -> None:
     assert index.search("unapply", k=5).hits[0].uri.endswith(".py")
+
+
+def index_texts(path: Path, texts: dict[str, str], **settings: object) -> crx.Index:
+    index = crx.open(path, settings={"embedder": "none", "reranker": "", **settings})
+    index.add_documents([Document(uri=uri, text=text) for uri, text in texts.items()])
+    return index
+
+
+def names_of(word: str, count: int) -> dict[str, str]:
+    """Return texts that differ, each with names that a word is a part of."""
+    return {f"names/{n}": f"set_{word} mast{n} boom{n} keel{n} {word}_x{n}." for n in range(count)}
+
+
+@pytest.mark.parametrize("copy_share", [0.8, 0])
+def test_copies_with_the_word_displace_no_other_hits(tmp_path: Path, copy_share: float) -> None:
+    copies = {f"copies/{n}": f"{OTHER * 4}A quoll. {OTHER * 4}" for n in range(20)}
+    texts = names_of("quoll", 25) | copies
+    with index_texts(tmp_path / "index", texts, copy_share=copy_share) as index:
+        hits = index.search("quoll", k=10).hits
+    folders = [hit.uri.split("/")[0] for hit in hits]
+    assert folders == (["copies"] + ["names"] * 9 if copy_share else ["copies"] * 10)
+
+
+def test_a_text_with_the_word_many_times_comes_before_a_mention_though_it_has_names(
+    tmp_path: Path,
+) -> None:
+    texts = names_of("quoll", 5)
+    texts["about"] = "A quoll eats. The quoll sleeps: set_quoll, quoll_id, get_quoll."
+    texts["mention"] = f"{OTHER * 3}A quoll. {OTHER * 3}"
+    with index_texts(tmp_path / "index", texts) as index:
+        assert [hit.uri for hit in index.search("quoll", k=2).hits] == ["about", "mention"]
+
+
+def test_a_text_with_an_accented_word_is_not_behind_names_of_it(tmp_path: Path) -> None:
+    texts = names_of("eleve", 5) | {"whole": f"{OTHER * 3}Un élève. {OTHER * 3}"}
+    with index_texts(tmp_path / "index", texts) as index:
+        assert index.search("eleve", k=2).hits[0].uri == "whole"
+
+
+def test_the_dense_leg_alone_keeps_its_order(tmp_path: Path) -> None:
+    texts = names_of("quoll", 5) | {"whole": f"{OTHER * 3}A quoll. {OTHER * 3}"}
+    with index_texts(tmp_path / "index", texts, embedder="hashed") as index:
+        hits = index.search("quoll", legs=["dense"]).hits
+    assert [hit.stages["dense"].rank for hit in hits] == list(range(1, 7))
+
+
+@dataclass(frozen=True)
+class NumberedSearcher(MemorySearcher):
+    """A searcher whose chunks have "timeout" as a whole if their keys are odd, else in a name."""
+
+    def chunks(self, keys: Iterable[int] | Keys) -> list[MemoryChunk]:
+        texts = ("set_timeout", "a timeout")
+        return [MemoryChunk(key=key, text=texts[key % 2]) for key in map(int, keys)]
+
+
+def promote(
+    keys: Sequence[int], *, bm25: Sequence[int], reranked: Sequence[tuple[int, float]] = ()
+) -> list[int]:
+    """Return the keys of a ranking after the stage; those reranked below 0.5 were dropped."""
+    reranking = Reranking(
+        reranker=OverlapReranker(), depth=9, weight=1, ms=0, min_relevance=0.5, cache=ScoreCache()
+    )
+    search = start_search(
+        SearchRequest(query="timeout"),
+        parameters=PARAMETERS._replace(reranking=reranking if reranked else None),
+        searcher=NumberedSearcher([]),
+    )
+    rankings = {"bm25": rank(bm25)}
+    if reranked:
+        scores = np.array([score for _, score in reranked], np.float32)
+        rankings["rerank"] = Ranking(np.array([key for key, _ in reranked], np.int64), scores)
+    ranking = promote_whole_words(search._replace(ranking=rank(keys), rankings=rankings)).ranking
+    assert ranking.scores.tolist() == sorted(ranking.scores.tolist(), reverse=True)
+    ordered: list[int] = ranking.keys.tolist()
+    return ordered
+
+
+def rank(keys: Sequence[int]) -> Ranking:
+    return Ranking(np.array(keys, np.int64), np.linspace(1, 0.5, len(keys), dtype=np.float32))
+
+
+def test_further_chunks_with_the_word_make_the_ranking_longer() -> None:
+    assert promote([2, 4, 1], bm25=[2, 4, 6, 3, 5]) == [1, 3, 5, 2, 4]
+
+
+def test_chunks_that_the_reranker_dropped_stay_out() -> None:
+    scored = [(2, 0.9), (4, 0.8), (5, 0.6), (3, 0.1)]
+    assert promote([2, 4], bm25=[2, 3, 4, 5], reranked=scored) == [5, 2, 4]
+
+
+def test_many_hits_are_ordered_in_time_that_grows_with_their_number() -> None:
+    started = time.process_time()
+    promote(range(20_000), bm25=[])
+    assert time.process_time() - started < 2

@@ -48,11 +48,15 @@ def fold_candidates(search: Search) -> Search:
 
 
 def fold_promoted(search: Search) -> Search:
-    """Return the search without the exact matches that copy a better one."""
-    keys = search.ranking.keys.tolist()
-    if not search.parameters.copy_share or all(key in search.copies for key in keys):
+    """Return the search without the exact matches that copy a better one, cut to its hits."""
+    ranking = search.ranking
+    keys = ranking.keys.tolist()
+    if search.parameters.copy_share and not all(key in search.copies for key in keys):
+        return _keep(search, _find_copies(search, keys), wanted=search.k)
+    if len(keys) <= search.k:
         return search
-    return _keep(search, _find_copies(search, keys), wanted=search.k)
+    cut = Ranking(ranking.keys[: search.k], ranking.scores[: search.k])
+    return search._replace(ranking=cut)
 
 
 def _find_copies(search: Search, keys: Sequence[int]) -> dict[int, tuple[int, ...]]:

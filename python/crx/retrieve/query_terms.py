@@ -11,8 +11,8 @@ from crx import _native
 # Queries that are kept analyzed: those of a few searches at once. One is compared with every
 # passage, and again with its rows when it is shown.
 _KEPT = 16
-_TOKEN = re.compile(r"\w+")
-_BEGIN = 3
+# With combining marks and soft hyphens, which the analyzer leaves out.
+_TOKEN = re.compile(r"\w[\w\u00AD\u0300-\u036F]*")
 
 
 @lru_cache(maxsize=_KEPT)
@@ -45,16 +45,14 @@ def is_plain_word(query: str) -> bool:
 def count_word(text: str, word: str) -> tuple[int, int]:
     """Return how often a text has a plain word, or a form of it, as a whole and within a name."""
     (term,) = _native.analyze(word)
-    # A form of a word begins as it does.
-    begin = word[:_BEGIN].casefold()
+    counts = Counter(_TOKEN.findall(text))
+    tokens = list(counts)
+    # In one call, whatever its spelling: "élève" has the term of "eleve", "skies" that of "sky".
+    held, _, _ = analyze_query(word).row_terms(tokens, known=frozenset())
     whole = parts = 0
-    for token, count in Counter(_TOKEN.findall(text)).items():
-        folded = token.casefold()
-        if begin not in folded:
-            continue
-        terms = _native.analyze(token)
-        if terms == [term] and "_" not in token:
-            whole += count
-        elif term in terms:
-            parts += count
+    for token in (token for token, terms in zip(tokens, held, strict=True) if terms):
+        if "_" not in token and _native.analyze(token) == [term]:
+            whole += counts[token]
+        else:
+            parts += counts[token]
     return whole, parts

@@ -17,31 +17,38 @@ _DEPTH = 50
 
 
 def promote_whole_words(search: Search) -> Search:
-    """Return the search with the chunks first in which most occurrences of its word are whole.
+    """Return the search with the chunks first that have its word as a whole, in order of rank.
 
-    Other queries, and words that no name has as a part, change nothing.
+    Further candidates of BM25 are among them, so that the ranking may be longer than before. Other
+    queries, words that no name has as a part, and searches without BM25 change nothing.
     """
     word = search.query.strip()
     keys = search.ranking.keys.tolist()
-    if not keys or not is_plain_word(word):
+    if not keys or "bm25" not in search.rankings or not is_plain_word(word):
         return search
     rows = search.rows.read(keys)
     counts = {key: count_word(row.text, word) for key, row in rows.items()}
     if not any(parts for _, parts in counts.values()):
         return search
-    copies = {copy for group in search.copies.values() for copy in group}
-    bm25 = search.rankings.get("bm25", EMPTY).keys[:_DEPTH].tolist()
-    further = [key for key in bm25 if key not in counts and key not in copies]
+    left_out = {copy for group in search.copies.values() for copy in group} | _irrelevant(search)
+    bm25 = search.rankings["bm25"].keys[:_DEPTH].tolist()
+    further = [key for key in bm25 if key not in counts and key not in left_out]
     counts |= {
         key: count_word(row.text, word) for key, row in search.rows.read(sorted(further)).items()
     }
-    # In a chunk without the word, such as one that is near in meaning, none is a part.
-    whole = [key for key in [*keys, *further] if _is_whole(*counts.get(key, (0, 0)))]
-    ordered = [*whole, *(key for key in keys if key not in set(whole))][: len(keys)]
-    ranking = search.ranking
-    # The scores fall as before.
-    return search._replace(ranking=Ranking(np.array(ordered, dtype=np.int64), ranking.scores))
+    # A chunk without the word, such as one that is near in meaning, has none as a whole.
+    whole = [key for key in [*keys, *further] if counts.get(key, (0, 0))[0]]
+    promoted = set(whole)
+    ordered = [*whole, *(key for key in keys if key not in promoted)]
+    # The scores fall as before; those beyond are as low as the last.
+    scores = np.pad(search.ranking.scores, (0, len(ordered) - len(keys)), mode="edge")
+    return search._replace(ranking=Ranking(np.array(ordered, dtype=np.int64), scores))
 
 
-def _is_whole(whole: int, parts: int) -> bool:
-    return whole > parts
+def _irrelevant(search: Search) -> set[int]:
+    """Return the candidates that the reranker has dropped."""
+    reranking = search.parameters.reranking
+    scored = search.rankings.get("rerank", EMPTY)
+    if reranking is None or not reranking.min_relevance:
+        return set()
+    return set(scored.keys[scored.scores < reranking.min_relevance].tolist())
