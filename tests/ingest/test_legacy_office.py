@@ -20,6 +20,7 @@ import pytest
 from zipped import odf, zipped
 
 from crx.errors import InputError, NotText
+from crx.ingest.libreoffice.convert import convert
 from crx.ingest.libreoffice.program import find_program
 from crx.ingest.read import read_bytes
 from crx.ingest.readers.binary import OLE
@@ -262,6 +263,24 @@ def test_what_libreoffice_started_ends_with_the_reading_process(
         one(reader, OLE + b"slow", "a.doc")
     wait_until_gone(stand_in.call()["sleeper"], temporary)
     reader.close()
+
+
+def test_a_silent_libreoffice_ends_with_all_that_it_started(
+    stand_in: OfficeStandIn, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.ingest.libreoffice.convert._SILENT_S", 2.0)
+    with pytest.raises(InputError, match="silent for 2 s"):
+        convert(OLE + b"slow", suffix=".doc", target="odt")
+    wait_until_gone(stand_in.call()["sleeper"], temporary)
+
+
+def test_a_libreoffice_that_cannot_be_run_leaves_nothing(
+    stand_in: OfficeStandIn, temporary: Path
+) -> None:
+    stand_in.path.write_text("#!/nonexistent/sh\n")
+    with pytest.raises(InputError, match="made LibreOffice fail"):
+        convert(OLE, suffix=".doc", target="odt")
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_document_that_cannot_be_converted_costs_itself_alone(stand_in: OfficeStandIn) -> None:

@@ -158,11 +158,18 @@ class Child:
         while (message := decode_message(self._buffer)) is not None:
             yield message
 
-    def end(self) -> None:
-        """Kill the child and wait for it; in a fork, only close this process's pipes."""
+    def end(self, *, within_s: float = 0.0) -> None:
+        """Kill the child and wait for it; in a fork, only close this process's pipes.
+
+        The child has `within_s` seconds to end by itself, as it does when its input ends.
+        """
         if self.inherited:
             self._process.poll()  # forgets a process that is not this one's child
         else:
+            if within_s and self._process.stdin is not None:
+                self._process.stdin.close()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(within_s)
             self._process.kill()
             self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._stderr):

@@ -72,12 +72,14 @@ def run_child(
     """Let a function serve on the standard streams, then end this process.
 
     The process ends as soon as the parent is gone, whatever the function does; `at_end` is called
-    before, from any thread.
+    before, from any thread or from two at once. It is also called if the function fails.
     """
     limit_process()
     _end_with_parent(_INPUT, at_end)
-    serve(Parent())
-    at_end()
+    try:
+        serve(Parent())
+    finally:
+        at_end()
     os._exit(0)  # native libraries may crash while they unload, and there is nothing to save
 
 

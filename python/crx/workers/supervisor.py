@@ -85,9 +85,9 @@ class Supervisor:
         self._tasks += 1
         return self._child
 
-    def close(self) -> None:
-        """End the child."""
+    def close(self, *, within_s: float = 0.0) -> None:
+        """End the child, which has so many seconds to end by itself."""
         if self._child is not None:
-            self._child.end()
+            self._child.end(within_s=within_s)
             self._child = None
         self._tasks = 0

@@ -66,9 +66,12 @@ class _Conversions:
 
     def convert(self, data: bytes, suffix: str, target: str) -> Message:
         """Return the message with the converted document, or that there is none."""
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="crx-office-"))
-            make_profile(self._folder)
+        with self._lock:
+            if self._ended:
+                return {"op": "failed"}
+            if self._folder is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="crx-office-"))
+                make_profile(self._folder)
         with tempfile.TemporaryDirectory(dir=self._folder) as work:
             document = Path(work, f"document{suffix}")
             document.write_bytes(data)

@@ -14,6 +14,8 @@ from crx.workers.supervisor import ChildRefused, Supervisor
 
 # Seconds that a caller waits if it has no limit of its own; the process that reads files has.
 _SILENT_S = 1200.0
+# Seconds that the process has to end LibreOffice and to delete its private folder.
+_END_S = 10.0
 
 
 class _Converter:
@@ -34,7 +36,7 @@ class _Converter:
             child.send_bytes(encode_message(request) + data, timeout_s=_SILENT_S)
             reply = child.receive_reply(timeout_s=_SILENT_S)
         except (ChildLost, ChildRefused) as why:
-            self._supervisor.close()
+            self._supervisor.close(within_s=_END_S)
             raise InputError(f"made LibreOffice fail: {why}") from why
         finally:
             self.seconds += time.monotonic() - start
