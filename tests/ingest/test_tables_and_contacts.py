@@ -264,6 +264,27 @@ def test_parquet_with_nanoseconds_is_read() -> None:
     )
 
 
+def test_parquet_with_nanoseconds_within_values_is_read() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    moment, kind = 1_772_719_200_123_456_789, arrow.timestamp("ns")
+    table = arrow.table({
+        "list": arrow.array([[moment, None], None], arrow.list_(kind)),
+        "struct": arrow.array([{"at": moment, "by": 1}, None], arrow.struct([
+            ("at", kind), ("by", arrow.int8()),
+        ])),
+        "dictionary": arrow.array([moment, None], kind).dictionary_encode(),
+        "far": arrow.array([10**14, None], arrow.timestamp("s")),
+        "note": ["A road", "is long"],
+    })  # fmt: skip
+    out = BytesIO()
+    parquet.write_table(table, out)
+    text = read(out.getvalue(), "times.parquet").text
+    assert text.count("2026-03-05 14:00:00.123456789") == 3
+    assert "A road" in text
+    assert "is long" in text
+
+
 def test_what_is_left_out_of_large_tables_is_noted(tmp_path: Path) -> None:
     wide = ", ".join(f"c{n}" for n in range(201))
     script = f"CREATE TABLE a ({wide}); INSERT INTO a (c0) VALUES ('{'x' * 100_001}');"

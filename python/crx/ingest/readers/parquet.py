@@ -80,5 +80,21 @@ def _values(column: Any) -> list[Any]:
     if kind.startswith(("timestamp[ns", "time64[ns", "duration[ns")):
         strings: list[Any] = column.cast("string").to_pylist()
         return strings
-    values: list[Any] = column.to_pylist()
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError):
+        return [_value(scalar) for scalar in column]
     return values
+
+
+def _value(scalar: Any) -> Any:
+    """Return a value of Python, with strings for what Python has no type for."""
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        if hasattr(scalar, "keys"):
+            return {name: _value(scalar[name]) for name in scalar.keys()}  # noqa: SIM118 -- a struct
+        if hasattr(scalar, "values"):
+            return [_value(each) for each in scalar.values]
+        inner = getattr(scalar, "value", scalar)
+        return (inner if hasattr(inner, "cast") else scalar).cast("string").as_py()
