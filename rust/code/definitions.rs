@@ -138,7 +138,7 @@ const MODIFIERS: [&str; 70] = [
     "primitive",
 ];
 /// Modifiers of members, which no local variable has.
-const MEMBER_MODIFIERS: [&str; 13] = [
+const MEMBER_MODIFIERS: [&str; 8] = [
     "pub",
     "public",
     "private",
@@ -146,13 +146,13 @@ const MEMBER_MODIFIERS: [&str; 13] = [
     "internal",
     "override",
     "open",
-    "final",
     "fileprivate",
-    "lateinit",
-    "lazy",
-    "implicit",
-    "weak",
 ];
+/// Modifiers that local variables may have, too.
+const SHARED_MODIFIERS: [&str; 5] = ["final", "lateinit", "lazy", "implicit", "weak"];
+/// Lines and bytes above a variable in which the type that it is a member of begins, at most.
+const LINES_ABOVE: usize = 100;
+const BYTES_ABOVE: usize = 4_000;
 /// Statements that look like functions without a keyword.
 const STATEMENTS: [&str; 40] = [
     "return",
@@ -305,7 +305,7 @@ pub(super) fn defined_on<'a>(
             .then(|| bare_function(text, start + depth, code));
         found.flatten().map(Definition::function)
     };
-    let found = typedef().or_else(|| after_keyword(code, depth, syntax));
+    let found = typedef().or_else(|| after_keyword(text, start, depth, code, syntax));
     match found {
         // `const close = () => 1` and `const Box = struct {` are no mere variables.
         Some(variable) if variable.kind == Kind::Variable => {
@@ -339,11 +339,18 @@ fn is_comment(code: &str, syntax: Syntax) -> bool {
 }
 
 /// Returns the name behind a keyword before which only modifiers stand.
-fn after_keyword(code: &str, depth: usize, syntax: Syntax) -> Option<Definition<'_>> {
+fn after_keyword<'a>(
+    text: &str,
+    start: usize,
+    depth: usize,
+    code: &'a str,
+    syntax: Syntax,
+) -> Option<Definition<'a>> {
     let mut rest = code;
     // The deepest indentation of a variable that is more than a local one.
     let mut variable = None;
     let mut is_member = false;
+    let mut is_shared = false;
     loop {
         rest = skip_marks(rest);
         // Attributes of C#, `private[package]` of Scala.
@@ -373,6 +380,8 @@ fn after_keyword(code: &str, depth: usize, syntax: Syntax) -> Option<Definition<
             }
         } else if is_apart && let Some(keyword) = find(&VARIABLES, &lower) {
             let is_local = !syntax.bound_functions && !matches!(keyword, "const" | "static");
+            is_member |= is_shared && lies_in_type(text, start, depth, syntax);
+            is_shared = false;
             let deepest = match is_local {
                 true if is_member => usize::MAX,
                 true => 0,
@@ -397,7 +406,42 @@ fn after_keyword(code: &str, depth: usize, syntax: Syntax) -> Option<Definition<
             return None;
         }
         is_member |= MEMBER_MODIFIERS.contains(&lower.as_str());
+        is_shared |= variable.is_none() && SHARED_MODIFIERS.contains(&lower.as_str());
         rest = after;
+    }
+}
+
+/// Returns whether the line above that is indented less than one at `start` begins a type.
+fn lies_in_type(text: &str, start: usize, depth: usize, syntax: Syntax) -> bool {
+    let mut from = start.saturating_sub(BYTES_ABOVE);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    for line in text[from..start].lines().rev().take(LINES_ABOVE) {
+        let code = line.trim_ascii_start();
+        // `) : Base {`
+        if line.len() - code.len() < depth && !code.is_empty() && !code.starts_with(['}', ')', '{'])
+        {
+            return begins_type(code, syntax);
+        }
+    }
+    false
+}
+
+fn begins_type(code: &str, syntax: Syntax) -> bool {
+    let mut rest = skip_marks(code);
+    loop {
+        let (word, after) = first_word(rest);
+        if let Some(keyword) = keyword(word, syntax) {
+            return kind_of_keyword(keyword) != Kind::Function;
+        }
+        if !is_modifier(word) {
+            return false;
+        }
+        rest = skip_marks(after);
+        while rest.starts_with('[') {
+            rest = skip_marks(past_brackets(rest, b'[', b']'));
+        }
     }
 }
 
@@ -519,10 +563,17 @@ fn named_in_sql<'a>(text: &'a str, keyword: &'static str) -> Option<Definition<'
     const QUOTES: [char; 4] = ['"', '`', '[', ']'];
     let mut rest = text.trim_start_matches(QUOTES);
     let (mut name, mut after) = first_word(rest);
-    // `PACKAGE BODY name`, of Oracle.
-    while is_modifier(&name.to_ascii_lowercase())
-        || (keyword == "package" && name.eq_ignore_ascii_case("body"))
-    {
+    // `PACKAGE BODY name` and `TYPE BODY name`, of Oracle.
+    let is_body = |name: &str, after: &str| {
+        let next = first_word(after.trim_ascii_start().trim_start_matches(QUOTES)).0;
+        matches!(keyword, "package" | "type")
+            && name.eq_ignore_ascii_case("body")
+            && !next.is_empty()
+            && !["as", "is", "under"]
+                .iter()
+                .any(|each| next.eq_ignore_ascii_case(each))
+    };
+    while is_modifier(&name.to_ascii_lowercase()) || is_body(name, after) {
         rest = after.trim_ascii_start().trim_start_matches(QUOTES);
         (name, after) = first_word(rest);
     }
@@ -903,6 +954,41 @@ mod tests {
                 "struct A {\n    public let size = 1\n    if let inner = x {\n    let local = 3\n"
             ),
             ["A", "size"]
+        );
+        for (path, text) in [
+            (
+                "a.scala",
+                "class A {\n  def f() = {\n    implicit val ec = g\n    lazy val x = 1\n    final val y = 2\n",
+            ),
+            (
+                "a.java",
+                "class A {\n  void f(\n    int a\n  ) {\n    final var list = g();\n",
+            ),
+            (
+                "a.swift",
+                "class A {\n  func f() {\n    weak var s = self\n    lazy var c = 3\n",
+            ),
+            ("a.kt", "class A {\n  fun f() {\n    lateinit var x: Foo\n"),
+        ] {
+            assert_eq!(names(path, text)[0], "A");
+            assert!(
+                names(path, text)[1..].iter().all(|&name| name == "f"),
+                "{path}"
+            );
+        }
+        assert_eq!(
+            names(
+                "a.scala",
+                "private[a] case class A(\n    b: Int\n) extends C {\n\n  lazy val x = 1\n\n  implicit val y: Z = 2\n"
+            ),
+            ["A", "x", "y"]
+        );
+        assert_eq!(
+            names(
+                "a.kt",
+                "class A {\n    companion object {\n        lateinit var box: Box\n"
+            ),
+            ["A", "box"]
         );
         assert!(names("a.rs", "    let mut local = 3;\n    static mut X: u8;\n").len() < 2);
     }

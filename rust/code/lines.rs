@@ -13,6 +13,8 @@ use super::words::is_word;
 const LONGEST: usize = 8_000;
 /// Bytes of a character in apostrophes, at most: `'\u{10FFFF}'`.
 const CHARACTER: usize = 12;
+/// Bytes of what ends the statements of MySQL, at most.
+const DELIMITER: usize = 8;
 /// Bytes of the word in `$word$`, at most, as for names in PostgreSQL.
 const TAG: usize = 63;
 
@@ -44,12 +46,12 @@ pub(super) struct Line {
 pub(super) struct Lines {
     pub(super) lines: Vec<Line>,
     /// Bytes of brackets and semicolons outside of comments and strings; in SQL also where the words
-    /// `BLOCK_WORDS` begin, with their letters.
+    /// `BLOCK_WORDS` begin, with their letters, and the last bytes of MySQL's delimiters, as `/`.
     pub(super) marks: Vec<(usize, u8)>,
 }
 
 /// Words of SQL that begin and end blocks, or may stand before one, by the letters that mark them.
-const BLOCK_WORDS: [(&str, u8); 7] = [
+const BLOCK_WORDS: [(&str, u8); 8] = [
     ("begin", b'b'),
     ("case", b'c'),
     ("end", b'e'),
@@ -57,6 +59,7 @@ const BLOCK_WORDS: [(&str, u8); 7] = [
     ("as", b'i'),
     ("function", b'f'),
     ("procedure", b'f'),
+    ("declare", b'd'),
 ];
 
 enum State {
@@ -96,6 +99,8 @@ pub(super) fn read_lines(text: &str, mut syntax: Syntax) -> Lines {
     };
     let mut found = Lines::default();
     let mut state = State::Code;
+    // What `DELIMITER` has set.
+    let mut delimiter = None;
     for (number, &(start, end)) in bounds.iter().enumerate() {
         let line = &text[start..end];
         let code = start + (line.len() - line.trim_ascii_start().len());
@@ -115,9 +120,16 @@ pub(super) fn read_lines(text: &str, mut syntax: Syntax) -> Lines {
             end,
             has_code: false,
             has_comment: false,
+            delimiter,
             marks: &mut found.marks,
         };
-        state = reader.read(state);
+        let command = (is_sql && matches!(state, State::Code)).then(|| new_delimiter(line));
+        if let Some(Some(set)) = command {
+            delimiter = Some(set);
+            reader.has_code = true;
+        } else {
+            state = reader.read(state);
+        }
         let kind = match begins {
             LineKind::Code if code == end => LineKind::Blank,
             LineKind::Code if reader.has_comment && !reader.has_code => LineKind::Comment,
@@ -147,8 +159,22 @@ fn is_mysql(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let signs = ["table `", "exists `", "into `", "auto_increment", "engine="];
     signs.iter().any(|sign| text.contains(sign))
-        || text.starts_with("delimiter ")
-        || text.contains("\ndelimiter ")
+        || text.lines().any(|line| new_delimiter(line).is_some())
+}
+
+/// Returns what ends statements from a line on that is `DELIMITER` of MySQL's client.
+///
+/// `DELIMITER ','` is an option of PostgreSQL's `COPY`.
+pub(super) fn new_delimiter(line: &str) -> Option<&str> {
+    let (command, rest) = line
+        .trim_ascii_start()
+        .split_at_checked("delimiter ".len())?;
+    let ends = rest.trim_ascii();
+    let is_sign = |byte: u8| byte.is_ascii_punctuation() && !b"'\"`()_".contains(&byte);
+    (command.eq_ignore_ascii_case("delimiter ")
+        && (1..=DELIMITER).contains(&ends.len())
+        && ends.bytes().all(is_sign))
+    .then_some(ends)
 }
 
 /// Returns the numbers of the lines that hold nothing but a word, by it.
@@ -182,6 +208,8 @@ struct LineReader<'a> {
     end: usize,
     has_code: bool,
     has_comment: bool,
+    /// What ends statements, where `DELIMITER` has set it.
+    delimiter: Option<&'a str>,
     marks: &'a mut Vec<(usize, u8)>,
 }
 
@@ -280,6 +308,13 @@ impl LineReader<'_> {
             return (at + 1, State::Code);
         }
         let rest = &bytes[at..];
+        if let Some(ends) = self.delimiter
+            && rest.starts_with(ends.as_bytes())
+        {
+            self.has_code = true;
+            self.marks.push((at + ends.len() - 1, b'/'));
+            return (at + ends.len(), State::Code);
+        }
         for &(begins, ends) in self.syntax.block_comments {
             let is_here = match begins.strip_prefix('\n') {
                 Some(word) => at == self.start && rest.starts_with(word.as_bytes()),
@@ -319,10 +354,13 @@ impl LineReader<'_> {
                 (self.character(at).unwrap_or(at + 1), State::Code)
             }
             _ if self.syntax.quotes.contains(&byte) => (at + 1, self.quoted(at)),
-            b'$' if self.syntax.blocks == Blocks::Statements => self.dollar(at),
+            b'$' if self.syntax.blocks == Blocks::Statements && self.delimiter.is_none() => {
+                self.dollar(at)
+            }
             b'<' if self.syntax.heredocs && rest.starts_with(b"<<") => {
                 (self.heredoc(at, after), State::Code)
             }
+            b';' if self.delimiter.is_some() => (at + 1, State::Code),
             b'{' | b'}' | b'(' | b')' | b'[' | b']' | b';' => {
                 self.marks.push((at, byte));
                 (at + 1, State::Code)
@@ -344,7 +382,11 @@ impl LineReader<'_> {
         let known = BLOCK_WORDS
             .iter()
             .find(|(each, _)| word.eq_ignore_ascii_case(each));
-        if let Some(&(_, letter)) = known {
+        // `t.begin` is a column, and `@end` a variable.
+        let is_name = at > self.start && b".@".contains(&self.text.as_bytes()[at - 1]);
+        if let Some(&(_, letter)) = known
+            && !is_name
+        {
             self.marks.push((at, letter));
         }
         at + word.len()

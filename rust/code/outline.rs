@@ -6,7 +6,7 @@
 //! definition, belong to it.
 
 use super::definitions::{Definition, Kind, defined_on};
-use super::lines::{Line, LineKind, Lines, read_lines};
+use super::lines::{Line, LineKind, Lines, new_delimiter, read_lines};
 use super::path::{Blocks, Syntax};
 use super::words::is_word;
 
@@ -16,6 +16,10 @@ const DEEPEST: usize = 64;
 const TABLE_LINES: usize = 4;
 /// Brackets and semicolons between a name and the brace of its block, at most.
 const BEFORE_BLOCK: usize = 200;
+/// Lines between them, at most.
+const LINES_BEFORE_BLOCK: usize = 200;
+/// Statements of a text of SQL behind which an `END` is looked for to the end of the text, in vain.
+const IN_VAIN: usize = 16;
 /// The end of what goes on to the end of the text.
 const REST: usize = usize::MAX;
 /// Words that continue the block above them at the same indentation.
@@ -85,6 +89,7 @@ fn close<'a>(
     let mut all: Vec<Open<'a>> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     let mut end_before = 0;
+    let mut in_vain = 0;
     for (number, line) in lines.lines.iter().enumerate() {
         if line.kind == LineKind::String {
             end_before = line.end;
@@ -124,7 +129,11 @@ fn close<'a>(
             let end = match syntax.blocks {
                 Blocks::Braces if is_package(code) && code.ends_with(';') => Some(REST),
                 Blocks::Braces => pairs.and_then(|pairs| block_end(text, lines, pairs, number)),
-                Blocks::Statements => Some(statement_end(text, lines, number, definition.keyword)),
+                Blocks::Statements => {
+                    let end = statement_end(text, lines, number, definition.keyword, in_vain);
+                    in_vain += usize::from(end.is_in_vain);
+                    Some(end.at)
+                }
                 Blocks::Indentation => None,
             };
             let indent = line.indent;
@@ -187,6 +196,9 @@ fn block_end(text: &str, lines: &Lines, pairs: &[usize], number: usize) -> Optio
     {
         while lines.lines[current].end < at {
             current += 1;
+            if current - number > LINES_BEFORE_BLOCK {
+                return None;
+            }
             let next = &lines.lines[current];
             let code = text.as_bytes().get(next.code).copied().unwrap_or(b'\n');
             let is_other = next.kind == LineKind::Code
@@ -233,7 +245,7 @@ enum Section {
 }
 
 /// Words behind `AS` and `IS` after which no declarations follow.
-const NO_DECLARATIONS: [&str; 29] = [
+const NO_DECLARATIONS: [&str; 31] = [
     "select",
     "with",
     "language",
@@ -263,40 +275,107 @@ const NO_DECLARATIONS: [&str; 29] = [
     "unknown",
     "distinct",
     "e",
+    "enum",
+    "object",
 ];
+/// Words behind `BEGIN` that open no block.
+const NO_BLOCKS: [&str; 6] = [
+    "tran",
+    "transaction",
+    "distributed",
+    "dialog",
+    "conversation",
+    "work",
+];
+
+/// The end of a statement of SQL.
+struct StatementEnd {
+    at: usize,
+    /// Whether the text was read to its end for declarations that are none.
+    is_in_vain: bool,
+}
 
 /// Returns the end of a statement of SQL that begins on a line: behind a semicolon that is in no
 /// block from `BEGIN` or `CASE` to `END`, and not between the declarations before `BEGIN`.
-fn statement_end(text: &str, lines: &Lines, number: usize, keyword: &str) -> usize {
+///
+/// Only routines have blocks: a table may have a column "begin". Where declarations were looked for
+/// often in vain, none are.
+fn statement_end(
+    text: &str,
+    lines: &Lines,
+    number: usize,
+    keyword: &str,
+    in_vain: usize,
+) -> StatementEnd {
+    let found = |at| StatementEnd {
+        at,
+        is_in_vain: false,
+    };
     let start = lines.lines[number].code;
     let first = lines.marks.partition_point(|&(at, _)| at < start);
     let mut marks = lines.marks[first..].iter().copied().peekable();
     let mut open: Vec<Section> = Vec::new();
-    let mut is_head = matches!(keyword, "function" | "procedure" | "package");
+    let is_body = keyword == "type" && is_type_body(&text[start..lines.lines[number].end]);
+    let mut is_head = matches!(keyword, "function" | "procedure" | "package") || is_body;
+    let is_routine = is_head || matches!(keyword, "trigger" | "event");
+    let mut nested = 0usize;
     let mut first_semicolon = None;
     let mut end = lines.lines[number].end;
-    for line in &lines.lines[number..] {
+    let mut is_in_vain = true;
+    for (line, at_line) in lines.lines[number..].iter().zip(number..) {
         if line.kind == LineKind::Blank {
             continue;
         }
-        if line.kind == LineKind::Code && text[line.code..line.end].eq_ignore_ascii_case("go") {
-            return end;
+        if line.kind == LineKind::Code {
+            let code = &text[line.code..line.end];
+            if code.eq_ignore_ascii_case("go") || new_delimiter(code).is_some() {
+                return found(end);
+            }
+            // Nothing is created among declarations.
+            if at_line > number
+                && first_semicolon.is_some()
+                && open.last() == Some(&Section::Declarations)
+                && begins_with(code, "create ")
+            {
+                is_in_vain = false;
+                break;
+            }
         }
         end = line.end;
         while let Some((at, byte)) = marks.next_if(|&(at, _)| at < line.end) {
             let (word, next) = word_behind(&text[at..]);
+            let (word_on_line, _) = word_behind(&text[at..line.end]);
+            // A parameter or a column.
+            let is_name = nested > 0 || next.is_some_and(|next| b",)=.".contains(&next));
             match byte {
-                b';' if open.is_empty() => return at + 1,
+                b'/' => return found(at + 1),
+                b';' if open.is_empty() => return found(at + 1),
                 b';' => {
                     first_semicolon.get_or_insert(at + 1);
                     is_head = false;
+                    nested = 0;
                 }
+                b'(' => nested += 1,
+                b')' => nested = nested.saturating_sub(1),
+                _ if !is_routine => {}
                 b'f' => is_head |= open.last() == Some(&Section::Declarations),
-                b'i' if is_head && !word.is_empty() && !is_any(&NO_DECLARATIONS, word) => {
+                b'i' if is_head
+                    && in_vain < IN_VAIN
+                    && !word.is_empty()
+                    && !is_any(&NO_DECLARATIONS, word) =>
+                {
                     open.push(Section::Declarations);
                     is_head = false;
                 }
-                b'b' if next == Some(b';') || word.to_ascii_lowercase().starts_with("tran") => {}
+                // `DECLARE @name` is a statement of SQL Server.
+                b'd' if keyword == "trigger"
+                    && open.is_empty()
+                    && in_vain < IN_VAIN
+                    && !word.is_empty() =>
+                {
+                    open.push(Section::Declarations);
+                }
+                b'b' if is_name || next == Some(b';') || is_any(&NO_BLOCKS, word_on_line) => {}
                 b'b' => {
                     if open.last() == Some(&Section::Declarations) {
                         open.pop();
@@ -305,7 +384,10 @@ fn statement_end(text: &str, lines: &Lines, number: usize, keyword: &str) -> usi
                     is_head = false;
                 }
                 b'c' if word_before(&text[start..at]) != "end" => open.push(Section::Case),
-                b'e' if !is_any(&["if", "loop", "while", "repeat", "for"], word) => {
+                b'e' if open.last() != Some(&Section::Case)
+                    && (is_name || word_before(&text[start..at]) == "as") => {}
+                // Of SQL Server, `END` and `IF` on the next line.
+                b'e' if !is_any(&["if", "loop", "while", "repeat", "for"], word_on_line) => {
                     open.pop();
                 }
                 _ => {}
@@ -314,9 +396,26 @@ fn statement_end(text: &str, lines: &Lines, number: usize, keyword: &str) -> usi
     }
     // Declarations that never end are none.
     match open.first() {
-        Some(Section::Declarations) => first_semicolon.unwrap_or(end),
-        _ => end,
+        Some(Section::Declarations) => StatementEnd {
+            at: first_semicolon.unwrap_or(end),
+            is_in_vain,
+        },
+        _ => found(end),
     }
+}
+
+/// Returns whether a line creates the body of a type, in Oracle.
+fn is_type_body(code: &str) -> bool {
+    let mut words = code.split_ascii_whitespace();
+    words.any(|word| word.eq_ignore_ascii_case("type"))
+        && words
+            .next()
+            .is_some_and(|word| word.eq_ignore_ascii_case("body"))
+}
+
+fn begins_with(text: &str, word: &str) -> bool {
+    text.get(..word.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(word))
 }
 
 fn is_any(words: &[&str], word: &str) -> bool {

@@ -302,6 +302,25 @@ def seconds(text: str, extension: str) -> float:
     return min(taken)
 
 
+@pytest.mark.parametrize(
+    ("extension", "line", "end"),
+    [
+        (".sql", "create function f() is x;\n", ""),
+        (".sql", "create function f() is function g is begin x;\n", ""),
+        (".sql", "create function f() is function g is x;\n", ""),
+        (".sql", "function f is x;\n", ""),
+        (".kt", ":class A\n", "{}\n"),
+    ],
+)
+def test_blocks_that_never_begin_or_end_are_looked_for_only_near(
+    extension: str, line: str, end: str
+) -> None:
+    def text(size: int) -> str:
+        return line * (size // len(line)) + end
+
+    assert seconds(text(640_000), extension) < 9 * seconds(text(160_000), extension)
+
+
 @pytest.mark.parametrize("extension", HOSTILE)
 def test_four_times_the_text_takes_about_four_times_the_time(extension: str) -> None:
     line, end = HOSTILE[extension]
@@ -338,73 +357,3 @@ def test_the_outline_of_a_chunk_in_many_definitions_names_the_nearest() -> None:
     assert names[-1] in found
     assert names[20] not in found
     assert len(found) < 2_000
-
-
-SQL_BLOCKS = {
-    "SQL Server": """CREATE PROCEDURE p AS
-BEGIN
-  SELECT CASE WHEN a THEN 1
-    ELSE 2
-  END;
-  IF x = 1 BEGIN UPDATE t SET a = 'begin';
-  END
-  BEGIN TRAN; COMMIT;
-END;
-CREATE TABLE boil (a int);
-""",
-    "MySQL": """CREATE TABLE `a` (b text DEFAULT 'it\\'s; fine', c text DEFAULT 'C:\\\\');
-CREATE TABLE `z` (b int);
-DELIMITER //
-CREATE TRIGGER t BEFORE INSERT ON a FOR EACH ROW BEGIN
-  IF NEW.b THEN SET NEW.b = 1; END IF;
-  CASE NEW.c WHEN 1 THEN SET @x = 1; END CASE;
-END//
-DELIMITER ;
-CREATE VIEW boil AS SELECT 1;
-""",
-    "Oracle": """CREATE OR REPLACE PACKAGE BODY pack AS
-  total NUMBER;
-  PROCEDURE one IS
-    n NUMBER := 1;
-  BEGIN
-    SELECT a AS b INTO n FROM t WHERE a IS NOT NULL;
-    LOOP EXIT; END LOOP;
-  END one;
-  FUNCTION zero RETURN NUMBER IS
-  BEGIN RETURN 0; END;
-END pack;
-/
-CREATE FUNCTION two RETURN NUMBER IS
-  n NUMBER;
-BEGIN
-  RETURN n;
-END;
-/
-CREATE TABLE boil (a int);
-""",
-    "PostgreSQL": """CREATE TABLE a (b text DEFAULT E'it\\'s; ok', c text DEFAULT 'C:\\');
-CREATE FUNCTION g() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT 1; SELECT 2; END;
-CREATE TABLE boil (a int);
-""",
-}
-SQL_LABELS = {
-    "SQL Server": {"procedure p": "END;", "table boil": "(a int);"},
-    "MySQL": {
-        "table a": "'C:\\\\');",
-        "table z": "(b int);",
-        "trigger t": "DELIMITER ;",
-        "view boil": "SELECT 1;",
-    },
-    "Oracle": {"package pack": "END pack;", "function two": "END;", "table boil": "(a int);"},
-    "PostgreSQL": {"table a": "'C:\\');", "function g": "END;", "table boil": "(a int);"},
-}
-
-
-@pytest.mark.parametrize("dialect", SQL_BLOCKS)
-def test_a_statement_of_sql_ends_behind_its_outermost_block(dialect: str) -> None:
-    document = read("a.sql", SQL_BLOCKS[dialect])
-    labels = SQL_LABELS[dialect]
-    spans = {mark.label: document.text[mark.start : mark.end] for mark in document.marks}
-    assert list(spans) == list(labels)
-    for label, ends in labels.items():
-        assert spans[label].rstrip().endswith(ends), (label, spans[label])
