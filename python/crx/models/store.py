@@ -40,14 +40,15 @@ if TYPE_CHECKING:
     from crx.models.source_folder import Overrides, SourceFolder
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-_SHIPPED = Path(__file__).parents[1] / "shipped"
+# Models, and layers of students, that come with crx.
+SHIPPED = Path(__file__).parents[1] / "shipped"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}(@int8)?")
 
 
 def search_path() -> list[Path]:
     """Return the folders that are searched for models, in order, including missing ones."""
     python_data = Path(sys.prefix) / "share" / "crx" / "models"
-    return [*_environment_folders(), _user_folder(), python_data, _SHIPPED]
+    return [*_environment_folders(), _user_folder(), python_data, SHIPPED]
 
 
 def list_models() -> dict[str, Path]:
@@ -79,7 +80,7 @@ def is_installed(name: str) -> bool:
 def is_shipped(name: str) -> bool:
     """Return whether a model of this name is the one that comes with crx."""
     folder = _find_by_name(name)
-    return folder is not None and folder.parent == _SHIPPED
+    return folder is not None and folder.parent == SHIPPED
 
 
 def find_model(name: str) -> Path:
@@ -191,7 +192,7 @@ def remove_model(name: str) -> None:
     folder = _find_by_name(name)
     if folder is None:
         raise ModelError(f'{name}: no such model in the store; "crx models" lists the models')
-    if folder.parent == _SHIPPED:
+    if folder.parent == SHIPPED:
         raise ModelError(f"{name}: shipped with crx and cannot be removed")
     temporary = folder.with_name(f".removed-{os.getpid()}-{folder.name}")
     try:
