@@ -78,6 +78,16 @@ def test_an_option_names_the_embedder_that_is_measured(crx: Crx, command: str) -
     assert crx("eval", command, "set", "-q", "--embedder", "hashed", *least)[0] == 0
 
 
+def test_words_alone_are_measured_without_an_embedder(crx: Crx) -> None:
+    args = ("--embedder", "none", "-q", "--json")
+    code, out, _ = crx("eval", "run", "set", *args)
+    assert (code, list(json.loads(out)["legs"])) == (0, ["bm25"])
+    reranked = json.loads(crx("eval", "run", "set", *args, "--rerank", "overlap")[1])
+    assert list(reranked["legs"]) == ["bm25", "bm25+rerank"]
+    least = ("--min", "recall@5=0.9")
+    assert crx("eval", "gate", "set", "-q", "--embedder", "none", *least)[0] == 0
+
+
 def test_a_command_that_is_none_is_named_with_the_nearest(crx: Crx) -> None:
     code, _, err = crx("eval", "abblate", "set")
     assert code == 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,7 +105,8 @@ class QueryRunner:
 
         `baselines` are rankings that were made elsewhere, by the name of their legs.
         """
-        found = {**self._search_legs(query.text), **(baselines or {})}
+        wanted = {configuration.legs for configuration in configurations}
+        found = {**self._search_legs(query.text, wanted), **(baselines or {})}
         ranked: dict[tuple[str, bool, bool], TimedRanking] = {}
         values = []
         for configuration in configurations:
@@ -123,12 +124,15 @@ class QueryRunner:
         self._vectors.embed([text], query=True)
         return self._search_leg(text, "dense", extra_ms=self._vectors.ms(text))
 
-    def _search_legs(self, text: str) -> dict[str, TimedRanking]:
-        return {
-            "bm25": self._search_leg(text, "bm25"),
-            "dense": self.search_dense(text),
-            "hybrid": self._search_both(text),
-        }
+    def _search_legs(self, text: str, wanted: Set[str]) -> dict[str, TimedRanking]:
+        found = {}
+        if "bm25" in wanted:
+            found["bm25"] = self._search_leg(text, "bm25")
+        if not wanted.isdisjoint(("dense", "hybrid")):
+            # The query is embedded once, before the search whose time is taken.
+            found["dense"] = self.search_dense(text)
+            found["hybrid"] = self._search_both(text)
+        return found
 
     def _search_both(self, text: str) -> TimedRanking:
         search = self._run(self._start(text), _BOTH_LEGS)

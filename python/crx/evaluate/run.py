@@ -11,6 +11,8 @@ from crx.evaluate.experiment import Options
 from crx.evaluate.pipeline_config import Legs, PipelineConfig, PromptFill
 from crx.evaluate.results import Results
 
+LEGS: tuple[Legs, ...] = ("bm25", "dense", "hybrid")
+
 
 def run(
     questions: QuestionSet,
@@ -21,17 +23,20 @@ def run(
 ) -> Results:
     """Index a question set and measure each leg, both fused, and reranked if there is a reranker.
 
-    If the setting `recency` is on, both fused are also measured with newer documents raised.
+    Without an embedder, there is one leg, BM25, and the later steps follow it. If the setting `recency` is on, both fused are also measured with newer documents raised.
     With a `window`, the last row is the whole pipeline with that window.
     """
     options = options or Options()
-    legs: tuple[Legs, ...] = ("bm25", "dense", "hybrid")
+    settings = resolve(options.settings).settings
+    legs: tuple[Legs, ...] = ("bm25",) if settings.embedder == "none" else LEGS
     rows = [PipelineConfig(contexts=contexts, legs=leg) for leg in legs]
-    recency = bool(resolve(options.settings).settings.recency)
+    recency = bool(settings.recency)
     if recency:
-        rows.append(PipelineConfig(contexts=contexts, recency=True))
+        rows.append(PipelineConfig(contexts=contexts, legs=legs[-1], recency=True))
     if options.reranker is not None:
-        rows.append(PipelineConfig(contexts=contexts, recency=recency, rerank=True))
+        rows.append(
+            PipelineConfig(contexts=contexts, legs=legs[-1], recency=recency, rerank=True)
+        )
     if window != "chunks":
         rows.append(replace(rows[-1], window=window))
     return measure(questions, rows, options=options)
