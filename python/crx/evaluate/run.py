@@ -23,8 +23,9 @@ def run(
 ) -> Results:
     """Index a question set and measure each leg, both fused, and reranked if there is a reranker.
 
-    Without an embedder, there is one leg, BM25, and the later steps follow it. If the setting `recency` is on, both fused are also measured with newer documents raised.
-    With a `window`, the last row is the whole pipeline with that window.
+    Without an embedder, there is one leg, BM25, and the later steps follow it. If the setting
+    `recency` is on, both fused are also measured with newer documents raised. With a `window`, the
+    last row is the whole pipeline with that window.
     """
     options = options or Options()
     settings = resolve(options.settings).settings
@@ -34,9 +35,7 @@ def run(
     if recency:
         rows.append(PipelineConfig(contexts=contexts, legs=legs[-1], recency=True))
     if options.reranker is not None:
-        rows.append(
-            PipelineConfig(contexts=contexts, legs=legs[-1], recency=recency, rerank=True)
-        )
+        rows.append(PipelineConfig(contexts=contexts, legs=legs[-1], recency=recency, rerank=True))
     if window != "chunks":
         rows.append(replace(rows[-1], window=window))
     return measure(questions, rows, options=options)
