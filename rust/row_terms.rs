@@ -2,7 +2,8 @@
 //!
 //! A query is analyzed once for all texts that are looked at for it. An identifier, a code or a
 //! number (`parse_known_args`, `TS-999`) has a term as a whole and one for each part; in a text that
-//! holds the whole, a part of it alone, as in `parse_args`, tells nothing.
+//! holds the whole, a part of it alone, as in `parse_args`, tells nothing. A plain word may itself be a
+//! part of names: a text that has it as a whole tells more than one that has `_apply_header`.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -35,6 +36,8 @@ pub struct LexicalQuery {
     /// The terms of its other words.
     alone: HashSet<String>,
     is_one_word: bool,
+    /// The term of its only word, if names may have that as a part.
+    plain: Option<String>,
 }
 
 /// The terms of a query in each row of a text.
@@ -44,16 +47,32 @@ pub struct RowTerms {
     pub rows: Vec<Vec<usize>>,
     /// The terms and their weights, which are 1 in all; a rare term weighs more.
     pub weights: Vec<(String, f64)>,
-    /// The rows that define the identifier, number or code that is the query.
+    /// The rows that define the identifier, number or code that is the query, or that have its plain
+    /// word as a whole where others have it within names.
     pub defining: Vec<usize>,
+}
+
+/// How often a text has a plain word, or a form of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WordCount {
+    /// As a whole.
+    pub whole: usize,
+    /// Within a name.
+    pub part: usize,
 }
 
 impl LexicalQuery {
     /// Analyzes a query.
     pub fn new(query: &str) -> Self {
         with_analyzer(|analyzer| {
+            let terms = analyzer.terms(query);
+            let word = query.trim();
+            let is_plain = terms.len() == 1
+                && word.chars().all(char::is_alphanumeric)
+                && analyze::unspaced_spans(word).is_empty();
             let mut found = LexicalQuery {
-                asked: distinct(analyzer.terms(query)),
+                plain: is_plain.then(|| terms[0].clone()),
+                asked: distinct(terms),
                 compounds: Vec::new(),
                 wholes: Vec::new(),
                 alone: HashSet::new(),
@@ -84,6 +103,19 @@ impl LexicalQuery {
     /// Returns the words of several terms: identifiers, codes and numbers.
     pub fn wholes(&self) -> &[String] {
         &self.wholes
+    }
+
+    /// Returns whether it is one word with one term, which names may have as a part.
+    pub fn is_plain_word(&self) -> bool {
+        self.plain.is_some()
+    }
+
+    /// Returns how often each text has the word that the query is; never, if it is no plain word.
+    pub fn count_word(&self, texts: &[&str]) -> Vec<WordCount> {
+        with_analyzer(|analyzer| {
+            analyzer.trim();
+            self.count_by(texts, analyzer)
+        })
     }
 
     /// Returns the terms of the query in each row of a text; those that are `known` weigh less.
@@ -163,8 +195,42 @@ impl LexicalQuery {
             }
             held.push(found.into_iter().collect());
         }
-        let defining = (0..rows.len()).filter(|&at| defines_whole(rows[at]));
-        weighed(asked, held, &counts, known, rows.len(), defining.collect())
+        let defining = match self.plain {
+            Some(_) => rows_with_whole(&self.count_by(rows, analyzer)),
+            None => (0..rows.len())
+                .filter(|&at| defines_whole(rows[at]))
+                .collect(),
+        };
+        weighed(asked, held, &counts, known, rows.len(), defining)
+    }
+
+    /// Returns how often each text has the plain word; the analyzer's terms keep their numbers.
+    fn count_by(&self, texts: &[&str], analyzer: &mut Analyzer) -> Vec<WordCount> {
+        let Some(term) = &self.plain else {
+            return vec![WordCount::default(); texts.len()];
+        };
+        let term = analyzer.number(term);
+        let mut known: FxHashMap<&str, WordCount> = FxHashMap::default();
+        let mut buffer = Vec::new();
+        let mut count = |token| {
+            *known.entry(token).or_insert_with(|| {
+                buffer.clear();
+                analyzer.append(token, &mut buffer);
+                let is_whole = buffer == [term] && !token.contains('_');
+                WordCount {
+                    whole: usize::from(is_whole),
+                    part: usize::from(!is_whole && buffer.contains(&term)),
+                }
+            })
+        };
+        let add = |sum: WordCount, one: WordCount| WordCount {
+            whole: sum.whole + one.whole,
+            part: sum.part + one.part,
+        };
+        texts
+            .iter()
+            .map(|text| tokens(text).map(&mut count).fold(WordCount::default(), add))
+            .collect()
     }
 
     fn asked_of(&self, text: &str, analyzer: &mut Analyzer) -> Vec<String> {
@@ -225,6 +291,25 @@ fn weighed(
         weights,
         defining,
     }
+}
+
+/// Returns the rows that have a word as a whole, if others have it within a name alone.
+fn rows_with_whole(counts: &[WordCount]) -> Vec<usize> {
+    if counts.iter().all(|row| row.part == 0 || row.whole > 0) {
+        return Vec::new();
+    }
+    let is_whole = |at: &usize| counts[*at].whole > 0;
+    (0..counts.len()).filter(is_whole).collect()
+}
+
+/// Returns the words and names of a text, with the combining marks and soft hyphens in them, which the
+/// analyzer leaves out.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let is_mark = |c: char| c == '\u{ad}' || ('\u{300}'..='\u{36f}').contains(&c);
+    let is_inner = move |c: char| c.is_alphanumeric() || c == '_' || is_mark(c);
+    text.split(move |c| !is_inner(c))
+        .map(move |token| token.trim_start_matches(is_mark))
+        .filter(|token| !token.is_empty())
 }
 
 fn is_heading(line: &str) -> bool {
@@ -306,6 +391,26 @@ mod tests {
         let text = "use max_words, max_words\nmax_words = 3\n";
         let query = LexicalQuery::new("max_words");
         assert_eq!(query.find_answers(&[text]), [(25, 38)]);
+    }
+
+    #[test]
+    fn a_plain_word_is_counted_as_a_whole_and_within_names() {
+        let query = LexicalQuery::new("header");
+        let texts = [
+            "header Headers he\u{ad}ader",
+            "_apply_header x-header applyHeader",
+            "no",
+        ];
+        let found: Vec<_> = query
+            .count_word(&texts)
+            .iter()
+            .map(|each| (each.whole, each.part))
+            .collect();
+        assert_eq!(found, [(3, 0), (1, 2), (0, 0)]);
+        assert!(query.is_plain_word() && !LexicalQuery::new("parse_args").is_plain_word());
+        let text =
+            "# header\nThe function set_header is called.\nIt reads the header of a request.\n";
+        assert_eq!(query.find_answers(&[text]), [(44, 77)]);
     }
 
     #[test]

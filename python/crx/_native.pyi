@@ -154,6 +154,16 @@ class LexicalQuery:
     def wholes(self) -> list[str]:
         """The words of several terms, each once."""
 
+    @property
+    def is_plain_word(self) -> bool:
+        """Whether it is one word with one term, which an identifier may have as a part."""
+
+    def count_word(self, texts: Sequence[str]) -> list[tuple[int, int]]:
+        """Return how often each text has its word, or a form of it, as a whole and within a name.
+
+        A query that is no plain word has no such word, and is counted 0 times.
+        """
+
     def terms_for(self, text: str) -> list[str]:
         """Return the terms by which the words of a text are marked and its rows chosen."""
 
@@ -164,7 +174,7 @@ class LexicalQuery:
 
         That list has the terms with their weights, which are 1 in all: rare ones weigh more, those
         that are `known` a quarter. The last list has the rows that define the name which the query
-        is, if it is one.
+        is, or that have its plain word as a whole where others have it within names.
         """
 
     def find_answers(self, texts: Sequence[str]) -> list[tuple[int, int]]:

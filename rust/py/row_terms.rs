@@ -30,6 +30,19 @@ impl LexicalQuery {
         py.detach(|| self.0.terms_for(text))
     }
 
+    #[getter]
+    fn is_plain_word(&self) -> bool {
+        self.0.is_plain_word()
+    }
+
+    fn count_word(&self, py: Python<'_>, texts: Vec<PyBackedStr>) -> Vec<(usize, usize)> {
+        py.detach(|| {
+            let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+            let counts = self.0.count_word(&texts);
+            counts.iter().map(|each| (each.whole, each.part)).collect()
+        })
+    }
+
     #[pyo3(signature = (rows, *, known))]
     fn row_terms(
         &self,

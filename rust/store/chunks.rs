@@ -54,8 +54,13 @@ impl Store {
             rows.read_chunks(db, keys)?;
             let mut found = Vec::with_capacity(keys.len());
             for &key in keys {
-                if let Some(chunk) = rows.chunk(key) {
-                    found.extend(chunk_row(db, rows, &chunk)?);
+                if let Some(chunk) = rows.chunk(key)
+                    && let Some(document) = rows.document(db, chunk.doc)?
+                {
+                    let (body, span) = (document.body, chunk.span);
+                    let pieces = rows.pieces(db, body, span.start, span.end)?;
+                    let (_, text) = text::cut(&pieces, body, span.start, span.end)?;
+                    found.push(chunk_row(db, rows, &document, &chunk, text)?);
                 }
             }
             Ok(found)
@@ -103,18 +108,21 @@ impl Store {
     ///
     /// [`Error::Damaged`] if one of them is missing, or the document of some.
     pub fn doc_chunks(&self, doc: i64) -> Result<Vec<ChunkRow>> {
-        self.read(|db| {
+        self.read_rows(|db, rows| {
             let Some(document) = whole_document(db, doc)? else {
                 return Ok(Vec::new());
             };
-            let sql = joined("chunk.doc = ? ORDER BY chunk.ordinal");
-            let mut rows: Vec<ChunkRow> = all(db, &sql, [doc], chunk_without_text)?;
+            let chunks = StoredChunk::of_document(db, doc)?;
             let (text, _) = text::read(db, document.body)?;
-            let spans: Vec<_> = rows.iter().map(|row| (row.start, row.end)).collect();
-            for (row, part) in rows.iter_mut().zip(cut(&text, &spans)) {
-                row.text = part.to_string();
-            }
-            Ok(rows)
+            let spans: Vec<_> = chunks
+                .iter()
+                .map(|chunk| (chunk.span.start, chunk.span.end))
+                .collect();
+            chunks
+                .iter()
+                .zip(cut(&text, &spans))
+                .map(|(chunk, text)| chunk_row(db, rows, &document, chunk, text.to_string()))
+                .collect()
         })
     }
 }
@@ -139,16 +147,14 @@ pub(super) fn lacks_row(doc: i64) -> Error {
     ))
 }
 
-/// Returns a chunk with the names of its document, its text and its context; None if it has no
-/// document.
+/// Returns a chunk with the names of its document, its text and its context.
 fn chunk_row(
     db: &Connection,
     rows: &mut ReadRows,
+    document: &DocumentRow,
     chunk: &StoredChunk,
-) -> Result<Option<ChunkRow>> {
-    let Some(document) = rows.document(db, chunk.doc)? else {
-        return Ok(None);
-    };
+    text: String,
+) -> Result<ChunkRow> {
     let (outcome, context) = match chunk.context_key.is_empty() {
         true => (String::new(), String::new()),
         false => {
@@ -163,8 +169,7 @@ fn chunk_row(
         token_end,
         section,
     } = chunk.span;
-    let pieces = rows.pieces(db, document.body, start, end)?;
-    Ok(Some(ChunkRow {
+    Ok(ChunkRow {
         key: chunk.key,
         doc: chunk.doc,
         uri: document.uri.clone(),
@@ -176,58 +181,8 @@ fn chunk_row(
         token_start,
         token_end,
         section,
-        text: text::cut(&pieces, document.body, start, end)?.1,
+        text,
         outline: chunk.outline.clone(),
-        context,
-        outcome,
-    }))
-}
-
-/// Returns a query for chunks, each with its document and its context.
-fn joined(condition: &str) -> String {
-    format!(
-        "SELECT {}, {}, {} FROM chunk JOIN document ON document.doc = chunk.doc \
-         LEFT JOIN context ON context.key = chunk.context_key WHERE {condition}",
-        CHUNK.select(),
-        DOCUMENT.select(),
-        CONTEXT.select()
-    )
-}
-
-/// Reads a chunk without its text.
-fn chunk_without_text(row: &Row<'_>) -> Result<ChunkRow> {
-    let stored = StoredChunk::read(row)?;
-    let document = CHUNK.width + 1;
-    check(&DOCUMENT, row, document)?;
-    let context = document + DOCUMENT.width + 1;
-    let (outcome, context) = match stored.context_key.is_empty() {
-        true => (String::new(), String::new()),
-        false => {
-            check(&CONTEXT, row, context)?;
-            (row.get(context + 2)?, row.get(context + 3)?)
-        }
-    };
-    let ChunkSpan {
-        start,
-        end,
-        token_start,
-        token_end,
-        section,
-    } = stored.span;
-    Ok(ChunkRow {
-        key: stored.key,
-        doc: stored.doc,
-        uri: row.get(document + 1)?,
-        title: row.get(document + 2)?,
-        lang: row.get(document + 3)?,
-        ordinal: stored.ordinal,
-        start,
-        end,
-        token_start,
-        token_end,
-        section,
-        text: String::new(),
-        outline: stored.outline,
         context,
         outcome,
     })

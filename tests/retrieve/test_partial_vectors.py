@@ -6,30 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from memory_searcher import PARAMETERS as BY_WORDS
 from memory_searcher import MemoryChunk, MemorySearcher
 from numpy.typing import NDArray
 
 import crx
 from crx.backends.hashed import HashedEmbedder
 from crx.retrieve.fusion import fuse_legs
-from crx.retrieve.parameters import RankingWeights, SearchParameters
 from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search_state import start_search
 from crx.types import Ranking
 
-WEIGHTS = RankingWeights(
-    bm25_depth=9, dense_depth=9, bm25_weight=0.7, dense_weight=0.3, score_share=0.6, rrf_k=5,
-    k1=1.2, b=0.75, outline_weight=2, context_weight=1,
-)  # fmt: skip
-PARAMETERS = SearchParameters(
-    weights=WEIGHTS,
-    k=9,
-    budget_tokens=100,
-    window_tokens=100,
-    embedder=CachedEmbedder(HashedEmbedder(), QueryVectorCache()),
-    reranking=None,
-)
+EMBEDDER = CachedEmbedder(HashedEmbedder(), QueryVectorCache())
+PARAMETERS = BY_WORDS._replace(k=9, embedder=EMBEDDER)
 CHUNKS = [MemoryChunk(key, f"Whale {key}.", doc=key) for key in range(1, 7)]
 
 

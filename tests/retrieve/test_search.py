@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from memory_searcher import PARAMETERS as BY_WORDS
 from memory_searcher import MemoryChunk, MemorySearcher
 from numpy.typing import NDArray
 
@@ -15,7 +16,7 @@ from crx.retrieve.filter_fields import filter_legs
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
 from crx.retrieve.leg_search import search_legs, search_reachable_legs
-from crx.retrieve.parameters import RankingWeights, Recency, Reranking, SearchParameters
+from crx.retrieve.parameters import Recency, Reranking, SearchParameters
 from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
 from crx.retrieve.recency import boost_newer
 from crx.retrieve.request import SearchRequest, Where
@@ -29,18 +30,8 @@ from crx.types import LEGS, Ranking
 
 TEXTS = ["Whales eat krill.", "Herons eat fish.", "Bread rises.", "Krill eat algae."]
 CHUNKS = [MemoryChunk(key, text, doc=key) for key, text in enumerate(TEXTS, start=1)]
-WEIGHTS = RankingWeights(
-    bm25_depth=9, dense_depth=9, bm25_weight=0.7, dense_weight=0.3, score_share=0.6, rrf_k=5,
-    k1=1.2, b=0.75, outline_weight=2, context_weight=1,
-)  # fmt: skip
-PARAMETERS = SearchParameters(
-    weights=WEIGHTS,
-    k=3,
-    budget_tokens=100,
-    window_tokens=100,
-    embedder=CachedEmbedder(HashedEmbedder(), QueryVectorCache()),
-    reranking=None,
-)
+EMBEDDER = CachedEmbedder(HashedEmbedder(), QueryVectorCache())
+PARAMETERS = BY_WORDS._replace(embedder=EMBEDDER)
 RERANKING = Reranking(
     reranker=OverlapReranker(), depth=3, weight=1.0, ms=0, min_relevance=0, cache=ScoreCache()
 )

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
-from memory_searcher import MemoryChunk, MemorySearcher
+from memory_searcher import PARAMETERS, MemoryChunk, MemorySearcher
 
 import crx
 from crx.backends.overlap import OverlapReranker
-from crx.retrieve.parameters import RankingWeights, Reranking, SearchParameters
+from crx.retrieve.parameters import Reranking
 from crx.retrieve.ports import Keys
-from crx.retrieve.query_terms import count_word, is_plain_word
+from crx.retrieve.query_terms import analyze_query
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_state import start_search
@@ -25,19 +24,6 @@ from crx.types import Document, Ranking
 PARTS = "def _apply_header(x):\n    unapply_header(x)\n\n\ndef unapply_header(x):\n    get(x)\n"
 WHOLE = "A server that trusts a proxy reads the header of the request, and takes its address.\n"
 OTHER = "The kettle boils, and nobody is in the kitchen to pour the water into the cup of tea.\n"
-
-WEIGHTS = RankingWeights(
-    bm25_depth=9, dense_depth=9, bm25_weight=0.7, dense_weight=0.3, score_share=0.6, rrf_k=5,
-    k1=1.2, b=0.75, outline_weight=2, context_weight=1,
-)  # fmt: skip
-PARAMETERS = SearchParameters(
-    weights=WEIGHTS,
-    k=3,
-    budget_tokens=100,
-    window_tokens=100,
-    embedder=None,
-    reranking=None,
-)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +36,7 @@ PARAMETERS = SearchParameters(
     ],
 )
 def test_occurrences_are_whole_or_parts_of_names(text: str, counts: tuple[int, int]) -> None:
-    assert count_word(text, "header") == counts
+    assert analyze_query("header").count_word([text]) == [counts]
 
 
 @pytest.mark.parametrize(
@@ -67,12 +53,12 @@ def test_occurrences_are_whole_or_parts_of_names(text: str, counts: tuple[int, i
     ],
 )
 def test_a_word_is_whole_in_each_of_its_spellings(word: str, text: str) -> None:
-    assert count_word(text, word) == (1, 0)
+    assert analyze_query(word).count_word([text]) == [(1, 0)]
 
 
 @pytest.mark.parametrize("query", ["parse_args", "two words", "HttpClient", "", "機械学習", "-x"])
 def test_other_queries_are_no_plain_word(query: str) -> None:
-    assert not is_plain_word(query)
+    assert not analyze_query(query).is_plain_word
 
 
 @pytest.fixture
@@ -185,9 +171,3 @@ def test_further_chunks_with_the_word_make_the_ranking_longer() -> None:
 def test_chunks_that_the_reranker_dropped_stay_out() -> None:
     scored = [(2, 0.9), (4, 0.8), (5, 0.6), (3, 0.1)]
     assert promote([2, 4], bm25=[2, 3, 4, 5], reranked=scored) == [5, 2, 4]
-
-
-def test_many_hits_are_ordered_in_time_that_grows_with_their_number() -> None:
-    started = time.process_time()
-    promote(range(20_000), bm25=[])
-    assert time.process_time() - started < 2

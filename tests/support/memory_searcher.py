@@ -10,7 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx._native import Pattern
+from crx.retrieve.parameters import RankingWeights, SearchParameters
 from crx.retrieve.ports import Found, Keys, Legs, Matching
+
+# Of a search of few chunks by words.
+PARAMETERS = SearchParameters(
+    weights=RankingWeights(
+        bm25_depth=9, dense_depth=9, bm25_weight=0.7, dense_weight=0.3, score_share=0.6, rrf_k=5,
+        k1=1.2, b=0.75, outline_weight=2, context_weight=1,
+    ),
+    k=3,
+    budget_tokens=100,
+    window_tokens=100,
+    embedder=None,
+    reranking=None,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

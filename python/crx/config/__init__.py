@@ -9,7 +9,6 @@ from crx.config.agreement import (
 )
 from crx.config.allowed import allow, allow_copy, forbid, require_allowed
 from crx.config.files import (
-    PROJECT_FILE,
     PROMPTS,
     SettingsFile,
     leads_out,
@@ -34,6 +33,7 @@ from crx.config.settings import (
     parse,
     refuse_offline,
 )
+from crx.config.toml_table import PROJECT_FILE
 from crx.config.trust import revoke, trust, untrusted_names, write
 
 __all__ = [

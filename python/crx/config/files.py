@@ -10,10 +10,9 @@ from pathlib import Path
 
 from crx.config.folder_descriptions import FOLDERS, parse_descriptions
 from crx.config.settings import REMOVED, Value, parse
-from crx.config.toml_table import MOST_BYTES, parse_toml
+from crx.config.toml_table import MOST_BYTES, PROJECT_FILE, parse_toml
 from crx.errors import UsageError
 
-PROJECT_FILE = "crx.toml"
 # The table of a settings file that gives folders prompts of their own.
 PROMPTS = "prompts"
 _USUAL_MODE = 0o644

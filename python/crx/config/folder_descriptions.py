@@ -10,13 +10,12 @@ from pathlib import Path
 
 import orjson
 
-from crx.config.toml_table import find_toml
+from crx.config.toml_table import PROJECT_FILE, find_toml
 from crx.controls import CONTROLS
 from crx.errors import UsageError
 
 FOLDERS = "folders"
 MOST_CHARS = 200
-_PROJECT_FILE = "crx.toml"
 _UNSHOWN = re.compile(CONTROLS)
 
 
@@ -54,7 +53,7 @@ class FolderDescriptions:
 
     def _describes_itself(self, folder: str) -> bool:
         if folder not in self._own:
-            self._own[folder] = FOLDERS in find_toml(Path(folder, _PROJECT_FILE))
+            self._own[folder] = FOLDERS in find_toml(Path(folder, PROJECT_FILE))
         return self._own[folder]
 
     def afresh(self) -> FolderDescriptions:

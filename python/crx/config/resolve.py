@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from crx.config.files import (
-    PROJECT_FILE,
     SettingsFile,
     leads_out,
     project_file,
@@ -32,6 +31,7 @@ from crx.config.settings import (
     nearest,
     parse,
 )
+from crx.config.toml_table import PROJECT_FILE
 from crx.config.trust import untrusted_names, without
 
 # Variables of the tests, which are none of crx.

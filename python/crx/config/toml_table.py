@@ -7,6 +7,7 @@ import stat
 import sys
 from pathlib import Path
 
+PROJECT_FILE = "crx.toml"
 MOST_BYTES = 1_000_000
 # Dots of a line; the time that a dotted key takes grows with the square of its parts.
 _MOST_DOTS = 250

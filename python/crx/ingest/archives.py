@@ -117,7 +117,7 @@ class ArchiveBudget:
 
 
 def _seconds_spent() -> float:
-    """Return the seconds of the CPU that this process has used, with those of LibreOffice."""
+    """Return the seconds of the CPU that this process used, and those it waited for LibreOffice."""
     return time.process_time() + libreoffice_seconds()
 
 

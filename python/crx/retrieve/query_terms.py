@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from functools import lru_cache
 
 from crx import _native
@@ -11,8 +9,6 @@ from crx import _native
 # Queries that are kept analyzed: those of a few searches at once. One is compared with every
 # passage, and again with its rows when it is shown.
 _KEPT = 16
-# With combining marks and soft hyphens, which the analyzer leaves out.
-_TOKEN = re.compile(r"\w[\w\u00AD\u0300-\u036F]*")
 
 
 @lru_cache(maxsize=_KEPT)
@@ -33,26 +29,3 @@ def terms_for(query: str, text: str) -> set[str]:
 def wholes_of(query: str) -> list[str]:
     """Return the words of a query that have several terms: identifiers, codes and numbers."""
     return analyze_query(query).wholes
-
-
-def is_plain_word(query: str) -> bool:
-    """Return whether a query is one word with one term, which an identifier may have as a part."""
-    return (
-        query.isalnum() and len(_native.analyze(query)) == 1 and not _native.unspaced_spans(query)
-    )
-
-
-def count_word(text: str, word: str) -> tuple[int, int]:
-    """Return how often a text has a plain word, or a form of it, as a whole and within a name."""
-    (term,) = _native.analyze(word)
-    counts = Counter(_TOKEN.findall(text))
-    tokens = list(counts)
-    # In one call, whatever its spelling: "élève" has the term of "eleve", "skies" that of "sky".
-    held, _, _ = analyze_query(word).row_terms(tokens, known=frozenset())
-    whole = parts = 0
-    for token in (token for token, terms in zip(tokens, held, strict=True) if terms):
-        if "_" not in token and _native.analyze(token) == [term]:
-            whole += counts[token]
-        else:
-            parts += counts[token]
-    return whole, parts

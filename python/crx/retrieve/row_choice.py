@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from itertools import accumulate
 from typing import NamedTuple
 
-from crx.retrieve.query_terms import analyze_query, count_word, is_plain_word
+from crx.retrieve.query_terms import analyze_query
 
 # What counts in prose, in the logarithm of the odds that a row answers: the share of the query's
 # terms in the row and the one before, and in the five around it, and how full it is, since
@@ -43,20 +43,9 @@ class RowTerms(NamedTuple):
 
 def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> RowTerms:
     """Return the terms of the query in each row; rare ones weigh more, `known` ones less."""
-    rows, weights, at_names = analyze_query(query).row_terms(texts, known=known)
+    rows, weights, defining = analyze_query(query).row_terms(texts, known=known)
     held = [{weights[at][0] for at in row} for row in rows]
-    defining = frozenset(at_names)
-    if is_plain_word(word := query.strip()):
-        defining = rows_with_whole(texts, word)
-    return RowTerms(held, dict(weights), defining)
-
-
-def rows_with_whole(texts: Sequence[str], word: str) -> frozenset[int]:
-    """Return the rows that hold a word as a whole, if others hold it within a name alone."""
-    counts = [count_word(text, word) for text in texts]
-    if not any(parts and not whole for whole, parts in counts):
-        return frozenset()
-    return frozenset(at for at, (whole, _) in enumerate(counts) if whole)
+    return RowTerms(held, dict(weights), frozenset(defining))
 
 
 def choose_prose(

@@ -6,9 +6,12 @@ have it as a whole, as `grep --word-regexp` finds them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from crx.retrieve.query_terms import count_word, is_plain_word
+from crx import _native
+from crx.retrieve.query_terms import analyze_query
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import Ranking
 
@@ -22,20 +25,17 @@ def promote_whole_words(search: Search) -> Search:
     Further candidates of BM25 are among them, so that the ranking may be longer than before. Other
     queries, words that no name has as a part, and searches without BM25 change nothing.
     """
-    word = search.query.strip()
+    query = analyze_query(search.query)
     keys = search.ranking.keys.tolist()
-    if not keys or "bm25" not in search.rankings or not is_plain_word(word):
+    if not keys or "bm25" not in search.rankings or not query.is_plain_word:
         return search
-    rows = search.rows.read(keys)
-    counts = {key: count_word(row.text, word) for key, row in rows.items()}
+    counts = _count(search, query, keys)
     if not any(parts for _, parts in counts.values()):
         return search
     left_out = {copy for group in search.copies.values() for copy in group} | _irrelevant(search)
     bm25 = search.rankings["bm25"].keys[:_DEPTH].tolist()
     further = [key for key in bm25 if key not in counts and key not in left_out]
-    counts |= {
-        key: count_word(row.text, word) for key, row in search.rows.read(sorted(further)).items()
-    }
+    counts |= _count(search, query, sorted(further))
     # A chunk without the word, such as one that is near in meaning, has none as a whole.
     whole = [key for key in [*keys, *further] if counts.get(key, (0, 0))[0]]
     promoted = set(whole)
@@ -43,6 +43,15 @@ def promote_whole_words(search: Search) -> Search:
     # The scores fall as before; those beyond are as low as the last.
     scores = np.pad(search.ranking.scores, (0, len(ordered) - len(keys)), mode="edge")
     return search._replace(ranking=Ranking(np.array(ordered, dtype=np.int64), scores))
+
+
+def _count(
+    search: Search, query: _native.LexicalQuery, keys: Iterable[int]
+) -> dict[int, tuple[int, int]]:
+    """Return how often each chunk has the word as a whole and within a name."""
+    rows = search.rows.read(keys)
+    counts = query.count_word([row.text for row in rows.values()])
+    return dict(zip(rows, counts, strict=True))
 
 
 def _irrelevant(search: Search) -> set[int]:
