@@ -97,7 +97,8 @@ def promote_exact(
         name = phrases[0]
         exact.sort(key=lambda key: _rank_named(rows[key], name, is_ordered=key in ordered))
     best = max(scores.values(), default=0.0)
-    rest = [key for key in scores if key not in set(exact)]
+    promoted = set(exact)
+    rest = [key for key in scores if key not in promoted]
     keys = [*exact, *rest][: max(1, len(scores))]
     # Falling, so that the order is that of the scores: at most twice the best of all.
     raised = {key: (best or 1.0) * (2 - rank / len(exact)) for rank, key in enumerate(exact)}
