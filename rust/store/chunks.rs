@@ -7,7 +7,7 @@ use super::Store;
 use super::documents::DocumentRow;
 use super::read_rows::ReadRows;
 use super::row::{self, HASH_BYTES, OnConflict, all, check, insert, value};
-use super::schema::{CHUNK, CONTEXT, DOCUMENT};
+use super::schema::CHUNK;
 use super::text::{self, Cursor};
 use crate::error::{Error, Result};
 use crate::passages::{ChunkSpan, LayoutChunk};
