@@ -7,6 +7,8 @@ from pathlib import Path
 
 from command_line import Crx
 
+from crx.cli.excerpt import shorten
+
 
 def write(folder: Path) -> None:
     (folder / "kettle.py").write_text(
@@ -44,3 +46,10 @@ def test_files_are_objects_in_json_and_lines_in_jsonl(crx: Crx, docs: Path) -> N
     assert {"number": 4, "text": "def boil_water(kettle):"} in first["lines"]
     rows = crx("search", "boil_water", "--by", "file", "--format", "jsonl").out.splitlines()
     assert [json.loads(row) for row in rows] == found["files"]
+
+
+def test_a_long_line_is_cut_between_words_with_a_mark() -> None:
+    assert shorten("the tenant may end it", 30) == "the tenant may end it"
+    assert shorten("a tenant may end it with six months", 32) == "a tenant may end it with six ..."
+    assert shorten("a" * 40, 20) == "a" * 16 + " ..."
+    assert shorten("水" * 40, 20) == "水" * 8 + " ..."

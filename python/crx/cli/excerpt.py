@@ -154,6 +154,17 @@ def prefix(text: str, width: int) -> str:
     return text
 
 
+def shorten(text: str, width: int) -> str:
+    """Return a line of at most `width` columns: a longer one is cut between words and marked."""
+    if prefix(text, width) == text:
+        return text
+    cut = prefix(text, width - len(_CUT))
+    before, _, part = cut.rpartition(" ")
+    # A long word is cut in two, and so is a text without blanks.
+    is_within = not text[len(cut)].isspace()
+    return (before if is_within and before and len(part) < width // 3 else cut).rstrip() + _CUT
+
+
 def _whole(passage: Passage, width: int) -> list[ExcerptRow]:
     lay_out = layout_rows if is_source_code(passage.text) else layout_prose
     return lay_out([passage.text.strip("\n")], width=width, visible=visible_text)[0]

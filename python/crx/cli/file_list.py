@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 
 from crx import _native
-from crx.cli.excerpt import prefix
+from crx.cli.excerpt import shorten
 from crx.cli.output import bold, dim, display_path, format_line, print_note, to_json
 from crx.cli.screen import Screen
 from crx.cli.visible import visible_line
@@ -64,7 +64,8 @@ def _layout(files: Sequence[MatchingFile], *, query: str, screen: Screen) -> lis
         written.append(format_line((bold(heading), "  ", dim(hits)), is_styled=screen.is_styled))
         for line in file.lines:
             number = f"{line.number}: " if line.number else ""
-            text = prefix(visible_line(line.text), screen.columns - len(_INDENT) - len(number))
+            width = screen.columns - len(_INDENT) - len(number)
+            text = shorten(visible_line(line.text), width)
             pieces = [
                 bold(piece) if matches else piece for piece, matches in split_matches(text, terms)
             ]
