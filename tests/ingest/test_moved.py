@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from crx_process import CrxHere
+from database import run_sql
 
 from crx import _native
 
@@ -167,8 +167,7 @@ def test_nothing_doubles_is_lost_or_made_again(
 
 
 def test_paths_are_kept_relative_to_the_folder_of_the_index(crx: CrxHere, project: Place) -> None:
-    with sqlite3.connect(project.index / "crx.db") as db:
-        stored = db.execute("SELECT uri, metadata ->> 'path' FROM document ORDER BY uri").fetchall()
+    stored = run_sql(project.index, "SELECT uri, metadata ->> 'path' FROM document ORDER BY uri")
     assert stored == [
         ("./docs/records.jsonl#one", "./docs/records.jsonl"),
         ("./docs/records.jsonl#two", "./docs/records.jsonl"),
@@ -209,8 +208,7 @@ def _make_absolute(project: Place) -> None:
         stamp = row.source_mtime_ns
         store.rename_document(row.uri, uri, metadata=metadata, source_mtime_ns=stamp)
     store.close()
-    with sqlite3.connect(project.index / "crx.db") as db:
-        db.execute("DELETE FROM setting WHERE name IN ('base', 'roots', 'mounts')")
+    run_sql(project.index, "DELETE FROM setting WHERE name IN ('base', 'roots', 'mounts')")
 
 
 @pytest.mark.parametrize(
