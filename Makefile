@@ -29,7 +29,7 @@ export PIP_QUIET := 1
 # The environment of a developer must not change what a test sees.
 unexport CRX_INDEX CRX_MODELS CRX_HOME CRX_OFFLINE
 
-.PHONY: demo processor test test-all test-processors torture fuzz test-rust test-python lint docs build model clean
+.PHONY: demo processor test test-all test-processors torture fuzz test-rust test-python lint lint-rust lint-python docs build model clean
 
 demo: build model
 	$(BIN)/python -m crx.demo
@@ -41,9 +41,15 @@ processor:
 	@PYTHONPATH=python/crx/models $(PYTHON) -c \
 		'import processor; print("processor:", processor.detect_processor())'
 
+# At once: the type checker takes one core.
 lint: build
+	$(MAKE) --no-print-directory -j 2 lint-rust lint-python
+
+lint-rust: build
 	$(CARGO) fmt --check
 	$(CARGO) clippy --release --all-features --all-targets --locked -- -D warnings
+
+lint-python: build
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
