@@ -17,6 +17,7 @@ from crx.backends.overlap import OverlapReranker
 from crx.errors import ModelError, UsageError
 from crx.models import add_model
 from crx.models.card import write_card
+from crx.remote.destination import Destination
 from crx.retrieve.rerank import RerankResult, rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_notes import NO_SUCH_WORDS
@@ -40,6 +41,25 @@ class TableReranker:
         self.texts_scored += texts
         self.now += len(texts) * self._ms / 1000
         return np.array([self._scores[text] for text in texts], np.float32)
+
+
+class SlowingReranker(TableReranker):
+    """A reranker that takes ten times as long for each text from the `after`-th on."""
+
+    def __init__(self, scores: dict[str, float], *, ms: float, after: int) -> None:
+        super().__init__(scores, ms=ms)
+        self._after = after
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        slow = max(0, len(self.texts_scored) + len(texts) - self._after)
+        self.now += 9 * min(slow, len(texts)) * self._ms / 1000
+        return super().score(query, texts)
+
+
+class RemoteReranker(TableReranker):
+    """A reranker that is a service."""
+
+    destination = Destination("rerank.example.com")
 
 
 class FailingReranker(TableReranker):
@@ -113,6 +133,54 @@ def test_a_time_limit_scores_what_fits_and_notes_it(monkeypatch: pytest.MonkeyPa
     assert table.texts_scored == texts[: found.scored_count]
     assert 50 <= found.scored_count <= 60
     assert found.notes == (f"reranked {found.scored_count} of 150 within 300 ms",)
+
+
+@pytest.mark.parametrize("after", [0, 2, 10, 30, 50, 58])
+def test_a_reranker_that_becomes_slow_ends_soon_after_the_time_limit(
+    after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRX_THREADS", "2")
+    texts = [str(key) for key in range(150)]
+    table = SlowingReranker({text: 0.1 + int(text) % 7 / 10 for text in texts}, ms=5, after=after)
+    options = {"reranker": table, "weight": 0.5, "k": 150}
+    found = rerank("q", fused_of(*range(150)), texts, ms=300, clock=lambda: table.now, **options)  # type: ignore[arg-type]
+    assert table.now <= 0.4
+    scored = texts[: found.scored_count]
+    unlimited = rerank("q", fused_of(*range(150)), scored, **options)  # type: ignore[arg-type]
+    assert found.ranking.keys.tolist() == unlimited.ranking.keys.tolist()
+
+
+def test_batches_grow_with_the_threads_and_those_of_a_service_with_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CRX_THREADS", "4")
+    texts = [str(key) for key in range(40)]
+
+    def batches(table: TableReranker) -> list[int]:
+        sizes: list[int] = []
+        score = table.score
+
+        def recorded(query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+            sizes.append(len(texts))
+            return score(query, texts)
+
+        table.score = recorded  # type: ignore[method-assign]
+        rerank(
+            "q",
+            fused_of(*range(40)),
+            texts,
+            reranker=table,
+            weight=0.5,
+            k=9,
+            ms=300,
+            clock=lambda: table.now,
+        )
+        return sizes
+
+    scores = dict.fromkeys(texts, 0.5)
+    assert batches(TableReranker(scores, ms=5)) == [2] + [4] * 9 + [2]
+    assert batches(TableReranker(scores, ms=0.5)) == [2, 4, 8, 16, 10]
+    assert batches(RemoteReranker(scores, ms=5)) == [2, 29, 9]
 
 
 def test_where_fewer_than_ten_fit_the_fused_order_stays_and_a_note_says_so(

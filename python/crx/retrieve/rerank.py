@@ -24,6 +24,9 @@ from crx.types import Ranking
 _FIRST_BATCH = 2
 # Estimates from fewer texts are not halved: there is hardly a longer one among them.
 _SMALL_BATCH = 8
+# Milliseconds of a batch. The time is asked between batches, and other work on the machine can make
+# one take ten times as long as those before.
+_BATCH_MS = 10
 # With fewer scored candidates than these, or than there are, the fused order stays: it is the same
 # in every search, and a few scores change it by chance.
 LEAST_SCORED = 10
@@ -193,19 +196,34 @@ def _score_batches(
     if not ms:
         yield cache.score(reranker, query, texts)
         return
+    # Not imported for a search that is not reranked.
+    from crx.models.threads import thread_count
+
+    remote = isinstance(reranker, Remote)
+    threads = thread_count()
     started = clock()
     least = min(LEAST_SCORED, len(texts))
-    at, size = 0, _FIRST_BATCH
+    at, size, elapsed = 0, _FIRST_BATCH, 0.0
     while at < len(texts) and size:
         batch = texts[at : at + size]
         yield cache.score(reranker, query, batch)
         at += len(batch)
-        elapsed = 1000 * (clock() - started)
+        before, elapsed = elapsed, 1000 * (clock() - started)
         fit = int((ms - elapsed) * at / elapsed) if elapsed > 0 else len(texts)
         if at + fit < least:
             return
         # Half of the estimate: later texts may be longer than those scored so far.
-        size = max(0, fit if fit < _SMALL_BATCH else fit // 2)
+        fit = max(0, fit if fit < _SMALL_BATCH else fit // 2)
+        slowest = max((elapsed - before) / len(batch), elapsed / at)
+        # A request to a service takes about as long with many texts as with few.
+        size = fit if remote else min(fit, 2 * size, _short_batch(slowest, threads=threads))
+
+
+def _short_batch(ms_per_text: float, *, threads: int) -> int:
+    """Return how many texts take `_BATCH_MS`, a multiple of the threads that share them."""
+    if ms_per_text * threads >= _BATCH_MS:
+        return threads
+    return threads * int(_BATCH_MS / max(ms_per_text * threads, _BATCH_MS / 1000))
 
 
 def _sort_by_score(keys: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranking:
