@@ -8,8 +8,9 @@ outlines if --index is not given. A model is one of the store, or its folder; wi
 excerpts of so many tokens, otherwise whole chunks as a search gives them. For each number of
 candidates a row has recall@1 and @5 and MRR with the weight of a search, the difference of MRR to
 no reranking in points with its 95% interval, and the figures of the model alone. `--only-prose`
-leaves source code where it is. Scores are kept in --scores DIR. Speeds are pairs in a second of
-processor time on one thread.
+leaves source code where it is. Scores are kept in the file --scores, pair by pair, so that a run
+that was stopped goes on, and one with more candidates scores only those. Speeds are pairs in a
+second of processor time on one thread, of all scores in the file.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ import crx
 from crx.evaluate.datasets import GoldSpan, Query, QuestionSet
 from crx.evaluate.metrics import gold_ranks, recall_at_k, reciprocal_rank
 from crx.evaluate.quotes import read_questions
+from crx.evaluate.score_file import ScoreFile
 from crx.evaluate.statistics import difference
 from crx.ingest.source_code import is_source_code
 from crx.models import find_model
+from crx.models.card import read_card
+from crx.retrieve.score_cache import digest_pairs
 from crx.types import Hit
 
 Scores = NDArray[np.float32]
@@ -65,20 +69,14 @@ class Model:
     def title(self) -> str:
         return self.name if self.tokens == WHOLE else f"{self.name}, {self.tokens} tokens"
 
-    def score(self, asked: Sequence[Asked]) -> tuple[list[Scores], float]:
+    def score(self, asked: Sequence[Asked], kept: ScoreFile) -> tuple[list[Scores], float]:
         """Return the logits of each query's hits, and the pairs in a second."""
         head_tokens = WHOLE_HEAD if self.tokens == WHOLE else HEAD_TOKENS
         scorer = Scorer(self.folder, tokens=self.tokens, head_tokens=head_tokens)
-        started = time.process_time()
-        scores = [
-            scorer.score(
-                each.query.text,
-                [hit.outline.partition("\n")[0] for hit in each.hits],
-                [hit.text for hit in each.hits],
-            )
-            for each in asked
-        ]
-        return scores, sum(map(len, scores)) / (time.process_time() - started)
+        fingerprint = f"{read_card(self.folder).fingerprint}, {self.tokens} tokens"
+        scores = [_score(scorer, fingerprint, each, kept) for each in asked]
+        seconds, pairs = kept.time_spent(fingerprint)
+        return scores, pairs / seconds
 
 
 def main() -> None:
@@ -93,8 +91,14 @@ def main() -> None:
     parser.add_argument("--chunk-chars", type=int, default=800, help="characters of a chunk")
     parser.add_argument("--files", type=Path, help="documents of a set of quotes")
     parser.add_argument("--only-prose", action="store_true", help="leave source code where it is")
-    parser.add_argument("--scores", type=Path, help="folder that keeps scores")
+    parser.add_argument("--scores", type=Path, default=Path(":memory:"), help="file of scores")
     given = parser.parse_args()
+    with ScoreFile(given.scores) as kept:
+        compare(given, kept)
+
+
+def compare(given: argparse.Namespace, kept: ScoreFile) -> None:
+    """Print a table for each set."""
     models = [read_model(each) for each in given.model]
     for folder in given.sets:
         questions = read_questions(folder, files=given.files if is_quoted(folder) else None)
@@ -104,7 +108,7 @@ def main() -> None:
         print("| reranker | candidates | fused | MRR | alone |\n|---|---|---|---|---|")
         print(f"| none | | {figures(none)} | | |", flush=True)
         for model in models:
-            scores, speed = read_scores(given.scores, folder.name, model, asked)
+            scores, speed = model.score(asked, kept)
             for depth in given.depth:
                 rows, alone = (
                     [
@@ -119,7 +123,7 @@ def main() -> None:
                     f"| {model.title} | {depth} | {figures(rows)} | {points} | {figures(alone)} |",
                     flush=True,
                 )
-            print(f"{model.title}: {speed:.0f} pairs a second" if speed else "", flush=True)
+            print(f"{model.title}: {speed:.0f} pairs a second", flush=True)
 
 
 def is_quoted(folder: Path) -> bool:
@@ -163,20 +167,23 @@ def _search(
         yield Asked(query, tuple(result.hits))
 
 
-def read_scores(
-    kept: Path | None, name: str, model: Model, asked: Sequence[Asked]
-) -> tuple[list[Scores], float]:
-    """Return the logits of a model, kept or new; the pairs in a second, 0 if they were kept."""
-    if kept is None:
-        return model.score(asked)
-    path = kept / f"{name}-{model.name}-{model.tokens}-{len(asked)}.npz"
-    if path.exists():
-        with np.load(path) as kept_scores:
-            return [kept_scores[str(at)] for at in range(len(asked))], 0.0
-    scores, speed = model.score(asked)
-    kept.mkdir(parents=True, exist_ok=True)
-    np.savez(path, **{str(at): each for at, each in enumerate(scores)})
-    return scores, speed
+def _score(scorer: Scorer, fingerprint: str, asked: Asked, kept: ScoreFile) -> Scores:
+    """Return the logits of a query's hits, those that are not kept newly scored and then kept."""
+    heads = [hit.outline.partition("\n")[0] for hit in asked.hits]
+    texts = [hit.text for hit in asked.hits]
+    pairs = list(zip(heads, texts, strict=True))
+    keys = digest_pairs(fingerprint, asked.query.text, ["\n".join(pair) for pair in pairs])
+    known = kept.find(keys)
+    missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in known}
+    if missing:
+        started = time.process_time()
+        new_heads, new_texts = zip(*missing.values(), strict=True)
+        fresh = scorer.score(asked.query.text, new_heads, new_texts)
+        seconds = time.process_time() - started
+        new = dict(zip(missing, fresh.tolist(), strict=True))
+        kept.add(fingerprint, new, seconds=seconds)
+        known |= new
+    return np.array([known[key] for key in keys], np.float32)
 
 
 def rerank(
