@@ -1,18 +1,22 @@
 """Searches while vectors are made in the background, against the same searches beside nothing.
 
     python benches/background.py [--chunks 4000] [--embedder e5@int8] [--searches 100] [--rounds 4]
+        [--http]
 
 The index is made of sentences of random words (see `serve.py`), half of whose chunks have a vector.
 In turns, a client searches beside nothing and beside the embedder that `crx serve` and `crx watch`
 run, which makes the vectors of the other half. Between two searches the client waits, so that each
 one meets the embedder at work. Searches are by both legs, without the reranker. The times are those
-of the clock: what a search waits for is what is measured.
+of the clock: what a search waits for is what is measured. With `--http` they are asked of `crx
+serve`, in turns of one that has the whole index, whose vectors are being made, and of one that has
+the half with vectors, where nothing is left to do.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import shutil
 import statistics
 import tempfile
 import time
@@ -23,7 +27,7 @@ from harness import commit, processor
 
 import crx
 from crx.watch.background import BackgroundEmbedder
-from serve import documents, vocabulary
+from serve import HttpSearch, documents, serving, vocabulary
 
 PAUSE_S = 0.1
 WARM_UP = 5
@@ -38,21 +42,28 @@ def main() -> None:
     parser.add_argument("--embedder", default="e5@int8")
     parser.add_argument("--searches", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--http", action="store_true", help="ask crx serve")
     options = parser.parse_args()
     rng = random.Random(1)
     words = vocabulary(rng)
     texts = list(documents(options.chunks, rng, words))
     queries = [" ".join(rng.choices(words[:2000], k=4)) for _ in range(options.searches)]
     settings = {"embedder": options.embedder, "reranker": ""}
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        crx.open(Path(folder) / "bench.crx", settings=settings) as index,
-    ):
-        index.add_documents(texts[: len(texts) // 2])
-        index.add_documents(texts[len(texts) // 2 :], words_only=True)
-        before = share(index)
-        alone, beside = measure(index, queries, rounds=options.rounds)
-        after = share(index)
+    with tempfile.TemporaryDirectory() as folder:
+        path, done = Path(folder) / "bench.crx", Path(folder) / "done.crx"
+        half = len(texts) // 2
+        with crx.open(path, settings=settings) as index:
+            index.add_documents(texts[:half])
+        shutil.copytree(path, done)
+        with crx.open(path, settings=settings) as index:
+            index.add_documents(texts[half:], words_only=True)
+            before = share(index)
+            if not options.http:
+                alone, beside = measure(index, queries, rounds=options.rounds)
+        if options.http:
+            alone, beside = measure_http(done, path, queries, rounds=options.rounds)
+        with crx.open_reader(path, settings=settings) as index:
+            after = share(index)
     print(f"{processor()}, commit {commit()}, {options.embedder}, {options.chunks:,} chunks,")
     print(f"{before:.0%} of them with a vector at first and {after:.0%} at last\n")
     print("| searches | p50 ms | p95 ms |\n|---|---:|---:|")
@@ -79,6 +90,18 @@ def measure(
     return alone, beside
 
 
+def measure_http(
+    done: Path, pending: Path, queries: Sequence[str], *, rounds: int
+) -> tuple[list[float], list[float]]:
+    """Return the milliseconds of searches of two servers in turns, the second of which embeds."""
+    times: dict[Path, list[float]] = {done: [], pending: []}
+    for _ in range(rounds):
+        for path, found in times.items():
+            with serving(path) as (_, port):
+                found += time_searches(HttpSearch(port), queries)
+    return times[done], times[pending]
+
+
 def time_searches(search: Callable[[str], object], queries: Sequence[str]) -> list[float]:
     """Return the milliseconds of each search, after some that warm up."""
     times = []
@@ -90,7 +113,7 @@ def time_searches(search: Callable[[str], object], queries: Sequence[str]) -> li
     return times[WARM_UP:]
 
 
-def share(index: crx.Index) -> float:
+def share(index: crx.IndexReader) -> float:
     """Return the share of the chunks that have a vector."""
     counts = index.status().counts
     return 1 - counts["pending"] / counts["chunks"]
