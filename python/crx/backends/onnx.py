@@ -35,8 +35,8 @@ from crx.models.cross_encoder import PairEncoder, relevance_logits, score_by_bes
 from crx.models.external_data import require_own_files
 from crx.models.onnx_folder import is_source_folder, read_reranker_folder
 from crx.models.store import find_model
-from crx.models.threads import thread_count
 from crx.models.tokenizer import Ids, batch_by_length, graph_inputs, load_model_tokenizer
+from crx.thread_count import thread_count
 
 if TYPE_CHECKING:
     import onnxruntime

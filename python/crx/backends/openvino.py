@@ -16,8 +16,8 @@ from crx.backends.options import split_options
 from crx.errors import ModelError
 from crx.models.card import GRAPH_FILE, QUERY_GRAPH_FILE, ModelCard, check_files, read_card
 from crx.models.store import find_model
-from crx.models.threads import thread_count
 from crx.models.tokenizer import batch_by_length, graph_inputs, load_model_tokenizer
+from crx.thread_count import thread_count
 
 Arithmetic = Literal["f32", "bf16"]
 

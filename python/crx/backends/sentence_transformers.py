@@ -18,8 +18,8 @@ from crx.backends.options import split_options
 from crx.errors import ModelError
 from crx.models.cross_encoder import PairEncoder, relevance_logits, score_by_best_window
 from crx.models.source_folder import first_position
-from crx.models.threads import thread_count
 from crx.models.tokenizer import Ids, ModelTokenizer, batch_by_length
+from crx.thread_count import thread_count
 
 _BATCH_TOKENS = 8192
 

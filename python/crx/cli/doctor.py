@@ -26,8 +26,8 @@ from crx.models import list_models
 from crx.models.card import read_card
 from crx.models.processor import detect_processor
 from crx.models.store import search_path
-from crx.models.threads import thread_count
 from crx.registry import load_embedder, load_reranker
+from crx.thread_count import thread_count
 
 State = Literal["ok", "warn", "fail"]
 

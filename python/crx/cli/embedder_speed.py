@@ -15,8 +15,8 @@ from crx.config import replace_text, user_file
 from crx.errors import ModelError
 from crx.models.processor import detect_processor
 from crx.models.store import is_installed
-from crx.models.threads import thread_count
 from crx.protocols import Embedder, Remote, Reranker
+from crx.thread_count import thread_count
 
 # Seconds of the whole probe, shared by the forms.
 PROBE_S = 10.0

@@ -13,9 +13,9 @@ from crx.context.sources import ContextRouter
 from crx.errors import Offline, UsageError
 from crx.jobs.contexts import DOCUMENTS_AHEAD, ContextJob, ContextWorkers
 from crx.jobs.embedding import BATCHES_AHEAD, EmbeddingJob, EmbeddingWorkers
-from crx.models.threads import thread_count
 from crx.protocols import Closeable, Embedder, Remote
 from crx.remote.destination import Destination
+from crx.thread_count import thread_count
 from crx.workers.job import Answer, Job, Task
 from crx.workers.local_processes import LocalProcesses
 from crx.workers.pool import WorkerPool

@@ -18,6 +18,7 @@ from crx.retrieve.query_language import declared_langs, undeclared_langs, unread
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_state import Search
+from crx.thread_count import thread_count
 from crx.types import Ranking
 
 # Texts scored before the time that one takes can be estimated.
@@ -196,9 +197,6 @@ def _score_batches(
     if not ms:
         yield cache.score(reranker, query, texts)
         return
-    # Not imported for a search that is not reranked.
-    from crx.models.threads import thread_count
-
     remote = isinstance(reranker, Remote)
     threads = thread_count()
     started = clock()

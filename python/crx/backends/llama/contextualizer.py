@@ -42,7 +42,7 @@ from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import ModelError
 from crx.models.store import find_gguf_file
-from crx.models.threads import thread_count
+from crx.thread_count import thread_count
 from crx.types import Chunk, Context, Document
 from crx.workers.child import child_command
 from crx.workers.messages import ChildLost, Message
