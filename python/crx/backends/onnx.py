@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
+from crx.backends.stored_embedder import StoredEmbedder
 from crx.errors import ModelError
 from crx.models.card import (
     GRAPH_FILE,
@@ -64,7 +65,7 @@ def load_reranker(spec: str) -> OnnxReranker:
     )
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(StoredEmbedder):
     """An embedder of the model store, whose files are checked against their card when loaded.
 
     A model may have a graph of its own for queries. It is loaded with the first query, since a
@@ -82,9 +83,9 @@ class OnnxEmbedder:
             # Hashing releases the interpreter's lock, so it runs while all else is loaded.
             checked = checker.submit(check_files, folder, card)
             _runtime(device)
-            self._tokens = load_model_tokenizer(folder, card)
+            tokens = load_model_tokenizer(folder, card)
             checked.result()
-        self.card: ModelCard = card
+        super().__init__(card, tokens)
         self._folder = folder
         self._device: Device = device
         self._graph = self._load(GRAPH_FILE)
@@ -94,31 +95,12 @@ class OnnxEmbedder:
     def fingerprint(self) -> str:
         return f"onnx:{self.card.fingerprint}"
 
-    @property
-    def dimensions(self) -> int:
-        return self.card.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        """Tokens of a passage that are read, not counting special tokens and the prefix."""
-        return self.card.max_tokens
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """ISO 639-1 codes of the languages that the model declares; empty if it declares none."""
-        return self.card.languages
-
-    def token_starts(self, text: str) -> NDArray[np.uint32]:
-        """Return the code point at which each token of the whole text starts, ascending."""
-        return self._tokens.token_starts(text)
-
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Return (n, d) float32 unit rows, in order; `ModelError` if a vector is not finite.
 
         A text is truncated to `max_tokens`.
         """
-        prefix = self.card.query_prefix if query else self.card.passage_prefix
-        ids = self._tokens.encode(texts, prefix=prefix)
+        ids = self._encode(texts, query=query)
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         graph = self._graph_of_queries() if query else self._graph
 
@@ -127,8 +109,7 @@ class OnnxEmbedder:
             vectors[rows] = graph.run(tokens)
 
         graph.each(ids, run)
-        if not np.isfinite(vectors).all():
-            raise ModelError(f"{self.card.name}: gave a vector that is not finite; add it again")
+        self._require_finite(vectors)
         return vectors
 
     def _graph_of_queries(self) -> _Session:

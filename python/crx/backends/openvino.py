@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
+from crx.backends.stored_embedder import StoredEmbedder
 from crx.errors import ModelError
-from crx.models.card import GRAPH_FILE, QUERY_GRAPH_FILE, ModelCard, check_files, read_card
+from crx.models.card import GRAPH_FILE, QUERY_GRAPH_FILE, check_files, read_card
 from crx.models.store import find_model
 from crx.models.tokenizer import batch_by_length, graph_inputs, load_model_tokenizer
 from crx.thread_count import thread_count
@@ -33,7 +34,7 @@ def load_embedder(spec: str) -> OpenVinoEmbedder:
     return OpenVinoEmbedder(find_model(name), arithmetic="bf16" if arithmetic == "bf16" else "f32")
 
 
-class OpenVinoEmbedder:
+class OpenVinoEmbedder(StoredEmbedder):
     """A model of the store, in single precision or, with AMX or AVX512_BF16, in bfloat16."""
 
     def __init__(self, folder: Path, *, arithmetic: Arithmetic = "f32") -> None:
@@ -49,12 +50,11 @@ class OpenVinoEmbedder:
                 f"take {card.name} without openvino:"
             )
         check_files(folder, card)
-        self.card: ModelCard = card
+        super().__init__(card, load_model_tokenizer(folder, card))
         self._arithmetic = arithmetic
         # The queue has one callback, so calls from several threads take turns.
         self._lock = Lock()
         self._fork_guard = ForkGuard()
-        self._tokens = load_model_tokenizer(folder, card)
         self._compiled, self._queue = _compile(folder / GRAPH_FILE, arithmetic)
         self._inputs = [entry.get_any_name() for entry in self._compiled.inputs]
 
@@ -62,29 +62,10 @@ class OpenVinoEmbedder:
     def fingerprint(self) -> str:
         return f"openvino:{self._arithmetic}:{self.card.fingerprint}"
 
-    @property
-    def dimensions(self) -> int:
-        return self.card.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        """Tokens of a passage that are read, not counting special tokens and the prefix."""
-        return self.card.max_tokens
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """ISO 639-1 codes of the languages that the model declares; empty if it declares none."""
-        return self.card.languages
-
-    def token_starts(self, text: str) -> NDArray[np.uint32]:
-        """Return the code point at which each token of the whole text starts, ascending."""
-        return self._tokens.token_starts(text)
-
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Return (n, d) float32 unit rows, in order; `ModelError` if a vector is not finite."""
         self._fork_guard.check(f"openvino:{self.card.name}")
-        prefix = self.card.query_prefix if query else self.card.passage_prefix
-        ids = self._tokens.encode(texts, prefix=prefix)
+        ids = self._encode(texts, query=query)
         vectors = np.empty((len(texts), self.dimensions), np.float32)
 
         def copy_rows(request: Any, rows: list[int]) -> None:
@@ -95,8 +76,7 @@ class OpenVinoEmbedder:
             for rows, batch in batch_by_length(ids, tokens=_BATCH_TOKENS):
                 self._queue.start_async(graph_inputs(self._inputs, batch), rows)
             self._queue.wait_all()
-        if not np.isfinite(vectors).all():
-            raise ModelError(f"{self.card.name}: gave a vector that is not finite; add it again")
+        self._require_finite(vectors)
         return vectors
 
 
