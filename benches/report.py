@@ -128,8 +128,8 @@ OTHER_RATIOS = (
     (
         "contexts by a model of 135M parameters, ten a document",
         "",
-        "as fast as llama-cpp-python that reads each document once, 4.1 times faster if it writes "
-        "several contexts at a time",
+        "as fast as llama-cpp-python that reads each document once, 4.1 times faster where crx "
+        "writes several contexts at a time",
         "",
         "",
     ),
@@ -370,9 +370,9 @@ def recall() -> Iterator[str]:
     yield f"## {RECALL}"
     yield ""
     yield (
-        "The percentage of known answers that a search misses (1 - recall@20): less than half of "
-        "the answer is in the first 20 chunks, passages of at most 800 characters (`crx eval "
-        "ablate`). *Dense* is search by vectors. The *outline* is the line before each chunk, made "
+        "The percentage of known answers that a search misses (1 - recall@20). An answer is missed "
+        "if less than half of it is in the first 20 chunks, passages of at most 800 characters "
+        "(`crx eval ablate`). *Dense* is search by vectors. The *outline* is the line before each chunk, made "
         "without a model: the title, the headings and names of the document. *Reranked*: a model "
         "reads each of the best chunks with the question and orders them again. An empty cell was "
         "not measured."
