@@ -370,12 +370,12 @@ def recall() -> Iterator[str]:
     yield f"## {RECALL}"
     yield ""
     yield (
-        "The percentage of known answers that a search misses (1 - recall@20). An answer is missed "
-        "if less than half of it is in the first 20 chunks, passages of at most 800 characters "
-        "(`crx eval ablate`). *Dense* is search by vectors. The *outline* is the line before each chunk, made "
-        "without a model: the title, the headings and names of the document. *Reranked*: a model "
-        "reads each of the best chunks with the question and orders them again. An empty cell was "
-        "not measured."
+        "The percentage of known answers that a search misses (1 - recall@20). An answer is "
+        "missed if less than half of it is in the first 20 chunks, passages of at most 800 "
+        "characters (`crx eval ablate`). *Dense* is search by vectors. The *outline* is the line "
+        "before each chunk, made without a model: the title, the headings and names of the "
+        "document. *Reranked*: a model reads each of the best chunks with the question and orders "
+        "them again. An empty cell was not measured."
     )
     yield ""
     yield f"| | {' | '.join(f'{name}, {count:,} questions' for name, count in sets.items())} |"
