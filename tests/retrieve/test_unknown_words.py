@@ -112,3 +112,25 @@ def test_without_vectors_nothing_is_near(tmp_path: Path) -> None:
         found = index.search("what is the lattice")
         assert found.notes == ("nothing found: no document has these words",)
         assert found.passages == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "is_told"),
+    [
+        ("number_whale", True),
+        ("WHALE-NUMBER-7", True),
+        ("number whale", False),
+        ("whale_song", False),
+        ("whale/number.md", False),
+        ("whale.md", False),
+    ],
+)
+def test_it_is_said_that_only_parts_of_an_identifier_are_found(
+    tmp_path: Path, query: str, *, is_told: bool
+) -> None:
+    with index_of(tmp_path, documents=3) as index:
+        index.add_documents([crx.Document("mem:song", "A whale_song of the sea.", lang="en")])
+        result = index.search(query)
+        assert result.passages
+        note = f'no document has "{query}"; what is found has parts of it'
+        assert (note in result.notes) == is_told

@@ -16,11 +16,19 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from crx import _native
 from crx.errors import Unavailable
 from crx.protocols import Embedder
 from crx.retrieve.ports import DenseLeg, Keys
 from crx.retrieve.query_language import detect_query_langs, primary_language
-from crx.retrieve.search_notes import NEAR_IN_MEANING, NO_SUCH_WORDS, NO_WORD, NOTHING_NEAR
+from crx.retrieve.query_terms import wholes_of
+from crx.retrieve.search_notes import (
+    NEAR_IN_MEANING,
+    NO_SUCH_WORDS,
+    NO_WORD,
+    NOTHING_NEAR,
+    parts_alone,
+)
 from crx.retrieve.search_state import EMPTY, Search
 from crx.retrieve.spelling import is_function_word, is_known_word
 from crx.types import Ranking
@@ -41,6 +49,8 @@ FEWEST_CHUNKS = 20
 _MOST_CHUNKS = 100_000
 
 _WORD = re.compile(r"\w+")
+# Files are found by their names, which stand in no text.
+_PATH = re.compile(r"[/\\]|\.[A-Za-z]\w{0,5}$")
 
 
 def keep_near(search: Search) -> Search:
@@ -49,12 +59,15 @@ def keep_near(search: Search) -> Search:
     Function words do not count, unless the query has no others. The hits of the dense leg are not
     compared with the floor if the query is in a language that no document is in, so that words
     cannot be found, or if the leg cannot compare the query with every chunk. A query without
-    letters and digits finds nothing.
+    letters and digits finds nothing. Of an identifier or a code that no document has as a whole, it
+    is said that what is found has parts of it.
     """
     bm25, dense = search.rankings.get("bm25"), search.rankings.get("dense")
     # Documents that have the words may be among those that the query excludes.
-    if bm25 is None or search.excluded or _has_words(search, bm25):
+    if bm25 is None or search.excluded:
         return search
+    if _has_words(search, bm25):
+        return search.noting(parts_alone(search.query) if _is_unknown_whole(search) else "")
     if not _WORD.search(search.query):
         return search._replace(rankings={"bm25": EMPTY}).noting(NO_WORD)
     # What shares function words with the query alone is not found by its words.
@@ -84,6 +97,17 @@ def _has_words(search: Search, bm25: Ranking) -> bool:
         return True
     keys, _ = search.legs.lexical.search(" ".join(content), k=1, langs=searcher.langs)
     return len(keys) > 0
+
+
+def _is_unknown_whole(search: Search) -> bool:
+    """Return whether the query is one word of several terms, and no document has the whole."""
+    if wholes_of(search.query) != [search.query] or _PATH.search(search.query):
+        return False
+    searcher = search.searcher
+    langs = dict.fromkeys(("", "en", *searcher.langs))
+    # The whole is the longest of its terms.
+    wholes = {max(_native.analyze(search.query, lang), key=len, default="") for lang in langs}
+    return not any(map(searcher.terms.has_term, wholes))
 
 
 def _is_in_another_language(search: Search) -> bool:
