@@ -106,6 +106,12 @@ RATIOS = (
         ("script", "LanceDB", "txtai"),
     ),
     Ratio(
+        "10,000 files, from no index to an answer by words",
+        "first-answer.json",
+        "10000_cpu_s",
+        ("recoll",),
+    ),
+    Ratio(
         "indexing of 100,000 paragraphs, with outlines",
         "indexing-100000.json",
         "index_cpu_s",
@@ -214,6 +220,17 @@ SECTIONS = (
         others=("crx, no outlines",),
     ),
     Section(
+        "First answer by words",
+        ("avx2/first-answer.json",),
+        (
+            Column("100_cpu_s", "100 files, s of the CPU"),
+            Column("1000_cpu_s", "1,000 files", 1),
+            Column("10000_cpu_s", "10,000 files", 1),
+        ),
+        "From no index to the answer of one query, over real files of HTML, PDF, text and source "
+        "code in new processes (`benches/first_answer.py`).",
+    ),
+    Section(
         "Indexing again",
         ("update.json",),
         (
@@ -284,6 +301,10 @@ _NO_RECORD = (
     "again if it is killed. It builds no graph, which takes most of crx's time above 100,000 "
     "chunks."
 )
+_PLAIN_FILES = (
+    "It takes the bytes of each file as UTF-8: tags and all, a row a file, without formats, "
+    "chunks, headings or hashes. Files in other formats are not found by their words."
+)
 _NO_GRAPH = (
     "It divides the vectors into cells, where crx builds a graph above 100,000 chunks: most of the "
     "time of its index. Without the graph (`crx, exact`) the index takes a fifth of txtai's."
@@ -298,6 +319,9 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     ("Whole search", "cpu_p99", "script"): _NO_CHECKS,
     ("Whole search", "index_cpu_s", "script"): _NO_RECORD,
     ("Whole search", "index_cpu_s", "txtai"): _NO_GRAPH,
+    ("First answer by words", "100_cpu_s", "FTS5 script"): _PLAIN_FILES,
+    ("First answer by words", "1000_cpu_s", "FTS5 script"): _PLAIN_FILES,
+    ("First answer by words", "10000_cpu_s", "FTS5 script"): _PLAIN_FILES,
     ("Indexing", "index_cpu_s", "script"): _NO_RECORD,
     ("Indexing", "outside_embedder_cpu_s", "script"): _NO_RECORD,
 }
@@ -311,9 +335,11 @@ def load(file: str, folder: Path = RESULTS) -> dict[str, Any]:
 
 def table(section: Section, results: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of the table of one run."""
+    # Newer results name the cores and the instruction sets of the processor.
+    cores = "" if "cores" in results["processor"] else f", {results['cores']} cores"
     yield (
-        f"{results['benchmark']}; {results['processor']}, {results['cores']} cores, load "
-        f"{results['load']:.0f}, commit {results['commit']}, rounds: {results['rounds']}"
+        f"{results['benchmark']}; {results['processor']}{cores}, load {results['load']:.0f}, "
+        f"commit {results['commit']}, rounds: {results['rounds']}"
     )
     yield ""
     yield f"| engine | {' | '.join(column.title for column in section.columns)} |"
