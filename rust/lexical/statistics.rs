@@ -12,10 +12,14 @@ use super::segment::Segment;
 /// bytes for every [`WINDOW`] chunks.
 const CACHED_TERMS: usize = 1 << 13;
 
-/// A segment and its statistics under the setting that was used last.
+/// Settings whose statistics are cached: one search may rank with several weights of the outlines.
+const CACHED_SETTINGS: usize = 3;
+
+/// A segment and its statistics under the settings that were used last.
 pub(super) struct ScoredSegment {
     pub(super) segment: Segment,
-    statistics: Mutex<Option<Arc<Statistics>>>,
+    /// The setting that was used last is at the end.
+    statistics: Mutex<Vec<Arc<Statistics>>>,
 }
 
 /// The statistics of a segment under one setting of k1, b, weights and mean length.
@@ -44,27 +48,35 @@ impl ScoredSegment {
         }
     }
 
-    /// Returns the statistics under a setting; those of the last setting are cached.
+    /// Returns the statistics under a setting; those of the last settings are cached.
+    ///
+    /// A mean length that has changed, as it does with every commit, replaces the one before.
     pub(super) fn statistics(&self, bm25: &Bm25, mean: f64) -> Arc<Statistics> {
         let mut cached = locked(&self.statistics);
-        if let Some(statistics) = cached.as_ref()
-            && statistics.bm25 == *bm25
-            && statistics.mean == mean
-        {
-            return Arc::clone(statistics);
+        let known = cached.iter().position(|known| known.bm25 == *bm25);
+        let known = known.map(|at| cached.remove(at));
+        let statistics = match known {
+            Some(known) if known.mean == mean => known,
+            _ => Arc::new(self.make_statistics(bm25, mean)),
+        };
+        if cached.len() == CACHED_SETTINGS {
+            cached.remove(0);
         }
+        cached.push(Arc::clone(&statistics));
+        statistics
+    }
+
+    fn make_statistics(&self, bm25: &Bm25, mean: f64) -> Statistics {
         let segment = &self.segment;
         let norms = (0..segment.max_doc)
             .map(|doc| bm25.norm(bm25.length(segment.lengths(doc)), mean))
             .collect();
-        let statistics = Arc::new(Statistics {
+        Statistics {
             bm25: *bm25,
             mean,
             norms,
             terms: Mutex::default(),
-        });
-        *cached = Some(Arc::clone(&statistics));
-        statistics
+        }
     }
 }
 
@@ -112,4 +124,41 @@ impl TermStatistics {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::lexical::{ChunkFields, Lexical};
+
+    #[test]
+    fn the_statistics_of_several_settings_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = ["text", "outline", "context"].map(String::from);
+        let lexical = Lexical::open(&folder.path().join("bm25"), &names, true).unwrap();
+        let fields = ["whales eat krill", "animals", ""];
+        lexical
+            .put(1, "en", &[ChunkFields { key: 1, fields }])
+            .unwrap();
+        lexical.commit(1).unwrap();
+        let snapshot = lexical.snapshot();
+        let of = |outline: f64, mean: f64| {
+            let weights = [1.0, outline, 1.0];
+            let bm25 = Bm25 {
+                weights,
+                ..Bm25::default()
+            };
+            snapshot.segments[0].statistics(&bm25, mean)
+        };
+        let (plain, named) = (of(1.0, 4.0), of(6.0, 4.0));
+        assert!(Arc::ptr_eq(&plain, &of(1.0, 4.0)));
+        assert!(Arc::ptr_eq(&named, &of(6.0, 4.0)));
+        // Another mean length is another setting, and those that are used least go.
+        assert_eq!(of(6.0, 5.0).mean, 5.0);
+        assert!(!Arc::ptr_eq(&named, &of(6.0, 4.0)));
+        assert!(Arc::ptr_eq(&plain, &of(1.0, 4.0)));
+        let _ = [2.0, 3.0, 5.0].map(|outline| of(outline, 4.0));
+        assert!(!Arc::ptr_eq(&plain, &of(1.0, 4.0)));
+    }
 }
