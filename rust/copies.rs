@@ -18,6 +18,9 @@ use crate::interrupt;
 /// Texts with fewer shingles copy nothing: short lines are equal by chance.
 const FEWEST_SHINGLES: usize = 8;
 
+/// Texts that are compared with each other, so that no table of their shingles is made.
+const FEW: usize = 64;
+
 /// The weight of the words of a query that are no function words.
 const CONTENT_WEIGHT: f64 = 1.0;
 
@@ -45,7 +48,7 @@ pub struct Candidate<'a> {
 /// The interrupt of the thread.
 pub fn find_originals(query: &str, candidates: &[Candidate<'_>], share: f64) -> Result<Vec<usize>> {
     let asked = content_words(query);
-    let mut originals = Originals::default();
+    let mut originals = Originals::of(candidates.len());
     let mut answered: Vec<FxHashSet<u64>> = Vec::with_capacity(candidates.len());
     let mut found = Vec::with_capacity(candidates.len());
     for (at, candidate) in candidates.iter().enumerate() {
@@ -78,8 +81,8 @@ pub fn find_originals(query: &str, candidates: &[Candidate<'_>], share: f64) -> 
 }
 
 /// The texts that copy none, by their shingles.
-#[derive(Default)]
 struct Originals {
+    is_indexed: bool,
     /// The last entry of each shingle, and how many it has.
     last: FxHashMap<u64, (usize, usize)>,
     /// A text, and the entry before of the same shingle.
@@ -89,8 +92,19 @@ struct Originals {
 }
 
 impl Originals {
+    /// Returns none yet, of so many texts.
+    fn of(texts: usize) -> Self {
+        Originals {
+            is_indexed: texts > FEW,
+            last: FxHashMap::default(),
+            entries: Vec::new(),
+            shingles: BTreeMap::new(),
+        }
+    }
+
     fn add(&mut self, text: usize, shingles: Vec<u64>) {
-        for &shingle in &shingles {
+        let indexed = if self.is_indexed { &*shingles } else { &[] };
+        for &shingle in indexed {
             let entry = self.entries.len();
             let before = self.last.get(&shingle).copied();
             let count = before.map_or(0, |(_, count)| count);
@@ -103,9 +117,18 @@ impl Originals {
     /// Returns the first text that contains a share of some shingles and meets a condition.
     fn find(&self, shingles: &[u64], share: f64, meets: impl Fn(usize) -> bool) -> Option<usize> {
         let needed = (share * shingles.len() as f64).ceil() as usize;
+        let contains = |of_text: &[u64]| count_shared(shingles, of_text) >= needed;
+        if !self.is_indexed {
+            let some = &shingles[..distinguishing(shingles.len(), needed)];
+            let mut texts = self.shingles.iter();
+            let found = texts.find(|(text, of_text)| {
+                share_one(some, of_text) && meets(**text) && contains(of_text)
+            });
+            return found.map(|(&text, _)| text);
+        }
         self.look_up(shingles, needed)
             .into_iter()
-            .find(|text| meets(*text) && count_shared(shingles, &self.shingles[text]) >= needed)
+            .find(|text| meets(*text) && contains(&self.shingles[text]))
     }
 
     /// Returns texts, among them all that contain so many of some shingles.
@@ -115,7 +138,7 @@ impl Originals {
     /// would lead to all of them (prefix filtering: Chaudhuri, Ganti and Kaushik 2006, "A primitive
     /// operator for similarity joins in data cleaning").
     fn look_up(&self, shingles: &[u64], needed: usize) -> BTreeSet<usize> {
-        let count = (shingles.len() + 1).saturating_sub(needed.max(1));
+        let count = distinguishing(shingles.len(), needed);
         let known = |shingle| self.last.get(shingle).copied();
         let mut common: Vec<(usize, usize)> = shingles.iter().filter_map(known).collect();
         // Those that no text contains are the rarest, and lead to none.
@@ -131,6 +154,24 @@ impl Originals {
         }
         texts
     }
+}
+
+/// Returns of how many of some shingles a text that contains those `needed` has at least one.
+fn distinguishing(shingles: usize, needed: usize) -> usize {
+    (shingles + 1).saturating_sub(needed.max(1))
+}
+
+/// Returns whether two lists in order have a number in common.
+fn share_one(a: &[u64], b: &[u64]) -> bool {
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        match a[i].cmp(&b[j]) {
+            Ordering::Less => i += 1,
+            Ordering::Greater => j += 1,
+            Ordering::Equal => return true,
+        }
+    }
+    false
 }
 
 /// Returns how many numbers two lists in order have in common.
@@ -286,7 +327,7 @@ mod tests {
             let own: String = (0..60).map(|word| format!("w{n}x{word} ")).collect();
             shingles(&words(&format!("{own}{LICENCE}")))
         };
-        let mut found = Originals::default();
+        let mut found = Originals::of(100);
         for n in 0..100 {
             found.add(n, with_footer(n));
         }
@@ -300,5 +341,19 @@ mod tests {
         let footer = shingles(&words(LICENCE));
         assert_eq!(found.find(&footer, 0.9, |_| true), Some(0));
         assert_eq!(found.find(&footer, 0.9, |at| at == 7), Some(7));
+    }
+
+    #[test]
+    fn few_texts_have_the_originals_that_they_have_among_many() {
+        let own = |n: usize| -> String { (0..12).map(|word| format!("w{n}x{word} ")).collect() };
+        let texts: Vec<String> = (0..200)
+            .map(|n| format!("{} {}", own(n % 23), if n % 3 == 0 { LICENCE } else { "" }))
+            .collect();
+        let given: Vec<(&str, &str)> = texts.iter().map(|text| (text.as_str(), "")).collect();
+        for share in [0.0, 0.3, 0.6, 0.9, 1.0] {
+            let (few, many) = (&given[..FEW], &given[..]);
+            let among_many = &originals("", many, share)[..FEW];
+            assert_eq!(originals("", few, share), among_many, "{share}");
+        }
     }
 }
