@@ -6,7 +6,7 @@ use rusqlite::{Connection, Params, Row};
 use super::Store;
 use super::documents::DocumentRow;
 use super::read_rows::ReadRows;
-use super::row::{self, HASH_BYTES, OnConflict, all, check, insert, value};
+use super::row::{self, HASH_BYTES, OnConflict, all, insert, value};
 use super::schema::CHUNK;
 use super::text::{self, Cursor};
 use crate::error::{Error, Result};
@@ -235,28 +235,29 @@ impl StoredChunk {
 
     /// Reads the chunk in the first columns of a row, and checks its hash.
     pub(super) fn read(row: &Row<'_>) -> Result<Self> {
-        check(&CHUNK, row, 0)?;
-        let key = |column| -> Result<Vec<u8>> {
-            Ok(row.get::<_, Option<Vec<u8>>>(column)?.unwrap_or_default())
+        let fields = row::checked::<12>(&CHUNK, row)?;
+        let key = |at: usize| -> Result<Vec<u8>> {
+            Ok(row::field::<Option<Vec<u8>>>(fields[at])?.unwrap_or_default())
         };
         Ok(StoredChunk {
-            key: row.get(0)?,
-            doc: row.get(1)?,
-            ordinal: row.get(2)?,
-            span: span_of(row)?,
-            outline: row.get(8)?,
+            key: row::field(fields[0])?,
+            doc: row::field(fields[1])?,
+            ordinal: row::field(fields[2])?,
+            span: span_of(&fields)?,
+            outline: row::field(fields[8])?,
             context_key: key(9)?,
             wanted_key: key(10)?,
             vector_key: key(11)?,
         })
     }
 
-    /// Reads the document, the ordinal and the span of the chunk in the first columns of a row, and
-    /// checks its hash.
+    /// Reads the key, the ordinal and the span of the chunk in the first columns of a row, and checks
+    /// its hash.
     pub(super) fn read_layout(row: &Row<'_>) -> Result<(i64, LayoutChunk)> {
-        check(&CHUNK, row, 0)?;
-        let (ordinal, span) = (row.get(2)?, span_of(row)?);
-        Ok((row.get(1)?, LayoutChunk { ordinal, span }))
+        let fields = row::checked::<12>(&CHUNK, row)?;
+        let ordinal = row::field(fields[2])?;
+        let span = span_of(&fields)?;
+        Ok((row::field(fields[0])?, LayoutChunk { ordinal, span }))
     }
 
     fn fields(&self) -> [ValueRef<'_>; 12] {
@@ -288,12 +289,12 @@ impl StoredChunk {
     }
 }
 
-fn span_of(row: &Row<'_>) -> Result<ChunkSpan> {
+fn span_of(fields: &[ValueRef<'_>; 12]) -> Result<ChunkSpan> {
     Ok(ChunkSpan {
-        start: row.get(3)?,
-        end: row.get(4)?,
-        token_start: row.get(5)?,
-        token_end: row.get(6)?,
-        section: row.get(7)?,
+        start: row::field(fields[3])?,
+        end: row::field(fields[4])?,
+        token_start: row::field(fields[5])?,
+        token_end: row::field(fields[6])?,
+        section: row::field(fields[7])?,
     })
 }

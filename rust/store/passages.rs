@@ -5,9 +5,10 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use rusqlite::{CachedStatement, Connection};
+use rusqlite::types::ValueRef;
+use rusqlite::{CachedStatement, Connection, Row};
 
 use super::chunks::{StoredChunk, lacks_row};
 use super::documents::DocumentRow;
@@ -137,7 +138,7 @@ impl FoundHits {
         reach: Reach,
     ) -> Result<Self> {
         let (mut hits, mut indices) = (Vec::new(), Vec::new());
-        let mut chunks: HashMap<i64, BTreeMap<u32, LayoutChunk>> = HashMap::new();
+        let mut chunks: HashMap<i64, BTreeMap<u32, Neighbour>> = HashMap::new();
         let keys: Vec<i64> = given.iter().map(|hit| hit.0).collect();
         rows.read_chunks(db, &keys)?;
         let mut sides = Sides::prepare(db)?;
@@ -146,8 +147,8 @@ impl FoundHits {
             let Some(stored) = rows.chunk(key) else {
                 continue;
             };
-            let (doc, chunk) = (stored.doc, stored.layout());
-            let ordinal = chunk.ordinal;
+            let (doc, chunk) = (stored.doc, (key, stored.layout()));
+            let ordinal = stored.ordinal;
             hits.push(Hit {
                 doc,
                 ordinal,
@@ -168,7 +169,7 @@ impl FoundHits {
         }
         let layouts = chunks
             .into_iter()
-            .map(|(doc, chunks)| (doc, chunks.into_values().collect()))
+            .map(|(doc, chunks)| (doc, chunks.into_values().map(|chunk| chunk.1).collect()))
             .collect();
         Ok(FoundHits {
             hits,
@@ -210,23 +211,35 @@ enum Side {
     Before,
 }
 
+/// The key and the layout of a chunk near a hit.
+type Neighbour = (i64, LayoutChunk);
+
 /// The statements that read the chunks on either side of a hit, nearest first.
+///
+/// The chunks of a document follow each other in the table, unless some were changed later. So the
+/// table is read on from a hit, and only where that ends, chunks are looked up by their ordinals.
 struct Sides<'a> {
     after: CachedStatement<'a>,
     before: CachedStatement<'a>,
+    by_ordinal: CachedStatement<'a>,
 }
 
 impl<'a> Sides<'a> {
     fn prepare(db: &'a Connection) -> Result<Self> {
-        let columns = CHUNK.select();
-        let statement = |condition: &str| {
-            db.prepare_cached(&format!(
-                "SELECT {columns} FROM chunk WHERE doc = ?1 AND {condition}"
-            ))
-        };
+        static SQL: LazyLock<[String; 3]> = LazyLock::new(|| {
+            let columns = CHUNK.select();
+            [
+                "chunk > ? ORDER BY chunk",
+                "chunk < ? ORDER BY chunk DESC",
+                "doc = ? AND ordinal = ?",
+            ]
+            .map(|condition| format!("SELECT {columns} FROM chunk WHERE {condition}"))
+        });
+        let [after, before, by_ordinal] = &*SQL;
         Ok(Sides {
-            after: statement("ordinal > ?2 ORDER BY ordinal")?,
-            before: statement("ordinal < ?2 ORDER BY ordinal DESC")?,
+            after: db.prepare_cached(after)?,
+            before: db.prepare_cached(before)?,
+            by_ordinal: db.prepare_cached(by_ordinal)?,
         })
     }
 
@@ -238,23 +251,29 @@ impl<'a> Sides<'a> {
     fn read(
         &mut self,
         document: &DocumentRow,
-        hit: LayoutChunk,
+        hit: Neighbour,
         reach: Reach,
         side: Side,
-        around: &mut BTreeMap<u32, LayoutChunk>,
+        around: &mut BTreeMap<u32, Neighbour>,
     ) -> Result<()> {
-        let continues = |nearest: &LayoutChunk| match (reach, side) {
-            (Reach::Chunks(window), _) => nearest.ordinal.abs_diff(hit.ordinal) < window,
+        let (_, hit_layout) = hit;
+        let continues = |(_, nearest): &Neighbour| match (reach, side) {
+            (Reach::Chunks(window), _) => nearest.ordinal.abs_diff(hit_layout.ordinal) < window,
             (Reach::Tokens(tokens), Side::After) => {
-                nearest.span.token_end.abs_diff(hit.span.token_end) <= tokens
+                nearest.span.token_end.abs_diff(hit_layout.span.token_end) <= tokens
             }
             (Reach::Tokens(tokens), Side::Before) => {
-                nearest.span.token_start.abs_diff(hit.span.token_start) <= tokens
+                nearest
+                    .span
+                    .token_start
+                    .abs_diff(hit_layout.span.token_start)
+                    <= tokens
             }
         };
         let mut nearest = hit;
         while continues(&nearest)
-            && let Some(known) = neighbour(nearest.ordinal, side).and_then(|next| around.get(&next))
+            && let Some(known) =
+                neighbour(nearest.1.ordinal, side).and_then(|next| around.get(&next))
         {
             nearest = *known;
         }
@@ -262,20 +281,36 @@ impl<'a> Sides<'a> {
             Side::After => &mut self.after,
             Side::Before => &mut self.before,
         };
-        let mut rows = statement.query((document.doc, nearest.ordinal))?;
+        let mut rows = statement.query([nearest.0])?;
+        let mut follows = true;
         while continues(&nearest)
             && let Some(next) =
-                neighbour(nearest.ordinal, side).filter(|&next| i64::from(next) < document.chunks)
+                neighbour(nearest.1.ordinal, side).filter(|&next| i64::from(next) < document.chunks)
         {
-            let row = rows.next()?.ok_or_else(|| lacks_row(document.doc))?;
-            nearest = StoredChunk::read_layout(row)?.1;
-            if nearest.ordinal != next {
+            let row = if follows { rows.next()? } else { None };
+            nearest = match row {
+                Some(row) if is_chunk(row, document.doc, next)? => StoredChunk::read_layout(row)?,
+                _ => {
+                    follows = false;
+                    let mut found = self.by_ordinal.query((document.doc, next))?;
+                    let row = found.next()?.ok_or_else(|| lacks_row(document.doc))?;
+                    StoredChunk::read_layout(row)?
+                }
+            };
+            if nearest.1.ordinal != next {
                 return Err(lacks_row(document.doc));
             }
-            around.insert(nearest.ordinal, nearest);
+            around.insert(next, nearest);
         }
         Ok(())
     }
+}
+
+/// Returns whether a row, which is not checked yet, is that of a chunk of a document.
+fn is_chunk(row: &Row<'_>, doc: i64, ordinal: u32) -> Result<bool> {
+    let is =
+        |column, number| -> Result<bool> { Ok(row.get_ref(column)? == ValueRef::Integer(number)) };
+    Ok(is(1, doc)? && is(2, i64::from(ordinal))?)
 }
 
 /// Returns the ordinal next to another, if there can be one.

@@ -4,7 +4,7 @@
 //! What a read transaction sees does not change, so its rows are kept until it ends.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
@@ -73,8 +73,9 @@ impl ReadRows {
         }
         unread.sort_unstable();
         unread.dedup();
-        let sql = format!("SELECT {} FROM chunk WHERE chunk = ?", CHUNK.select());
-        let mut statement = db.prepare_cached(&sql)?;
+        static SQL: LazyLock<String> =
+            LazyLock::new(|| format!("SELECT {} FROM chunk WHERE chunk = ?", CHUNK.select()));
+        let mut statement = db.prepare_cached(&SQL)?;
         for key in unread {
             let mut rows = statement.query([key])?;
             if let Some(row) = rows.next()? {

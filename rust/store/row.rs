@@ -1,6 +1,8 @@
 //! Rows with a hash of their fields, which is checked whenever a row is read.
 
-use rusqlite::types::{ToSqlOutput, ValueRef};
+use std::cell::Cell;
+
+use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params_from_iter};
 
 use super::schema::Table;
@@ -15,17 +17,25 @@ pub(super) const HASH_BYTES: usize = 16;
 /// It has a buffer for the rows that fit in one page of SQLite: most fields have fewer bytes than an
 /// update costs, and the hash of a whole input is faster than that of its parts.
 struct RowHasher {
-    buffer: [u8; 4096],
-    used: usize,
+    buffer: Vec<u8>,
     /// What did not fit into the buffer.
     hasher: Option<blake3::Hasher>,
 }
 
+const BUFFER_BYTES: usize = 4096;
+
+thread_local! {
+    /// The buffer for the next row of this thread.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
 impl RowHasher {
     fn new(table: &Table) -> Self {
+        let mut buffer = BUFFER.take();
+        buffer.clear();
+        buffer.reserve_exact(BUFFER_BYTES);
         let mut hasher = RowHasher {
-            buffer: [0; 4096],
-            used: 0,
+            buffer,
             hasher: None,
         };
         hasher.add(0, table.name.as_bytes());
@@ -50,23 +60,22 @@ impl RowHasher {
     }
 
     fn add_bytes(&mut self, bytes: &[u8]) {
-        if let Some(free) = self.buffer[self.used..].get_mut(..bytes.len()) {
-            free.copy_from_slice(bytes);
-            self.used += bytes.len();
+        if self.buffer.len() + bytes.len() <= BUFFER_BYTES {
+            self.buffer.extend_from_slice(bytes);
             return;
         }
         let hasher = self.hasher.get_or_insert_default();
-        hasher.update(&self.buffer[..self.used]);
+        hasher.update(&self.buffer);
         hasher.update(bytes);
-        self.used = 0;
+        self.buffer.clear();
     }
 
     fn finish(self) -> [u8; HASH_BYTES] {
-        let rest = &self.buffer[..self.used];
         let hash = match self.hasher {
-            None => blake3::hash(rest),
-            Some(mut hasher) => hasher.update(rest).finalize(),
+            None => blake3::hash(&self.buffer),
+            Some(mut hasher) => hasher.update(&self.buffer).finalize(),
         };
+        BUFFER.set(self.buffer);
         let mut short = [0; HASH_BYTES];
         short.copy_from_slice(&hash.as_bytes()[..HASH_BYTES]);
         short
@@ -81,6 +90,33 @@ pub(super) fn intact(table: &Table, row: &Row<'_>, at: usize) -> Result<bool> {
     }
     let kept = row.get_ref(at + table.width)?;
     Ok(kept == ValueRef::Blob(&hasher.finish()))
+}
+
+/// Returns the fields of `table` in the first columns of a row, which match the hash after them.
+///
+/// # Errors
+/// [`Error::Damaged`] names a row that does not match its hash.
+pub(super) fn checked<'row, const WIDTH: usize>(
+    table: &Table,
+    row: &'row Row<'_>,
+) -> Result<[ValueRef<'row>; WIDTH]> {
+    debug_assert_eq!(WIDTH, table.width);
+    let mut hasher = RowHasher::new(table);
+    let mut fields = [ValueRef::Null; WIDTH];
+    for (column, field) in fields.iter_mut().enumerate() {
+        *field = row.get_ref(column)?;
+        hasher.field(*field);
+    }
+    match row.get_ref(WIDTH)? == ValueRef::Blob(&hasher.finish()) {
+        true => Ok(fields),
+        false => Err(Error::Damaged(fault(table, fields[0]))),
+    }
+}
+
+/// Returns a field as what it is read as.
+pub(super) fn field<T: FromSql>(value: ValueRef<'_>) -> Result<T> {
+    T::column_result(value)
+        .map_err(|error| Error::Damaged(format!("{error}; `crx verify` lists every fault")))
 }
 
 /// Checks a row as [`intact`] does.
@@ -183,7 +219,7 @@ pub(super) fn first<T>(
 }
 
 /// Runs a query and returns the first column of the first row, if there is one.
-pub(super) fn value<T: rusqlite::types::FromSql>(
+pub(super) fn value<T: FromSql>(
     db: &Connection,
     sql: &str,
     params: impl Params,

@@ -53,6 +53,18 @@ def test_a_neighbour_beyond_the_window_is_not_read(folder: Path) -> None:
         assert index.search("1", legs=["bm25"], k=1, window=1).hits
 
 
+def test_neighbours_are_read_whose_keys_do_not_follow_each_other(folder: Path) -> None:
+    changed = [*LINES[:3], "A new line on herons.", *LINES[3:]]
+    with crx.open(folder) as index:
+        index.add_documents([crx.Document("mem:long", "\n\n".join(changed))])
+        (document,) = (row for row in index.store.documents() if row.uri == "mem:long")
+        keys = index.store.chunk_keys(document.doc).tolist()
+        assert keys != list(range(keys[0], keys[0] + 7))
+        for number in range(6):
+            (passage,) = index.search(f"Heron {number}", legs=["bm25"], k=1, window=6)
+            assert passage.text == "\n\n".join(changed)
+
+
 def test_a_damaged_row_does_not_escape_a_filter(folder: Path) -> None:
     change(folder, "UPDATE document SET uri = 'mem:zhort' WHERE uri = 'mem:short'")
     with crx.open(folder) as index, pytest.raises(Damaged, match="document 2 does not match its"):
