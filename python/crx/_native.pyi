@@ -874,6 +874,9 @@ class Lexical:
     def has_term(self, term: str) -> bool:
         """Return True if the index has a term, as `analyze` gives it, in any field."""
 
+    def are_known(self, words: Sequence[str], *, langs: Sequence[str]) -> list[bool]:
+        """Return whether the index has a term of each word, as `analyze` gives it in a language."""
+
 @final
 class Trigrams:
     """The filter of patterns: which texts have which trigrams, in `derived/trigrams-<n>.bits`."""

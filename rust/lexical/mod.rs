@@ -33,7 +33,7 @@ use tantivy::directory::MmapDirectory;
 
 pub use writer::ChunkFields;
 
-use crate::analyze::{QueryAnalyzer, QueryTerm};
+use crate::analyze::{Analyzer, QueryAnalyzer, QueryTerm};
 use crate::error::{Error, Result};
 use crate::index_folder::IndexFolder;
 use crate::interrupt;
@@ -304,6 +304,23 @@ impl Lexical {
             }
         }
         Ok(false)
+    }
+
+    /// Returns whether the index has a term of each word, as a document in one of some languages has it.
+    pub fn are_known(&self, words: &[String], langs: &[String]) -> Result<Vec<bool>> {
+        let mut known = vec![false; words.len()];
+        for lang in langs {
+            if known.iter().all(|&known| known) {
+                break;
+            }
+            let mut analyzer = Analyzer::for_documents(lang);
+            for (word, known) in words.iter().zip(&mut known).filter(|(_, known)| !**known) {
+                for term in analyzer.terms(word) {
+                    *known = *known || self.has_term(&term)?;
+                }
+            }
+        }
+        Ok(known)
     }
 
     /// Returns those of the chunks with these keys, in their order, whose text holds all words, each

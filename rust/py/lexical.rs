@@ -210,6 +210,17 @@ impl Lexical {
         py.detach(|| self.0.similar_terms(word, k)).map_err(raise)
     }
 
+    #[pyo3(signature = (words, *, langs))]
+    fn are_known(
+        &self,
+        py: Python<'_>,
+        words: Vec<String>,
+        langs: Vec<String>,
+    ) -> PyResult<Vec<bool>> {
+        py.detach(|| self.0.are_known(&words, &langs))
+            .map_err(raise)
+    }
+
     fn has_term(&self, py: Python<'_>, term: &str) -> PyResult<bool> {
         py.detach(|| self.0.has_term(term)).map_err(raise)
     }

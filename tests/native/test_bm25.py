@@ -204,6 +204,16 @@ def test_terms_like_a_word_are_those_with_fewest_edits_in_most_chunks(tmp_path: 
     assert [lexical.has_term(term) for term in ("anatron", "anacrons", "")] == [True, False, False]
 
 
+def test_a_word_is_known_if_the_index_has_a_term_of_it_in_a_language(tmp_path: Path) -> None:
+    lexical = small(tmp_path)
+    lexical.put(2, np.array([2]), "fr", ["les chevaux chantaient"], [""], [""])
+    lexical.commit(2)
+    words = ["chantaient", "chantera", "housing", "seals", ""]
+    assert lexical.are_known(words, langs=["fr"]) == [True, True, False, False, False]
+    assert lexical.are_known(words, langs=["en"]) == [False, False, True, False, False]
+    assert lexical.are_known(words, langs=["en", "fr"]) == [True, True, True, False, False]
+
+
 @pytest.mark.parametrize("order", [[3, 1, 2], [1, 2, 3]])
 def test_the_chunks_that_hold_all_words_in_their_text_keep_their_order(
     tmp_path: Path, order: list[int]

@@ -182,6 +182,9 @@ class MemoryTerms:
     def has_term(self, term: str) -> bool:
         return True
 
+    def are_known(self, words: Sequence[str], *, langs: Sequence[str]) -> list[bool]:
+        return [True] * len(words)
+
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         return []
 

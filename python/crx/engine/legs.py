@@ -145,6 +145,11 @@ class EngineLexical:
         """Return whether any chunk holds a term."""
         return self.snapshot.doc_freqs([term], saturation=Saturation()) != [0]
 
+    def are_known(self, words: Sequence[str], *, langs: Sequence[str]) -> list[bool]:
+        """Return whether a chunk holds a term of each word, as `_native.Lexical.are_known`."""
+        terms = ((term for lang in langs for term in _native.analyze(word, lang)) for word in words)
+        return [any(map(self.has_term, of_word)) for of_word in terms]
+
     def containing(
         self, keys: NDArray[np.int64], *, words: Sequence[str], langs: Sequence[str]
     ) -> NDArray[np.int64]:

@@ -238,6 +238,11 @@ class JointTerms:
         """Return whether any chunk holds a term."""
         return any(folder.lexical.has_term(term) for folder in self.folders)
 
+    def are_known(self, words: Sequence[str], *, langs: Sequence[str]) -> list[bool]:
+        """Return whether any chunk holds a term of each word."""
+        found = [folder.lexical.are_known(words, langs=langs) for folder in self.folders]
+        return [any(known) for known in zip(*found, strict=True)]
+
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         """Return at most k terms that are spelled like a word, the best of each folder first."""
         found = [folder.lexical.similar_terms(word, k=k) for folder in self.folders]

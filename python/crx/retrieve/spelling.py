@@ -90,6 +90,8 @@ def correct_spelling(
     if len(query) > _LONGEST_QUERY:
         return None
     asked = _QUOTED.sub(" ", query)
+    if _is_all_known(asked, terms, langs):
+        return None
     is_known = cache(partial(is_known_word, terms=terms, langs=langs))
     replaced = _join_parts(asked, is_known)
     rest = _replace_words(asked, replaced)
@@ -110,6 +112,16 @@ def correct_spelling(
     if not replaced:
         return None
     return Correction(_replace_words(query, replaced), tuple(replaced.items()))
+
+
+def _is_all_known(query: str, terms: TermIndex, langs: Sequence[str]) -> bool:
+    """Return whether documents have all words of a query, which has no identifier."""
+    if _IDENTIFIER.search(query):
+        return False
+    parts = (part for pair in _PAIR.findall(query) for part in pair)
+    words = dict.fromkeys((*parts, *_WORD.findall(query)))
+    content = [word for word in words if not is_function_word(word)]
+    return all(terms.are_known(content, langs=_analyzed_langs(langs)))
 
 
 def _replacement(
@@ -191,8 +203,11 @@ def is_function_word(word: str) -> bool:
 
 def is_known_word(word: str, *, terms: TermIndex, langs: Sequence[str]) -> bool:
     """Return whether a document has a term of a word, in a language of the index or in English."""
-    analyzed = (_native.analyze(word, lang) for lang in dict.fromkeys(("", "en", *langs)))
-    return any(terms.has_term(term) for each in analyzed for term in each)
+    return terms.are_known([word], langs=_analyzed_langs(langs))[0]
+
+
+def _analyzed_langs(langs: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(("", "en", *langs)))
 
 
 def _most_similar(word: str, terms: TermIndex, documents: DocumentReader) -> str:
