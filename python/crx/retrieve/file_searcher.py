@@ -124,11 +124,12 @@ class FileSearcher(NamedTuple):
     def legs(self, where: Mapping[str, object] | None) -> Legs:
         """Return the legs among the documents that meet a filter; `ValueError` for no filter."""
         few = len(self.lexical) <= _FEW_CHUNKS
+        has_outlines = self.lexical.lengths[1] > 0
         if where is None:
-            return Legs(self.lexical, FileDense(self.dense, self.store), few)
+            return Legs(self.lexical, FileDense(self.dense, self.store), few, has_outlines)
         only = self._select(where)
         dense = FileDense(self.dense, self.store, only)
-        return Legs(FilteredLexical(self.lexical, only), dense, few)
+        return Legs(FilteredLexical(self.lexical, only), dense, few, has_outlines)
 
     def has_document(self, where: Mapping[str, object]) -> bool:
         """Return whether a document meets a filter."""
@@ -156,8 +157,8 @@ class FileSearcher(NamedTuple):
         """
         wanted = list(keys)
         found = self.store.chunks(np.array(wanted, dtype=np.int64))
-        if self.complete and (lacking := set(wanted) - {row.key for row in found}):
-            what = f"chunk {min(lacking)} is missing"
+        if self.complete and len(found) < len(wanted):
+            what = f"chunk {min(set(wanted) - {row.key for row in found})} is missing"
             raise Damaged(f"{self.store.path}: {what}; `crx verify` lists every fault")
         return found
 

@@ -93,8 +93,9 @@ def _search_bm25(search: Search, *, timer: StageTimer) -> NamedRanking:
         ranking = _rank_bm25(search, weights=weights)
         rows = search.rows.read(ranking.keys[:BEST_CHUNKS].tolist()).values()
         name = _find_document_name(search, rows)
-        # Without outlines in the ranking their weight changes nothing.
-        if name or (weights.outline_weight and not _are_mostly_code(rows)):
+        # Without outlines their weight changes nothing.
+        is_weighed = weights.outline_weight and search.legs.has_outlines
+        if name or (is_weighed and not _are_mostly_code(rows)):
             factor = NAMED_OUTLINE_FACTOR if name else UNNAMED_OUTLINE_FACTOR
             weights = weights._replace(outline_weight=factor * weights.outline_weight)
             ranking = _rank_bm25(search, weights=weights, name=name.name if name else "")

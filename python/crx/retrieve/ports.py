@@ -64,12 +64,14 @@ class Legs(NamedTuple):
     """Both legs of a search.
 
     They are searched one after the other if there are so `few` chunks that handing BM25 over to
-    another thread would take longer than its search.
+    another thread would take longer than its search. Without outlines, their weight in BM25
+    changes nothing.
     """
 
     lexical: LexicalLeg
     dense: DenseLeg
     few: bool = False
+    has_outlines: bool = True
 
 
 class TermIndex(LexicalLeg, Protocol):
@@ -79,6 +81,7 @@ class TermIndex(LexicalLeg, Protocol):
         self, texts: Sequence[str], *, langs: Sequence[str]
     ) -> list[list[tuple[str, float]]]: ...
     def has_term(self, term: str) -> bool: ...
+    def are_known(self, words: Sequence[str], *, langs: Sequence[str]) -> list[bool]: ...
     def similar_terms(self, word: str, *, k: int) -> list[str]: ...
     def containing(self, keys: Keys, *, words: Sequence[str], langs: Sequence[str]) -> Keys: ...
 
