@@ -136,27 +136,27 @@ impl LexicalQuery {
     }
 
     fn find_answer(&self, text: &str, analyzer: &mut Analyzer) -> (usize, usize) {
+        if !text.contains('\n') {
+            return (0, text.chars().count());
+        }
         let lines: Vec<&str> = text.split('\n').collect();
         let terms = self.row_terms_by(&lines, &HashSet::new(), analyzer);
         if terms.weights.is_empty() {
             return (0, text.chars().count());
         }
-        let mut best = 0;
-        if lines.len() > 1 {
-            let is_code = is_source_code(text);
-            let rank = |at: usize| {
-                let is_heading = !is_code && is_heading(lines[at]);
-                let held = terms.rows[at].iter().map(|&term| terms.weights[term].1);
-                let share = rounded(held.sum());
-                let is_defining = !is_heading && terms.defining.binary_search(&at).is_ok();
-                (is_defining, share > 0.0 && !is_heading, share)
-            };
-            let mut highest = rank(0);
-            for at in 1..lines.len() {
-                let next = rank(at);
-                if next > highest {
-                    (best, highest) = (at, next);
-                }
+        let is_code = is_source_code(text);
+        let rank = |at: usize| {
+            let is_heading = !is_code && is_heading(lines[at]);
+            let held = terms.rows[at].iter().map(|&term| terms.weights[term].1);
+            let share = rounded(held.sum());
+            let is_defining = !is_heading && terms.defining.binary_search(&at).is_ok();
+            (is_defining, share > 0.0 && !is_heading, share)
+        };
+        let (mut best, mut highest) = (0, rank(0));
+        for at in 1..lines.len() {
+            let next = rank(at);
+            if next > highest {
+                (best, highest) = (at, next);
             }
         }
         let chars = |line: &&str| line.chars().count();

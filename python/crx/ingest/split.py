@@ -100,7 +100,9 @@ class SectionLabels:
 
 def labels_around(marks: Sequence[Mark], position: int) -> tuple[str, ...]:
     """Return the labels of the headings and definitions around one position, outermost first."""
-    return SectionLabels(marks).around(position)
+    around = [mark for mark in marks if mark.start <= position < mark.end and mark.is_section]
+    around.sort(key=lambda mark: (mark.start, -mark.end))
+    return tuple(mark.label for mark in around)
 
 
 def _cuts(marks: tuple[Mark, ...]) -> NDArray[np.uint32]:

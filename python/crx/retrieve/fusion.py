@@ -68,8 +68,9 @@ def fuse_legs(search: Search) -> Search:
     weigh = partial(_weigh_dense, search, parameters.embedder, factor=_code_factor(search, bm25))
     dense_weight, note = weigh(dense.keys)
     bm25_weight = np.full(len(bm25.keys), parameters.weights.bm25_weight)
-    unknown = np.isin(bm25.keys, search.searcher.without_vector(bm25.keys))
-    if unknown.any():
+    pending = search.searcher.without_vector(bm25.keys)
+    if len(pending):
+        unknown = np.isin(bm25.keys, pending)
         share = float(1 - unknown.mean()) ** SHARE_POWER
         dense_weight = share * dense_weight
         # A weight times a part is the part of BM25; this makes it that of the dense leg, too.
@@ -79,7 +80,7 @@ def fuse_legs(search: Search) -> Search:
     weighted = [
         WeightedRanking(bm25, bm25_weight, 0.0),
         # A cosine has no natural zero: that of the last hit is taken.
-        WeightedRanking(dense, dense_weight, float(dense.scores.min(initial=1.0))),
+        WeightedRanking(dense, dense_weight, min([1.0, *dense.scores[-1:].tolist()])),
     ]
     weights = parameters.weights
     fused = fuse(weighted, score_share=weights.score_share, rrf_k=weights.rrf_k, k=k)

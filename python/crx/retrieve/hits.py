@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from itertools import islice
 
 from crx.retrieve.search_state import Search
@@ -17,9 +17,8 @@ NAMED_COPIES = 10
 def read_hits(search: Search) -> Search:
     """Return the search with its hits, without chunks that were removed from the store since."""
     keys = search.ranking.keys.tolist()
-    shown = set(keys)
     stages = {
-        name: _stages(search.rankings[name], shown) for name in _RANKED if name in search.rankings
+        name: _stages(search.rankings[name], keys) for name in _RANKED if name in search.rankings
     }
     rows = search.rows.read(keys)
     hits = tuple(
@@ -54,9 +53,8 @@ def _other_documents(search: Search, key: int, uri: str) -> tuple[str, ...]:
     return tuple(islice(others, NAMED_COPIES))
 
 
-def _stages(ranking: Ranking, keys: Collection[int]) -> dict[int, Stage]:
+def _stages(ranking: Ranking, keys: Iterable[int]) -> dict[int, Stage]:
     """Return the rank and the score of those of the keys that a ranking has."""
-    ranked = zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True)
-    return {
-        key: Stage(rank, score) for rank, (key, score) in enumerate(ranked, start=1) if key in keys
-    }
+    scores = ranking.scores.tolist()
+    at = dict(zip(ranking.keys.tolist(), range(len(scores)), strict=True))
+    return {key: Stage(at[key] + 1, scores[at[key]]) for key in keys if key in at}

@@ -63,7 +63,7 @@ def anchor_around(marks: Sequence[Mark], start: int, end: int) -> Anchor | None:
 
     A span of one sheet has its rows as the anchor, one of several has the sheets.
     """
-    around = [m for m in marks if m.start < end and m.end > start and m.kind in _ANCHORS]
+    around = [m for m in marks if m.kind in _ANCHORS and m.start < end and m.end > start]
     sheets = [m.label for m in around if m.kind == "sheet"]
     if len(sheets) == 1 and len(around) > 1:
         around = [m for m in around if m.kind != "sheet"]

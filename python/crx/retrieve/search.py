@@ -78,13 +78,14 @@ def run_stages(search: Search, stages: Sequence[tuple[str, Stage]]) -> Search:
 
     Raises `Interrupted` if the interrupt of this thread is set.
     """
+    times = dict(search.times)
     for name, stage in stages:
         _native.check_interrupt()
         started = time.perf_counter()
         after = stage(search)
         if after is not search:
-            ms = 1000 * (time.perf_counter() - started)
-            # A stage may be run twice.
-            ms += search.times.get(name, 0)
-            search = after._replace(times={**after.times, name: ms})
-    return search
+            # A stage may have timed its parts, and may be run twice.
+            times.update(after.times)
+            times[name] = times.get(name, 0) + 1000 * (time.perf_counter() - started)
+            search = after
+    return search._replace(times=times)

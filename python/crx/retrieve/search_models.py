@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from functools import partial
+from functools import cached_property, partial
 
 from crx.config import Settings
 from crx.errors import ModelError, NotInstalled, Unavailable
@@ -48,7 +48,7 @@ class SearchModels:
         """The reranker; raises `ModelError`."""
         return self._reranker.get()
 
-    @property
+    @cached_property
     def recency(self) -> Recency | None:
         """How much newer documents are raised, None if they are not."""
         settings = self._settings
@@ -60,7 +60,7 @@ class SearchModels:
             field=settings.recency_field,
         )
 
-    @property
+    @cached_property
     def code(self) -> CodeRanking:
         """How source code is ordered."""
         values = {name: getattr(self._settings, f"code_{name}") for name in CodeRanking._fields}
