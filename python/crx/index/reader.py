@@ -177,7 +177,10 @@ class IndexReader:
             parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)
             result = run_search(request, parameters=parameters, searcher=searcher)
             empty = describe_empty(result, [searcher])
-        return replace(result, notes=(*self._copy_notes(), *notes, *result.notes, *empty))
+        before = (*self._copy_notes(), *notes)
+        if not before and not empty:
+            return result
+        return replace(result, notes=(*before, *result.notes, *empty))
 
     def uses_vectors(self, legs: Sequence[Leg], searchers: Sequence[StatusReader]) -> bool:
         """Return whether a search of some states, by the models of this index, uses vectors.

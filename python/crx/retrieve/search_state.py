@@ -78,7 +78,8 @@ class Search(NamedTuple):
 
     def noting(self, *notes: str) -> Search:
         """Return the search with further notes, but empty ones."""
-        return self._replace(notes=(*self.notes, *filter(None, notes)))
+        further = tuple(filter(None, notes))
+        return self._replace(notes=self.notes + further) if further else self
 
 
 # Returns the search it is given if there is nothing to do.

@@ -26,7 +26,7 @@ def widen_hits(search: Search) -> Search:
     If a neighbour of a hit holds what the query excludes, the passages are the hits alone.
     """
     passages = _widen_by(search, window=search.request.window)
-    if any(_holds_excluded(search, passage) for passage in passages):
+    if search.excluded and any(_holds_excluded(search, passage) for passage in passages):
         passages = _widen_by(search, window=0)
     return search._replace(passages=tuple(passages))
 
@@ -50,9 +50,7 @@ def _widen_by(search: Search, *, window: Window) -> list[Passage]:
 
 def _holds_excluded(search: Search, passage: Passage) -> bool:
     """Return whether a neighbour of a hit holds what the query excludes."""
-    return bool(search.excluded) and holds_excluded(
-        passage.text, search.excluded, langs=search.searcher.langs
-    )
+    return holds_excluded(passage.text, search.excluded, langs=search.searcher.langs)
 
 
 def widen(
@@ -119,6 +117,8 @@ def _passage(
     first, last = answer
     start, end = best.start + first, best.start + last
     marks = read_marks(row.marks)
+    # Most texts have sections alone.
+    others = [mark for mark in marks if not mark.is_section]
     passage = Passage(
         uri=best.uri,
         title=best.title,
@@ -131,9 +131,11 @@ def _passage(
         headings=labels_around(marks, start),
         lines=lines,
         line=lines[0] + text.count("\n", 0, start - row.start) if lines else None,
-        pages=pages_around(marks, start, end),
+        pages=pages_around(others, start, end) if others else None,
         # The line that answers may have none, as the header of a table.
-        anchor=anchor_around(marks, start, end) or anchor_around(marks, best.start, best.end),
+        anchor=anchor_around(others, start, end) or anchor_around(others, best.start, best.end)
+        if others
+        else None,
         folder=str(metadata.get(FOLDER_DESCRIPTION, "")),
     )
     return locate_passage(passage, uri=row.uri, metadata=metadata, answer=best.text[first:last])
