@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analyze::{self, Analyzer};
-use crate::code::{defines, is_source_code};
+use crate::code::{Declaration, declarations, is_source_code};
 
 /// A longer query is a text, whose words are not looked at one by one.
 const MOST_WORDS: usize = 100;
@@ -38,6 +38,8 @@ pub struct LexicalQuery {
     is_one_word: bool,
     /// The term of its only word, if names may have that as a part.
     plain: Option<String>,
+    /// That word as it is written.
+    word: Option<String>,
 }
 
 /// The terms of a query in each row of a text.
@@ -47,8 +49,9 @@ pub struct RowTerms {
     pub rows: Vec<Vec<usize>>,
     /// The terms and their weights, which are 1 in all; a rare term weighs more.
     pub weights: Vec<(String, f64)>,
-    /// The rows that define the identifier, number or code that is the query, or that have its plain
-    /// word as a whole where others have it within names.
+    /// The rows that declare the identifier, number or code that is the query: its definition, else
+    /// what has it as a member, else what gives it a value. Of a plain word, those that declare it in
+    /// source code, else those that have it as a whole where others have it within names.
     pub defining: Vec<usize>,
 }
 
@@ -72,6 +75,7 @@ impl LexicalQuery {
                 && analyze::unspaced_spans(word).is_empty();
             let mut found = LexicalQuery {
                 plain: is_plain.then(|| terms[0].clone()),
+                word: is_plain.then(|| word.to_owned()),
                 asked: distinct(terms),
                 compounds: Vec::new(),
                 wholes: Vec::new(),
@@ -174,9 +178,6 @@ impl LexicalQuery {
             true => self.asked.clone(),
             false => self.asked_of(&rows.join("\n"), analyzer),
         };
-        // A question about a name asks for more than the line that defines it.
-        let wholes = if self.is_one_word { &*self.wholes } else { &[] };
-        let defines_whole = |row: &str| wholes.iter().any(|whole| defines("", row, whole));
         analyzer.trim();
         let numbers: FxHashMap<u32, usize> = (0..)
             .zip(&asked)
@@ -195,13 +196,35 @@ impl LexicalQuery {
             }
             held.push(found.into_iter().collect());
         }
-        let defining = match self.plain {
-            Some(_) => rows_with_whole(&self.count_by(rows, analyzer)),
-            None => (0..rows.len())
-                .filter(|&at| defines_whole(rows[at]))
-                .collect(),
-        };
+        let mut defining = self.rows_that_declare(rows);
+        if defining.is_empty() && self.plain.is_some() {
+            defining = rows_with_whole(&self.count_by(rows, analyzer));
+        }
         weighed(asked, held, &counts, known, rows.len(), defining)
+    }
+
+    /// Returns the rows that say most of what the name is that the query consists of.
+    ///
+    /// A question about a name asks for more than the line that declares it. A plain word is a name in
+    /// source code alone, and there may be the name of a variable anywhere.
+    fn rows_that_declare(&self, rows: &[&str]) -> Vec<usize> {
+        let text = rows.join("\n");
+        let (names, least) = match &self.word {
+            Some(word) if is_source_code(&text) => {
+                (std::slice::from_ref(word), Declaration::Member)
+            }
+            None if self.is_one_word => (&*self.wholes, Declaration::Value),
+            _ => return Vec::new(),
+        };
+        let mut strongest = vec![Declaration::None; rows.len()];
+        for name in names {
+            for (row, found) in strongest.iter_mut().zip(declarations("", &text, name)) {
+                *row = found.max(*row);
+            }
+        }
+        let most = strongest.iter().copied().max().unwrap_or_default();
+        let is_most = |at: &usize| most >= least && strongest[*at] == most;
+        (0..rows.len()).filter(is_most).collect()
     }
 
     /// Returns how often each text has the plain word; the analyzer's terms keep their numbers.
@@ -411,6 +434,14 @@ mod tests {
         let text =
             "# header\nThe function set_header is called.\nIt reads the header of a request.\n";
         assert_eq!(query.find_answers(&[text]), [(44, 77)]);
+    }
+
+    #[test]
+    fn the_parameter_that_a_plain_word_names_answers_in_source_code() {
+        let text = "class Server(Base):\n    def start(\n        self, *, trust: bool = False\n    ):\n        \
+                    self.trust = trust; self._trust(trust)\n";
+        let found = LexicalQuery::new("trust").find_answers(&[text]);
+        assert_eq!(found, [(35, 71)]);
     }
 
     #[test]

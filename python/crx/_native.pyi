@@ -35,8 +35,8 @@ __all__ = [
     "check_interrupt",
     "clear_folder",
     "current_interrupt",
+    "declaration",
     "defined_names",
-    "defines",
     "dense_topk",
     "detect_lang",
     "digest",
@@ -298,17 +298,18 @@ def fuse_scores(
     scores go to the better rank, then to the smaller key.
     """
 
+def declaration(uri: str, text: str, name: str) -> int:
+    """Return how a text declares a name, whatever its case, by the line that says most of it.
+
+    3: it defines a function, a type or a macro, as the extension of the URI tells it is written; 2:
+    it has a parameter with a type or a default, a field, a variable of a module, a key or an entry of
+    a list; 1: it gives the name a value, as in a call; 0: it uses or lacks it.
+    """
+
 def defined_names(uri: str, text: str) -> list[str]:
     """Return the names that a chunk defines, in order; none if it is not source code.
 
     How definitions are written is known from the extension of the URI. A name may occur twice.
-    """
-
-def defines(uri: str, text: str, name: str) -> bool:
-    """Return whether a line of a text defines a name, whatever its case.
-
-    It does as a definition of source code, as the extension of the URI tells it is written, or as an
-    entry of a list or a table.
     """
 
 def find_originals(query: str, rows: Sequence[tuple[str, str, str]], *, share: float) -> list[int]:

@@ -154,7 +154,7 @@ const SHARED_MODIFIERS: [&str; 5] = ["final", "lateinit", "lazy", "implicit", "w
 const LINES_ABOVE: usize = 100;
 const BYTES_ABOVE: usize = 4_000;
 /// Statements that look like functions without a keyword.
-const STATEMENTS: [&str; 40] = [
+pub(super) const STATEMENTS: [&str; 40] = [
     "return",
     "else",
     "if",
@@ -467,7 +467,7 @@ fn kind_of_keyword(keyword: &str) -> Kind {
     }
 }
 
-fn is_modifier(word: &str) -> bool {
+pub(super) fn is_modifier(word: &str) -> bool {
     MODIFIERS.contains(&word)
 }
 

@@ -36,8 +36,9 @@
 //! The square lets a long file with many weak hits gain little: with r itself, questions about chunks
 //! lost what those about files won.
 
-mod defining;
+mod declaring;
 mod definitions;
+mod entries;
 mod lines;
 mod outline;
 mod path;
@@ -47,7 +48,7 @@ mod words;
 
 use rustc_hash::FxHashMap;
 
-pub use defining::defines;
+pub use declaring::{Declaration, declarations, strongest_declaration};
 pub use outline::Span;
 pub use path::extensions;
 pub use source::is_source_code;

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
-use crate::code::{Candidate, Weights};
+use crate::code::{Candidate, Declaration, Weights};
 
 /// A candidate: the document's number, its URI and the chunk's text.
 type Row = (i64, PyBackedStr, PyBackedStr);
@@ -100,10 +100,15 @@ fn outline(py: Python<'_>, text: &str, language: &str) -> Vec<(usize, usize, Str
     })
 }
 
-/// Returns whether a line of a text defines a name, whatever its case.
+/// Returns how a text declares a name: 3 as what it defines, 2 as a member, 1 by a value, 0 not.
 #[pyfunction]
-fn defines(uri: &str, text: &str, name: &str) -> bool {
-    crate::code::defines(uri, text, name)
+fn declaration(uri: &str, text: &str, name: &str) -> u8 {
+    match crate::code::strongest_declaration(uri, text, name) {
+        Declaration::None => 0,
+        Declaration::Value => 1,
+        Declaration::Member => 2,
+        Declaration::Definition => 3,
+    }
 }
 
 /// Returns the languages of source files by extension, without a dot.
@@ -128,7 +133,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rank_code, module)?)?;
     module.add_function(wrap_pyfunction!(defined_names, module)?)?;
     module.add_function(wrap_pyfunction!(outline, module)?)?;
-    module.add_function(wrap_pyfunction!(defines, module)?)?;
+    module.add_function(wrap_pyfunction!(declaration, module)?)?;
     module.add_function(wrap_pyfunction!(source_languages, module)?)?;
     module.add_function(wrap_pyfunction!(is_source, module)?)?;
     module.add_function(wrap_pyfunction!(is_source_code, module)?)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from crx._native import defines
+from crx._native import declaration
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from crx._native import defines
     ],
 )
 def test_a_line_defines_a_name(line: str, name: str) -> None:
-    assert defines("", f"first\n{line}\nlast", name)
+    assert declaration("", f"first\n{line}\nlast", name)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_line_defines_a_name(line: str, name: str) -> None:
     ],
 )
 def test_a_line_that_uses_a_name_does_not_define_it(line: str, name: str) -> None:
-    assert not defines("", f"first\n{line}\nlast", name)
+    assert not declaration("", f"first\n{line}\nlast", name)
 
 
 def test_twice_the_text_takes_about_twice_the_time() -> None:
@@ -59,7 +59,7 @@ def test_twice_the_text_takes_about_twice_the_time() -> None:
         taken = []
         for _ in range(3):
             started = time.process_time()
-            assert not defines("", text, "foo_bar")
+            assert not declaration("", text, "foo_bar")
             taken.append(time.process_time() - started)
         return min(taken)
 

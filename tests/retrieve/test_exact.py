@@ -160,3 +160,14 @@ def test_of_a_name_its_definition_comes_first_then_the_shortest_path(tmp_path: P
         hits = index.search("parse_known_args", k=4).hits
     names = list(dict.fromkeys(Path(hit.uri).name for hit in hits))
     assert names[:3] == ["defines.py", "use.py", "uses.py"]
+
+
+def test_of_a_name_without_a_definition_what_has_it_as_a_member_comes_first(tmp_path: Path) -> None:
+    texts = {f"use{n}.py": f"x{n} = run(rows, max_rows, boom{n}, max_rows)\n" * 9 for n in range(3)}
+    texts["far/call.py"] = "run(\n    rows,\n    max_rows=3,\n)\n"
+    texts["far/start.py"] = "def start(\n    rows,\n    max_rows: int = 3,\n):\n    pass\n"
+    with crx.open(tmp_path / "code.crx", settings={"embedder": "none"}) as index:
+        index.add_documents([crx.Document(uri=uri, text=text) for uri, text in texts.items()])
+        hits = index.search("max_rows", k=5).hits
+    assert hits[0].uri == "far/start.py"
+    assert hits[1].uri != "far/call.py"

@@ -122,6 +122,17 @@ def test_a_text_with_an_accented_word_is_not_behind_names_of_it(tmp_path: Path) 
         assert index.search("eleve", k=2).hits[0].uri == "whole"
 
 
+def test_source_code_that_declares_the_word_comes_before_uses_of_it(tmp_path: Path) -> None:
+    texts = {f"src/use{n}.py": f"x{n} = quoll(quoll, boom{n})\n" * 5 for n in range(5)}
+    rest = "".join(f"    mast{n}: int,\n" for n in range(20))
+    texts["src/far/start.py"] = f"def start(\n{rest}    quoll: bool = False,\n):\n    pass\n"
+    texts["src/far/run.py"] = f"start(\n{rest.replace('mast', 'boom')}    quoll=True,\n)\n"
+    with index_texts(tmp_path / "index", texts) as index:
+        hits = index.search("quoll", k=7).hits
+    assert hits[0].uri == "src/far/start.py"
+    assert hits[6].uri == "src/far/run.py"
+
+
 def test_the_dense_leg_alone_keeps_its_order(tmp_path: Path) -> None:
     texts = names_of("quoll", 5) | {"whole": f"{OTHER * 3}A quoll. {OTHER * 3}"}
     with index_texts(tmp_path / "index", texts, embedder="hashed") as index:

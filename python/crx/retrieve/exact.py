@@ -20,6 +20,8 @@ from crx.types import Ranking
 # Candidates of a ranking whose texts are read: a chunk with all words of a phrase ranks high.
 EXACT_DEPTH = 50
 _SHORTEST = 4
+# What `declaration` returns of a text that gives a name a value.
+_VALUE = 1
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,})[\"”»]")
 # A word that is no ordinary one: parseArgs, snake_case, v1.2.3, TS-999, --amend, $HOME.
 _IDENTIFIER = re.compile(r"\S*(?:[\w)][._/:@=-]+\w|[a-z][A-Z]|\d|__|[A-Z]{3})\S*|[-$%@/]+\w\S*")
@@ -75,9 +77,10 @@ def promote_exact(
     """Return a ranking in which the candidates that hold all phrases come first.
 
     `rows` are the candidates' chunks. Their order is that of the ranking, then of the candidates;
-    of a name, those that define it come first, then those with the shortest path. Of those in
-    `ordered`, which knows source code, definitions keep their order, and prose comes last. The
-    ranking keeps its length. A candidate is left out if its original, which it copies, is promoted.
+    of a name, those that define it come first, then those that have it as a member, then those with
+    the shortest path. Of those in `ordered`, which knows source code, declarations keep their
+    order, and prose comes last. The ranking keeps its length. A candidate is left out if its
+    original, which it copies, is promoted.
     Scores are raised above the best of the others.
     """
     scores = dict(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
@@ -108,12 +111,14 @@ def promote_exact(
     )
 
 
-def _rank_named(row: ChunkRow, name: str, *, is_ordered: bool) -> tuple[bool, bool, int]:
+def _rank_named(row: ChunkRow, name: str, *, is_ordered: bool) -> tuple[int, bool, int]:
     """Return a sort key of a chunk that holds a name; `is_ordered` if definitions ordered it."""
-    if _native.defines(row.uri, row.text, name):
-        return False, False, 0 if is_ordered else row.uri.count("/")
+    declared = _native.declaration(row.uri, row.text, name)
+    # A value is given anywhere, as in the calls of tests.
+    if declared > _VALUE:
+        return -declared, False, 0 if is_ordered else row.uri.count("/")
     is_prose = is_ordered and not _native.is_source(row.uri, row.text)
-    return True, is_prose, row.uri.count("/")
+    return 0, is_prose, row.uri.count("/")
 
 
 def _holds(text: str, words: Sequence[str], phrases: Sequence[str]) -> bool:

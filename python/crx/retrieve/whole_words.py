@@ -1,7 +1,8 @@
 """Stage of a query of one word: chunks that hold it as it is come before those with names of it.
 
 To BM25, `_apply_xheaders` has the word "xheaders", too. Who asks for one word wants the texts that
-have it as a whole, as `grep --word-regexp` finds them.
+have it as a whole, as `grep --word-regexp` finds them. Of those that are source code, the ones that
+declare it, as a parameter or a field, come before those that use it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from crx.types import Ranking
 
 # Candidates of BM25 whose texts are read, besides those of the ranking.
 _DEPTH = 50
+# A plain word is the name of local variables anywhere, which count as uses.
+_VALUE = 1
 
 
 def promote_whole_words(search: Search) -> Search:
@@ -30,7 +33,7 @@ def promote_whole_words(search: Search) -> Search:
     if not keys or "bm25" not in search.rankings or not query.is_plain_word:
         return search
     counts = _count(search, query, keys)
-    if not any(parts for _, parts in counts.values()):
+    if not any(parts for _, parts in counts.values()) and "code" not in search.rankings:
         return search
     left_out = {copy for group in search.copies.values() for copy in group} | _irrelevant(search)
     bm25 = search.rankings["bm25"].keys[:_DEPTH].tolist()
@@ -39,10 +42,28 @@ def promote_whole_words(search: Search) -> Search:
     # A chunk without the word, such as one that is near in meaning, has none as a whole.
     whole = [key for key in [*keys, *further] if counts.get(key, (0, 0))[0]]
     promoted = set(whole)
+    whole = _declarations_first(search, whole)
     ordered = [*whole, *(key for key in keys if key not in promoted)]
     # The scores fall as before; those beyond are as low as the last.
     scores = np.pad(search.ranking.scores, (0, len(ordered) - len(keys)), mode="edge")
     return search._replace(ranking=Ranking(np.array(ordered, dtype=np.int64), scores))
+
+
+def _declarations_first(search: Search, keys: list[int]) -> list[int]:
+    """Return chunks with those that are source code in the order of how they declare the word.
+
+    Prose keeps its ranks: who asks for "cookie" may want what is written about it.
+    """
+    if "code" not in search.rankings:
+        return keys
+    rows = search.rows.read(keys)
+    word = search.query.strip()
+    source = [key for key in keys if _native.is_source(rows[key].uri, rows[key].text)]
+    declared = {
+        key: max(_native.declaration(rows[key].uri, rows[key].text, word), _VALUE) for key in source
+    }
+    ordered = iter(sorted(source, key=declared.__getitem__, reverse=True))
+    return [next(ordered) if key in declared else key for key in keys]
 
 
 def _count(

@@ -1,36 +1,10 @@
-//! Whether a line of a text defines a name: a definition of source code, or an entry of a list or table.
+//! Lines that name something at their start: entries of lists and tables, and heads of functions of C.
 
-use super::definitions::definitions;
-use super::path::{FileKind, UNKNOWN, kind_of};
 use super::words::is_word;
-
-/// Returns whether a line of a text defines a name, whatever its case.
-///
-/// The text is a whole chunk, or one line of it. Where its path does not tell the language, or is that
-/// of a document, which may have examples, definitions are looked for as in a text of braces.
-pub fn defines(uri: &str, text: &str, name: &str) -> bool {
-    let name = name.to_lowercase();
-    if name.is_empty() {
-        return false;
-    }
-    let syntax = match kind_of(uri) {
-        FileKind::Source(syntax) => syntax,
-        _ => UNKNOWN,
-    };
-    let is_candidate = |line: &&str| line.len() >= name.len();
-    text.lines()
-        .filter(is_candidate)
-        .any(|line| is_entry(line, &name) || is_typed(line, &name))
-        || definitions(text, syntax).any(|each| {
-            [each.name, each.path]
-                .iter()
-                .any(|found| found.to_lowercase() == name || is_marked(text, found, &name))
-        })
-}
 
 /// Returns whether a name of a text, which is in lower case, ends with a mark: `valid?` and `save!` of
 /// Ruby and Elixir.
-fn is_marked(text: &str, found: &str, name: &str) -> bool {
+pub(super) fn is_marked(text: &str, found: &str, name: &str) -> bool {
     let Some(bare) = name.strip_suffix(['?', '!']) else {
         return false;
     };
@@ -41,7 +15,7 @@ fn is_marked(text: &str, found: &str, name: &str) -> bool {
 
 /// Returns whether a line is an entry with this name: a mark of a list, a heading or roff, the name,
 /// and then a value, a column or the end of the line.
-fn is_entry(line: &str, name: &str) -> bool {
+pub(super) fn is_entry(line: &str, name: &str) -> bool {
     let mut rest = line.trim_start();
     loop {
         if begins_entry(rest, name) {
@@ -89,13 +63,15 @@ fn without_mark(text: &str) -> Option<&str> {
 }
 
 fn begins_entry(text: &str, name: &str) -> bool {
-    let Some(after) = without_prefix(text, name) else {
-        return false;
-    };
-    if after.bytes().next().is_some_and(is_word) {
-        return false;
-    }
-    is_value(after) || is_value(after.trim_start_matches(|c| "\"'`*_)]|".contains(c)))
+    begins_entry_with(text, name, |after| {
+        is_value(after) || is_value(after.trim_start_matches(|c| "\"'`*_)]|".contains(c)))
+    })
+}
+
+/// Returns whether a text begins with a name, in small letters, and then with what is wanted.
+pub(super) fn begins_entry_with(text: &str, name: &str, wanted: impl Fn(&str) -> bool) -> bool {
+    without_prefix(text, name)
+        .is_some_and(|after| !after.bytes().next().is_some_and(is_word) && wanted(after))
 }
 
 /// Returns whether a text behind a name is a value, a column or empty.
@@ -116,7 +92,7 @@ fn is_value(after: &str) -> bool {
 }
 
 /// Returns whether a line is the head of a function of C: it begins with a type, and is no statement.
-fn is_typed(line: &str, name: &str) -> bool {
+pub(super) fn is_typed(line: &str, name: &str) -> bool {
     const TYPE: usize = 80;
     let Some(open) = line.find('(') else {
         return false;
@@ -156,46 +132,4 @@ fn without_prefix<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         }
     }
     wanted.next().is_none().then_some("")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn definitions_and_entries_define_a_name() {
-        for line in [
-            "def boil(water):",
-            "    pub fn Boil<T>(x: T) {",
-            "#define BOIL 100",
-            "static int boil(struct water *w)",
-            "boil: heat until bubbles rise",
-            "- **boil** - heat it",
-            "| boil | heat |",
-            "1. boil",
-            ".B boil",
-            "## boil",
-            "boil = 100",
-            "boil  heat",
-        ] {
-            assert!(defines("", line, "boil"), "{line}");
-        }
-        for line in [
-            "boil(water);",
-            "return boil(water)",
-            "boil the water",
-            "if boil == 3",
-            "boiler: a thing",
-            "parboil: cook",
-            "see boil",
-        ] {
-            assert!(!defines("", line, "boil"), "{line}");
-        }
-        assert!(defines("a.rb", "class Foo::Bar < Baz", "Foo::Bar"));
-        assert!(defines("", "  --amend  replace the commit", "--amend"));
-        assert!(defines("x.py", "def boil(x):", "boil") && !defines("x.md", "", ""));
-        assert!(defines("a.rb", "def boil?(water)", "boil?"));
-        assert!(defines("a.ex", "  def Boil!(x), do: x", "boil!"));
-        assert!(!defines("a.rb", "def boil(water)", "boil?"));
-    }
 }
