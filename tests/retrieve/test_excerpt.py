@@ -91,14 +91,14 @@ def test_an_excerpt_of_source_code_is_of_one_place() -> None:
 
 def test_brackets_on_a_row_of_their_own_join_the_row_before_in_source_code() -> None:
     text = "int krill(int y)\n{\n    if (y) {\n        f(y);\n    }\n}\n\n" * 9
-    (rows,) = shown(make_passage(text), "krill", count=3)
+    (rows,) = shown(make_passage(text), "krill whales", count=3)
     assert rows == ["int krill(int y) {", "    if (y) {", "        f(y); } }"]
 
 
 def test_brackets_that_do_not_fit_into_the_row_before_keep_their_own() -> None:
     line = f"    f({'y' * 51});"
     text = f"int krill(int y)\n{{\n    if (y) {{\n{line}\n    }}\n}}\n\n" * 9
-    (rows,) = shown(make_passage(text), "krill", count=4)
+    (rows,) = shown(make_passage(text), "krill whales", count=4)
     assert rows == ["int krill(int y) {", "    if (y) {", line, "    } }"]
 
 

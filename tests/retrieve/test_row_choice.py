@@ -69,8 +69,17 @@ def test_the_line_that_defines_an_identifier_is_in_the_piece_that_is_shown() -> 
     (piece,) = choose(rows, "parse_known_args", [range(30)], [4])
     assert 14 in piece
     terms = find_terms(rows, query="parse_known_args", known=set())
-    (piece,) = choose_code(terms, rows, [range(30)], counts=[4])
-    assert 14 in piece
+    assert 14 in choose_code(terms, rows, [range(30)], counts=[4])[0]
+
+
+def test_half_of_the_rows_of_source_code_are_further_ones_with_the_name_that_is_asked_for() -> None:
+    rows = ["rest"] * 30
+    rows[8], rows[20], rows[25] = "self.krill = krill", "x = self.krill", "set_krill()"
+    terms = find_terms(rows, query="krill", known=set())
+    assert choose_code(terms, rows, [range(30)], counts=[6]) == [range(4, 9), range(20, 21)]
+    assert choose_code(terms, rows, [range(30)], counts=[1]) == [range(8, 9)]
+    terms = find_terms(rows, query="krill whales", known=set())
+    assert choose_code(terms, rows, [range(30)], counts=[6]) == [range(20, 26)]
 
 
 def test_rows_that_are_shown_already_are_taken_last() -> None:
@@ -84,7 +93,7 @@ def test_rows_that_are_shown_already_are_taken_last() -> None:
 def test_of_source_code_the_best_hits_are_shown_in_part() -> None:
     rows = ["rest"] * 30
     rows[8] = rows[28] = "krill"
-    terms = find_terms(rows, query="krill", known=set())
+    terms = find_terms(rows, query="krill, otters", known=set())
     best, second = range(20, 30), range(10)
     assert choose_code(terms, rows, [best, second], counts=[6, 6]) == [range(3, 9), range(23, 29)]
     assert choose_code(terms, rows, [best], counts=[3]) == [range(26, 29)]
@@ -95,5 +104,5 @@ def test_the_part_of_a_hit_in_source_code_holds_half_of_its_characters() -> None
     rows = ["krill", "a", "b", "whales and seals", "c", "d", "e", "f"]
     assert count_code_rows(rows) == 1
     assert count_code_rows([]) == 0
-    terms = find_terms(rows, query="krill", known=set())
+    terms = find_terms(rows, query="krill, otters", known=set())
     assert choose_code(terms, rows, [range(8)], counts=[2]) == [range(2, 4)]

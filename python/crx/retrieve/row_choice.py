@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from itertools import accumulate
 from typing import NamedTuple
 
+from crx.retrieve.phrases import occurs
 from crx.retrieve.query_terms import analyze_query
 
 # What counts in prose, in the logarithm of the odds that a row answers: the share of the query's
@@ -28,13 +29,15 @@ _CODE_PART = 0.5
 class RowTerms(NamedTuple):
     """The query's terms in each row of a passage, and their weights, which are 1 in all.
 
-    `defining` are the rows that define the identifier, number or code that is the query, or hold
-    the only word of the query as a whole where others have it as a part of a name.
+    `defining` are the rows that declare the identifier, number or code that is the query, or hold
+    the only word of the query as a whole where others have it as a part of a name. `naming` are the
+    rows with the word that is the query, as it is.
     """
 
     rows: Sequence[Set[str]]
     weights: Mapping[str, float]
     defining: frozenset[int] = frozenset()
+    naming: frozenset[int] = frozenset()
 
     def share(self, rows: Sequence[Set[str]]) -> float:
         """Return the weight of the terms that some rows hold."""
@@ -45,7 +48,15 @@ def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> RowTerms
     """Return the terms of the query in each row; rare ones weigh more, `known` ones less."""
     rows, weights, defining = analyze_query(query).row_terms(texts, known=known)
     held = [{weights[at][0] for at in row} for row in rows]
-    return RowTerms(held, dict(weights), frozenset(defining))
+    return RowTerms(held, dict(weights), frozenset(defining), _rows_with(query, texts))
+
+
+def _rows_with(query: str, texts: Sequence[str]) -> frozenset[int]:
+    """Return the rows that hold a query of one word as it is, in any case."""
+    word = query.strip().casefold()
+    if len(word.split()) != 1:
+        return frozenset()
+    return frozenset(at for at, text in enumerate(texts) if occurs(word, text.casefold()))
 
 
 def choose_prose(
@@ -106,14 +117,17 @@ def choose_code(
 ) -> list[range]:
     """Return pieces of source code, one of each hit: those with most terms.
 
-    `hits` are the rows of each hit, best first, and `counts` how many of each are shown, as for
-    `choose_prose`.
+    Of a word that is the query, half of a hit's rows are further ones that hold it, if there are as
+    many: who asks for a name wants to see where it is used. `hits` are the rows of each hit, best
+    first, and `counts` how many of each are shown, as for `choose_prose`.
     """
 
     def choose_piece(rows: range, count: int) -> range:
         return _best_window(terms, texts, rows, count=count)
 
-    return _choose_pieces(hits, counts, end=len(terms.rows), choose_piece=choose_piece)
+    return _choose_pieces(
+        hits, counts, end=len(terms.rows), choose_piece=choose_piece, further=terms.naming
+    )
 
 
 def _choose_pieces(
@@ -122,10 +136,11 @@ def _choose_pieces(
     *,
     end: int,
     choose_piece: Callable[[range, int], range],
+    further: Set[int] = frozenset(),
 ) -> list[range]:
     """Return the runs of the pieces of all hits, and of the rows beside the best one.
 
-    Without hits the piece is of all rows.
+    Without hits the piece is of all rows. Up to half of a hit's rows are `further` ones.
     """
     total = sum(counts)
     if end <= total:
@@ -134,9 +149,15 @@ def _choose_pieces(
     taken: set[int] = set()
     for rows, count in zip(hits or [range(end)], counts, strict=False):
         if count > 0:
-            piece = rows if len(rows) <= count else choose_piece(rows, count)
+            piece, others = rows, list[int]()
+            if len(rows) > count:
+                piece = choose_piece(rows, count)
+                outside = sum(at in rows and at not in piece for at in further)
+                if most := min(outside, count // 2):
+                    piece = choose_piece(rows, count - most)
+                    others = sorted(at for at in further if at in rows and at not in piece)[:most]
             pieces.append(_join_near(taken, piece, rows))
-            taken.update(pieces[-1])
+            taken.update(pieces[-1], others)
     while len(taken) < total:
         taken.add(_row_beside(taken, pieces[0].start, end=end))
     return _runs(taken)
