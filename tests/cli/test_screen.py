@@ -158,6 +158,41 @@ def test_a_passage_without_rows_has_one_line_with_the_row_that_answers() -> None
     assert max(map(columns, lines)) <= 80
 
 
+def one_line(columns: int, *, title: str, row: str) -> str:
+    """Return the last of four passages, which has one line."""
+    found = [
+        Copies(replace(hits_of(f"{row}\n" * 30, 1 - n / 10), title=title), ()) for n in range(4)
+    ]
+    environ = {"LINES": "12", "COLUMNS": str(columns)}
+    screen = make_screen(None, environ=environ, folder=".")
+    return layout_passages(found, query="krill", screen=screen)[0][-1]
+
+
+def test_the_section_of_a_passage_with_one_line_is_cut_between_words() -> None:
+    row = "whales eat krill in the seas of the south pole, all day long"
+    for columns_, shown in (
+        (80, "4. a.md  Seas of the...  whales eat kril..."),
+        (22, "4. a.md  Seas of..."),
+    ):
+        assert one_line(columns_, title="Seas of the south", row=row) == shown
+    # A part of a name tells nothing.
+    assert one_line(80, title="def eat_krill_of_seas", row=row) == f"4. a.md  {row[:31]}..."
+
+
+def test_what_is_said_of_a_passage_in_a_pipe_takes_no_second_row() -> None:
+    line = "whales eat krill in the seas of the south pole, all day long\n"
+    passage = replace(hits_of(line * 30, 0.9), uri=f"{'folder/' * 9}a.md", title="Krill")
+    screen = make_screen(None, environ={}, folder=".")
+    for uri, trail in (
+        ("a.md", "  (+7 lines)  Krill"),
+        ("a" * 60, "  (+7 lines)..."),
+        ("a" * 75, ""),
+    ):
+        found = [Copies(replace(passage, uri=uri), ())]
+        first = layout_passages(found, query="krill", screen=screen)[0][0]
+        assert first == f"1. {uri}{trail}"
+
+
 def test_a_note_takes_a_line_of_the_screen() -> None:
     texts = ["".join(f"whale {n} eats krill at {m}\n" for m in range(60)) for n in range(5)]
     found = [Copies(passage(text, start=0, end=len(text)), ()) for text in texts]

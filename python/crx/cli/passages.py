@@ -115,8 +115,9 @@ def layout_passages(
             has_room = full or (spaced and not screen.is_terminal)
             about = [part for part in (body.left, copies) if part]
             trail = _trail(passage, about, None if has_room else beside)
-            if screen.is_terminal and not full:
-                trail = _cut(trail, beside)
+            # A second row would take one away from the text.
+            if not has_room:
+                trail = _whole_words(trail, beside)
             write(bold(heading, url=screen.link(passage)), *(("  ", dim(trail)) if trail else ()))
         else:
             row = best_row(passage, query=query, width=width, shown=shown)
@@ -159,12 +160,27 @@ def _trail(passage: Passage, about: Sequence[str], width: int | None) -> str:
 
 
 def _one_line(passage: Passage, row: str, width: int) -> tuple[str, str]:
-    """Return the innermost section of a passage and one of its rows, as they fit into a width."""
+    """Return the innermost section of a passage and one of its rows, as they fit into a width.
+
+    The row has at least half of it, or is left out.
+    """
     width = min(width, _MOST_COLUMNS)
-    section = visible_line((passage.title, *passage.headings)[-1])
-    section = _cut(f"  {section}" if section else "", width // 2)
+    name = visible_line((passage.title, *passage.headings)[-1])
+    half = max(width // 2, width - columns(f"  {row}"))
+    section = _whole_words(f"  {name}", half)
     left = width - columns(section)
-    return section, _cut(f"  {row}", left) if left >= _FEWEST_COLUMNS else ""
+    if left >= _FEWEST_COLUMNS:
+        return section, _cut(f"  {row}", left)
+    return _whole_words(f"  {name}", width), ""
+
+
+def _whole_words(text: str, width: int) -> str:
+    """Return the text cut to a width at the end of a word, "" if that leaves less than half."""
+    if columns(text) <= width:
+        return text
+    start = prefix(text, width - 2)
+    start = start[: start.rfind(" ")].rstrip()
+    return f"{start}..." if start.strip() and 2 * columns(start) >= width else ""
 
 
 def _heading(rank: int, passage: Passage, screen: Screen) -> str:
