@@ -72,6 +72,17 @@ def test_what_is_near_is_found_and_nothing_that_is_merely_the_nearest(
         assert not {NEAR, NOTHING_NEAR} & {*known.notes}
 
 
+def test_what_is_merely_the_nearest_does_not_make_up_for_copies(tmp_path: Path) -> None:
+    text = "Whale number 7 is here, it swims and dives, and nobody in the boat can see where it is."
+    with index_of(tmp_path, documents=DOCUMENTS) as index:
+        index.add_documents(crx.Document(f"copy:{number}", text, lang="en") for number in range(4))
+        boats = (crx.Document(f"boat:{n}", f"A boat{'s' * n}.", lang="en") for n in range(60))
+        index.add_documents(boats)
+    with crx.open(tmp_path / "i.crx", settings={"dense_depth": 3}) as index:
+        hits = index.search("cetacean", rerank=False).hits
+    assert [(hit.uri, hit.copies) for hit in hits] == [("mem:7", 0), ("copy:0", 3)]
+
+
 def test_words_are_looked_for_in_the_documents_of_the_filter(tmp_path: Path) -> None:
     with index_of(tmp_path, documents=DOCUMENTS) as index:
         index.add_documents([crx.Document("doc:lattice", "A lattice.", lang="en")])

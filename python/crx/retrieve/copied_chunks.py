@@ -19,6 +19,7 @@ from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.leg_search import search_reachable_legs
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
+from crx.retrieve.unknown_words import keep_near
 from crx.types import LEGS, Ranking
 
 # How many times as many chunks the legs give if most of those that they gave are copies.
@@ -175,8 +176,8 @@ def _search_deeper(search: Search) -> Search:
     )
     parameters = search.parameters._replace(weights=deeper)
     found = search_reachable_legs(search._replace(parameters=parameters, rankings={}))
-    # The notes of the fusion are there already, with the counts of the first search.
-    return fuse_legs(found)._replace(notes=found.notes)
+    # The notes of these stages are there already, with the counts of the first search.
+    return fuse_legs(keep_near(found))._replace(notes=found.notes)
 
 
 def _deeper(depth: int) -> int:
