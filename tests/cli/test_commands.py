@@ -232,7 +232,7 @@ def test_doctor_checks_every_part(crx: Crx, indexed: Path) -> None:
     checks = {each["name"]: each for each in json.loads(done.out)["checks"]}
     assert list(checks) == [
         "crx", "core", "settings", "offline", "seal key", "models", "embedder", "reranker",
-        "threads", "devices", "extras", "index", "disk",
+        "threads", "devices", "extras", "office", "index", "disk",
     ]  # fmt: skip
     assert done.code == 0
     assert checks["embedder"]["detail"].startswith("hashed: 256 dimensions")
@@ -245,6 +245,19 @@ def test_doctor_names_every_extra(crx: Crx) -> None:
     project = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     extras = set(tomlkit.parse(project)["project"]["optional-dependencies"]) - {"dev"}
     assert extras <= set(named)
+
+
+def test_doctor_tells_where_libreoffice_is(
+    crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "soffice"
+    monkeypatch.setattr("crx.ingest.libreoffice.program.NAMES", ("soffice",))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    without = "ok    office     LibreOffice is not on PATH: .doc and .ppt files are not read\n"
+    assert without in crx("doctor").out
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert f"ok    office     {program}\n" in crx("doctor").out
 
 
 def test_doctor_measures_the_speed_of_the_embedder_if_asked(

@@ -22,6 +22,7 @@ from crx.cli.tables import format_size
 from crx.config import is_offline, project_file, resolve, user_file
 from crx.errors import CrxError, Damaged, ModelError, NoRoom, SystemFailure
 from crx.index.handle import open as open_index
+from crx.ingest.libreoffice.program import find_program
 from crx.models import list_models
 from crx.models.card import read_card
 from crx.models.processor import detect_processor
@@ -115,6 +116,7 @@ def run_checks(index: Path | None, *, thorough: bool, probed: bool = False) -> I
     yield from _run("threads", _threads)
     yield from _run("devices", _devices)
     yield from _run("extras", _extras)
+    yield from _run("office", _office)
     yield from _run("index", lambda: _index(index, thorough=thorough))
     yield from _run("disk", lambda: _disk(index or Path.cwd()))
 
@@ -254,6 +256,11 @@ def _extras() -> Iterator[tuple[State, str]]:
     installed = [extra for extra, there in found.items() if there]
     missing = [extra for extra, there in found.items() if not there]
     yield "ok", f"installed: {', '.join(installed) or 'none'}; not: {', '.join(missing) or 'none'}"
+
+
+def _office() -> Iterator[tuple[State, str]]:
+    without = "LibreOffice is not on PATH: .doc and .ppt files are not read"
+    yield "ok", find_program() or without
 
 
 def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
