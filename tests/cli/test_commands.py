@@ -140,6 +140,16 @@ def test_status_says_in_words_what_is_indexed_from_where_and_when(
     assert re.search(gone, crx("status").out, re.MULTILINE)
 
 
+def test_status_names_no_root_that_is_gone_with_its_documents(
+    crx: Crx, docs: Path, here: Path
+) -> None:
+    assert crx("index", docs, "-q").code == 0
+    docs.rename(here / "moved")
+    assert crx("index", "moved", "-q").code == 0
+    roots = re.findall("^from .*", crx("status").out, re.MULTILINE)
+    assert [root.split(",")[0] for root in roots] == ["from moved"]
+
+
 def test_status_of_an_empty_index_claims_nothing_of_its_chunks(crx: Crx, here: Path) -> None:
     (here / "empty").mkdir()
     crx("index", "empty")

@@ -174,7 +174,10 @@ class Indexer:
             )
         self._writer.describe_folders()
         if only is None:
-            remembered.after(roots, discovery).write(self._store)
+            after = remembered.after(roots, discovery)
+            if self._tally.report.renamed:
+                after = after.without_renamed(self._store)
+            after.write(self._store)
             record_skipped(
                 self._store,
                 file_pass.skipped,

@@ -111,6 +111,17 @@ class RememberedRoots:
             {root.uri: changes[root.uri] for root in known if root.uri in changes},
         )
 
+    def without_renamed(self, store: _native.Store) -> RememberedRoots:
+        """Return the roots without those that are gone, and of which there is no document.
+
+        The pass that found their documents below another root has renamed them.
+        """
+        gone = [each.uri for each in self.roots if not os.path.lexists(path_of(each.uri))]
+        if not gone:
+            return self
+        paths = [row.uri.partition("#")[0] for row in store.documents()]
+        return self.without(uri for uri in gone if not any(is_below(path, uri) for path in paths))
+
     def without(self, uris: Iterable[str]) -> RememberedRoots:
         """Return the roots and mount points that do not lie below some URIs."""
         removed = tuple(uris)
