@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from crx import _native
 from crx.ingest.source_code import is_source_code
-from crx.retrieve.reflow import JoinedLine, has_sentences, join_paragraphs
+from crx.retrieve.reflow import JoinedLine, has_sentences, join_comments, join_paragraphs
 from crx.retrieve.row_choice import choose_code, choose_prose, find_terms
 from crx.retrieve.shown_text import shown_shares
 from crx.types import Passage
@@ -168,7 +168,7 @@ def _rows_of_paragraph(joined: JoinedLine, width: int, *, first_line: int) -> It
     end = indent
     for row in wrap(joined.text[indent:], width - indent):
         start = joined.text.find(row, end)
-        before = " " * indent if end > indent else joined.text[:indent]
+        before = joined.mark.ljust(indent)[:indent] if end > indent else joined.text[:indent]
         end = start + len(row)
         lines = (bisect_right(joined.starts, at) - 1 for at in (start, end - 1))
         yield ExcerptRow(before + row, *(first_line + line for line in lines))
@@ -179,10 +179,30 @@ def layout_code(
 ) -> list[list[ExcerptRow]]:
     """Return the rows of each part of source code that are not blank.
 
-    Brackets that have a row of their own join the row before, if they fit there.
+    Brackets that have a row of their own join the row before, if they fit there. The lines of a
+    paragraph in a comment or a string are one, if one of them does not fit into a row.
     """
-    by_part = layout_rows(parts, width=width, visible=visible, first_line=first_line)
-    return [_join_brackets(rows, width) for rows in by_part]
+    found: list[list[ExcerptRow]] = []
+    line = first_line
+    for part in parts:
+        rows: list[ExcerptRow] = []
+        lines = [visible(text).expandtabs(4) for text in part.split("\n")]
+        at = 0
+        for joined in join_comments(lines):
+            count = len(joined.starts)
+            own = lines[at : at + count]
+            if count > 1 and max(map(columns, own)) > width:
+                rows += _rows_of_paragraph(joined, width, first_line=line + at)
+            else:
+                rows += [
+                    ExcerptRow(row, number, number)
+                    for number, text in enumerate(own, start=line + at)
+                    for row in wrap(text, width)
+                ]
+            at += count
+        found.append(_join_brackets(rows, width))
+        line += len(lines) - 1
+    return found
 
 
 def layout_manual(
