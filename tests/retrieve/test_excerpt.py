@@ -215,22 +215,21 @@ def test_the_lines_of_a_wrapped_paragraph_are_one_if_asked_for() -> None:
 def test_a_paragraph_in_source_code_that_does_not_fit_leaves_no_short_rows() -> None:
     text = (
         "int krill(int y) { return f[y] + g[y]; }\n" * 4
-        + "    // The header of a request is removed if it is redirected to another\n"
-        + "    // host or to another protocol, since whoever answers there would read\n"
-        + "    // it and could use it.\n"
+        + "    The header of a request is removed if it is redirected to another\n"
+        + "    host or to another protocol, since whoever answers there would read\n"
+        + "    it and could use it.\n"
         + "int whales(int y) { return f[y] + g[y]; }\n" * 4
     )
-    passage = replace(make_passage(text), uri="a.c")
+    passage = replace(make_passage(text), uri="a.py")
 
     def shown_at(width: int) -> list[tuple[str, int, int]]:
         found = find_excerpt(passage, query="header", counts=[20], width=width, visible=str)
-        return [(row.text, row.line, row.last_line) for row in found.rows if "//" in row.text]
+        return [(row.text, row.line, row.last_line) for row in found.rows if "int" not in row.text]
 
     assert shown_at(60) == [
-        ("    // The header of a request is removed if it is", 4, 4),
-        ("    // redirected to another host or to another protocol,", 4, 5),
-        ("    // since whoever answers there would read it and could", 5, 6),
-        ("    // use it.", 6, 6),
+        ("    The header of a request is removed if it is redirected", 4, 4),
+        ("    to another host or to another protocol, since whoever", 4, 5),
+        ("    answers there would read it and could use it.", 5, 6),
     ]
     assert [line for _, line, _ in shown_at(80)] == [4, 5, 6]
 

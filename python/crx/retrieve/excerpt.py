@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from crx import _native
 from crx.ingest.source_code import is_source_code
-from crx.retrieve.reflow import JoinedLine, has_sentences, join_comments, join_paragraphs
+from crx.retrieve.reflow import JoinedLine, has_sentences, join_paragraphs
 from crx.retrieve.row_choice import choose_code, choose_prose, find_terms
 from crx.retrieve.shown_text import shown_shares
 from crx.types import Passage
@@ -168,7 +168,7 @@ def _rows_of_paragraph(joined: JoinedLine, width: int, *, first_line: int) -> It
     end = indent
     for row in wrap(joined.text[indent:], width - indent):
         start = joined.text.find(row, end)
-        before = joined.mark.ljust(indent)[:indent] if end > indent else joined.text[:indent]
+        before = " " * indent if end > indent else joined.text[:indent]
         end = start + len(row)
         lines = (bisect_right(joined.starts, at) - 1 for at in (start, end - 1))
         yield ExcerptRow(before + row, *(first_line + line for line in lines))
@@ -180,7 +180,8 @@ def layout_code(
     """Return the rows of each part of source code that are not blank.
 
     Brackets that have a row of their own join the row before, if they fit there. The lines of a
-    paragraph in a comment or a string are one, if one of them does not fit into a row.
+    paragraph, as in a string that documents a function, are one if one of them does not fit into
+    a row. Those of comments stay as they are: what is printed can be found in the source.
     """
     found: list[list[ExcerptRow]] = []
     line = first_line
@@ -188,7 +189,7 @@ def layout_code(
         rows: list[ExcerptRow] = []
         lines = [visible(text).expandtabs(4) for text in part.split("\n")]
         at = 0
-        for joined in join_comments(lines):
+        for joined in join_paragraphs(lines):
             count = len(joined.starts)
             own = lines[at : at + count]
             if count > 1 and max(map(columns, own)) > width:

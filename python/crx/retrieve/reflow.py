@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 # Columns of a paragraph: text is hardly wrapped to fewer, and one line of more is a paragraph.
@@ -48,20 +48,12 @@ _SENTENCE_END = re.compile(r"[.!?:…][\"'’”»)\]`*_]*$")
 _UNSPACED = re.compile(r"[\u0e00-\u109f\u1780-\u17ff]")
 
 
-# The mark of a comment that ends with its line, and of a line within one of several.
-_COMMENT = re.compile(r"\s*(?:#+|//[/!]?|--|;+|%+|\*)[ \t]+(?=\S)")
-
-
 class JoinedLine(NamedTuple):
-    """A line that joins those of a paragraph, where in it each starts, and where its text does.
-
-    `mark` is what each row of a comment begins with.
-    """
+    """A line that joins those of a paragraph, where in it each starts, and where its text does."""
 
     text: str
     starts: tuple[int, ...] = (0,)
     indent: int = 0
-    mark: str = ""
 
 
 def join_paragraphs(lines: Sequence[str]) -> list[JoinedLine]:
@@ -73,24 +65,6 @@ def join_paragraphs(lines: Sequence[str]) -> list[JoinedLine]:
         else:
             joined += map(JoinedLine, group)
     return joined
-
-
-def join_comments(lines: Sequence[str]) -> list[JoinedLine]:
-    """Return the lines of source code, those of a paragraph in comments and strings as one."""
-    joined: list[JoinedLine] = []
-    for mark, group in groupby(lines, key=_comment_mark):
-        if not mark:
-            joined += join_paragraphs(list(group))
-            continue
-        for each in join_paragraphs([line[len(mark) :] for line in group]):
-            starts = (0, *(start + len(mark) for start in each.starts[1:]))
-            joined.append(JoinedLine(mark + each.text, starts, len(mark) + each.indent, mark))
-    return joined
-
-
-def _comment_mark(line: str) -> str:
-    found = _COMMENT.match(line)
-    return found[0] if found else ""
 
 
 def has_sentences(text: str) -> bool:
