@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,6 +137,8 @@ def _distinctive_vector(query: str, embedder: Embedder) -> NDArray[np.float32]:
 
 def _keys_above_floor(vector: NDArray[np.float32], leg: DenseLeg) -> Keys | None:
     """Return the chunks above the floor, None if it cannot be computed."""
+    from statistics import NormalDist  # slow to import, and few searches compute a floor
+
     if not leg.exact:
         return None
     keys, scores = leg.search(vector, k=_MOST_CHUNKS)
