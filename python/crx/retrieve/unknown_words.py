@@ -118,24 +118,24 @@ def _is_in_another_language(search: Search) -> bool:
 def _above_floor(search: Search, dense: Ranking) -> Ranking:
     assert search.parameters.embedder is not None, "a dense ranking, and no embedder"
     try:
-        vector = _distinctive_vector(search.query, search.parameters.embedder)
+        vector = distinctive_vector(search.query, search.parameters.embedder)
     except Unavailable:
         return dense
-    near = _keys_above_floor(vector, search.legs.dense)
+    near = keys_above_floor(vector, search.legs.dense)
     if near is None:
         return dense
     kept = np.isin(dense.keys, near)
     return Ranking(dense.keys[kept], dense.scores[kept])
 
 
-def _distinctive_vector(query: str, embedder: Embedder) -> NDArray[np.float32]:
+def distinctive_vector(query: str, embedder: Embedder) -> NDArray[np.float32]:
     """Return the vector of a query less the mean of those of arbitrary queries."""
     # One at a time, which a server keeps in its cache.
     rows = [embedder.embed([text], query=True)[0] for text in (query, *ARBITRARY_QUERIES)]
     return np.asarray(rows[0] - np.mean(rows[1:], axis=0), np.float32)
 
 
-def _keys_above_floor(vector: NDArray[np.float32], leg: DenseLeg) -> Keys | None:
+def keys_above_floor(vector: NDArray[np.float32], leg: DenseLeg) -> Keys | None:
     """Return the chunks above the floor, None if it cannot be computed."""
     from statistics import NormalDist  # slow to import, and few searches compute a floor
 
