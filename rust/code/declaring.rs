@@ -128,7 +128,7 @@ impl LineReader<'_> {
             return value_of(line, self.name);
         }
         match (self.owner(at, start), form) {
-            (Owner::Parameters, _) => Declaration::Member,
+            (Owner::Parameters, Some(Form::Valued | Form::Typed) | None) => Declaration::Member,
             (Owner::Module | Owner::Unknown, Some(Form::Valued | Form::Typed)) => {
                 Declaration::Member
             }
@@ -230,7 +230,9 @@ fn without_modifiers(code: &str) -> &str {
         if word == "pub" && after.starts_with('(') {
             after = after.split_once(')').map_or("", |(_, behind)| behind);
         }
-        let is_known = is_modifier(word) || matches!(word, "var" | "val");
+        // `if name:` uses it; SQL has `if`, `not` and others as modifiers.
+        let is_known =
+            is_modifier(word) && !STATEMENTS.contains(&word) || matches!(word, "var" | "val");
         if !is_known || !after.starts_with([' ', '\t']) {
             return rest;
         }
@@ -433,6 +435,9 @@ mod tests {
             "return boil(water)",
             "boil the water",
             "if boil == 3",
+            "if boil:",
+            "    if not boil:",
+            "case boil: return;",
             "boiler: a thing",
             "parboil: cook",
             "see boil",
