@@ -134,13 +134,16 @@ def test_without_vectors_nothing_is_near(tmp_path: Path) -> None:
         ("whale_song", False),
         ("whale/number.md", False),
         ("whale.md", False),
+        ("song_of_whales", True),
+        ("song_of", False),
     ],
 )
 def test_it_is_said_that_only_parts_of_an_identifier_are_found(
     tmp_path: Path, query: str, *, is_told: bool
 ) -> None:
     with index_of(tmp_path, documents=3) as index:
-        index.add_documents([crx.Document("mem:song", "A whale_song of the sea.", lang="en")])
+        text = "A whale_song and a song_of_the_sea."
+        index.add_documents([crx.Document("mem:song", text, lang="en")])
         result = index.search(query)
         assert result.passages
         note = f'no document has "{query}"; what is found has parts of it'

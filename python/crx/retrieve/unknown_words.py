@@ -46,6 +46,8 @@ CHANCE = 0.05
 # Fewer chunks have no distribution; more are not compared for it.
 FEWEST_CHUNKS = 20
 _MOST_CHUNKS = 100_000
+# Texts that are compared with an identifier, which may be the beginning of a longer one.
+_COMPARED = 20
 
 _WORD = re.compile(r"\w+")
 # Files are found by their names, which stand in no text.
@@ -66,7 +68,8 @@ def keep_near(search: Search) -> Search:
     if bm25 is None or search.excluded:
         return search
     if _has_words(search, bm25):
-        return search.noting(parts_alone(search.query) if _is_unknown_whole(search) else "")
+        only_parts = _is_unknown_whole(search) and not _is_in_texts(search, bm25)
+        return search.noting(parts_alone(search.query) if only_parts else "")
     if not _WORD.search(search.query):
         return search._replace(rankings={"bm25": EMPTY}).noting(NO_WORD)
     # What shares function words with the query alone is not found by its words.
@@ -107,6 +110,12 @@ def _is_unknown_whole(search: Search) -> bool:
     # The whole is the longest of its terms.
     wholes = {max(_native.analyze(search.query, lang), key=len, default="") for lang in langs}
     return not any(map(searcher.terms.has_term, wholes))
+
+
+def _is_in_texts(search: Search, bm25: Ranking) -> bool:
+    asked = search.query.casefold()
+    rows = search.rows.read(bm25.keys[:_COMPARED].tolist()).values()
+    return any(asked in row.text.casefold() for row in rows)
 
 
 def _is_in_another_language(search: Search) -> bool:
