@@ -140,6 +140,20 @@ def test_status_says_in_words_what_is_indexed_from_where_and_when(
     assert re.search(gone, crx("status").out, re.MULTILINE)
 
 
+def test_status_names_a_root_that_is_gone_whose_documents_remain(
+    crx: Crx, docs: Path, here: Path
+) -> None:
+    sharp = here / "c#"
+    sharp.mkdir()
+    (sharp / "a.md").write_text("# Whales\n\nKrill is eaten.\n")
+    assert crx("index", docs, sharp, "-q").code == 0
+    sharp.rename(here / "unplugged")
+    docs.rename(here / "moved")
+    assert crx("index", "moved", "-q").code == 0
+    roots = re.findall("^from .*", crx("status").out, re.MULTILINE)
+    assert [root.split(",")[0] for root in roots] == ["from c#", "from moved"]
+
+
 def test_status_names_no_root_that_is_gone_with_its_documents(
     crx: Crx, docs: Path, here: Path
 ) -> None:

@@ -119,8 +119,13 @@ class RememberedRoots:
         gone = [each.uri for each in self.roots if not os.path.lexists(path_of(each.uri))]
         if not gone:
             return self
-        paths = [row.uri.partition("#")[0] for row in store.documents()]
-        return self.without(uri for uri in gone if not any(is_below(path, uri) for path in paths))
+        # Those of a file with several documents have its URI before a "#", which any name may have.
+        found = [row.uri for row in store.documents()]
+        return self.without(
+            uri
+            for uri in gone
+            if not any(is_below(each, uri) or each.startswith(f"{uri}#") for each in found)
+        )
 
     def without(self, uris: Iterable[str]) -> RememberedRoots:
         """Return the roots and mount points that do not lie below some URIs."""
