@@ -51,5 +51,6 @@ def test_files_are_objects_in_json_and_lines_in_jsonl(crx: Crx, docs: Path) -> N
 def test_a_long_line_is_cut_between_words_with_a_mark() -> None:
     assert shorten("the tenant may end it", 30) == "the tenant may end it"
     assert shorten("a tenant may end it with six months", 32) == "a tenant may end it with six ..."
+    assert [shorten("krill and whales", width) for width in (-1, 0, 4)] == ["", "", "kril"]
     assert shorten("a" * 40, 20) == "a" * 16 + " ..."
     assert shorten("水" * 40, 20) == "水" * 8 + " ..."

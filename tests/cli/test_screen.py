@@ -175,6 +175,11 @@ def test_the_section_of_a_passage_with_one_line_is_cut_between_words() -> None:
         (22, "4. a.md  Seas of..."),
     ):
         assert one_line(columns_, title="Seas of the south", row=row) == shown
+    assert one_line(80, title="", row=row) == f"4. a.md  {row[:31]}..."
+    # Without blanks it is cut where the width ends.
+    shown = one_line(80, title="水の中の鯨と海の生き物について", row=row)
+    assert shown.startswith("4. a.md  水の中の鯨")
+    assert columns(shown) <= 80
     # A part of a name tells nothing.
     assert one_line(80, title="def eat_krill_of_seas", row=row) == f"4. a.md  {row[:31]}..."
 

@@ -156,8 +156,8 @@ def prefix(text: str, width: int) -> str:
 
 def shorten(text: str, width: int) -> str:
     """Return a line of at most `width` columns: a longer one is cut between words and marked."""
-    if prefix(text, width) == text:
-        return text
+    if prefix(text, width) == text or width <= len(_CUT):
+        return prefix(text, width)
     cut = prefix(text, width - len(_CUT))
     before, _, part = cut.rpartition(" ")
     # A long word is cut in two, and so is a text without blanks.

@@ -167,19 +167,27 @@ def _one_line(passage: Passage, row: str, width: int) -> tuple[str, str]:
     width = min(width, _MOST_COLUMNS)
     name = visible_line((passage.title, *passage.headings)[-1])
     half = max(width // 2, width - columns(f"  {row}"))
-    section = _whole_words(f"  {name}", half)
+    section = _whole_words(f"  {name}", half) if name else ""
     left = width - columns(section)
     if left >= _FEWEST_COLUMNS:
         return section, _cut(f"  {row}", left)
-    return _whole_words(f"  {name}", width), ""
+    return _whole_words(f"  {name}", width) if name else "", ""
 
 
 def _whole_words(text: str, width: int) -> str:
-    """Return the text cut to a width at the end of a word, "" if that leaves less than half."""
+    """Return the text cut to a width at the end of a word, "" if that leaves less than half.
+
+    A text without blanks, as Chinese and Japanese have none, is cut where the width ends. Of what
+    is told in parentheses nothing is cut off: it is left out.
+    """
     if columns(text) <= width:
         return text
+    if " " not in text.strip():
+        return _cut(text, width)
     start = prefix(text, width - 2)
     start = start[: start.rfind(" ")].rstrip()
+    if start.count("(") > start.count(")"):
+        start = start[: start.rfind("(")].rstrip()
     return f"{start}..." if start.strip() and 2 * columns(start) >= width else ""
 
 
