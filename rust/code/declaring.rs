@@ -118,7 +118,7 @@ impl LineReader<'_> {
         if is_head && has_default(line, self.name) {
             return Declaration::Member;
         }
-        let code = without_modifiers(line.trim_ascii_start());
+        let code = without_modifiers(line.trim_ascii_start(), self.name);
         let form = self.form(code);
         // Entries of comments and of documents with much source code.
         if form.is_none() && !code.starts_with(['"', '\'', '(', '[']) && is_entry(line, self.name) {
@@ -220,8 +220,10 @@ fn begins_members(code: &str) -> bool {
     code.ends_with(['{', '(']) && words.take(4).any(|word| TYPES.contains(&word))
 }
 
-/// Returns a line of code without the words that may stand before a declaration.
-fn without_modifiers(code: &str) -> &str {
+/// Returns a line of code without the words that may stand before a declaration of a name.
+///
+/// A modifier may itself be a name: `value = 3`, `default: 3`, `open int`.
+fn without_modifiers<'a>(code: &'a str, name: &str) -> &'a str {
     let mut rest = code;
     loop {
         let word = &rest[..rest.bytes().position(|byte| !is_word(byte)).unwrap_or(0)];
@@ -233,10 +235,12 @@ fn without_modifiers(code: &str) -> &str {
         // `if name:` uses it; SQL has `if`, `not` and others as modifiers.
         let is_known =
             is_modifier(word) && !STATEMENTS.contains(&word) || matches!(word, "var" | "val");
-        if !is_known || !after.starts_with([' ', '\t']) {
+        let behind = after.trim_ascii_start();
+        let is_name = word.eq_ignore_ascii_case(name) || behind.starts_with(['=', ':', ',', ';']);
+        if !is_known || is_name || !after.starts_with([' ', '\t']) {
             return rest;
         }
-        rest = after.trim_ascii_start();
+        rest = behind;
     }
 }
 
@@ -509,6 +513,30 @@ mod tests {
             let found = on_each_line(uri, text, "heat");
             assert!(found.iter().all(|each| *each < Member), "{text}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_modifier_may_be_the_name_that_is_declared() {
+        for name in [
+            "value", "default", "open", "local", "replace", "temp", "required", "var", "val",
+        ] {
+            let local = format!("def f(x):\n    {name} = 3\n");
+            assert_eq!(on_each_line("a.py", &local, name)[1], Value, "{local}");
+            let argument = format!("run(\n    {name} = 3,\n)\n");
+            assert_eq!(
+                on_each_line("a.py", &argument, name)[1],
+                Value,
+                "{argument}"
+            );
+            let field = format!("type Kettle struct {{\n\t{name} int\n}}\n");
+            assert_eq!(on_each_line("a.go", &field, name)[1], Member, "{field}");
+        }
+        let text = "def f(x):\n    if heat:\n        value = heat\n    return heat, x\n";
+        assert!(
+            on_each_line("a.py", text, "heat")
+                .iter()
+                .all(|each| *each == None)
+        );
     }
 
     #[test]

@@ -10,30 +10,50 @@ from crx._native import declaration
 
 
 @pytest.mark.parametrize(
-    ("line", "name"),
+    ("line", "name", "expected"),
     [
-        ("    def parse_known_args(self, args=None):", "parse_known_args"),
-        ("    async def fetch_rows(self):", "fetch_rows"),
-        ("pub(crate) fn read_all<T>(input: T) -> T {", "read_all"),
-        ("func (r *Reader) ReadAll(n int) error {", "ReadAll"),
-        ("export default class SearchForm extends Form {", "SearchForm"),
-        ("type HandlerFunc func(w Writer)", "HandlerFunc"),
-        ("static int foo_bar(int x)", "foo_bar"),
-        ("#define FOO_BAR 3", "FOO_BAR"),
-        ("MAX_SIZE = 3", "MAX_SIZE"),
-        ("app.get_x = function () {", "app.get_x"),
-        ('  "maxSize": 3,', "maxSize"),
-        ("     ControlMaster", "ControlMaster"),
-        (".It Cm ControlMaster", "ControlMaster"),
-        ("- `MAX_SIZE`: the size", "MAX_SIZE"),
-        ("**--no-edit**  keeps the message", "--no-edit"),
-        ("ZX-1042,Bolt,3.20", "ZX-1042"),
-        ("|ZX-1042|Bolt|3.20|", "ZX-1042"),
-        ("## E0308: mismatched types", "E0308"),
+        ("    def parse_known_args(self, args=None):", "parse_known_args", 3),
+        ("    async def fetch_rows(self):", "fetch_rows", 3),
+        ("pub(crate) fn read_all<T>(input: T) -> T {", "read_all", 3),
+        ("func (r *Reader) ReadAll(n int) error {", "ReadAll", 3),
+        ("export default class SearchForm extends Form {", "SearchForm", 3),
+        ("type HandlerFunc func(w Writer)", "HandlerFunc", 3),
+        ("static int foo_bar(int x)", "foo_bar", 3),
+        ("#define FOO_BAR 3", "FOO_BAR", 3),
+        ("MAX_SIZE = 3", "MAX_SIZE", 2),
+        ("app.get_x = function () {", "app.get_x", 3),
+        ('  "maxSize": 3,', "maxSize", 1),
+        ("     ControlMaster", "ControlMaster", 2),
+        (".It Cm ControlMaster", "ControlMaster", 2),
+        ("- `MAX_SIZE`: the size", "MAX_SIZE", 2),
+        ("**--no-edit**  keeps the message", "--no-edit", 2),
+        ("ZX-1042,Bolt,3.20", "ZX-1042", 2),
+        ("|ZX-1042|Bolt|3.20|", "ZX-1042", 2),
+        ("## E0308: mismatched types", "E0308", 2),
     ],
 )
-def test_a_line_defines_a_name(line: str, name: str) -> None:
-    assert declaration("", f"first\n{line}\nlast", name)
+def test_a_line_defines_a_name(line: str, name: str, expected: int) -> None:
+    assert declaration("", f"first\n{line}\nlast", name) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["value", "default", "open", "local", "replace", "temp", "required", "var", "val"]
+)
+def test_a_name_that_is_also_a_modifier_is_given_a_value(name: str) -> None:
+    assert declaration("a.py", f"def f(x):\n    {name} = 3\n", name) == 1
+    assert declaration("a.py", f"run(\n    {name} = 3,\n)\n", name) == 1
+    assert declaration("a.go", f"type T struct {{\n\t{name} int\n}}\n", name) == 2
+
+
+def test_a_condition_is_no_declaration() -> None:
+    for text in (
+        "if MAX_SIZE:\n    f()\n",
+        "class A:\n    return MAX_SIZE, x\n",
+        "class A:\n    if MAX_SIZE:\n        f()\n",
+        "match x:\n    case MAX_SIZE:\n        f()\n",
+    ):
+        assert declaration("a.py", text, "MAX_SIZE") == 0
+    assert declaration("a.py", "if MAX_SIZE:\n    f()\nMAX_SIZE = 3\n", "MAX_SIZE") == 3
 
 
 @pytest.mark.parametrize(
@@ -46,6 +66,7 @@ def test_a_line_defines_a_name(line: str, name: str) -> None:
         ("if MAX_SIZE == 3:", "MAX_SIZE"),
         ("MAX_SIZE == 3", "MAX_SIZE"),
         ("if MAX_SIZE:", "MAX_SIZE"),
+        ("case MAX_SIZE:", "MAX_SIZE"),
         ("    if not max_size:", "max_size"),
         ("def f(\n    a: int,\n    max_size,\n):\n    return {a: [1], 2: (3)}", "max_size"),
         ("Set ControlMaster to yes", "ControlMaster"),
