@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crx import _native
-from crx.retrieve.excerpt import find_excerpt, shows_code, split_matches, wrap
+from crx.retrieve.excerpt import ExcerptRow, find_excerpt, shows_code, split_matches, wrap
 from crx.retrieve.shown_text import text_ngrams
 from crx.types import Hit, Passage, Stage
 
@@ -212,26 +212,66 @@ def test_the_lines_of_a_wrapped_paragraph_are_one_if_asked_for() -> None:
     assert [row.text for row in as_it_is.rows] == lines
 
 
+PARAGRAPH = """\
+    The header of a request is removed if it is redirected to another
+    host or to another protocol, since whoever answers there would read
+    it and could use it."""
+
+
+def rows_between_code(text: str, *, width: int) -> list[ExcerptRow]:
+    """Return the rows of a text that stands between four lines of source code and others."""
+    before = "int krill(int y) { return f[y] + g[y]; }\n" * 4
+    after = "int whales(int y) { return f[y] + g[y]; }\n" * 4
+    passage = replace(make_passage(f"{before}{text}\n{after}"), uri="a.py")
+    found = find_excerpt(passage, query="header", counts=[20], width=width, visible=str)
+    return [row for row in found.rows if "int" not in row.text]
+
+
 def test_a_paragraph_in_source_code_that_does_not_fit_leaves_no_short_rows() -> None:
-    text = (
-        "int krill(int y) { return f[y] + g[y]; }\n" * 4
-        + "    The header of a request is removed if it is redirected to another\n"
-        + "    host or to another protocol, since whoever answers there would read\n"
-        + "    it and could use it.\n"
-        + "int whales(int y) { return f[y] + g[y]; }\n" * 4
-    )
-    passage = replace(make_passage(text), uri="a.py")
-
-    def shown_at(width: int) -> list[tuple[str, int, int]]:
-        found = find_excerpt(passage, query="header", counts=[20], width=width, visible=str)
-        return [(row.text, row.line, row.last_line) for row in found.rows if "int" not in row.text]
-
-    assert shown_at(60) == [
+    assert rows_between_code(PARAGRAPH, width=60) == [
         ("    The header of a request is removed if it is redirected", 4, 4),
         ("    to another host or to another protocol, since whoever", 4, 5),
         ("    answers there would read it and could use it.", 5, 6),
     ]
-    assert [line for _, line, _ in shown_at(80)] == [4, 5, 6]
+    assert [line for _, line, _ in rows_between_code(PARAGRAPH, width=80)] == [4, 5, 6]
+
+
+@pytest.mark.parametrize("quotes", ['"""', "'''"])
+def test_the_paragraphs_of_a_string_that_documents_a_function_are_joined(quotes: str) -> None:
+    text = PARAGRAPH.replace("The", f"{quotes}The", 1) + f"\n    {quotes}"
+    assert rows_between_code(text, width=60) == [
+        (f"    {quotes}The header of a request is removed if it is", 4, 4),
+        ("    redirected to another host or to another protocol,", 4, 5),
+        ("    since whoever answers there would read it and could use", 5, 6),
+        (f"    it. {quotes}", 6, 7),
+    ]
+    text = f"    {quotes}Remove it.\n\n{PARAGRAPH}\n    {quotes}"
+    assert rows_between_code(text, width=60) == [
+        (f"    {quotes}Remove it.", 4, 4),
+        ("    The header of a request is removed if it is redirected", 6, 6),
+        ("    to another host or to another protocol, since whoever", 6, 7),
+        (f"    answers there would read it and could use it. {quotes}", 7, 9),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("/*\n", "\n */"), ("  /* A.\n", "\n  */"), ("/**\n", "")]
+)
+def test_the_lines_of_a_comment_are_not_joined(before: str, after: str) -> None:
+    found = rows_between_code(f"{before}{PARAGRAPH}{after}", width=60)
+    starts = ["    The header", "to another", "    host or", "there would", "    it and"]
+    rows = [(row.text, row.line) for row in found if row.text.strip()[:2] not in ("/*", "*/")]
+    assert all(text.startswith(start) for (text, _), start in zip(rows, starts, strict=True))
+    assert [line for _, line in rows] == [5, 5, 6, 6, 7]
+
+
+def test_the_lines_of_a_comment_that_begins_before_the_text_are_not_joined() -> None:
+    text = f"{PARAGRAPH}\n*/\n" + "int whales(int y) { return f[y] + g[y]; }\n" * 4
+    joined = f'glob("a/*.c", "**/*.c")\n{text}'.replace("*/\n", "")
+    for each, is_joined in ((text, False), (joined, True)):
+        passage = replace(make_passage(each), uri="a.c")
+        found = find_excerpt(passage, query="header", counts=[20], width=60, visible=str)
+        assert any("to another host" in row.text for row in found.rows) == is_joined
 
 
 def test_a_manual_with_source_code_is_prose() -> None:

@@ -28,6 +28,10 @@ _DOCUMENT = re.compile(
 )
 # A row of brackets, quotes and punctuation with a bracket or quote, matched in linear time.
 _BRACKETS = re.compile(r"(?=.*[\[\](){}\"'`])[\s\[\](){}<>\"'`;:,.]+")
+# A comment, which may go on behind the text, and the rest of one that begins before it. The blanks
+# around tell them from patterns of paths.
+_COMMENT = re.compile(r"(?<!\S)/\*.*?(?:\*/|\Z)", re.DOTALL)
+_COMMENT_REST = re.compile(r"(?:(?!/\*).)*?\*/(?!\S)", re.DOTALL)
 
 
 class ExcerptRow(NamedTuple):
@@ -181,15 +185,22 @@ def layout_code(
 
     Brackets that have a row of their own join the row before, if they fit there. The lines of a
     paragraph, as in a string that documents a function, are one if one of them does not fit into
-    a row. Those of comments stay as they are: what is printed can be found in the source.
+    a row. Those of comments, with a mark on each line or between `/*` and `*/`, stay as they are:
+    what is printed can be found in the source.
     """
     found: list[list[ExcerptRow]] = []
+    comments = _lines_of_comments("".join(parts))
     line = first_line
     for part in parts:
         rows: list[ExcerptRow] = []
         lines = [visible(text).expandtabs(4) for text in part.split("\n")]
+        apart = {
+            at
+            for at, text in enumerate(lines)
+            if line - first_line + at in comments or _BRACKETS.fullmatch(text)
+        }
         at = 0
-        for joined in join_paragraphs(lines):
+        for joined in join_paragraphs(lines, apart=apart):
             count = len(joined.starts)
             own = lines[at : at + count]
             if count > 1 and max(map(columns, own)) > width:
@@ -204,6 +215,19 @@ def layout_code(
         found.append(_join_brackets(rows, width))
         line += len(lines) - 1
     return found
+
+
+def _lines_of_comments(text: str) -> set[int]:
+    """Return the lines that have text of a comment between `/*` and `*/`, counted from 0."""
+    found = filter(None, [_COMMENT_REST.match(text), *_COMMENT.finditer(text)])
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    return {
+        line
+        for comment in found
+        for line in range(
+            bisect_right(starts, comment.start()) - 1, bisect_right(starts, comment.end() - 1)
+        )
+    }
 
 
 def layout_manual(

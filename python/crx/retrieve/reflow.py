@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -56,10 +56,13 @@ class JoinedLine(NamedTuple):
     indent: int = 0
 
 
-def join_paragraphs(lines: Sequence[str]) -> list[JoinedLine]:
-    """Return the lines, those of a wrapped paragraph as one."""
+def join_paragraphs(lines: Sequence[str], *, apart: Collection[int] = ()) -> list[JoinedLine]:
+    """Return the lines, those of a wrapped paragraph as one.
+
+    The lines with the numbers `apart`, counted from 0, are no part of a paragraph.
+    """
     joined: list[JoinedLine] = []
-    for group in _groups(lines):
+    for group in _groups(lines, apart):
         if _is_paragraph(group):
             joined.append(_join(group))
         else:
@@ -73,13 +76,14 @@ def has_sentences(text: str) -> bool:
     return any(map(_is_prose, lines))
 
 
-def _groups(lines: Sequence[str]) -> Iterator[Sequence[str]]:
+def _groups(lines: Sequence[str], apart: Collection[int]) -> Iterator[Sequence[str]]:
     """Yield the lines in groups that follow each other and have one indentation.
 
     The marker of a list begins a group. A blank or preformatted line and a heading is one itself.
     """
     start = hanging = 0
-    for at, (line, is_apart) in enumerate(zip(lines, _lines_apart(lines), strict=True)):
+    for at, (line, stands_alone) in enumerate(zip(lines, _lines_apart(lines), strict=True)):
+        is_apart = stands_alone or at in apart
         if not is_apart and at > start and _indent(line) == hanging and not _MARKER.match(line):
             continue
         if at > start:
