@@ -96,6 +96,17 @@ def test_the_marks_of_what_is_left_out_take_no_text_away(count: int) -> None:
     assert " ".join(shown.split()) in text
 
 
+def test_the_mark_of_what_is_left_out_takes_no_word_of_the_query_away() -> None:
+    for row, shown in (
+        ("whales, seals and penguins eat tiny krill", "whales, seals and penguins eat tiny krill"),
+        ("krill is eaten by whales and by otters", "krill is eaten by whales and by otter ..."),
+        ("krill is eaten by whales", "krill is eaten by whales ..."),
+    ):
+        text = f"rest\n\n{row}\n" + "rest\n" * 20
+        found = passage(text, start=text.index(row), end=text.index(row) + len(row))
+        assert excerpt(found, query="krill", counts=[1], width=41).lines == [shown]
+
+
 def test_a_rare_word_of_the_query_outweighs_common_ones() -> None:
     text = "whales eat and whales sing\n" * 20 + "krill is small\n" + "whales eat\n" * 20
     found = passage(text, start=0, end=len(text))

@@ -95,6 +95,17 @@ def test_brackets_on_a_row_of_their_own_join_the_row_before_in_source_code() -> 
     assert rows == ["int krill(int y) {", "    if (y) {", "        f(y); } }"]
 
 
+def test_a_further_row_with_the_name_comes_with_the_first_row_of_its_line() -> None:
+    use, body = f"    connect({'host, ' * 8}krill)\n", "    x = [f(y), {1: 2}];\n" * 9
+    text = f"def krill(x):\n{body}{use}{body}"
+    first, further = shown(replace(make_passage(text), uri="a.py"), "krill", count=6)
+    assert (first[0], len(first)) == ("def krill(x):", 4)
+    assert further == [f"    connect({'host, ' * 8}".rstrip(), "krill)"]
+    # A part of a line tells nothing.
+    (rows,) = shown(replace(make_passage(text), uri="a.py"), "krill", count=3)
+    assert (rows[0], len(rows)) == ("def krill(x):", 3)
+
+
 def test_brackets_that_do_not_fit_into_the_row_before_keep_their_own() -> None:
     line = f"    f({'y' * 51});"
     text = f"int krill(int y)\n{{\n    if (y) {{\n{line}\n    }}\n}}\n\n" * 9

@@ -17,7 +17,9 @@ from crx.retrieve.excerpt import (
     layout_prose,
     layout_rows,
     shows_code,
+    split_matches,
 )
+from crx.retrieve.query_terms import terms_for
 from crx.retrieve.row_choice import count_code_rows
 from crx.types import Passage
 
@@ -64,13 +66,14 @@ def excerpt(
         shown=shown,
         reflow=True,
     )
+    terms = terms_for(query, passage.text)
     lines: list[str] = []
     for fragment in found.fragments:
         if lines:
-            lines[-1] = _mark_cut(lines[-1], width)
+            lines[-1] = _mark_cut(lines[-1], width, terms)
         lines += [row.text for row in fragment]
     if found.cut_after:
-        lines[-1] = _mark_cut(lines[-1], width)
+        lines[-1] = _mark_cut(lines[-1], width, terms)
     return Body(lines, _left_out(passage, found.rows), found.cut_before)
 
 
@@ -82,9 +85,17 @@ def best_row(passage: Passage, *, query: str, width: int, shown: Set[str]) -> st
     return found.rows[0].text.strip()
 
 
-def _mark_cut(row: str, width: int) -> str:
-    """Return a row with the mark of what is left out after it, cut to the width."""
-    return prefix(row.rstrip(), width - len(_CUT)).rstrip() + _CUT
+def _mark_cut(row: str, width: int, terms: set[str]) -> str:
+    """Return a row with the mark of what is left out after it, cut to the width.
+
+    The mark is left off if it would take a word of the query away, of which `terms` are those.
+    """
+    cut = prefix(row.rstrip(), width - len(_CUT)).rstrip()
+    return cut + _CUT if _matches(cut, terms) == _matches(row, terms) else row
+
+
+def _matches(row: str, terms: set[str]) -> list[str]:
+    return [piece for piece, is_match in split_matches(row, terms) if is_match]
 
 
 def count_rows(passage: Passage, *, width: int) -> int:

@@ -98,7 +98,8 @@ def find_excerpt(
     terms = find_terms(texts, query=query, known=_document_terms(passage))
     hits = _rows_of_hits([numbers for _, numbers in placed], count=len(counts))
     if is_code:
-        windows = choose_code(terms, texts, hits, counts=counts)
+        lines = [row.line for row in rows]
+        windows = choose_code(terms, texts, hits, counts=counts, lines=lines)
     else:
         fullness = [columns(text) / width for text in texts]
         already = shown_shares(texts, shown)

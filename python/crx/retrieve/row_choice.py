@@ -113,20 +113,28 @@ def count_code_rows(rows: Sequence[str]) -> int:
 
 
 def choose_code(
-    terms: RowTerms, texts: Sequence[str], hits: Sequence[range], *, counts: Sequence[int]
+    terms: RowTerms,
+    texts: Sequence[str],
+    hits: Sequence[range],
+    *,
+    counts: Sequence[int],
+    lines: Sequence[int] | None = None,
 ) -> list[range]:
     """Return pieces of source code, one of each hit: those with most terms.
 
     Of a word that is the query, half of a hit's rows are further ones that hold it, if there are as
     many: who asks for a name wants to see where it is used. `hits` are the rows of each hit, best
-    first, and `counts` how many of each are shown, as for `choose_prose`.
+    first, and `counts` how many of each are shown, as for `choose_prose`. `lines` are those of the
+    rows, by default one each: with a further row goes the first row of its line.
     """
+    first_rows = [bisect_left(lines, line) for line in lines] if lines else range(len(texts))
+    further = [sorted({first_rows[at], at}) for at in sorted(terms.naming)]
 
     def choose_piece(rows: range, count: int) -> range:
         return _best_window(terms, texts, rows, count=count)
 
     return _choose_pieces(
-        hits, counts, end=len(terms.rows), choose_piece=choose_piece, further=terms.naming
+        hits, counts, end=len(terms.rows), choose_piece=choose_piece, further=further
     )
 
 
@@ -136,11 +144,12 @@ def _choose_pieces(
     *,
     end: int,
     choose_piece: Callable[[range, int], range],
-    further: Set[int] = frozenset(),
+    further: Sequence[Sequence[int]] = (),
 ) -> list[range]:
     """Return the runs of the pieces of all hits, and of the rows beside the best one.
 
-    Without hits the piece is of all rows. Up to half of a hit's rows are `further` ones.
+    Without hits the piece is of all rows. Up to half of a hit's rows are `further` ones, of which
+    those that belong together are all shown or none.
     """
     total = sum(counts)
     if end <= total:
@@ -149,18 +158,29 @@ def _choose_pieces(
     taken: set[int] = set()
     for rows, count in zip(hits or [range(end)], counts, strict=False):
         if count > 0:
-            piece, others = rows, list[int]()
+            piece, others = rows, set[int]()
             if len(rows) > count:
                 piece = choose_piece(rows, count)
-                outside = sum(at in rows and at not in piece for at in further)
-                if most := min(outside, count // 2):
-                    piece = choose_piece(rows, count - most)
-                    others = sorted(at for at in further if at in rows and at not in piece)[:most]
+                if others := _further_rows(further, rows, piece, most=count // 2):
+                    piece = choose_piece(rows, count - len(others))
+                    others = _further_rows(further, rows, piece, most=len(others))
             pieces.append(_join_near(taken, piece, rows))
             taken.update(pieces[-1], others)
     while len(taken) < total:
         taken.add(_row_beside(taken, pieces[0].start, end=end))
     return _runs(taken)
+
+
+def _further_rows(
+    further: Sequence[Sequence[int]], rows: range, piece: range, *, most: int
+) -> set[int]:
+    """Return the first `further` rows of a hit outside its piece, at most so many."""
+    found: set[int] = set()
+    for group in further:
+        new = {at for at in group if at in rows and at not in piece} - found
+        if group[-1] in new and len(found) + len(new) <= most:
+            found |= new
+    return found
 
 
 def _join_near(taken: Set[int], piece: range, rows: range) -> range:
