@@ -107,6 +107,15 @@ def test_the_mark_of_what_is_left_out_takes_no_word_of_the_query_away() -> None:
         assert excerpt(found, query="krill", counts=[1], width=41).lines == [shown]
 
 
+def test_nothing_is_said_of_blank_lines_and_brackets_of_a_passage_that_is_shown_whole() -> None:
+    text = "int krill(int y)\n{\n    if (y)\n    {\n        f(y);\n    }\n\n    return g(y);\n}\n"
+    found = replace(passage(text, start=0, end=len(text)), uri="a.c")
+    assert excerpt(found, query="krill", counts=[4], width=40) == Body(
+        ["int krill(int y) {", "    if (y) {", "        f(y); }", "    return g(y); }"], ""
+    )
+    assert excerpt(found, query="krill", counts=[3], width=40).left == "(+2 lines)"
+
+
 def test_a_rare_word_of_the_query_outweighs_common_ones() -> None:
     text = "whales eat and whales sing\n" * 20 + "krill is small\n" + "whales eat\n" * 20
     found = passage(text, start=0, end=len(text))

@@ -95,6 +95,17 @@ def test_brackets_on_a_row_of_their_own_join_the_row_before_in_source_code() -> 
     assert rows == ["int krill(int y) {", "    if (y) {", "        f(y); } }"]
 
 
+def test_a_row_that_brackets_join_ends_with_their_line() -> None:
+    text = "int krill(int y)\n{\n    f(y);\n}\n"
+    found = find_excerpt(
+        replace(make_passage(text), uri="a.c"), query="f", counts=[4], width=60, visible=str
+    )
+    assert [(row.text, row.line, row.last_line) for row in found.rows] == [
+        ("int krill(int y) {", 0, 1),
+        ("    f(y); }", 2, 3),
+    ]
+
+
 def test_a_further_row_with_the_name_comes_with_the_first_row_of_its_line() -> None:
     use, body = f"    connect({'host, ' * 8}krill)\n", "    x = [f(y), {1: 2}];\n" * 9
     text = f"def krill(x):\n{body}{use}{body}"

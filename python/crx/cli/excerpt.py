@@ -11,6 +11,7 @@ from crx.ingest.source_code import is_source_code
 from crx.retrieve.excerpt import (
     LAID_OUT,
     ExcerptRow,
+    ShownRows,
     columns_of,
     find_excerpt,
     layout_of,
@@ -74,7 +75,7 @@ def excerpt(
         lines += [row.text for row in fragment]
     if found.cut_after:
         lines[-1] = _mark_cut(lines[-1], width, terms)
-    return Body(lines, _left_out(passage, found.rows), found.cut_before)
+    return Body(lines, _left_out(passage, found), found.cut_before)
 
 
 def best_row(passage: Passage, *, query: str, width: int, shown: Set[str]) -> str:
@@ -181,11 +182,14 @@ def _whole(passage: Passage, width: int) -> list[ExcerptRow]:
     return lay_out([passage.text.strip("\n")], width=width, visible=visible_text)[0]
 
 
-def _left_out(passage: Passage, shown: Sequence[ExcerptRow]) -> str:
-    """Return what a cut passage has besides the rows that are shown."""
-    total = sum(1 for line in whole_lines(passage) if line)
-    lines = total - len({line for row in shown for line in range(row.line, row.last_line + 1)})
-    if lines > 0:
+def _left_out(passage: Passage, found: ShownRows) -> str:
+    """Return what a passage has besides the rows that are shown, "" if they are all."""
+    is_cut = found.cut_before or found.cut_after or len(found.fragments) > 1
+    if len(passage.text) <= LAID_OUT and not is_cut:
+        return ""
+    filled = {at for at, line in enumerate(passage.text.split("\n")) if line.strip()}
+    shown = {line for row in found.rows for line in range(row.line, row.last_line + 1)}
+    if lines := len(filled - shown):
         return f"(+{lines:,} line{'s' * (lines > 1)})"
-    more = max(1, len(passage.text.strip()) - sum(len(row.text) for row in shown))
+    more = max(1, len(passage.text.strip()) - sum(len(row.text) for row in found.rows))
     return f"(+{more:,} characters)"

@@ -245,7 +245,7 @@ def _join_brackets(rows: Sequence[ExcerptRow], width: int) -> list[ExcerptRow]:
         if joined and _BRACKETS.fullmatch(row.text):
             text = f"{joined[-1].text.rstrip()} {row.text.strip()}"
             if columns(text) <= width:
-                joined[-1] = joined[-1]._replace(text=text)
+                joined[-1] = joined[-1]._replace(text=text, last_line=row.last_line)
                 continue
         if row.text.strip():
             joined.append(row)
