@@ -436,3 +436,17 @@ def test_prose_is_reranked_by_default_and_source_code_is_not(
         stages = {hit.uri[-2:]: hit.stages for hit in index.search("whales krill tonnes").hits}
         assert {uri: "rerank" in each for uri, each in stages.items()} == {"md": True, "py": False}
         assert "rerank" not in index.search("krill", legs=("bm25",)).hits[0].stages
+
+
+def test_scores_of_an_earlier_search_do_not_make_the_next_batch_larger(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CRX_THREADS", "8")
+    texts = [str(key) for key in range(100)]
+    cache = ScoreCache()
+    for _ in range(6):
+        table = TableReranker(dict.fromkeys(texts, 0.5), ms=28)
+        options = {"reranker": table, "weight": 0.5, "k": 9, "cache": cache}
+        clock = lambda table=table: table.now  # noqa: E731
+        rerank("q", fused_of(*range(100)), texts, ms=300, clock=clock, **options)  # type: ignore[arg-type]
+        assert table.now <= 0.3 + 8 * 0.028

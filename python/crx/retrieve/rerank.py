@@ -197,24 +197,37 @@ def _score_batches(
     if not ms:
         yield cache.score(reranker, query, texts)
         return
-    remote = isinstance(reranker, Remote)
-    threads = thread_count()
     started = clock()
+    remote = isinstance(reranker, Remote)
+    threads = 1 if remote else thread_count()
+    # Those that were scored before take no time, and tell nothing of that of the others.
+    known = cache.has(reranker, query, texts)
     least = min(LEAST_SCORED, len(texts))
-    at, size, elapsed = 0, _FIRST_BATCH, 0.0
+    at, scored, size, elapsed = 0, 0, _FIRST_BATCH, 0.0
     while at < len(texts) and size:
-        batch = texts[at : at + size]
-        yield cache.score(reranker, query, batch)
-        at += len(batch)
+        end = _reach(known, at, fresh=size)
+        fresh = known[at:end].count(False)
+        yield cache.score(reranker, query, texts[at:end])
+        at, scored = end, scored + fresh
+        if not fresh:
+            return
         before, elapsed = elapsed, 1000 * (clock() - started)
-        fit = int((ms - elapsed) * at / elapsed) if elapsed > 0 else len(texts)
-        if at + fit < least:
+        fit = int((ms - elapsed) * scored / elapsed) if elapsed > 0 else len(texts)
+        if _reach(known, at, fresh=max(0, fit)) < least:
             return
         # Half of the estimate: later texts may be longer than those scored so far.
         fit = max(0, fit if fit < _SMALL_BATCH else fit // 2)
-        slowest = max((elapsed - before) / len(batch), elapsed / at)
+        slowest = max((elapsed - before) / fresh, elapsed / scored)
         # A request to a service takes about as long with many texts as with few.
         size = fit if remote else min(fit, 2 * size, _short_batch(slowest, threads=threads))
+
+
+def _reach(known: Sequence[bool], at: int, *, fresh: int) -> int:
+    """Return the end of the texts from one on of which so many are not known yet."""
+    while at < len(known) and (known[at] or fresh > 0):
+        fresh -= not known[at]
+        at += 1
+    return at
 
 
 def _short_batch(ms_per_text: float, *, threads: int) -> int:

@@ -51,6 +51,12 @@ class ScoreCache:
             self._put({key: known[key] for key in missing})
         return np.array([known[key] for key in keys], np.float32)
 
+    def has(self, reranker: Reranker, query: str, texts: Sequence[str]) -> list[bool]:
+        """Return which texts have an entry."""
+        keys = digest_pairs(reranker.fingerprint, query, texts)
+        with self._lock:
+            return [key in self._entries for key in keys]
+
     def _find(self, keys: Sequence[bytes]) -> dict[bytes, float]:
         with self._lock:
             known = {key: self._entries[key] for key in keys if key in self._entries}
