@@ -150,7 +150,12 @@ class NumberedSearcher(MemorySearcher):
 
 
 def promote(
-    keys: Sequence[int], *, bm25: Sequence[int], reranked: Sequence[tuple[int, float]] = ()
+    keys: Sequence[int],
+    *,
+    bm25: Sequence[int],
+    reranked: Sequence[tuple[int, float]] = (),
+    searcher: type[MemorySearcher] = NumberedSearcher,
+    code: bool = False,
 ) -> list[int]:
     """Return the keys of a ranking after the stage; those reranked below 0.5 were dropped."""
     reranking = Reranking(
@@ -159,9 +164,11 @@ def promote(
     search = start_search(
         SearchRequest(query="timeout"),
         parameters=PARAMETERS._replace(reranking=reranking if reranked else None),
-        searcher=NumberedSearcher([]),
+        searcher=searcher([]),
     )
     rankings = {"bm25": rank(bm25)}
+    if code:
+        rankings["code"] = rank(keys)
     if reranked:
         scores = np.array([score for _, score in reranked], np.float32)
         rankings["rerank"] = Ranking(np.array([key for key, _ in reranked], np.int64), scores)
@@ -177,6 +184,21 @@ def rank(keys: Sequence[int]) -> Ranking:
 
 def test_further_chunks_with_the_word_make_the_ranking_longer() -> None:
     assert promote([2, 4, 1], bm25=[2, 4, 6, 3, 5]) == [1, 3, 5, 2, 4]
+
+
+@dataclass(frozen=True)
+class ProseSearcher(MemorySearcher):
+    """A searcher of prose, in which no name has the word; chunk 1 lacks it."""
+
+    def chunks(self, keys: Iterable[int] | Keys) -> list[MemoryChunk]:
+        texts = {1: "The server waits for an answer."}
+        return [MemoryChunk(key=key, text=texts.get(key, "a timeout")) for key in map(int, keys)]
+
+
+@pytest.mark.parametrize("code", [False, True])
+def test_prose_keeps_its_ranks_where_no_name_has_the_word(*, code: bool) -> None:
+    ranked = promote([1, 2, 5, 3], bm25=[2, 3, 4], searcher=ProseSearcher, code=code)
+    assert ranked == [1, 2, 5, 3]
 
 
 def test_chunks_that_the_reranker_dropped_stay_out() -> None:

@@ -7,7 +7,7 @@ declare it, as a parameter or a field, come before those that use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -25,15 +25,17 @@ _VALUE = 1
 def promote_whole_words(search: Search) -> Search:
     """Return the search with the chunks first that have its word as a whole, in order of rank.
 
-    Further candidates of BM25 are among them, so that the ranking may be longer than before. Other
-    queries, words that no name has as a part, and searches without BM25 change nothing.
+    Further candidates of BM25 are among them, so that the ranking may be longer than before. Of a
+    word that no name has as a part, source code alone is ordered, with further candidates that
+    declare it. Other queries and searches without BM25 change nothing.
     """
     query = analyze_query(search.query)
     keys = search.ranking.keys.tolist()
     if not keys or "bm25" not in search.rankings or not query.is_plain_word:
         return search
     counts = _count(search, query, keys)
-    if not any(parts for _, parts in counts.values()) and "code" not in search.rankings:
+    is_part = any(parts for _, parts in counts.values())
+    if not is_part and "code" not in search.rankings:
         return search
     left_out = {copy for group in search.copies.values() for copy in group} | _irrelevant(search)
     bm25 = search.rankings["bm25"].keys[:_DEPTH].tolist()
@@ -41,27 +43,36 @@ def promote_whole_words(search: Search) -> Search:
     counts |= _count(search, query, sorted(further))
     # A chunk without the word, such as one that is near in meaning, has none as a whole.
     whole = [key for key in [*keys, *further] if counts.get(key, (0, 0))[0]]
-    promoted = set(whole)
-    whole = _declarations_first(search, whole)
-    ordered = [*whole, *(key for key in keys if key not in promoted)]
+    declared = _declarations(search, whole)
+    if is_part:
+        promoted = set(whole)
+        ordered = [*whole, *(key for key in keys if key not in promoted)]
+    else:
+        ordered = [*keys, *(key for key in further if declared.get(key, 0) > _VALUE)]
+    ordered = _declarations_first(ordered, declared)
     # The scores fall as before; those beyond are as low as the last.
     scores = np.pad(search.ranking.scores, (0, len(ordered) - len(keys)), mode="edge")
     return search._replace(ranking=Ranking(np.array(ordered, dtype=np.int64), scores))
 
 
-def _declarations_first(search: Search, keys: list[int]) -> list[int]:
-    """Return chunks with those that are source code in the order of how they declare the word.
+def _declarations(search: Search, keys: list[int]) -> dict[int, int]:
+    """Return how much the chunks that are source code declare the word, if code is ranked."""
+    if "code" not in search.rankings:
+        return {}
+    word = search.query.strip()
+    return {
+        key: max(_native.declaration(row.uri, row.text, word), _VALUE)
+        for key, row in search.rows.read(keys).items()
+        if _native.is_source(row.uri, row.text)
+    }
+
+
+def _declarations_first(keys: list[int], declared: Mapping[int, int]) -> list[int]:
+    """Return chunks with those of source code in the order of how they declare the word.
 
     Prose keeps its ranks: who asks for "cookie" may want what is written about it.
     """
-    if "code" not in search.rankings:
-        return keys
-    rows = search.rows.read(keys)
-    word = search.query.strip()
-    source = [key for key in keys if _native.is_source(rows[key].uri, rows[key].text)]
-    declared = {
-        key: max(_native.declaration(rows[key].uri, rows[key].text, word), _VALUE) for key in source
-    }
+    source = [key for key in keys if key in declared]
     ordered = iter(sorted(source, key=declared.__getitem__, reverse=True))
     return [next(ordered) if key in declared else key for key in keys]
 
