@@ -136,6 +136,8 @@ def test_without_vectors_nothing_is_near(tmp_path: Path) -> None:
         ("whale.md", False),
         ("song_of_whales", True),
         ("song_of", False),
+        ("a-nation", True),
+        ("song-book", False),
     ],
 )
 def test_it_is_said_that_only_parts_of_an_identifier_are_found(
@@ -143,7 +145,8 @@ def test_it_is_said_that_only_parts_of_an_identifier_are_found(
 ) -> None:
     with index_of(tmp_path, documents=3) as index:
         text = "A whale_song and a song_of_the_sea."
-        index.add_documents([crx.Document("mem:song", text, lang="en")])
+        documents = {"mem:song": text, "mem:song-book": "The song, in a book of the nation."}
+        index.add_documents(crx.Document(uri, text, lang="en") for uri, text in documents.items())
         result = index.search(query)
         assert result.passages
         note = f'no document has "{query}"; what is found has parts of it'

@@ -106,16 +106,21 @@ def _is_unknown_whole(search: Search) -> bool:
     if wholes_of(search.query) != [search.query] or _PATH.search(search.query):
         return False
     searcher = search.searcher
-    langs = dict.fromkeys(("", "en", *searcher.langs))
-    # The whole is the longest of its terms.
-    wholes = {max(_native.analyze(search.query, lang), key=len, default="") for lang in langs}
-    return not any(map(searcher.terms.has_term, wholes))
+    wholes = {_whole_term(search.query, lang) for lang in ("", "en", *searcher.langs)}
+    return "" not in wholes and not any(map(searcher.terms.has_term, wholes))
+
+
+def _whole_term(word: str, lang: str) -> str:
+    """Return the term of a word as a whole, "" if it has terms of its parts alone."""
+    joined = _native.analyze(re.sub(r"[\W_]+", "", word), lang)[:1]
+    found = (term for term in _native.analyze(word, lang) if [term] == joined or not term.isalnum())
+    return next(found, "")
 
 
 def _is_in_texts(search: Search, bm25: Ranking) -> bool:
     asked = search.query.casefold()
     rows = search.rows.read(bm25.keys[:_COMPARED].tolist()).values()
-    return any(asked in row.text.casefold() for row in rows)
+    return any(asked in row.text.casefold() or asked in row.uri.casefold() for row in rows)
 
 
 def _is_in_another_language(search: Search) -> bool:
