@@ -85,7 +85,8 @@ def run_stages(search: Search, stages: Sequence[tuple[str, Stage]]) -> Search:
         after = stage(search)
         if after is not search:
             # A stage may have timed its parts, and may be run twice.
-            times.update(after.times)
+            new = {part: ms for part, ms in after.times.items() if search.times.get(part) != ms}
+            times.update(new)
             times[name] = times.get(name, 0) + 1000 * (time.perf_counter() - started)
             search = after
     return search._replace(times=times)
