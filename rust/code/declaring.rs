@@ -377,15 +377,30 @@ fn words_at<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = (usize, us
     let bytes = text.as_bytes();
     let begins_word = name.bytes().next().is_some_and(is_word);
     let ends_word = name.bytes().last().is_some_and(is_word);
-    (0..(bytes.len() + 1).saturating_sub(name.len())).filter_map(move |start| {
-        let end = start + name.len();
-        let found = text.is_char_boundary(start)
-            && text.is_char_boundary(end)
-            && bytes[start..end].eq_ignore_ascii_case(name.as_bytes());
+    (0..bytes.len()).filter_map(move |start| {
+        let end = end_of_name(text, start, name)?;
         let joins = (begins_word && start > 0 && is_part(bytes.get(start - 1)))
             || (ends_word && is_part(bytes.get(end)));
-        (found && !joins).then_some((start, end))
+        (!joins).then_some((start, end))
     })
+}
+
+/// Returns the end of a name, in small letters, that starts at a byte of a text.
+fn end_of_name(text: &str, start: usize, name: &str) -> Option<usize> {
+    if name.is_ascii() {
+        let end = start + name.len();
+        let found = text.as_bytes().get(start..end)?;
+        return found.eq_ignore_ascii_case(name.as_bytes()).then_some(end);
+    }
+    let mut left = name;
+    let mut rest = text.get(start..)?.chars();
+    while !left.is_empty() {
+        // A capital may have several small letters.
+        for small in rest.next()?.to_lowercase() {
+            left = left.strip_prefix(small)?;
+        }
+    }
+    Some(text.len() - rest.as_str().len())
 }
 
 fn indent_of(line: &str) -> usize {

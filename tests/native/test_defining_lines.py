@@ -88,3 +88,9 @@ def test_twice_the_text_takes_about_twice_the_time() -> None:
         return min(taken)
 
     assert seconds(400_000) < 3 * seconds(200_000)
+
+
+@pytest.mark.parametrize("name", ["élan", "Élan", "ÉLAN"])
+def test_letters_with_accents_have_no_case_either(name: str) -> None:
+    assert declaration("a.py", "class Élan:\n    pass\n", name) == 3
+    assert declaration("a.py", "class Élans:\n    pass\n", name) == 0
