@@ -12,8 +12,9 @@ use super::segment::Segment;
 /// bytes for every [`WINDOW`] chunks.
 const CACHED_TERMS: usize = 1 << 13;
 
-/// Settings whose statistics are cached: one search may rank with several weights of the outlines.
-const CACHED_SETTINGS: usize = 3;
+/// Settings whose statistics are cached: a search may rank with two weights of the outlines, and one of
+/// several indexes asks for the frequencies of terms with k1 and b of its own besides.
+const CACHED_SETTINGS: usize = 4;
 
 /// A segment and its statistics under the settings that were used last.
 pub(super) struct ScoredSegment {
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(of(6.0, 5.0).mean, 5.0);
         assert!(!Arc::ptr_eq(&named, &of(6.0, 4.0)));
         assert!(Arc::ptr_eq(&plain, &of(1.0, 4.0)));
-        let _ = [2.0, 3.0, 5.0].map(|outline| of(outline, 4.0));
+        let _ = [2.0, 3.0, 5.0, 7.0].map(|outline| of(outline, 4.0));
         assert!(!Arc::ptr_eq(&plain, &of(1.0, 4.0)));
     }
 }
