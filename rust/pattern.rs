@@ -277,8 +277,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn letters_beyond_ascii_have_trigrams_in_each_case() {
+        let text = "Дополнительное ПРОГРАММНОЕ обеспечение: Chọn thêm";
+        for (source, expected) in [
+            ("дополнительное программное", true),
+            ("Программное", true),
+            ("программа", false),
+            ("chọn thêm", true),
+            ("chợn thêm", false),
+        ] {
+            let pattern = Pattern::literal(source).unwrap();
+            assert_eq!(may_match(&pattern, text), expected, "{source}");
+        }
+    }
+
     fn text() -> impl Strategy<Value = String> {
-        let word = prop_oneof!["[a-zA-Zsk]{1,6}", "[ſKéÉßıİ漢字]{1,3}", "[ .,\n]{1,2}"];
+        let word = prop_oneof![
+            "[a-zA-Zsk]{1,6}",
+            "[ſKéÉßıİ漢字дДрРåÅÅọỌσςΣẞ]{1,3}",
+            "[ .,\n]{1,2}"
+        ];
         proptest::collection::vec(word, 0..12).prop_map(|words| words.concat())
     }
 

@@ -1,6 +1,6 @@
 //! The trigrams that a text must have to match a pattern.
 
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
 use super::column::{GRAM, folded_bytes, hash_of};
 
@@ -113,21 +113,47 @@ fn alternatives(hir: &Hir) -> Vec<Vec<Part>> {
     }
 }
 
-/// Returns the bytes of a literal; a character beyond ASCII that has another case may be any text.
+/// Returns the bytes of a literal; a character whose other case takes other bytes may be any text.
 fn literal_parts(literal: &[u8]) -> Vec<Part> {
     let Ok(text) = std::str::from_utf8(literal) else {
         return vec![Part::Any];
     };
-    let has_case =
-        |c: char| !c.is_ascii() && (!c.to_lowercase().eq([c]) || !c.to_uppercase().eq([c]));
     let mut parts = Vec::new();
-    for (number, text) in text.split(has_case).enumerate() {
-        if number > 0 {
-            parts.push(Part::Any);
+    for character in text.chars() {
+        match bytes_in_each_case(character) {
+            Some(bytes) => parts.extend(bytes.into_iter().map(Part::OneOf)),
+            None => parts.push(Part::Any),
         }
-        parts.extend(folded_bytes(text.as_bytes()).map(|byte| Part::OneOf(vec![byte])));
     }
     parts
+}
+
+/// Returns the bytes that each byte of a character may be, in lower case, None if another case of the
+/// character has more or fewer of them.
+fn bytes_in_each_case(character: char) -> Option<Vec<Vec<u8>>> {
+    let mut utf8 = [0; 4];
+    if character.is_ascii() {
+        let bytes = character.encode_utf8(&mut utf8).as_bytes();
+        return Some(folded_bytes(bytes).map(|byte| vec![byte]).collect());
+    }
+    let mut cases = ClassUnicode::new([ClassUnicodeRange::new(character, character)]);
+    cases.try_case_fold_simple().ok()?;
+    let mut found = vec![Vec::new(); character.len_utf8()];
+    for case in cases.iter().flat_map(|range| range.start()..=range.end()) {
+        let bytes = case.encode_utf8(&mut utf8).as_bytes();
+        if bytes.len() != found.len() {
+            return None;
+        }
+        found
+            .iter_mut()
+            .zip(bytes)
+            .for_each(|(found, &byte)| found.push(byte));
+    }
+    for bytes in &mut found {
+        bytes.sort_unstable();
+        bytes.dedup();
+    }
+    Some(found)
 }
 
 /// Returns the bytes of a class of characters of ASCII; another class may be any text.
