@@ -240,12 +240,14 @@ PARAGRAPH = """\
     it and could use it."""
 
 
-def rows_between_code(text: str, *, width: int) -> list[ExcerptRow]:
+def rows_between_code(text: str, *, width: int, reflow: bool = True) -> list[ExcerptRow]:
     """Return the rows of a text that stands between four lines of source code and others."""
     before = "int krill(int y) { return f[y] + g[y]; }\n" * 4
     after = "int whales(int y) { return f[y] + g[y]; }\n" * 4
     passage = replace(make_passage(f"{before}{text}\n{after}"), uri="a.py")
-    found = find_excerpt(passage, query="header", counts=[20], width=width, visible=str)
+    found = find_excerpt(
+        passage, query="header", counts=[20], width=width, visible=str, reflow=reflow
+    )
     return [row for row in found.rows if "int" not in row.text]
 
 
@@ -256,6 +258,11 @@ def test_a_paragraph_in_source_code_that_does_not_fit_leaves_no_short_rows() -> 
         ("    answers there would read it and could use it.", 5, 6),
     ]
     assert [line for _, line, _ in rows_between_code(PARAGRAPH, width=80)] == [4, 5, 6]
+
+
+def test_each_row_is_of_one_line_where_paragraphs_are_not_joined() -> None:
+    found = rows_between_code(PARAGRAPH, width=60, reflow=False)
+    assert [(line, last) for _, line, last in found] == [(4, 4), (4, 4), (5, 5), (5, 5), (6, 6)]
 
 
 @pytest.mark.parametrize("quotes", ['"""', "'''"])
@@ -292,7 +299,9 @@ def test_the_lines_of_a_comment_that_begins_before_the_text_are_not_joined() -> 
     joined = f'glob("a/*.c", "**/*.c")\n{text}'.replace("*/\n", "")
     for each, is_joined in ((text, False), (joined, True)):
         passage = replace(make_passage(each), uri="a.c")
-        found = find_excerpt(passage, query="header", counts=[20], width=60, visible=str)
+        found = find_excerpt(
+            passage, query="header", counts=[20], width=60, visible=str, reflow=True
+        )
         assert any("to another host" in row.text for row in found.rows) == is_joined
 
 

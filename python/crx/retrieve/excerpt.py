@@ -83,7 +83,7 @@ def find_excerpt(
     first, parts, hit_numbers = _parts_by_hit(passage)
     first_line = passage.text.count("\n", 0, first)
     is_code = shows_code(passage)
-    lay_out = layout_of(passage) if reflow else layout_code if is_code else layout_rows
+    lay_out = layout_of(passage) if reflow else _layout_lines if is_code else layout_rows
     by_part = lay_out(parts, width=width, visible=visible, first_line=first_line)
     placed = [
         (row, numbers)
@@ -177,6 +177,14 @@ def _rows_of_paragraph(joined: JoinedLine, width: int, *, first_line: int) -> It
         end = start + len(row)
         lines = (bisect_right(joined.starts, at) - 1 for at in (start, end - 1))
         yield ExcerptRow(before + row, *(first_line + line for line in lines))
+
+
+def _layout_lines(
+    parts: Sequence[str], *, width: int, visible: Callable[[str], str], first_line: int = 0
+) -> list[list[ExcerptRow]]:
+    """Return the rows of source code, as `layout_code` does, each of one line but for brackets."""
+    by_part = layout_rows(parts, width=width, visible=visible, first_line=first_line)
+    return [_join_brackets(rows, width) for rows in by_part]
 
 
 def layout_code(
