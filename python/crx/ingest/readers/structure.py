@@ -31,14 +31,13 @@ def structure(source: str, *, name: str = "") -> tuple[str, tuple[Mark, ...]]:
         return "text", text.headings(source)
     # Imported here: tree-sitter is needed only if a text may be code.
     from crx.ingest.readers import code
-    from crx.ingest.readers.code import Unparsed
     from crx.ingest.readers.detect_language import detect_language
 
     language = LANGUAGES.get(extension) or detect_language(source)
     if language:
         try:
             return language, code.definitions(source, language=language)
-        except Unparsed:
+        except code.Unparsed:
             return "text", ()
     if _is_markdown(source):
         return "markdown", markdown.headings(source)
