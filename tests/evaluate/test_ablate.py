@@ -227,8 +227,8 @@ def test_a_reranker_that_fails_is_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ms_per_text", "rerank_ms", "note"),
     [
-        (50.0, 300, "1.2 of at most 30 candidates, within rerank_ms = 300; 16 of 18 rankings"),
-        (20.0, 300, "26.3 of at most 30 candidates, within rerank_ms = 300"),
+        (50.0, 300, "0.6 of at most 30 candidates, within rerank_ms = 300; 17 of 18 rankings"),
+        (20.0, 300, "25.8 of at most 30 candidates, within rerank_ms = 300"),
         (50.0, 0, "30.0 of at most 30 candidates, without a limit of time"),
     ],
 )
