@@ -158,7 +158,7 @@ SECTIONS = (
     ),
     Section(
         "Exact scan of vectors",
-        ("dense.json",),
+        ("dense.json", "avx2/dense.json"),
         (Column("cpu_ms", "ms of the CPU"),),
         "The best 150 of 100,000 x 384, one thread (`benches/dense.py`); `read` reads the bytes.",
         ours="crx f16",
@@ -199,7 +199,12 @@ SECTIONS = (
     ),
     Section(
         "Whole search",
-        ("hybrid-11500.json", "hybrid-115000.json", "hybrid-1000000.json"),
+        (
+            "hybrid-11500.json",
+            "hybrid-115000.json",
+            "hybrid-1000000.json",
+            "avx2/hybrid-11500.json",
+        ),
         (
             Column("cpu_p50", "p50, ms of the CPU"),
             Column("cpu_p99", "p99, ms of the CPU"),
@@ -450,7 +455,8 @@ def chunks_of(results: Mapping[str, Any]) -> int:
 def curves(section: Section, column: str) -> dict[str, list[tuple[float, float]]]:
     """Return (chunks, figure) of each engine, for the sizes at which it was run."""
     found: dict[str, list[tuple[float, float]]] = {}
-    for results in map(load, section.files):
+    # Times of two processors make no curve.
+    for results in (load(file) for file in section.files if not file.startswith(f"{AVX2.name}/")):
         for engine, figures in results["figures"].items():
             point = (float(chunks_of(results)), float(figures[column]))
             found.setdefault(engine, []).append(point)
