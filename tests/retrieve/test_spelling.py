@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import crx
+from crx.retrieve.ports import TermIndex
+from crx.retrieve.spelling import correct_spelling
 
 TEXT = """# Jobs
 
@@ -92,3 +96,31 @@ def test_known_words_identifiers_quotes_and_unlike_words_are_left(
     index: crx.Index, query: str
 ) -> None:
     assert not any("showing results" in note for note in index.search(query).notes)
+
+
+def test_a_word_is_looked_up_once(index: crx.Index) -> None:
+    asked: list[str] = []
+
+    class Terms:
+        """The terms of an index, which keep what is asked of them."""
+
+        def __init__(self, terms: TermIndex) -> None:
+            self._terms = terms
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._terms, name)
+
+        def are_known(self, words: Sequence[str], *, langs: Sequence[str]) -> list[bool]:
+            asked.extend(words)
+            return self._terms.are_known(words, langs=langs)
+
+    with index.searcher() as searcher:
+        found = correct_spelling(
+            "how does anacorn run the jobs of a shell",
+            terms=cast(TermIndex, Terms(searcher.terms)),
+            documents=searcher.documents,
+            langs=searcher.langs,
+        )
+    assert found is not None
+    assert "anacorn" in asked
+    assert len(asked) == len(set(asked))

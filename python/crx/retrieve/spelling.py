@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache, partial
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -90,9 +89,15 @@ def correct_spelling(
     if len(query) > _LONGEST_QUERY:
         return None
     asked = _QUOTED.sub(" ", query)
-    if _is_all_known(asked, terms, langs):
+    known = _known_words(asked, terms, langs)
+    if all(known.values()) and not _IDENTIFIER.search(asked):
         return None
-    is_known = cache(partial(is_known_word, terms=terms, langs=langs))
+
+    def is_known(word: str) -> bool:
+        if word not in known:
+            known[word] = is_known_word(word, terms=terms, langs=langs)
+        return known[word]
+
     replaced = _join_parts(asked, is_known)
     rest = _replace_words(asked, replaced)
     words = [
@@ -114,14 +119,13 @@ def correct_spelling(
     return Correction(_replace_words(query, replaced), tuple(replaced.items()))
 
 
-def _is_all_known(query: str, terms: TermIndex, langs: Sequence[str]) -> bool:
-    """Return whether documents have all words of a query, which has no identifier."""
-    if _IDENTIFIER.search(query):
-        return False
+def _known_words(query: str, terms: TermIndex, langs: Sequence[str]) -> dict[str, bool]:
+    """Return which words of a query documents have, but function words, looked up at once."""
     parts = (part for pair in _PAIR.findall(query) for part in pair)
     words = dict.fromkeys((*parts, *_WORD.findall(query)))
     content = [word for word in words if not is_function_word(word)]
-    return all(terms.are_known(content, langs=_analyzed_langs(langs)))
+    known = terms.are_known(content, langs=_analyzed_langs(langs))
+    return dict(zip(content, known, strict=True))
 
 
 def _replacement(
