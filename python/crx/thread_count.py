@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 from crx.errors import UsageError
@@ -21,13 +22,19 @@ def thread_count() -> int:
     return int(requested)
 
 
+@cache
+def _siblings(cpu: int) -> str:
+    """Return the hardware threads of a core, which is read once: each reranked search asks."""
+    path = f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
+    return Path(path).read_text()
+
+
 def _physical_cores() -> int:
     """Count the cores this process may use. On Linux, hardware threads of a core count once."""
     if not hasattr(os, "sched_getaffinity"):
         return os.cpu_count() or 1
     allowed = os.sched_getaffinity(0)
-    topology = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
     try:
-        return len({Path(topology.format(cpu)).read_text() for cpu in allowed})
+        return len(set(map(_siblings, allowed)))
     except OSError:
         return len(allowed)
