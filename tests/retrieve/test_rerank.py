@@ -444,9 +444,20 @@ def test_scores_of_an_earlier_search_do_not_make_the_next_batch_larger(
     monkeypatch.setenv("CRX_THREADS", "8")
     texts = [str(key) for key in range(100)]
     cache = ScoreCache()
-    for _ in range(6):
+
+    def seconds() -> float:
         table = TableReranker(dict.fromkeys(texts, 0.5), ms=28)
-        options = {"reranker": table, "weight": 0.5, "k": 9, "cache": cache}
-        clock = lambda table=table: table.now  # noqa: E731
-        rerank("q", fused_of(*range(100)), texts, ms=300, clock=clock, **options)  # type: ignore[arg-type]
-        assert table.now <= 0.3 + 8 * 0.028
+        rerank(
+            "q",
+            fused_of(*range(100)),
+            texts,
+            reranker=table,
+            weight=0.5,
+            k=9,
+            ms=300,
+            cache=cache,
+            clock=lambda: table.now,
+        )
+        return table.now
+
+    assert max(seconds() for _ in range(6)) <= 0.3 + 8 * 0.028

@@ -129,6 +129,7 @@ def test_without_vectors_nothing_is_near(tmp_path: Path) -> None:
     ("query", "is_told"),
     [
         ("number_whale", True),
+        (" number_whale ", True),
         ("WHALE-NUMBER-7", True),
         ("number whale", False),
         ("whale_song", False),
@@ -149,5 +150,5 @@ def test_it_is_said_that_only_parts_of_an_identifier_are_found(
         index.add_documents(crx.Document(uri, text, lang="en") for uri, text in documents.items())
         result = index.search(query)
         assert result.passages
-        note = f'no document has "{query}"; what is found has parts of it'
+        note = f'no document has "{query.strip()}"; what is found has parts of it'
         assert (note in result.notes) == is_told

@@ -21,7 +21,7 @@ from crx.types import Ranking
 EXACT_DEPTH = 50
 _SHORTEST = 4
 # What `declaration` returns of a text that gives a name a value.
-_VALUE = 1
+VALUE = 1
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,})[\"”»]")
 # A word that is no ordinary one: parseArgs, snake_case, v1.2.3, TS-999, --amend, $HOME.
 _IDENTIFIER = re.compile(r"\S*(?:[\w)][._/:@=-]+\w|[a-z][A-Z]|\d|__|[A-Z]{3})\S*|[-$%@/]+\w\S*")
@@ -115,7 +115,7 @@ def _rank_named(row: ChunkRow, name: str, *, is_ordered: bool) -> tuple[int, boo
     """Return a sort key of a chunk that holds a name; `is_ordered` if definitions ordered it."""
     declared = _native.declaration(row.uri, row.text, name)
     # A value is given anywhere, as in the calls of tests.
-    if declared > _VALUE:
+    if declared > VALUE:
         return -declared, False, 0 if is_ordered else row.uri.count("/")
     is_prose = is_ordered and not _native.is_source(row.uri, row.text)
     return 0, is_prose, row.uri.count("/")

@@ -68,8 +68,9 @@ def keep_near(search: Search) -> Search:
     if bm25 is None or search.excluded:
         return search
     if _has_words(search, bm25):
-        only_parts = _is_unknown_whole(search) and not _is_in_texts(search, bm25)
-        return search.noting(parts_alone(search.query) if only_parts else "")
+        word = search.query.strip()
+        only_parts = _is_unknown_whole(word, search) and not _is_in_texts(word, search, bm25)
+        return search.noting(parts_alone(word) if only_parts else "")
     if not _WORD.search(search.query):
         return search._replace(rankings={"bm25": EMPTY}).noting(NO_WORD)
     # What shares function words with the query alone is not found by its words.
@@ -101,12 +102,12 @@ def _has_words(search: Search, bm25: Ranking) -> bool:
     return len(keys) > 0
 
 
-def _is_unknown_whole(search: Search) -> bool:
-    """Return whether the query is one word of several terms, and no document has the whole."""
-    if wholes_of(search.query) != [search.query] or _PATH.search(search.query):
+def _is_unknown_whole(word: str, search: Search) -> bool:
+    """Return whether a query is one word of several terms, and no document has the whole."""
+    if wholes_of(word) != [word] or _PATH.search(word):
         return False
     searcher = search.searcher
-    wholes = {_whole_term(search.query, lang) for lang in ("", "en", *searcher.langs)}
+    wholes = {_whole_term(word, lang) for lang in ("", "en", *searcher.langs)}
     return "" not in wholes and not any(map(searcher.terms.has_term, wholes))
 
 
@@ -117,8 +118,8 @@ def _whole_term(word: str, lang: str) -> str:
     return next(found, "")
 
 
-def _is_in_texts(search: Search, bm25: Ranking) -> bool:
-    asked = search.query.casefold()
+def _is_in_texts(word: str, search: Search, bm25: Ranking) -> bool:
+    asked = word.casefold()
     rows = search.rows.read(bm25.keys[:_COMPARED].tolist()).values()
     return any(asked in row.text.casefold() or asked in row.uri.casefold() for row in rows)
 

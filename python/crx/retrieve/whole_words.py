@@ -12,14 +12,13 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from crx import _native
+from crx.retrieve.exact import VALUE
 from crx.retrieve.query_terms import analyze_query
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import Ranking
 
 # Candidates of BM25 whose texts are read, besides those of the ranking.
 _DEPTH = 50
-# A plain word is the name of local variables anywhere, which count as uses.
-_VALUE = 1
 
 
 def promote_whole_words(search: Search) -> Search:
@@ -48,7 +47,7 @@ def promote_whole_words(search: Search) -> Search:
         promoted = set(whole)
         ordered = [*whole, *(key for key in keys if key not in promoted)]
     else:
-        ordered = [*keys, *(key for key in further if declared.get(key, 0) > _VALUE)]
+        ordered = [*keys, *(key for key in further if declared.get(key, 0) > VALUE)]
     ordered = _declarations_first(ordered, declared)
     # The scores fall as before; those beyond are as low as the last.
     scores = np.pad(search.ranking.scores, (0, len(ordered) - len(keys)), mode="edge")
@@ -56,12 +55,15 @@ def promote_whole_words(search: Search) -> Search:
 
 
 def _declarations(search: Search, keys: list[int]) -> dict[int, int]:
-    """Return how much the chunks that are source code declare the word, if code is ranked."""
+    """Return how the chunks that are source code declare the word, if code is ranked.
+
+    A plain word is the name of local variables anywhere: to give it a value counts as a use.
+    """
     if "code" not in search.rankings:
         return {}
     word = search.query.strip()
     return {
-        key: max(_native.declaration(row.uri, row.text, word), _VALUE)
+        key: max(_native.declaration(row.uri, row.text, word), VALUE)
         for key, row in search.rows.read(keys).items()
         if _native.is_source(row.uri, row.text)
     }
