@@ -23,10 +23,12 @@
 //! between 1 and `prose` of it, in proportion to how many of the ten best candidates are source code:
 //!
 //! ```text
-//! t *= 1 - (1 - prose) * min(1, 2 * (source code among the ten best) / 10)
+//! t *= 1 - (1 - prose) * min(1, 2 * (source code among the ten best) / 10) * u
 //! ```
 //!
-//! unless the query asks for such files. At last the best chunk of a file with several good hits is
+//! unless the query asks for such files. Here *u* is 1 if the query names a symbol. Else it falls from 1
+//! to 0 while the share of such files among all candidates rises from a quarter to a half: where manuals
+//! stand beside the sources, a query in words asks for the manuals as much. At last the best chunk of a file with several good hits is
 //! raised. With *r* = max(0, (t - t50) / (t1 - t50)), where *t1* and *t50* are the best and the fiftieth:
 //!
 //! ```text
@@ -62,6 +64,11 @@ use words::parts;
 pub const BEST: usize = 10;
 /// The rank from which a candidate says nothing for its file.
 const FLOOR_RANK: usize = 50;
+/// The shares of prose among the candidates from which it is taken for documentation of its own, and at
+/// which it counts as source code does. Where comments were the questions, in packages with some
+/// documentation, nDCG@10 of files fell from .825 to .822; without the rule for prose it is .811.
+const SOME_PROSE: f64 = 0.25;
+const MUCH_PROSE: f64 = 0.5;
 /// A symbol that is this share of a query's words, or more, has the full weight of a definition.
 const SYMBOL_SHARE: f64 = 1.5;
 const FOLDER_SHARE: f64 = 0.3;
@@ -158,7 +165,7 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
     for at in best_of_files(candidates, &scores) {
         scores[at] += weights.path * score_path(&query, candidates[at].uri);
     }
-    let prose = 1.0 - (1.0 - weights.prose) * (2.0 * share).min(1.0);
+    let prose = 1.0 - (1.0 - weights.prose) * (2.0 * share).min(1.0) * prefer_code(&query, &kinds);
     for ((score, each), kind) in scores.iter_mut().zip(candidates).zip(&kinds) {
         if kind.is_none() && !query.wants_prose {
             *score *= prose;
@@ -177,6 +184,15 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
         .into_iter()
         .map(|at| (at, (scores[at] * scale) as f32))
         .collect()
+}
+
+/// Returns how much a query prefers source code to prose, by the kinds of the candidates.
+fn prefer_code(query: &CodeQuery<'_>, kinds: &[Option<Syntax>]) -> f64 {
+    if !query.symbols.is_empty() {
+        return 1.0;
+    }
+    let prose = kinds.iter().filter(|kind| kind.is_none()).count() as f64 / kinds.len() as f64;
+    ((MUCH_PROSE - prose) / (MUCH_PROSE - SOME_PROSE)).clamp(0.0, 1.0)
 }
 
 /// Returns what the definitions in a chunk add to its score.

@@ -90,6 +90,18 @@ fn prose_counts_less_among_source_code_alone() {
 }
 
 #[test]
+fn prose_beside_source_code_counts_as_much_for_a_query_in_words() {
+    let mixed = [
+        ("x/guide.md", "Boil."),
+        ("x/a.rs", "f(1);"),
+        ("x/b.html", "Boil."),
+        ("x/c.rs", "f(2);"),
+    ];
+    assert_eq!(order("how does it boil", &mixed, &WEIGHTS), [0, 1, 2, 3]);
+    assert_eq!(order("where is boil_water", &mixed, &WEIGHTS), [1, 3, 0, 2]);
+}
+
+#[test]
 fn the_best_chunk_of_a_file_with_several_good_hits_is_raised() {
     let chunk = |doc, uri, score| Candidate {
         doc,
