@@ -44,7 +44,7 @@ class QueryPattern(NamedTuple):
 
 def parse_words(query: str) -> QueryWords:
     """Return a query without what it excludes."""
-    if query.rstrip().endswith(("?", "？")):
+    if "-" not in query or query.rstrip().endswith(("?", "？")):
         return QueryWords(query)
     excluded: dict[str, None] = {}
 
