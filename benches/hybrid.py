@@ -15,7 +15,8 @@ ranks; txtai is set to `hybrid` with stored texts and is otherwise as it comes. 
 one would write in an afternoon: the best 150 chunks of BM25 (bm25s with its numba backend) and of a
 scan in half precision (faiss), fused by reciprocal ranks. All but crx return the texts of the best
 20 chunks, without passages. Engines take turns, query by query, in one process, which keeps the
-indexes of all in memory. The times of the CPU are those of all threads.
+indexes of all in memory. Each query is asked several times: crx keeps rows that it has read, and
+the others what they keep of an index. The times of the CPU are those of all threads.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ pub struct Store {
 #[derive(Debug)]
 struct Resources {
     db: Connection,
-    /// The rows that the read transaction of [`Store::begin_read`] has read.
+    /// The rows that read transactions of [`Store::begin_read`] have read.
     rows: ReadRows,
     /// When the first transaction that may not be durable was committed.
     unsynced_since: Option<Instant>,
@@ -207,7 +207,7 @@ impl Store {
         })
     }
 
-    /// Runs `read` as [`Store::read`] does, with the rows that the read transaction has read so far.
+    /// Runs `read` as [`Store::read`] does, with the rows that read transactions have read so far.
     fn read_rows<T>(
         &self,
         read: impl FnOnce(&Connection, &mut ReadRows) -> Result<T>,

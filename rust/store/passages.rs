@@ -13,7 +13,7 @@ use rusqlite::{CachedStatement, Connection, Row};
 use super::chunks::{StoredChunk, lacks_row};
 use super::documents::DocumentRow;
 use super::piece_index::{self, PassageText};
-use super::read_rows::ReadRows;
+use super::read_rows::{Neighbour, ReadRows};
 use super::row::value;
 use super::schema::CHUNK;
 use super::{Store, documents};
@@ -164,8 +164,9 @@ impl FoundHits {
             };
             let around = chunks.entry(doc).or_default();
             around.insert(ordinal, chunk);
-            sides.read(document, chunk, reach, Side::After, around)?;
-            sides.read(document, chunk, reach, Side::Before, around)?;
+            rows.keep_layout(doc, chunk);
+            sides.read(rows, document, chunk, reach, Side::After, around)?;
+            sides.read(rows, document, chunk, reach, Side::Before, around)?;
         }
         let layouts = chunks
             .into_iter()
@@ -211,9 +212,6 @@ enum Side {
     Before,
 }
 
-/// The key and the layout of a chunk near a hit.
-type Neighbour = (i64, LayoutChunk);
-
 /// The statements that read the chunks on either side of a hit, nearest first.
 ///
 /// The chunks of a document follow each other in the table, unless some were changed later. So the
@@ -243,13 +241,14 @@ impl<'a> Sides<'a> {
         })
     }
 
-    /// Adds the chunks within reach on one side of a hit to those that have been read.
+    /// Adds the chunks within reach on one side of a hit to those around the hits of its document.
     ///
     /// # Errors
     ///
     /// [`Error::Damaged`] if one of them is missing.
     fn read(
         &mut self,
+        known: &mut ReadRows,
         document: &DocumentRow,
         hit: Neighbour,
         reach: Reach,
@@ -272,10 +271,14 @@ impl<'a> Sides<'a> {
         };
         let mut nearest = hit;
         while continues(&nearest)
-            && let Some(known) =
-                neighbour(nearest.1.ordinal, side).and_then(|next| around.get(&next))
+            && let Some(read) =
+                neighbour(nearest.1.ordinal, side).and_then(|next| known.layout(document.doc, next))
         {
-            nearest = *known;
+            nearest = read;
+            around.insert(nearest.1.ordinal, nearest);
+        }
+        if !continues(&nearest) {
+            return Ok(());
         }
         let statement = match side {
             Side::After => &mut self.after,
@@ -300,6 +303,7 @@ impl<'a> Sides<'a> {
             if nearest.1.ordinal != next {
                 return Err(lacks_row(document.doc));
             }
+            known.keep_layout(document.doc, nearest);
             around.insert(next, nearest);
         }
         Ok(())

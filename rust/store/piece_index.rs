@@ -14,8 +14,8 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde_json::value::RawValue;
 
-use super::read_rows::ReadRows;
-use super::row::{self, OnConflict, all, check, first, insert, value};
+use super::read_rows::{PieceEntry, ReadRows};
+use super::row::{self, OnConflict, all, insert, value};
 use super::schema::{CREATE_PIECE_INDEX, PIECE_INDEX};
 use super::text::{self, Piece};
 use crate::error::{Error, Result};
@@ -156,33 +156,29 @@ impl<'a> Reader<'a> {
     /// Reads the line breaks before the first piece, and the marks that overlap a span; None if a
     /// piece is not indexed.
     fn read_index(
-        &self,
+        &mut self,
         pieces: &[Arc<Piece>],
         start: u32,
         end: u32,
     ) -> Result<Option<(u64, String)>> {
         let mut lines = None;
-        let mut around: Vec<String> = Vec::with_capacity(pieces.len());
+        let mut around: Vec<Arc<PieceEntry>> = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            let sql = "SELECT piece, lines, marks, hash FROM piece_index WHERE piece = ?";
-            let found = first(self.db, sql, [piece.key], |row| {
-                check(&PIECE_INDEX, row, 0)?;
-                Ok((row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
-            })?;
-            let Some((before, marks)) = found else {
+            let Some(entry) = self.rows.piece_entry(self.db, piece.key)? else {
                 return Ok(None);
             };
-            lines.get_or_insert(before);
-            around.push(marks);
+            lines.get_or_insert(entry.lines);
+            around.push(entry);
         }
         let mut marks: BTreeMap<u32, &RawValue> = BTreeMap::new();
-        for around in &around {
-            let of_piece: Vec<(u32, &RawValue)> = serde_json::from_str(around).unwrap_or_default();
+        for entry in &around {
+            let of_piece: Vec<(u32, &RawValue)> =
+                serde_json::from_str(&entry.marks).unwrap_or_default();
             marks.extend(of_piece);
         }
         let marks = marks.into_values().filter_map(Mark::of);
         let marks = overlapping(marks, start, end)?;
-        Ok(lines.map(|lines| (lines.cast_unsigned(), marks)))
+        Ok(lines.map(|lines| (lines, marks)))
     }
 
     /// Counts the line breaks before the first piece, and reads the marks that overlap a span.

@@ -1,7 +1,8 @@
-//! The rows that a read transaction has read: each is read, and its hash checked, once.
+//! The rows that read transactions have read: each is read, and its hash checked, once.
 //!
-//! The stages of a search read the same chunks: for a decision, as hits, and with their passages.
-//! What a read transaction sees does not change, so its rows are kept until it ends.
+//! The stages of a search read the same chunks: for a decision, as hits, and with their passages. The
+//! next search reads other chunks of the same documents. As long as the database does not change, the
+//! rows are kept, as SQLite keeps its pages.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -12,12 +13,16 @@ use rusqlite::types::ValueRef;
 use super::chunks::StoredChunk;
 use super::documents::DocumentRow;
 use super::row::{self, check, first};
-use super::schema::{CHUNK, CONTEXT};
+use super::schema::{CHUNK, CONTEXT, PIECE_INDEX};
 use super::text::{self, Piece};
 use crate::error::{Error, Result};
+use crate::passages::LayoutChunk;
 
-/// Rows that are kept at most: those of a few searches that share a snapshot.
+/// Rows that are kept at most. Most have the 4 kB of a piece or fewer: together they take about as
+/// much memory as the pages that SQLite keeps.
 const MOST_ROWS: usize = 4096;
+/// Layouts that are kept at most, of 48 bytes each.
+const MOST_LAYOUTS: usize = 16_384;
 
 /// What a model wrote of a chunk, and the outcome.
 #[derive(Debug)]
@@ -26,22 +31,53 @@ pub(super) struct StoredContext {
     pub(super) text: String,
 }
 
+/// What the index of long texts holds for a piece.
+#[derive(Debug)]
+pub(super) struct PieceEntry {
+    /// The line breaks before the piece.
+    pub(super) lines: u64,
+    /// The marks around it, each with its ordinal, as JSON.
+    pub(super) marks: String,
+}
+
+/// The key and the layout of a chunk near a hit.
+pub(super) type Neighbour = (i64, LayoutChunk);
+
 /// Rows by their keys.
 #[derive(Debug, Default)]
 pub(super) struct ReadRows {
+    /// The state of the database that they are of.
+    version: i64,
     documents: HashMap<i64, Arc<DocumentRow>>,
     chunks: HashMap<i64, Arc<StoredChunk>>,
     contexts: HashMap<Vec<u8>, Arc<StoredContext>>,
     /// Pieces of texts by body and start.
     pieces: BTreeMap<(i64, u32), Arc<Piece>>,
+    piece_entries: HashMap<i64, Arc<PieceEntry>>,
+    /// Layouts of chunks by document and ordinal.
+    layouts: HashMap<(i64, u32), Neighbour>,
 }
 
 impl ReadRows {
+    /// Forgets all rows if they are of another state of the database than this one.
+    pub(super) fn keep_at(&mut self, version: i64) {
+        if self.version != version {
+            *self = ReadRows {
+                version,
+                ..ReadRows::default()
+            };
+        }
+    }
+
     /// Forgets all rows if there are many.
     pub(super) fn trim(&mut self) {
-        let rows = self.chunks.len() + self.pieces.len() + self.documents.len();
-        if rows + self.contexts.len() > MOST_ROWS {
-            *self = ReadRows::default();
+        let named = self.documents.len() + self.contexts.len();
+        let rows = named + self.chunks.len() + self.pieces.len() + self.piece_entries.len();
+        if rows > MOST_ROWS || self.layouts.len() > MOST_LAYOUTS {
+            *self = ReadRows {
+                version: self.version,
+                ..ReadRows::default()
+            };
         }
     }
 
@@ -129,6 +165,40 @@ impl ReadRows {
             self.pieces.insert((body, piece.start), Arc::clone(piece));
         }
         Ok(read)
+    }
+
+    /// Returns what the index of long texts holds for a piece, None if it does not have it.
+    pub(super) fn piece_entry(
+        &mut self,
+        db: &Connection,
+        piece: i64,
+    ) -> Result<Option<Arc<PieceEntry>>> {
+        if let Some(known) = self.piece_entries.get(&piece) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let sql = "SELECT piece, lines, marks, hash FROM piece_index WHERE piece = ?";
+        let found = first(db, sql, [piece], |row| {
+            check(&PIECE_INDEX, row, 0)?;
+            let lines: i64 = row.get(1)?;
+            Ok(Arc::new(PieceEntry {
+                lines: lines.cast_unsigned(),
+                marks: row.get(2)?,
+            }))
+        })?;
+        if let Some(found) = &found {
+            self.piece_entries.insert(piece, Arc::clone(found));
+        }
+        Ok(found)
+    }
+
+    /// Returns the layout of a chunk if it has been read.
+    pub(super) fn layout(&self, doc: i64, ordinal: u32) -> Option<Neighbour> {
+        self.layouts.get(&(doc, ordinal)).copied()
+    }
+
+    /// Keeps the layout of a chunk of a document.
+    pub(super) fn keep_layout(&mut self, doc: i64, neighbour: Neighbour) {
+        self.layouts.insert((doc, neighbour.1.ordinal), neighbour);
     }
 
     /// Returns the pieces of a span if all of them have been read.

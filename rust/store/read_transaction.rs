@@ -1,8 +1,9 @@
 //! Read transactions that span several calls.
 
+use rusqlite::Connection;
+
 use super::Store;
 use super::changes::last;
-use super::read_rows::ReadRows;
 use crate::error::{Error, Result};
 
 impl Store {
@@ -23,11 +24,13 @@ impl Store {
             }
             db.execute_batch("BEGIN")?;
             // The first read fixes the state that is seen.
-            if let Err(error) = last(db) {
-                db.execute_batch("ROLLBACK")?;
-                return Err(error);
+            match last(db).and_then(|_| data_version(db)) {
+                Ok(version) => open.rows.keep_at(version),
+                Err(error) => {
+                    db.execute_batch("ROLLBACK")?;
+                    return Err(error);
+                }
             }
-            open.rows = ReadRows::default();
             Ok(())
         })
     }
@@ -35,11 +38,17 @@ impl Store {
     /// Ends the read transaction of [`Store::begin_read`], if there is one.
     pub fn end_read(&self) -> Result<()> {
         self.run_open(|open| {
-            open.rows = ReadRows::default();
             if !open.db.is_autocommit() {
                 open.db.execute_batch("ROLLBACK")?;
             }
             Ok(())
         })
     }
+}
+
+/// Returns a number that changes whenever another connection has changed the database: SQLite forgets
+/// its cached pages then.
+fn data_version(db: &Connection) -> Result<i64> {
+    let mut statement = db.prepare_cached("PRAGMA data_version")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
 }

@@ -457,6 +457,38 @@ fn the_settings_of_sqlite_hold() {
 }
 
 #[test]
+fn rows_are_kept_until_another_connection_changes_the_database() {
+    let folder = TempDir::new().unwrap();
+    let writer = full(&folder);
+    let reader = Store::open(writer.path(), false, false).unwrap();
+    let keys = reader.chunk_keys(1).unwrap();
+    let text_of = |reader: &Store| {
+        reader.begin_read().unwrap();
+        let text = reader.chunks(&keys).unwrap()[0].text.clone();
+        reader.end_read().unwrap();
+        text
+    };
+    let kept = |reader: &Store| {
+        let guard = reader.guard();
+        guard.as_ref().unwrap().rows.chunk(keys[0]).is_some()
+    };
+    assert_eq!(text_of(&reader), "revenue grew");
+    assert!(kept(&reader));
+    reader.begin_read().unwrap();
+    assert!(kept(&reader));
+    reader.end_read().unwrap();
+    unchecked(&writer)
+        .execute(
+            "UPDATE piece SET text = 'revenue fell' WHERE text = 'revenue grew'",
+            [],
+        )
+        .unwrap();
+    reader.begin_read().unwrap();
+    assert!(!kept(&reader));
+    assert!(matches!(reader.chunks(&keys), Err(Error::Damaged(_))));
+}
+
+#[test]
 fn an_immutable_database_is_read_without_other_files() {
     let folder = TempDir::new().unwrap();
     let store = full(&folder);
