@@ -72,6 +72,18 @@ def test_what_is_near_is_found_and_nothing_that_is_merely_the_nearest(
         assert not {NEAR, NOTHING_NEAR} & {*known.notes}
 
 
+def test_what_a_third_of_the_documents_are_about_is_near(tmp_path: Path) -> None:
+    with index_of(tmp_path, documents=DOCUMENTS) as index:
+        boats = [f"Boat{'s' * number} and whale 7 here." for number in range(DOCUMENTS // 2)]
+        index.add_documents(
+            crx.Document(f"boat:{number}", text, lang="en") for number, text in enumerate(boats)
+        )
+        near = index.search("cetacean", rerank=False)
+        uris = {hit.uri for hit in near.hits}
+    assert len(uris) == 20
+    assert all(uri == "mem:7" or uri.startswith("boat:") for uri in uris)
+
+
 def test_what_is_merely_the_nearest_does_not_make_up_for_copies(tmp_path: Path) -> None:
     text = "Whale number 7 is here, it swims and dives, and nobody in the boat can see where it is."
     with index_of(tmp_path, documents=DOCUMENTS) as index:
