@@ -21,6 +21,7 @@ from crx.remote.destination import Destination
 from crx.retrieve.rerank import RerankResult, rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_notes import NO_SUCH_WORDS
+from crx.retrieve.timed_scoring import ScoringSpeed
 from crx.types import Ranking
 
 
@@ -54,6 +55,19 @@ class SlowingReranker(TableReranker):
         slow = max(0, len(self.texts_scored) + len(texts) - self._after)
         self.now += 9 * min(slow, len(texts)) * self._ms / 1000
         return super().score(query, texts)
+
+
+class ReadingReranker(TableReranker):
+    """A reranker whose time is that of the characters, with the query's, and which can be slow."""
+
+    def __init__(self, *, ms_per_char: float) -> None:
+        super().__init__({})
+        self.ms_per_char = ms_per_char
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.texts_scored += texts
+        self.now += sum(len(query) + len(text) for text in texts) * self.ms_per_char / 1000
+        return np.array([(1 + text.count("w")) / 500 for text in texts], np.float32)
 
 
 class RemoteReranker(TableReranker):
@@ -128,7 +142,7 @@ def test_keys_without_a_score_follow_in_the_fused_order() -> None:
 def test_a_time_limit_scores_what_fits_and_notes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [str(key) for key in range(150)]
     table = TableReranker(dict.fromkeys(texts, 0.5), ms=5)
-    monkeypatch.setattr("crx.retrieve.rerank.time.perf_counter", lambda: table.now)
+    monkeypatch.setattr("crx.retrieve.timed_scoring.time.perf_counter", lambda: table.now)
     found = rerank("q", fused_of(*range(150)), texts, reranker=table, weight=0.5, k=9, ms=300)
     assert table.texts_scored == texts[: found.scored_count]
     assert 50 <= found.scored_count <= 60
@@ -188,7 +202,7 @@ def test_where_fewer_than_ten_fit_the_fused_order_stays_and_a_note_says_so(
 ) -> None:
     texts = [str(key) for key in range(30)]
     table = TableReranker({text: 0.1 + int(text) / 100 for text in texts}, ms=40)
-    monkeypatch.setattr("crx.retrieve.rerank.time.perf_counter", lambda: table.now)
+    monkeypatch.setattr("crx.retrieve.timed_scoring.time.perf_counter", lambda: table.now)
     found = rerank("q", fused_of(*range(30)), texts, reranker=table, weight=1.0, k=30, ms=300)
     assert found.ranking.keys.tolist() == list(range(30))
     assert (found.scored_count, len(table.texts_scored)) == (0, 2)
@@ -198,9 +212,69 @@ def test_where_fewer_than_ten_fit_the_fused_order_stays_and_a_note_says_so(
     )
 
 
+WHOLE = ["w" * (200 - n) + "_" * n for n in range(30)]
+EXCERPTS = [text[100:] for text in WHOLE]
+
+
+def reranked_excerpts(
+    table: ReadingReranker, *, speed: ScoringSpeed | None = None, ms: float = 300
+) -> RerankResult:
+    return rerank(
+        "q",
+        fused_of(*range(30)),
+        WHOLE,
+        reranker=table,
+        weight=1.0,
+        k=30,
+        ms=ms,
+        clock=lambda: table.now,
+        excerpts=lambda: EXCERPTS,
+        speed=speed,
+    )
+
+
+def test_if_fewer_than_ten_fit_whole_excerpts_are_scored_and_a_note_says_so() -> None:
+    table = ReadingReranker(ms_per_char=0.16)
+    found = reranked_excerpts(table)
+    assert table.texts_scored[:2] == WHOLE[:2]
+    assert table.texts_scored[2:] == EXCERPTS[: found.scored_count]
+    assert found.scored_count == 14
+    assert found.notes == ("reranked 14 of 30, by excerpts, within 300 ms",)
+    assert table.now <= 0.3
+    # The longer chunks are the better ones to this reranker.
+    assert found.ranking.keys.tolist() == list(range(30))
+
+
+def test_if_too_few_excerpts_fit_the_fused_order_stays() -> None:
+    table = ReadingReranker(ms_per_char=0.3)
+    found = reranked_excerpts(table)
+    assert (found.scored_count, found.ranking.keys.tolist()) == (0, list(range(30)))
+    assert found.notes[0].startswith("not reranked: fewer than 10 of 30 candidates fit")
+    assert table.texts_scored == [*WHOLE[:2], *EXCERPTS[:2]]
+
+
+def test_whole_texts_that_were_too_slow_are_tried_again_when_the_machine_is_fast_again() -> None:
+    table, speed = ReadingReranker(ms_per_char=0.16), ScoringSpeed()
+    assert reranked_excerpts(table, speed=speed).scored_count == 14
+    table.texts_scored.clear()
+    assert reranked_excerpts(table, speed=speed).scored_count == 18
+    assert table.texts_scored == EXCERPTS[:18]
+    table.ms_per_char = 0.01
+    assert reranked_excerpts(table, speed=speed).scored_count == 30
+    table.texts_scored.clear()
+    assert reranked_excerpts(table, speed=speed).notes == ()
+    assert table.texts_scored == WHOLE
+
+
+def test_without_a_limit_of_time_texts_are_read_whole() -> None:
+    table = ReadingReranker(ms_per_char=9)
+    assert reranked_excerpts(table, ms=0).notes == ()
+    assert table.texts_scored == WHOLE
+
+
 def test_fewer_than_ten_candidates_are_reranked_if_all_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     table = TableReranker(RISING, ms=90)
-    monkeypatch.setattr("crx.retrieve.rerank.time.perf_counter", lambda: table.now)
+    monkeypatch.setattr("crx.retrieve.timed_scoring.time.perf_counter", lambda: table.now)
     assert reranked(table, ms=300).scored_count == 3
     few = reranked(table, ms=200)
     assert few.scored_count == 0
@@ -209,7 +283,7 @@ def test_fewer_than_ten_candidates_are_reranked_if_all_fit(monkeypatch: pytest.M
 
 def test_a_time_limit_that_is_not_reached_is_not_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:
     table = TableReranker(RISING, ms=1)
-    monkeypatch.setattr("crx.retrieve.rerank.time.perf_counter", lambda: table.now)
+    monkeypatch.setattr("crx.retrieve.timed_scoring.time.perf_counter", lambda: table.now)
     found = reranked(table, ms=1000)
     assert (found.notes, found.limit) == ((), "")
 

@@ -75,8 +75,8 @@ class Model:
         scorer = Scorer(self.folder, tokens=self.tokens, head_tokens=head_tokens)
         fingerprint = f"{read_card(self.folder).fingerprint}, {self.tokens} tokens"
         scores = [_score(scorer, fingerprint, each, kept) for each in asked]
-        seconds, pairs = kept.time_spent(fingerprint)
-        return scores, pairs / seconds
+        spent = kept.time_spent(fingerprint)
+        return scores, spent.texts / spent.seconds
 
 
 def main() -> None:
@@ -181,7 +181,8 @@ def _score(scorer: Scorer, fingerprint: str, asked: Asked, kept: ScoreFile) -> S
         fresh = scorer.score(asked.query.text, new_heads, new_texts)
         seconds = time.process_time() - started
         new = dict(zip(missing, fresh.tolist(), strict=True))
-        kept.add(fingerprint, new, seconds=seconds)
+        characters = sum(len(head) + len(text) for head, text in missing.values())
+        kept.add(fingerprint, new, seconds=seconds, characters=characters)
         known |= new
     return np.array([known[key] for key in keys], np.float32)
 

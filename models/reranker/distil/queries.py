@@ -17,7 +17,7 @@ from lists import Candidate, QueryList, write_lists
 
 # Packages that are not used in training.
 HELD_OUT = frozenset({"flask", "zarr", "shapely", "redis", "tokenizers", "py4j"})
-PACKAGE_QUERIES = 3000
+PACKAGE_QUERIES = 5000
 HELD_QUERIES = 60
 # Candidates of each kind beside the answer: `pairs.py` explains them.
 NEGATIVES = {"ranked": 3, "beside": 1, "asked": 1}

@@ -45,9 +45,9 @@ class Recipe:
     warmup_steps: int = 30
     value: float = 0.25
     softmax: float = 0.5
-    answer: float = 0.3
+    answer: float = 0.6
     averaged: float = 0.995
-    save_every: int = 250
+    save_every: int = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from crx.evaluate.failures import FailureLog
 from crx.evaluate.metrics import coverage, gold_ranks, ndcg_at_k, recall_at_k, reciprocal_rank
 from crx.evaluate.pipeline_config import PipelineConfig
 from crx.evaluate.results import BUDGETS, MAX_K, METRICS, Values
-from crx.evaluate.timed_models import QueryVectors, TimedReranker
+from crx.evaluate.timed_models import QueryVectors
 from crx.retrieve.code_order import order_code
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
@@ -159,13 +159,14 @@ class QueryRunner:
         search = self._start(text, ranking=timed.ranking)
         # Scores that another configuration asked for would take no time.
         alone = search.parameters._replace(reranking=reranking._replace(cache=ScoreCache()))
+        clock = reranking.clock or time.perf_counter
+        started = clock()
         search = self._run(search._replace(parameters=alone), [("rerank", rerank_candidates)])
-        scorer = reranking.reranker
-        per_text = scorer.ms_per_text if isinstance(scorer, TimedReranker) else 0.0
+        ms = 1000 * (clock() - started)
         scored = len(search.rankings["rerank"].keys)
         if all(map(is_note_on_time, search.notes)):
             self._scored.append(scored)
-        return TimedRanking(search.ranking, timed.ms + scored * per_text)
+        return TimedRanking(search.ranking, timed.ms + ms)
 
     def _start(self, text: str, *, legs: Sequence[Leg] = LEGS, ranking: Ranking = EMPTY) -> Search:
         """Return the search for a text after the stages that gave a ranking."""

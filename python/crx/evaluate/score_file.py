@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 from crx.errors import Damaged, NoRoom
 
@@ -19,10 +20,21 @@ SCORES_FILE = "scores.db"
 _KEYS_PER_QUERY = 10_000
 _TABLES = """
 CREATE TABLE IF NOT EXISTS score (key BLOB PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS spent (
-    fingerprint TEXT PRIMARY KEY, seconds REAL NOT NULL, texts INTEGER NOT NULL
+CREATE TABLE IF NOT EXISTS speed (
+    fingerprint TEXT PRIMARY KEY,
+    seconds REAL NOT NULL,
+    texts INTEGER NOT NULL,
+    characters INTEGER NOT NULL
 );
 """
+
+
+class TimeSpent(NamedTuple):
+    """The seconds that scores took, and the texts and the characters of their pairs."""
+
+    seconds: float
+    texts: int
+    characters: int
 
 
 class ScoreFile:
@@ -59,22 +71,25 @@ class ScoreFile:
                 found |= dict(self._db.execute(statement, batch))
         return found
 
-    def add(self, fingerprint: str, scores: Mapping[bytes, float], *, seconds: float) -> None:
-        """Store scores and the seconds that they took in total; durable on return."""
+    def add(
+        self, fingerprint: str, scores: Mapping[bytes, float], *, seconds: float, characters: int
+    ) -> None:
+        """Store scores, and the seconds and characters of all of them; durable on return."""
         with self._translate_errors(), self._db:
             self._db.executemany("INSERT OR REPLACE INTO score VALUES (?, ?)", scores.items())
             self._db.execute(
-                "INSERT INTO spent VALUES (?, ?, ?) ON CONFLICT (fingerprint) DO UPDATE SET "
-                "seconds = seconds + excluded.seconds, texts = texts + excluded.texts",
-                (fingerprint, seconds, len(scores)),
+                "INSERT INTO speed VALUES (?, ?, ?, ?) ON CONFLICT (fingerprint) DO UPDATE SET "
+                "seconds = seconds + excluded.seconds, texts = texts + excluded.texts, "
+                "characters = characters + excluded.characters",
+                (fingerprint, seconds, len(scores), characters),
             )
 
-    def time_spent(self, fingerprint: str) -> tuple[float, int]:
-        """Return the seconds and the number of texts of all scores of a reranker."""
-        query = "SELECT seconds, texts FROM spent WHERE fingerprint = ?"
+    def time_spent(self, fingerprint: str) -> TimeSpent:
+        """Return what all scores of a reranker took; zeros if it has none."""
+        query = "SELECT seconds, texts, characters FROM speed WHERE fingerprint = ?"
         with self._translate_errors():
             row = self._db.execute(query, (fingerprint,)).fetchone()
-        return row or (0.0, 0)
+        return TimeSpent(*row) if row else TimeSpent(0.0, 0, 0)
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.evaluate.score_file import ScoreFile
+from crx.evaluate.score_file import ScoreFile, TimeSpent
 from crx.protocols import Embedder, Remote, Reranker
 from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.delegating_embedder import DelegatingEmbedder
 from crx.retrieve.query_language import declared_langs
 from crx.retrieve.score_cache import ScoreCache, digest_pairs, score_checked
+from crx.retrieve.timed_scoring import count_characters
 
 
 class QueryVectors(DelegatingEmbedder):
@@ -61,8 +62,8 @@ class TimedReranker:
     def __init__(self, reranker: Reranker, *, stored_scores: ScoreFile | None = None) -> None:
         self._reranker = reranker
         self._stored_scores = stored_scores
-        self._seconds, self._texts = (
-            stored_scores.time_spent(self.fingerprint) if stored_scores else (0.0, 0)
+        self._seconds, _, self._characters = (
+            stored_scores.time_spent(self.fingerprint) if stored_scores else TimeSpent(0.0, 0, 0)
         )
         self._known = ScoreCache(max_entries=MAX_CACHED_SCORES)
         self._clock_s = 0.0
@@ -73,10 +74,13 @@ class TimedReranker:
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return (n,) float32 scores in (0, 1); raises what the reranker and the file raise."""
-        if not self._texts and not isinstance(self._reranker, Remote):
+        if not self._characters and not isinstance(self._reranker, Remote):
             score_checked(self._reranker, "warm", ["warm"])
         scores = self._known.score(_Scorer(self), query, texts)
-        self._clock_s += len(texts) * self.ms_per_text / 1000
+        if not self._characters:
+            # The file is of a version that did not count characters.
+            self._score(query, texts)
+        self._clock_s += count_characters(query, texts) * self.ms_per_char / 1000
         return scores
 
     def clock(self) -> float:
@@ -93,7 +97,8 @@ class TimedReranker:
         if missing:
             scores, seconds = self._score(query, list(missing.values()))
             fresh = dict(zip(missing, scores.tolist(), strict=True))
-            self._stored_scores.add(self.fingerprint, fresh, seconds=seconds)
+            characters = count_characters(query, list(missing.values()))
+            self._stored_scores.add(self.fingerprint, fresh, seconds=seconds, characters=characters)
             known |= fresh
         return np.array([known[key] for key in keys], np.float32)
 
@@ -103,16 +108,16 @@ class TimedReranker:
         return declared_langs(self._reranker)
 
     @property
-    def ms_per_text(self) -> float:
-        """Mean milliseconds of scoring one text."""
-        return 1000 * self._seconds / max(1, self._texts)
+    def ms_per_char(self) -> float:
+        """Mean milliseconds for a character of a text and of its query."""
+        return 1000 * self._seconds / max(1, self._characters)
 
     def _score(self, query: str, texts: Sequence[str]) -> tuple[NDArray[np.float32], float]:
         started = time.perf_counter()
         scores = score_checked(self._reranker, query, texts)
         seconds = time.perf_counter() - started
         self._seconds += seconds
-        self._texts += len(texts)
+        self._characters += count_characters(query, texts)
         return scores, seconds
 
 

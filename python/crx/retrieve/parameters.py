@@ -8,6 +8,7 @@ from typing import NamedTuple
 from crx.protocols import Reranker
 from crx.retrieve.query_vectors import QueryEmbedder
 from crx.retrieve.score_cache import ScoreCache
+from crx.retrieve.timed_scoring import ScoringSpeed
 
 
 class RankingWeights(NamedTuple):
@@ -30,6 +31,7 @@ class Reranking(NamedTuple):
 
     `asked` tells whether this search asked for it: then a query in a language that the reranker
     does not read is noted. `clock` tells the seconds that `ms` limits; None is the machine's.
+    `speed` is that of earlier searches.
     """
 
     reranker: Reranker
@@ -40,6 +42,7 @@ class Reranking(NamedTuple):
     cache: ScoreCache
     asked: bool = True
     clock: Callable[[], float] | None = None
+    speed: ScoringSpeed | None = None
 
 
 class Recency(NamedTuple):

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crx.errors import ModelError
-from crx.ingest.embedding_prefix import embedding_prefix
 from crx.ingest.source_code import is_source_code
 from crx.protocols import Remote, Reranker
 from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.query_language import declared_langs, undeclared_langs, unread_langs
-from crx.retrieve.rows import ChunkRow
+from crx.retrieve.reranked_text import situated_excerpts, situated_text
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_state import Search
-from crx.thread_count import thread_count
+from crx.retrieve.timed_scoring import ScoringSpeed, TimedScoring
 from crx.types import Ranking
 
-# Texts scored before the time that one takes can be estimated.
-_FIRST_BATCH = 2
-# Estimates from fewer texts are not halved: there is hardly a longer one among them.
-_SMALL_BATCH = 8
-# Milliseconds of a batch. The time is asked between batches, and other work on the machine can make
-# one take ten times as long as those before.
-_BATCH_MS = 10
-# With fewer scored candidates than these, or than there are, the fused order stays: it is the same
-# in every search, and a few scores change it by chance.
+# If fewer candidates than these, or than there are, can be read whole, excerpts are read. If too
+# few of these can be read, the fused order stays: it is the same in every search, and a few scores
+# change it by chance.
 LEAST_SCORED = 10
 
 
@@ -82,6 +74,8 @@ def rerank_candidates(search: Search) -> Search:
         in_place=unread | is_code,
         cache=reranking.cache,
         clock=reranking.clock,
+        excerpts=lambda: situated_excerpts(search.query, candidates),
+        speed=reranking.speed,
     )
     limit = reranked.limit
     if not limit and unread.any():
@@ -98,12 +92,6 @@ def is_note_on_time(note: str) -> bool:
     return note.startswith(("reranked ", "not reranked: fewer"))
 
 
-def situated_text(row: ChunkRow) -> str:
-    """Return a chunk after its outline and context, as the embedder and the reranker read it."""
-    before = embedding_prefix(row.outline, row.context)
-    return f"{before}\n{row.text}" if before else row.text
-
-
 def rerank(
     query: str,
     fused: Ranking,
@@ -118,6 +106,8 @@ def rerank(
     in_place: NDArray[np.bool_] | None = None,
     cache: ScoreCache | None = None,
     clock: Callable[[], float] | None = None,
+    excerpts: Callable[[], Sequence[str]] | None = None,
+    speed: ScoringSpeed | None = None,
 ) -> RerankResult:
     """Rerank the head of a fused ranking and return the best k.
 
@@ -129,10 +119,12 @@ def rerank(
     result are the fused ones, by rank.
 
     `ms` limits the time, by `clock` in seconds: candidates are scored from the best down while they
-    fit; 0 is no limit. If fewer than `LEAST_SCORED` fit, and not all, the fused order is returned
-    with a note. A candidate that scores below `min_relevance` is dropped; one without a
-    score stays. `langs` are the languages of the index: a query in a language that the reranker
-    does not declare is not reranked. `cache` keeps scores between calls.
+    fit; 0 is no limit. If fewer than `LEAST_SCORED` fit, and not all, `excerpts` are scored, one
+    for each of `texts`; if too few of these fit, the fused order is returned with a note. `speed`
+    is that of earlier calls: texts that were too slow then are not tried. A candidate that scores
+    below `min_relevance` is dropped; one without a score stays. `langs` are the languages of the
+    index: a query in a language that the reranker does not declare is not reranked. `cache` keeps
+    scores between calls.
 
     If the reranker fails, the fused order is returned with a note. Raises `ValueError` for a weight
     outside 0 to 1 and for more texts than keys.
@@ -146,19 +138,22 @@ def rerank(
     candidates = np.arange(len(texts))
     if in_place is not None:
         candidates = candidates[~in_place]
+    least = min(LEAST_SCORED, len(candidates))
+    cache = ScoreCache() if cache is None else cache
+    # Another request to a service would take as long, and send as much again.
+    excerpts = None if isinstance(reranker, Remote) else excerpts
+    scoring = TimedScoring(reranker, query, ms=ms, cache=cache, clock=clock, speed=speed)
+    sent, form = [texts[at] for at in candidates.tolist()], ""
+    scores = np.empty(0, np.float32)
     try:
-        parts = _score_batches(
-            reranker,
-            query,
-            [texts[at] for at in candidates.tolist()],
-            ms=ms,
-            cache=ScoreCache() if cache is None else cache,
-            clock=clock or time.perf_counter,
-        )
-        scores = np.concatenate([np.empty(0, np.float32), *parts])
+        if excerpts is None or scoring.expects(sent, least=least):
+            scores = scoring.score(sent, least=least)
+        if excerpts is not None and len(scores) < least:
+            short = excerpts()
+            sent, form = [short[at] for at in candidates.tolist()], ", by excerpts,"
+            scores = scoring.score(sent, least=least)
     except ModelError as error:
         return _not_reranked(fused, k, notes=(f"not reranked: {error}",))
-    least = min(LEAST_SCORED, len(candidates))
     if len(scores) < least:
         note = (
             f"not reranked: fewer than {least} of {len(candidates)} candidates fit into "
@@ -172,69 +167,16 @@ def rerank(
     values = weight * _relative(logits) + (1 - weight) * _relative(fused.scores[positions])
     order[positions] = order[positions][np.argsort(-values, kind="stable")]
     kept = ~np.isin(order, scored.keys[scored.scores < min_relevance])
-    sent = [texts[at] for at in positions.tolist()]
+    sent = sent[: len(scores)]
     n_bytes = sum(map(text_bytes, sent)) if isinstance(reranker, Remote) else 0
     notice = sending_notice(reranker, {"query": 1, "chunk": len(sent)}, n_bytes=n_bytes)
     notes = [notice] if notice else []
     if dropped := len(order) - int(kept.sum()):
         notes.append(f"dropped {dropped} of {len(scores)} below a relevance of {min_relevance:g}")
-    if len(scores) < len(candidates):
-        notes.append(f"reranked {len(scores)} of {len(candidates)} within {ms:g} ms")
+    if len(scores) < len(candidates) or form:
+        notes.append(f"reranked {len(scores)} of {len(candidates)}{form} within {ms:g} ms")
     ranking = Ranking(order[kept][:k], fused.scores[kept][:k])
     return RerankResult(ranking, scored, len(scores), tuple(notes))
-
-
-def _score_batches(
-    reranker: Reranker,
-    query: str,
-    texts: Sequence[str],
-    *,
-    ms: float,
-    cache: ScoreCache,
-    clock: Callable[[], float],
-) -> Iterator[NDArray[np.float32]]:
-    """Yield the scores of the texts, batch by batch, until the time is up or too few fit."""
-    if not ms:
-        yield cache.score(reranker, query, texts)
-        return
-    started = clock()
-    remote = isinstance(reranker, Remote)
-    threads = 1 if remote else thread_count()
-    # Those that were scored before take no time, and tell nothing of that of the others.
-    known = cache.has(reranker, query, texts)
-    least = min(LEAST_SCORED, len(texts))
-    at, scored, size, elapsed = 0, 0, _FIRST_BATCH, 0.0
-    while at < len(texts) and size:
-        end = _reach(known, at, fresh=size)
-        fresh = known[at:end].count(False)
-        yield cache.score(reranker, query, texts[at:end])
-        at, scored = end, scored + fresh
-        if not fresh:
-            return
-        before, elapsed = elapsed, 1000 * (clock() - started)
-        fit = int((ms - elapsed) * scored / elapsed) if elapsed > 0 else len(texts)
-        if _reach(known, at, fresh=max(0, fit)) < least:
-            return
-        # Half of the estimate: later texts may be longer than those scored so far.
-        fit = max(0, fit if fit < _SMALL_BATCH else fit // 2)
-        slowest = max((elapsed - before) / fresh, elapsed / scored)
-        # A request to a service takes about as long with many texts as with few.
-        size = fit if remote else min(fit, 2 * size, _short_batch(slowest, threads=threads))
-
-
-def _reach(known: Sequence[bool], at: int, *, fresh: int) -> int:
-    """Return the end of the texts from one on of which so many are not known yet."""
-    while at < len(known) and (known[at] or fresh > 0):
-        fresh -= not known[at]
-        at += 1
-    return at
-
-
-def _short_batch(ms_per_text: float, *, threads: int) -> int:
-    """Return how many texts take `_BATCH_MS`, a multiple of the threads that share them."""
-    if ms_per_text * threads >= _BATCH_MS:
-        return threads
-    return threads * int(_BATCH_MS / max(ms_per_text * threads, _BATCH_MS / 1000))
 
 
 def _sort_by_score(keys: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranking:

@@ -22,6 +22,7 @@ from crx.retrieve.parameters import (
 from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
 from crx.retrieve.request import refuse_threshold
 from crx.retrieve.score_cache import ScoreCache
+from crx.retrieve.timed_scoring import ScoringSpeed
 from crx.types import LEGS, Leg
 
 
@@ -40,6 +41,7 @@ class SearchModels:
         self._reranker = PerProcess(partial(_load_warm, load_reranker))
         self._vectors = PerProcess(QueryVectorCache)
         self._scores = PerProcess(ScoreCache)
+        self._speed = PerProcess(ScoringSpeed)
         values = asdict(settings)
         self.weights = RankingWeights(**{name: values[name] for name in RankingWeights._fields})
 
@@ -122,6 +124,7 @@ class SearchModels:
             min_relevance=settings.min_relevance,
             cache=self._scores.get(),
             asked=bool(asked),
+            speed=self._speed.get(),
         )
 
 

@@ -1,0 +1,95 @@
+"""What the reranker reads of a candidate: all of it, or an excerpt if time is short."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import Protocol
+
+from crx.ingest.embedding_prefix import embedding_prefix
+from crx.retrieve.query_terms import analyze_query
+
+# Characters of an excerpt, and of the pieces that it is made of.
+EXCERPT_CHARS = 320
+_PIECE_CHARS = 40
+# Characters of a prefix before an excerpt: half from its beginning, which is the title of the
+# document, half from its end, the heading of the section.
+_PREFIX_CHARS = 100
+# Words with the white space after them. One without an end is cut, as text without spaces is.
+_WORD = re.compile(rf"\S{{1,{_PIECE_CHARS}}}\s*|\s+")
+
+
+class SituatedChunk(Protocol):
+    """A chunk with its outline and its context."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def outline(self) -> str: ...
+    @property
+    def context(self) -> str: ...
+
+
+def situated_text(row: SituatedChunk) -> str:
+    """Return a chunk after its outline and context, as the embedder and the reranker read it."""
+    return _join(embedding_prefix(row.outline, row.context), row.text)
+
+
+def situated_excerpts(query: str, rows: Sequence[SituatedChunk]) -> list[str]:
+    """Return an excerpt of each chunk after the beginning and the end of its prefix.
+
+    An excerpt is the run of about `EXCERPT_CHARS` characters that holds most of the query's terms;
+    a term weighs more the rarer it is in the chunks. Of equally good runs it is the middle one.
+    """
+    pieces = [_pieces(row.text) for row in rows]
+    held, weights, _ = analyze_query(query).row_terms(
+        [piece for each in pieces for piece in each], known=frozenset()
+    )
+    value = [weight for _, weight in weights]
+    ends = accumulate(map(len, pieces), initial=0)
+    terms = [held[start:end] for start, end in pairwise(ends)]
+    return [
+        _join(_cut_middle(embedding_prefix(row.outline, row.context)), _best_run(*each, value))
+        for row, each in zip(rows, zip(pieces, terms, strict=True), strict=True)
+    ]
+
+
+def _join(prefix: str, text: str) -> str:
+    return f"{prefix}\n{text}" if prefix else text
+
+
+def _pieces(text: str) -> list[str]:
+    """Return a text in pieces of whole words."""
+    return list(_fill(_WORD.findall(text)))
+
+
+def _fill(words: Sequence[str]) -> Iterator[str]:
+    piece = ""
+    for word in words:
+        if piece and len(piece) + len(word) > _PIECE_CHARS:
+            yield piece
+            piece = ""
+        piece += word
+    if piece:
+        yield piece
+
+
+def _best_run(
+    pieces: Sequence[str], terms: Sequence[Collection[int]], value: Sequence[float]
+) -> str:
+    count = EXCERPT_CHARS // _PIECE_CHARS
+    starts = range(max(1, len(pieces) - count + 1))
+    held = [
+        round(sum(value[term] for term in {*()}.union(*terms[at : at + count])), 6) for at in starts
+    ]
+    best = [at for at in starts if held[at] == max(held)]
+    middle = best[len(best) // 2]
+    return "".join(pieces[middle : middle + count]).strip()
+
+
+def _cut_middle(prefix: str) -> str:
+    if len(prefix) <= _PREFIX_CHARS:
+        return prefix
+    half = _PREFIX_CHARS // 2
+    return f"{prefix[:half].rstrip()} ... {prefix[-half:].lstrip()}"

@@ -1,0 +1,121 @@
+"""Scores of candidates within a limit of time: batch by batch, the best candidates first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crx.protocols import Remote, Reranker
+from crx.retrieve.score_cache import ScoreCache
+from crx.thread_count import thread_count
+
+# Texts scored before the time that one takes can be estimated.
+_FIRST_BATCH = 2
+# Estimates from fewer texts are not halved: there is hardly a longer one among them.
+_SMALL_BATCH = 8
+# Milliseconds of a batch. The time is asked between batches, and other work on the machine can make
+# one take ten times as long as those before.
+_BATCH_MS = 10
+
+
+class ScoringSpeed:
+    """The milliseconds that a character took when texts were scored last, query included."""
+
+    def __init__(self) -> None:
+        self._ms_per_char = 0.0
+
+    def measure(self, query: str, texts: Sequence[str], *, ms: float) -> None:
+        """Take note of the time that some texts took."""
+        self._ms_per_char = ms / max(1, count_characters(query, texts))
+
+    def estimate_ms(self, query: str, texts: Sequence[str]) -> float:
+        """Return the milliseconds that texts will take; 0 if none was scored yet."""
+        return self._ms_per_char * count_characters(query, texts)
+
+
+class TimedScoring:
+    """Scores texts for one query within `ms` from its creation; 0 is no limit."""
+
+    def __init__(
+        self,
+        reranker: Reranker,
+        query: str,
+        *,
+        ms: float,
+        cache: ScoreCache,
+        clock: Callable[[], float] | None = None,
+        speed: ScoringSpeed | None = None,
+    ) -> None:
+        self._reranker = reranker
+        self._query = query
+        self._ms = ms
+        self._cache = cache
+        self._clock = clock or time.perf_counter
+        self._speed = speed or ScoringSpeed()
+        self._started = self._clock()
+
+    def expects(self, texts: Sequence[str], *, least: int) -> bool:
+        """Return whether the first `least` texts fit, by the speed of earlier calls."""
+        known = self._cache.has(self._reranker, self._query, texts[:least])
+        fresh = [text for text, scored in zip(texts, known, strict=False) if not scored]
+        return not self._ms or self._speed.estimate_ms(self._query, fresh) <= self._ms
+
+    def score(self, texts: Sequence[str], *, least: int) -> NDArray[np.float32]:
+        """Return the scores of the first texts, in order.
+
+        They end when the time is up, or as soon as fewer than `least` are expected to fit. Raises
+        `ModelError` if the reranker does.
+        """
+        if not self._ms:
+            return self._cache.score(self._reranker, self._query, texts)
+        batches = self._score_batches(texts, least=least)
+        return np.concatenate([np.empty(0, np.float32), *batches])
+
+    def _score_batches(self, texts: Sequence[str], *, least: int) -> Iterator[NDArray[np.float32]]:
+        began = self._clock()
+        ms = self._ms - 1000 * (began - self._started)
+        remote = isinstance(self._reranker, Remote)
+        threads = 1 if remote else thread_count()
+        # Those that were scored before take no time, and tell nothing of that of the others.
+        known = self._cache.has(self._reranker, self._query, texts)
+        at, size, elapsed, measured = 0, _FIRST_BATCH, 0.0, list[str]()
+        while at < len(texts) and size:
+            end = _reach(known, at, fresh=size)
+            yield self._cache.score(self._reranker, self._query, texts[at:end])
+            fresh = [texts[n] for n in range(at, end) if not known[n]]
+            at, measured = end, measured + fresh
+            if not fresh:
+                return
+            before, elapsed = elapsed, 1000 * (self._clock() - began)
+            self._speed.measure(self._query, measured, ms=elapsed)
+            fit = int((ms - elapsed) * len(measured) / elapsed) if elapsed > 0 else len(texts)
+            if _reach(known, at, fresh=max(0, fit)) < least:
+                return
+            # Half of the estimate: later texts may be longer than those scored so far.
+            fit = max(0, fit if fit < _SMALL_BATCH else fit // 2)
+            slowest = max((elapsed - before) / len(fresh), elapsed / len(measured))
+            # A request to a service takes about as long with many texts as with few.
+            size = fit if remote else min(fit, 2 * size, _short_batch(slowest, threads=threads))
+
+
+def count_characters(query: str, texts: Sequence[str]) -> int:
+    """Return the characters of the pairs of a query and texts."""
+    return sum(len(query) + len(text) for text in texts)
+
+
+def _reach(known: Sequence[bool], at: int, *, fresh: int) -> int:
+    """Return the end of the texts from one on of which so many are not known yet."""
+    while at < len(known) and (known[at] or fresh > 0):
+        fresh -= not known[at]
+        at += 1
+    return at
+
+
+def _short_batch(ms_per_text: float, *, threads: int) -> int:
+    """Return how many texts take `_BATCH_MS`, a multiple of the threads that share them."""
+    if ms_per_text * threads >= _BATCH_MS:
+        return threads
+    return threads * int(_BATCH_MS / max(ms_per_text * threads, _BATCH_MS / 1000))
