@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from models.reranker.distil.average import WEIGHTS, average
 from models.reranker.distil.dequantize import dequantize
 from models.reranker.distil.excerpt import Ids, PairReader, find_excerpt
 from numpy.typing import NDArray
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 from crx.models import add_model, find_model
 from crx.models.convert.layers import quantize_weight
@@ -50,6 +51,16 @@ def test_a_change_of_a_fifth_of_a_step_is_not_rounded_away(tmp_path: Path) -> No
 
     moved = (rounded(weight + 0.2 * step) - rounded(weight)) / step
     assert np.mean(moved) == pytest.approx(0.2, abs=0.05)
+
+
+def test_a_mean_of_weights_counts_each_folder_by_its_share(tmp_path: Path) -> None:
+    for name, value in {"last": 1.0, "start": 3.0}.items():
+        (tmp_path / name).mkdir()
+        save_file({"bias": np.full(2, value, np.float32)}, tmp_path / name / WEIGHTS)
+    (tmp_path / "last" / "config.json").write_text("{}")
+    average({tmp_path / "last": 3, tmp_path / "start": 1}, tmp_path / "mean")
+    assert load_file(tmp_path / "mean" / WEIGHTS)["bias"].tolist() == [1.5, 1.5]
+    assert (tmp_path / "mean" / "config.json").read_text() == "{}"
 
 
 def test_an_excerpt_holds_as_many_distinct_terms_as_it_can() -> None:

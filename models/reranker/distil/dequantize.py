@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -39,8 +40,7 @@ _NORMS = ("attention.output.LayerNorm", "output.LayerNorm")
 def dequantize(model: Path, into: Path) -> None:
     """Write the weights of a model's folder in single precision, with config and tokenizer.
 
-    The graph must be one of converter 1 to 3 with a matrix product for each of query, key and
-    value, as the shipped one is.
+    The graph must be one of converter 3 with fused attention, as the shipped one is.
     """
     tensors = read_tensors(onnx.load(model / GRAPH_FILE))
     words, hidden = tensors[f"{_EMBEDDINGS}.word_embeddings.weight"].shape
@@ -76,9 +76,10 @@ def read_tensors(model: onnx.ModelProto) -> dict[str, Array]:
     for at, node in enumerate(norms):
         layer, part = divmod(at, len(_NORMS))
         tensors |= graph.norm(node, f"bert.encoder.layer.{layer}.{_NORMS[part]}")
-    for at, node in enumerate(graph.nodes("MatMulIntegerToFloat")):
+    for at, (weight, bias) in enumerate(graph.linears()):
         layer, part = divmod(at, len(_LINEARS))
-        tensors |= graph.linear(node, f"bert.encoder.layer.{layer}.{_LINEARS[part]}")
+        name = f"bert.encoder.layer.{layer}.{_LINEARS[part]}"
+        tensors |= {f"{name}.weight": np.ascontiguousarray(weight.T), f"{name}.bias": bias}
     return tensors | graph.head()
 
 
@@ -112,18 +113,34 @@ class _Graph:
         _, scale, shift = node.input
         return {f"{name}.weight": self._constants[scale], f"{name}.bias": self._constants[shift]}
 
-    def linear(self, node: onnx.NodeProto, name: str) -> dict[str, Array]:
-        """Return the weight of a product and the bias that is added after the row's scale."""
-        _, codes, unit, scale = node.input[:4]
-        assert self._constants[unit] == 1
+    def linears(self) -> Iterator[tuple[Array, Array]]:
+        """Yield the (inputs, outputs) weight and the bias of each linear layer.
+
+        Query, key and value of a layer are the columns of one product or of two; the bias of all
+        three is added by the attention.
+        """
+        attention = iter(self.nodes("MultiHeadAttention"))
+        columns: list[Array] = []
+        for node in self.nodes("MatMulIntegerToFloat"):
+            weight = self._weight(node)
+            scaled = self._user(node, "Mul")
+            sums = [each for each in self.nodes("Sum") if scaled.output[0] in each.input]
+            if sums:
+                yield weight, self._constant_of(sums[0])
+                continue
+            columns.append(weight)
+            if sum(part.shape[1] for part in columns) == 3 * len(weight):
+                bias = self._constants[next(attention).input[3]]
+                weights = np.split(np.concatenate(columns, axis=1), 3, axis=1)
+                yield from zip(weights, np.split(bias, 3), strict=True)
+                columns.clear()
+
+    def _weight(self, node: onnx.NodeProto) -> Array:
+        _, codes, _, scale = node.input[:4]
         rounded = self._constants[codes].astype(np.float32)
         noise = self._random.uniform(-0.5, 0.5, rounded.shape).astype(np.float32)
-        weight = (rounded + noise) * self._constants[scale]
-        scaled = self._user(node, "Mul")
-        return {
-            f"{name}.weight": np.ascontiguousarray(weight.T),
-            f"{name}.bias": self._constant_of(self._user(scaled, "Sum")),
-        }
+        weight: Array = (rounded + noise) * self._constants[scale]
+        return weight
 
     def head(self) -> dict[str, Array]:
         """Return the classification head: the last two products in single precision."""

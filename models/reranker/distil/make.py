@@ -1,4 +1,4 @@
-"""Distil a reranker: weights of the shipped one, query lists, labels, training.
+"""Distil a reranker: weights of the shipped one, query lists, labels, training, mean of weights.
 
     pip install torch transformers
     crx models pull ms-marco-l12
@@ -6,8 +6,9 @@
     python models/reranker/distil/make.py --work DIR --documents FILE --minutes 90
 
 FILE contains documents with their contexts, as the recipe of the contextualizer reads them. DIR
-receives the lists, the labels and a folder of weights for each depth, which `crx models add`
-converts. A step whose result exists is skipped; labelling goes on where it stopped.
+receives the lists, the labels and, in `students`, a folder of weights for each depth, which `crx
+models add` converts. Those of six layers are the mean of two checkpoints and of the weights that
+training began with. A step whose result exists is skipped; labelling goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from average import average
 from dequantize import dequantize
 from label import write_labels
 from queries import write_queries
@@ -22,6 +24,9 @@ from student import Student
 from train import Recipe, train
 
 from crx.models import find_model
+
+# Layers of the shipped reranker.
+LAYERS = 6
 
 
 def main() -> None:
@@ -50,6 +55,11 @@ def main() -> None:
         minutes=given.minutes,
         recipe=Recipe(),
     )
+    whole = max(given.depths)
+    if whole == LAYERS:
+        *_, last = checkpoints = sorted((given.work / "students").glob(f"*/{whole}-layers"))
+        shares = {last: 0.4, checkpoints[(len(checkpoints) - 1) // 2]: 0.4, start: 0.2}
+        average(shares, given.work / "students" / f"{whole}-layers")
 
 
 if __name__ == "__main__":

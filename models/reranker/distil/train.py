@@ -72,7 +72,8 @@ def train(
 
     `lists` and `held_out` are a file of query lists and that of their labels each; lists are read
     again when all were used, since labelling may go on beside training. `out` receives a folder for
-    each depth. The learning rate falls with the time.
+    each step at which weights are saved, with a folder for each depth. The learning rate falls with
+    the time.
     """
     torch.manual_seed(SEED)
     chance = random.Random(SEED)
@@ -109,8 +110,8 @@ def train(
             print(f"{n}: {means}, {60 * minutes * spent:.0f} s", flush=True)
             total.zero_()
         if n % recipe.save_every == 0:
-            _save(student, out, weights, averaged, reader, held, recipe)
-    _save(student, out, weights, averaged, reader, held, recipe)
+            _save(student, out / f"{n:06}", weights, averaged, reader, held, recipe)
+    _save(student, out / f"{n:06}", weights, averaged, reader, held, recipe)
 
 
 def read_examples(lists: Path, labels: Path) -> list[Example]:
