@@ -71,7 +71,10 @@ def embedded_texts(documents: Path, *, chunk_chars: int) -> Iterator[tuple[str, 
 
 def _catalogue_texts(documents: Path) -> Iterator[str]:
     for path in sorted(documents.rglob("*.mo")):
-        yield from read_messages(path)
+        try:
+            yield from read_messages(path)
+        except UnicodeDecodeError:
+            print(f"{path}: not in the encoding that it declares; skipped")
 
 
 def read_messages(path: Path) -> list[str]:

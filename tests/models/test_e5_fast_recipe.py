@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,22 @@ def test_texts_are_written_once_in_two_sizes(documents: Path, tmp_path: Path) ->
     assert len({(each["kind"], each["text"]) for each in lines}) == len(lines)
     lengths = sorted(len(each["text"]) for each in lines if each["kind"] == "en")
     assert lengths[0] < 400 < lengths[-1]
+
+
+def test_a_catalogue_in_another_encoding_than_it_declares_is_skipped(documents: Path) -> None:
+    before = list(embedded_texts(documents / "en", chunk_chars=800))
+    message = "Le fichier n'a pas été trouvé dans ce dossier."
+    write_catalogue(documents / "en/broken.mo", "File not found.", message.encode("latin-1"))
+    assert list(embedded_texts(documents / "en", chunk_chars=800)) == before
+    write_catalogue(documents / "en/whole.mo", "File not found.", message.encode())
+    assert len(list(embedded_texts(documents / "en", chunk_chars=800))) == len(before) + 1
+
+
+def write_catalogue(path: Path, name: str, message: bytes) -> None:
+    """Write a catalogue of one message that declares UTF-8."""
+    header = b"Content-Type: text/plain; charset=UTF-8\n"
+    strings = (b"", name.encode(), header, message)
+    starts = [60 + sum(len(each) + 1 for each in strings[:at]) for at in range(len(strings))]
+    table = [number for at, each in enumerate(strings) for number in (len(each), starts[at])]
+    head = struct.pack("<7I", 0x950412DE, 0, 2, 28, 44, 0, 60)
+    path.write_bytes(head + struct.pack("<8I", *table) + b"".join(each + b"\0" for each in strings))
